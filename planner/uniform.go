@@ -21,8 +21,7 @@ const (
 	torchtitan = "torchtitan"
 )
 
-// uniform reports stages that all have one form: the engine has no other, or it was
-// asked for.
+// uniform reports stages that all have one form, by the engine or as asked for.
 func uniform(workload *costmodel.Workload) bool {
 	return workload.Runtime == megatron || workload.Runtime == torchtitan || workload.Uniform
 }
@@ -183,13 +182,10 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
-	if uniformTorch := open.Runtime != megatron && open.Runtime != torchtitan; uniformTorch && open.PP == 0 {
-		open.PP = costmodel.AutoDegree
-	}
 	rows := max(1, open.Batch/max(1, open.MicroBatches))
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
-			for _, pp := range degrees(open.PP, gpus/(tp*cp)) {
+			for _, pp := range stageCounts(&open, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
 				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
 				if pp > min(units, max(1, open.MicroBatches)) || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
@@ -221,6 +217,14 @@ func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string)
 		one.PP = 0 // the product says it
 	}
 	return one
+}
+
+// stageCounts are the numbers of stages; torch's are what the other degrees leave.
+func stageCounts(open *costmodel.Workload, within int64) []int64 {
+	if open.Runtime != megatron && open.Runtime != torchtitan {
+		return degrees(costmodel.AutoDegree, within)
+	}
+	return degrees(open.PP, within)
 }
 
 // degrees are the values of a degree within so many GPUs.

@@ -24,7 +24,7 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	case modelgraph.MLP:
 		megatronMLP(op, &cost, shape)
 	case modelgraph.MoE:
-		if op.Clamped || op.Dense || shape.Routed == 0 {
+		if shape.Routed == 0 {
 			return cost, false
 		}
 		megatronExperts(op, &cost, shape)

@@ -94,14 +94,12 @@ func (ranked *Ranked) Take(plan *devicemap.Plan, report *watch.Report) error {
 	return nil
 }
 
-// Merged compares the ranks of a job.
+// Merged compares the ranks of a job. Peers are devices with the same prediction.
 type Merged struct {
-	FormatVersion string   `json:"format_version"`
-	Ranks         []Ranked `json:"ranks"` // by number
-	// Missing are ranks without a file. Above names devices that hold more than their
-	// peers, which are those with the same prediction.
-	Missing []int         `json:"missing"`
-	Above   []AboveDevice `json:"above_peers"`
+	FormatVersion string        `json:"format_version"`
+	Ranks         []Ranked      `json:"ranks"`   // by number
+	Missing       []int         `json:"missing"` // ranks without a file
+	Above         []AboveDevice `json:"above_peers"`
 }
 
 // AboveDevice is a device that holds more than the median of its peers.

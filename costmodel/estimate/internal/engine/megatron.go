@@ -113,9 +113,7 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 	warn(table, "Megatron's layers were read, not measured: peaks are within 1%% of Megatron-LM's own figures for GPT, and within 10%% with rotary embeddings or without apex")
 }
 
-// replicasOf is over how many GPUs the optimizer's states of a weight are cut: the
-// replicas with the same part of it. Experts have a replica for each group that
-// shares them.
+// replicasOf is over how many GPUs the optimizer's states of a weight are cut.
 func replicasOf(workload *costmodel.Workload, routed bool) int64 {
 	switch {
 	case !workload.Strategy.Traits().Staged:

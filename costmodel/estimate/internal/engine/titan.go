@@ -6,10 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// titan is torchtitan 0.3 with tensor, context or pipeline parallelism: its own modules
-// on torch's stages, with FSDP2 around every block over the replicas and the parts of
-// sequences (distributed/fsdp.py, apply_fsdp_to_decoder; distributed/parallel_dims.py,
-// the mesh dp_shard_cp). Tensor parallelism cuts sequences outside of products.
+// titan is torchtitan 0.3 with tensor, context or pipeline parallelism: its modules on
+// torch's stages, with FSDP2 over replicas and parts of sequences (parallel_dims.py).
 type titan struct{ pipeline }
 
 // Precision is fp32 with bf16 products (config/configs.py, TrainingConfig).

@@ -135,7 +135,7 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 	if _, norm := op.(modelgraph.Norm); norm && workload.Runtime == value.Torchtitan {
 		shape.Tokens = (shape.Tokens + workload.TP.Count() - 1) / workload.TP.Count()
 	}
-	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged {
+	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged && !experts.Clamped && !experts.Dense {
 		shape.Routed = shape.Tokens * experts.TopK
 		if workload.ExpertCapacity > 0 {
 			shape.Routed = int64(workload.ExpertCapacity * float64(shape.Routed))
