@@ -85,7 +85,7 @@ var fields = described([]Field{
 	number("eval_samples", "0", func(workload *Workload) *int64 { return &workload.EvalSamples }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, value.Torchtitan, value.Megatron, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
@@ -94,6 +94,12 @@ var fields = described([]Field{
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),
 	degree("tp", func(workload *Workload) *Degree { return &workload.TP }),
+	degree("cp", func(workload *Workload) *Degree { return &workload.CP }),
+	degree("ep", func(workload *Workload) *Degree { return &workload.EP }),
+	degree("pp", func(workload *Workload) *Degree { return &workload.PP }),
+	toggle("sequence_parallel", func(workload *Workload) *bool { return &workload.SequenceParallel }),
+	fraction("expert_capacity", func(workload *Workload) *float64 { return &workload.ExpertCapacity }),
+	toggle("uniform", func(workload *Workload) *bool { return &workload.Uniform }),
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
@@ -310,6 +316,9 @@ func (workload *Workload) badSamples() (field, msg string) {
 	}
 	if mean := workload.ImagesMean; !(mean >= 0 && mean <= float64(workload.Images)) {
 		return "images_mean", fmt.Sprintf("%v is not between 0 and %d, the most", mean, workload.Images)
+	}
+	if times := workload.ExpertCapacity; !(times >= 0 && times <= mostDegree) {
+		return "expert_capacity", fmt.Sprintf("%v is no number of times the mean", times)
 	}
 	if fault := trainer.LabelFault(workload.LabelTokens); fault != "" {
 		return "label_tokens", fault

@@ -111,14 +111,13 @@ func TestFault(t *testing.T) {
 			*at = -1
 		case *float64:
 			*at = 1.5
+			if f.Name == "expert_capacity" {
+				*at = -1.5
+			}
 		case *bool, *[]string:
 			continue
 		case *costmodel.Degree:
-			if f.Name == "dp" {
-				workload.DP = -7
-			} else {
-				workload.TP = -7
-			}
+			*at = -7
 		default:
 			f.Set(&workload, "none of them")
 		}

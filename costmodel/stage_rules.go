@@ -1,5 +1,7 @@
 package costmodel
 
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
+
 // StageRules are what an engine keeps for a stage of a pipeline in addition to
 // its units, and which schedules it runs: data of the runtime.
 type StageRules struct {
@@ -21,11 +23,18 @@ type StageRules struct {
 	AnyMicroBatches bool
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool
+	// Passing: a stage holds what comes in as its first layer's input alone, and what
+	// goes out is gone when it was sent.
+	Passing bool
 }
 
 // StageRulesOf are the rules of a runtime: those of torch.distributed.pipelining
-// for every one but [Devmap].
+// for every one but [Devmap], and Megatron-Core, which frees an output once it is sent
+// (core/pipeline_parallel/schedules.py, deallocate_output_tensor).
 func StageRulesOf(runtime string) StageRules {
+	if runtime == value.Megatron {
+		return StageRules{Passing: true}
+	}
 	if runtime == Devmap {
 		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
 	}

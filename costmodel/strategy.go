@@ -58,7 +58,7 @@ var strategies = []struct {
 	traits Traits
 }{
 	{DeviceMap, Traits{Sequential: true, Runtimes: []string{value.Accelerate, Devmap}}},
-	{Pipeline, Traits{Staged: true, Runtimes: []string{value.Torch, Devmap}}},
+	{Pipeline, Traits{Staged: true, Runtimes: []string{value.Torch, value.Torchtitan, value.Megatron, Devmap}}},
 	{DDP, Traits{Replicated: true, Runtimes: []string{value.Torch, value.Lightning}}},
 	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
 	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []string{value.DeepSpeed}}},

@@ -28,7 +28,7 @@ func TestStrategies(t *testing.T) {
 			t.Errorf("no engine runs %s", strategy)
 		}
 		for _, runtime := range traits.Runtimes {
-			if !slices.Contains([]string{"accelerate", "torch", "lightning", "deepspeed", "jax", "devmap"}, runtime) {
+			if !slices.Contains([]string{"accelerate", "torch", "lightning", "deepspeed", "jax", "torchtitan", "megatron", "devmap"}, runtime) {
 				t.Errorf("%s is run by %s, which is not built", strategy, runtime)
 			}
 		}

@@ -47,6 +47,9 @@ type Device struct {
 	// ([Table.Folded]): of those that share matrices, and of its replicas.
 	Tensor ring `json:"-"`
 	Data   ring `json:"-"`
+	// Context and Expert are those that share a sequence's tokens, and experts.
+	Context ring `json:"-"`
+	Expert  ring `json:"-"`
 	// Own is what was measured there of devmap's own engine.
 	Own own `json:"devmap,omitzero"`
 }

@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -36,8 +37,14 @@ func (table *Table) Folded(topology *Topology) *Topology {
 	return out
 }
 
-// stageSize is the GPUs of a stage; tensor of them share matrices.
-type stageSize struct{ gpus, tensor int }
+// openDegree reports a degree that is still to be chosen.
+func (workload *Workload) openDegree() bool {
+	return slices.Contains([]Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, AutoDegree)
+}
+
+// stageSize is the GPUs of a stage: tensor of them share matrices, context of these
+// groups the tokens of a sequence, and expert of them a layer's experts.
+type stageSize struct{ gpus, tensor, context, expert int }
 
 // stageSizes are those of all stages; nil where each is one device.
 func (table *Table) stageSizes(devices int) []stageSize {
@@ -54,7 +61,7 @@ func (table *Table) stageSizes(devices int) []stageSize {
 	if out != nil && all == devices {
 		return out
 	}
-	if workload.DP == AutoDegree || workload.TP == AutoDegree || workload.Recompute == value.RecomputeAuto {
+	if workload.openDegree() || workload.Recompute == value.RecomputeAuto {
 		return nil // how many GPUs a stage has, or in which form, is still to be chosen
 	}
 	size := sizeOf(workload)
@@ -68,8 +75,8 @@ func (table *Table) stageSizes(devices int) []stageSize {
 }
 
 func sizeOf(workload *Workload) stageSize {
-	tensor := int(workload.TP.Count())
-	return stageSize{tensor * int(workload.DP.Count()), tensor}
+	tensor, context := int(workload.TP.Count()), int(workload.CP.Count())
+	return stageSize{tensor * context * int(workload.DP.Count()), tensor, context, int(workload.EP.Count())}
 }
 
 // stage is the device that represents the GPUs from one on.
@@ -96,6 +103,23 @@ func (topology *Topology) stage(first int, size stageSize) Device {
 	}
 	for from := range size.tensor {
 		out.Data = slower(out.Data, topology.ring(first+from, first+size.gpus, size.tensor))
+	}
+	out.Context = topology.groups(first, size, size.context)
+	out.Expert = topology.groups(first, size, size.expert)
+	return out
+}
+
+// groups are the rings of so many neighbours each, of the GPUs with one part of the
+// matrices: context parallelism is next to tensor parallelism, and experts lie within
+// (Megatron-LM, core/parallel_state.py, order tp-cp-ep-dp-pp).
+func (topology *Topology) groups(first int, size stageSize, count int) (out ring) {
+	if count < 2 {
+		return out
+	}
+	for from := range size.tensor {
+		for at := from; at < size.gpus; at += size.tensor * count {
+			out = slower(out, topology.ring(first+at, first+min(at+size.tensor*count, size.gpus), size.tensor))
+		}
 	}
 	return out
 }

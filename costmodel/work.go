@@ -13,6 +13,9 @@ type Pass struct {
 	// Reduced is bytes of sums over the GPUs that share a stage's matrices,
 	// Reductions how many sums.
 	Reduced, Reductions float64
+	// Shared is bytes that a GPU sends to those with other tokens of its sequences,
+	// Dispatched to those with other experts.
+	Shared, Dispatched float64
 }
 
 // Work is what a unit takes of its device in a step, whatever its place.

@@ -12,8 +12,8 @@ type Workload struct {
 	// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
 	// naive model parallelism), torch (DDP, FSDP2 and
 	// torch.distributed.pipelining), lightning (PyTorch Lightning's defaults on
-	// torch's engines), deepspeed, jax (a program that XLA compiles, as OpenPI's)
-	// or devmap (its own engine).
+	// torch's engines), deepspeed, jax (a program that XLA compiles, as OpenPI's),
+	// torchtitan, megatron or devmap (its own engine).
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
@@ -76,6 +76,19 @@ type Workload struct {
 	// TP GPUs that share every matrix (tensor parallelism). Left out: 1.
 	DP Degree `json:"dp,omitzero"`
 	TP Degree `json:"tp,omitzero"`
+	// CP and EP are Megatron's and torchtitan's: the GPUs that share the tokens of a
+	// sequence, and those that share the experts of a layer, of the DP × CP replicas.
+	// PP is the number of stages. Left out: 1, or what the other degrees leave.
+	CP Degree `json:"cp,omitzero"`
+	EP Degree `json:"ep,omitzero"`
+	PP Degree `json:"pp,omitzero"`
+	// SequenceParallel: the GPUs that share matrices share the tokens between them, too.
+	SequenceParallel bool `json:"sequence_parallel,omitzero"`
+	// ExpertCapacity is how many times the mean number of tokens the busiest GPU's
+	// experts get; 0: the mean.
+	ExpertCapacity float64 `json:"expert_capacity,omitzero"`
+	// Uniform: all stages have the same degrees and recomputation.
+	Uniform bool `json:"uniform,omitzero"`
 	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp, and
 	// over replicas of a pipeline's stage).
 	ShardDegree int64 `json:"shard_degree,omitzero"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
@@ -14,7 +15,8 @@ import (
 // open reports a pipeline whose stages choose their form.
 func open(table *costmodel.Table) bool {
 	workload := &table.Workload
-	return len(table.Stages) == 0 && (workload.DP == costmodel.AutoDegree || workload.TP == costmodel.AutoDegree || workload.Recompute == recomputeAuto)
+	degrees := []costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}
+	return len(table.Stages) == 0 && (slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto)
 }
 
 // recomputeAuto is none or full, for each stage.

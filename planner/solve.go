@@ -24,6 +24,9 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	case problem.Diffusion != nil:
 		return problem.solveDiffusion()
 	}
+	if err := sameGPUs(&problem.Costs.Workload, problem.Topology); err != nil {
+		return nil, err
+	}
 	if folded := problem.Costs.Folded(problem.Topology); folded != problem.Topology {
 		return solveStages(ctx, &problem, folded, settings)
 	}
@@ -36,7 +39,10 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	defer cancel()
 	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit}}
 	var sol *Solution
-	if open(in.Costs) {
+	switch {
+	case open(in.Costs) && uniform(&in.Costs.Workload):
+		return solver.solveUniform(ctx, in)
+	case open(in.Costs):
 		return solver.solveDegrees(ctx, in)
 	}
 	if in.Objective == instance.Time {

@@ -239,6 +239,7 @@ func infeasible(ctx context.Context, err error, asked *ask.Question) *out.Infeas
 }
 
 func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *planner.Solution, notes []string) error {
+	asked = chosen(asked, sol)
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
 	if err := command.job(cmd, plan); err != nil {
@@ -272,6 +273,22 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 		command.next(cmd, plan, written)
 	}
 	return nil
+}
+
+// chosen is the question with the degrees that all stages got, where these were open.
+func chosen(asked *ask.Question, sol *planner.Solution) *ask.Question {
+	if asked.Diffusion != nil || sol.Costs == nil || len(sol.Costs.Stages) > 0 || !openDegrees(&asked.Costs.Workload) {
+		return asked
+	}
+	with := *asked
+	with.Costs, with.Workload = sol.Costs, sol.Costs.Workload
+	return &with
+}
+
+// openDegrees reports degrees or a recomputation that devmap chooses.
+func openDegrees(workload *costmodel.Workload) bool {
+	degrees := []costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}
+	return slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto
 }
 
 // job writes the job of --emit.

@@ -149,7 +149,7 @@ func fewOf(names []string) string {
 // leaves them open.
 func formsOf(graph *modelgraph.Graph, table *costmodel.Table, plan *devicemap.Plan, file string) error {
 	workload := &table.Workload
-	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != recomputeAuto {
+	if !openDegrees(workload) {
 		return nil
 	}
 	if plan == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -55,12 +56,17 @@ and reads back what it wrote.
 
 Each Python process of COMMAND that imports torch reports the exact peak of
 PyTorch's allocator. devmap adds a sitecustomize.py for this, which also runs
-yours; --no-hook turns it off.`,
+yours; --no-hook turns it off.
+
+On many hosts, each rank runs its COMMAND under devmap watch --rank-from-env -o
+FOLDER, in a shared FOLDER. devmap watch --merge FOLDER compares all ranks with
+the plan. It names any rank that holds more than its peers.`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711
-  devmap watch --baseline --strict -- python generate.py`,
+  devmap watch --baseline --strict -- python generate.py
+  devmap watch --merge /shared/reports`,
 		Args: command.onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plans := cmd.ArgsLenAtDash()
@@ -95,14 +101,23 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err := command.refuse(file, argv); err != nil {
 		return err
 	}
+	if command.Watch.Merge != "" {
+		return command.merge(cmd)
+	}
 	plan, err := command.plan(cmd, file)
 	if err != nil {
 		return err
 	}
-	if folder := filepath.Dir(command.Output); command.Output != "" {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
-		}
+	ranked, err := command.rank()
+	if err != nil {
+		return err
+	}
+	of, ofFile := plan, file
+	if ranked != nil {
+		plan, file = nil, "" // its devices are on other hosts, too
+	}
+	if err := command.hasFolder(); err != nil {
+		return err
 	}
 	defer watching.Unbroken()()
 	session, err := interrupt.Answered(cmd.Context(), cmd.ErrOrStderr(), func() (*watchSession, error) {
@@ -122,7 +137,70 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err != nil {
 		return err
 	}
+	if ranked != nil {
+		return errors.Join(command.writeRank(cmd, ranked, of, ofFile, ran.report), command.ended(ran))
+	}
 	return errors.Join(command.write(cmd, ran), command.ended(ran))
+}
+
+// hasFolder refuses an output whose folder does not exist.
+func (command *watchCommand) hasFolder() error {
+	if command.Output == "" {
+		return nil
+	}
+	folder := filepath.Dir(command.Output)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
+	}
+	return nil
+}
+
+// writeRank writes what a rank measured, with its part of a plan.
+func (command *watchCommand) writeRank(cmd *cobra.Command, ranked *watching.Ranked, plan *devicemap.Plan, file string, measured *watch.Report) error {
+	if err := ranked.Take(plan, measured); err != nil {
+		return err
+	}
+	ranked.Report.Plan = file
+	return out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) })
+}
+
+// rank is that of this process under --rank-from-env, whose file is in the folder of
+// --output; nil without.
+func (command *watchCommand) rank() (*watching.Ranked, error) {
+	if !command.Watch.RankFromEnv {
+		return nil, nil //nolint:nilnil // none is asked for
+	}
+	ranked, err := watching.RankOf(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(command.Output, 0o755); err != nil {
+		return nil, fmt.Errorf("--output: %w", err)
+	}
+	command.Output = ranked.File(command.Output)
+	return ranked, nil
+}
+
+// merge compares the reports of all ranks.
+func (command *watchCommand) merge(cmd *cobra.Command) error {
+	merged, err := watching.Merge(command.Watch.Merge)
+	if err != nil {
+		return err
+	}
+	if command.JSON || command.Output != "" {
+		if err := out.Write(cmd, command.Output, func(to io.Writer) error { return devicemap.WriteJSON(to, merged) }); err != nil {
+			return err
+		}
+	}
+	if !command.JSON {
+		if err := merged.Show(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if command.Watch.Strict && merged.Failed() {
+		return &out.ReportedError{Status: out.ExitCheck}
+	}
+	return nil
 }
 
 // plan reads PLAN; nil where there is none.
@@ -142,6 +220,9 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 
 // refuse reports flags that contradict each other.
 func (command *watchCommand) refuse(file string, argv []string) error {
+	if err := command.refuseRanks(file, argv); err != nil || command.Watch.Merge != "" {
+		return err
+	}
 	switch {
 	case command.Given("pid") && command.Watch.PID < 1:
 		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
@@ -155,6 +236,17 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 		return command.nothingLeft()
 	case command.Watch.Strict:
 		return command.refuseStrict(file, argv)
+	}
+	return nil
+}
+
+// refuseRanks reports what --merge and --rank-from-env exclude.
+func (command *watchCommand) refuseRanks(file string, argv []string) error {
+	switch {
+	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
+		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
+	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
+		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package estimate
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
@@ -15,22 +17,119 @@ import (
 // stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
-	for _, degree := range []*costmodel.Degree{&workload.DP, &workload.TP} {
+	if equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
+		workload.SequenceParallel = false // training/arguments.py, validate_args
+	}
+	gridDegrees(workload)
+	for _, degree := range []*costmodel.Degree{&workload.DP, &workload.TP, &workload.CP, &workload.EP} {
 		if *degree == 1 {
 			*degree = 0
 		}
 	}
-	if workload.DP > 1 && workload.ShardDegree == 0 && workload.Strategy.Traits().Staged {
-		workload.ShardDegree = workload.DP.Count()
+	if workload.PP == 1 && !equalStages(workload) {
+		workload.PP = 0
+	}
+	replicas := workload.DP.Count()
+	switch {
+	case equalStages(workload) && openGrid(workload):
+		return
+	case equalStages(workload): // parts of sequences are replicas of the weights
+		replicas *= workload.CP.Count()
+	}
+	if replicas > 1 && workload.ShardDegree == 0 && workload.Strategy.Traits().Staged {
+		workload.ShardDegree = replicas
 	}
 }
 
+// equalStages reports an engine whose stages have the same degrees.
+func equalStages(workload *costmodel.Workload) bool {
+	return workload.Runtime == value.Megatron || workload.Runtime == value.Torchtitan
+}
+
+// gridDegrees fills in the degrees that are left out: replicas take the GPUs that the
+// others leave, as Megatron and torchtitan have it (training/arguments.py,
+// data_parallel_size; distributed/parallel_dims.py), or stages do if replicas are given.
+func gridDegrees(workload *costmodel.Workload) {
+	if !equalStages(workload) || !workload.Strategy.Traits().Staged || openGrid(workload) {
+		return
+	}
+	left := max(1, workload.World/(workload.TP.Count()*workload.CP.Count()))
+	switch {
+	case workload.PP == 0 && workload.DP == 0:
+		workload.PP, workload.DP = 1, costmodel.Degree(left)
+	case workload.PP == 0:
+		workload.PP = costmodel.Degree(max(1, left/workload.DP.Count()))
+	case workload.DP == 0:
+		workload.DP = costmodel.Degree(max(1, left/workload.PP.Count()))
+	}
+}
+
+// openGrid reports a degree that is still to be chosen.
+func openGrid(workload *costmodel.Workload) bool {
+	return slices.Contains([]costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, costmodel.AutoDegree)
+}
+
+// checkGrid refuses degrees that do not multiply out, and those of other engines.
+func checkGrid(workload *costmodel.Workload) error {
+	if !equalStages(workload) {
+		for _, field := range costmodel.Fields() {
+			if text := field.Text(workload); text != "" && slices.Contains([]string{"cp", "ep", "pp", "sequence_parallel", "expert_capacity"}, field.Name) {
+				return refuse(field.Name, text, "%v has no such degree (%v and %v do)", costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.Megatron), costmodel.Set("runtime", value.Torchtitan))
+			}
+		}
+		return nil
+	}
+	dp, tp, cp, ep, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.EP.Count(), workload.PP.Count()
+	switch {
+	case workload.ExpertCapacity != 0 && !(workload.ExpertCapacity >= 1 && workload.ExpertCapacity <= float64(max(1, ep))):
+		return refuse("expert_capacity", workload.ExpertCapacity, "%v is not between the mean, 1, and all tokens on one of the %d GPUs with experts", workload.ExpertCapacity, ep)
+	case openGrid(workload):
+		return nil
+	case dp*tp*cp*pp != workload.World:
+		return refuse("dp", workload.DP, "dp %d × tp %d × cp %d × pp %d are %d GPUs, and there are %d: leave one of them out", dp, tp, cp, pp, dp*tp*cp*pp, workload.World)
+	case dp*cp%ep != 0:
+		return refuse("ep", workload.EP, "experts are shared within the %d replicas × %d parts of a sequence, and %d GPUs do not divide these", dp, cp, ep)
+	case workload.Seq%(2*cp) != 0 && cp > 1:
+		return refuse("cp", workload.CP, "%d GPUs take two parts each of a sequence, and %d tokens have no %d equal parts", cp, workload.Seq, 2*cp)
+	case workload.SequenceParallel && workload.Seq/cp%tp != 0:
+		return refuse("sequence_parallel", true, "%d tokens have no %d equal parts", workload.Seq/cp, tp)
+	}
+	return nil
+}
+
+// checkExperts refuses degrees that experts cannot be cut by.
+func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if !equalStages(workload) {
+		return nil
+	}
+	ep, tp, found := workload.EP.Count(), workload.TP.Count(), false
+	for i := range graph.Layers {
+		op, ok := graph.Layers[i].Op.(modelgraph.MoE)
+		if !ok {
+			continue
+		}
+		found = true
+		switch {
+		case op.Experts%ep != 0:
+			return refuse("ep", workload.EP, "layer %q has %d experts, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Experts, ep, value.NearestDivisors(ep, op.Experts, nil))
+		case op.Hidden%tp != 0:
+			return refuse("tp", workload.TP, "layer %q has experts of %d features, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Hidden, tp, value.NearestDivisors(tp, op.Hidden, nil))
+		}
+	}
+	if !found && ep > 1 {
+		return refuse("ep", workload.EP, "no layer of the model has experts (%v)", costmodel.Set("ep", 1))
+	}
+	return nil
+}
+
 // spread reports stages of several GPUs, or degrees that are still open.
-func spread(workload *costmodel.Workload) bool { return workload.DP != 0 || workload.TP != 0 }
+func spread(workload *costmodel.Workload) bool {
+	return workload.DP != 0 || workload.TP != 0 || workload.CP != 0
+}
 
 // open reports that the form of each stage is to be chosen.
 func open(workload *costmodel.Workload) bool {
-	return workload.DP == costmodel.AutoDegree || workload.TP == costmodel.AutoDegree || workload.Recompute == value.RecomputeAuto
+	return openGrid(workload) || workload.Recompute == value.RecomputeAuto
 }
 
 // checkOpen refuses forms that are open if none can be chosen.
@@ -47,6 +146,8 @@ func checkOpen(workload *costmodel.Workload) error {
 		field, was = "recompute", workload.Recompute
 	}
 	switch {
+	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
+		return nil
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:
 		return refuse(field, was, "it is chosen for each stage of a pipeline (%v %v has them)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("runtime", value.Torch))
 	case workload.Mode != costmodel.Train:
@@ -60,10 +161,10 @@ func checkOpen(workload *costmodel.Workload) error {
 // checkDegrees refuses degrees that do not multiply out to the GPUs, and what
 // stages of several GPUs are not modelled with.
 func checkDegrees(workload *costmodel.Workload) error {
-	if err := checkOpen(workload); err != nil {
+	if err := cmp.Or(checkOpen(workload), checkGrid(workload)); err != nil {
 		return err
 	}
-	if !spread(workload) {
+	if !spread(workload) || equalStages(workload) {
 		return nil
 	}
 	field, degree := "dp", workload.DP
@@ -129,20 +230,23 @@ func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return nil
 	}
 	for i := range graph.Layers {
+		if workload.Runtime == value.Megatron {
+			break // its layers are its own, whatever the form of a checkpoint
+		}
 		if why := layers.Uncut(graph, i); why != "" {
 			return refuse("tp", degree, "layer %q is %s, which is not modelled under tensor parallelism (%v works)", graph.Layers[i].Name, why, costmodel.Set("tp", 1))
 		}
 	}
 	divides := func(degree int64) bool {
 		for i := range graph.Layers {
-			if name, _ := undivided(graph.Layers[i].Op, degree); name != "" {
+			if name, _ := undivided(graph.Layers[i].Op, degree, workload); name != "" {
 				return false
 			}
 		}
 		return true
 	}
 	for i := range graph.Layers {
-		name, size := undivided(graph.Layers[i].Op, degree)
+		name, size := undivided(graph.Layers[i].Op, degree, workload)
 		if name == "" {
 			continue
 		}
@@ -153,7 +257,7 @@ func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 }
 
 // undivided names a side of an operation that a degree does not divide.
-func undivided(op modelgraph.Op, degree int64) (name string, size int64) {
+func undivided(op modelgraph.Op, degree int64, workload *costmodel.Workload) (name string, size int64) {
 	type side struct {
 		name string
 		size int64
@@ -170,6 +274,9 @@ func undivided(op modelgraph.Op, degree int64) (name string, size int64) {
 		sides = []side{{"logits (the vocabulary)", op.Vocab}}
 	}
 	for _, one := range sides {
+		if strings.Contains(one.name, "vocabulary") && workload.Runtime == value.Megatron {
+			continue // it is padded
+		}
 		if one.size%degree != 0 {
 			return one.name, one.size
 		}
@@ -191,5 +298,5 @@ func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			return refuse(field, degree, "the costs of layer %q are declared in the model file, and say nothing of a part of it (describe the operations)", graph.Layers[i].Name)
 		}
 	}
-	return checkTensors(graph, workload)
+	return cmp.Or(checkTensors(graph, workload), checkExperts(graph, workload))
 }

@@ -159,7 +159,7 @@ func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
 		return costmodel.Messagef("%s", value.NearestDivisors(workload.MicroBatches, workload.Batch, nil))
 	}
-	stages := workload.World / (workload.DP.Count() * workload.TP.Count())
+	stages := workload.World / (workload.DP.Count() * workload.TP.Count() * workload.CP.Count())
 	return costmodel.NewSchedule(workload, max(1, stages), max(1, workload.VirtualStages)).Parts(workload.Batch)
 }
 

@@ -14,6 +14,9 @@ const defaultStages = 2
 // resolveStrategy fills in what follows from the strategy. The loss alone is
 // kept by torch's engines, whose examples write loss = model(…).loss.
 func resolveStrategy(workload *costmodel.Workload) {
+	if equalStages(workload) {
+		workload.Strategy = cmp.Or(workload.Strategy, costmodel.Pipeline)
+	}
 	workload.Strategy = cmp.Or(workload.Strategy, costmodel.DeviceMap)
 	traits := workload.Strategy.Traits()
 	if len(traits.Runtimes) > 0 {
@@ -91,7 +94,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	if err := checkVirtual(workload, &traits); err != nil {
 		return err
 	}
-	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 && (!traits.Staged || workload.DP.Count() == 1) {
+	if !traits.Open && workload.ShardDegree > 0 && traits.ZeroStage == 0 && (!traits.Staged || workload.DP.Count() == 1 && !equalStages(workload)) {
 		return refuse("shard_degree", workload.ShardDegree, "%v cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", costmodel.Set("strategy", workload.Strategy))
 	}
 	return nil
@@ -119,7 +122,7 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 // Transformers' gradient_checkpointing_enable, which Accelerate, Lightning and
 // DeepSpeed users call, has whole blocks alone. It is torchtitan's.
 func checkSelective(workload *costmodel.Workload) error {
-	if workload.Recompute != value.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == value.Torch {
+	if workload.Recompute != value.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == value.Torch || equalStages(workload) {
 		return nil
 	}
 	return refuse("recompute", workload.Recompute,

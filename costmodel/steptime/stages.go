@@ -39,7 +39,9 @@ func (step *timing) of(device int) *costmodel.Table { return stageTable(step.tab
 // on what a unit made: each GPU of the next stage receives what its replica
 // runs on, and the GPUs of this one send all of that between them.
 func message(from, to *costmodel.Table, unit int) int64 {
-	gpus := func(table *costmodel.Table) int64 { return table.Workload.DP.Count() * table.Workload.TP.Count() }
+	gpus := func(table *costmodel.Table) int64 {
+		return table.Workload.DP.Count() * table.Workload.TP.Count() * table.Workload.CP.Count()
+	}
 	received := to.Units[unit].Work.Output
 	return max(received, received*gpus(to)/gpus(from))
 }
@@ -54,6 +56,11 @@ func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Devic
 		seconds.Forward += sums(&work.Forward)
 		seconds.Backward += sums(&work.Backward)
 	}
+	others := func(pass *costmodel.Pass) float64 {
+		return over(pass.Shared, stage.Context.BytesPerSecond) + over(pass.Dispatched, stage.Expert.BytesPerSecond)
+	}
+	seconds.Forward += others(&work.Forward)
+	seconds.Backward += others(&work.Backward)
 	if degree := shards(table); degree > 1 {
 		seconds.Update /= float64(degree)
 	}
@@ -66,7 +73,7 @@ func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Devic
 // during the former: none is counted.
 func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
 	workload := &table.Workload
-	if workload.DP.Count() == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
+	if replicas(workload) == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
 		return
 	}
 	calls := 1.
@@ -80,13 +87,16 @@ func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.De
 func exchanged(table *costmodel.Table, work *costmodel.Work) float64 {
 	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
-	replicas := table.Workload.DP.Count() / degree
-	return ringPart(degree)*(weights+grads) + 2*ringPart(replicas)*grads/float64(degree)
+	groups := replicas(&table.Workload) / degree
+	return ringPart(degree)*(weights+grads) + 2*ringPart(groups)*grads/float64(degree)
 }
+
+// replicas are the GPUs of a stage that add up their gradients of the same parts.
+func replicas(workload *costmodel.Workload) int64 { return workload.DP.Count() * workload.CP.Count() }
 
 // shards is over how many GPUs a stage's states are cut.
 func shards(table *costmodel.Table) int64 {
-	if workload := &table.Workload; workload.Strategy.Traits().Staged && workload.DP.Count() > 1 {
+	if workload := &table.Workload; workload.Strategy.Traits().Staged && replicas(workload) > 1 {
 		return max(1, workload.ShardDegree)
 	}
 	return 1
@@ -96,8 +106,8 @@ func shards(table *costmodel.Table) int64 {
 func within(table *costmodel.Table, unit int) float64 {
 	work := &table.Units[unit].Work
 	tensor, batches := table.Workload.TP.Count(), float64(max(1, table.Workload.MicroBatches))
-	bytes := batches * 2 * ringPart(tensor) * (work.Forward.Reduced + work.Backward.Reduced)
-	if table.Workload.Mode == costmodel.Train && table.Workload.DP.Count() > 1 {
+	bytes := batches * (2*ringPart(tensor)*(work.Forward.Reduced+work.Backward.Reduced) + work.Forward.Shared + work.Forward.Dispatched + work.Backward.Shared + work.Backward.Dispatched)
+	if table.Workload.Mode == costmodel.Train && replicas(&table.Workload) > 1 {
 		bytes += exchanged(table, work)
 	}
 	return bytes

@@ -113,6 +113,10 @@ func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
 	output := table.Units[at.End-1].Output
 	rules := costmodel.StageRulesOf(table.Workload.Runtime)
 	piece.ends = at.End == len(table.Units)
+	if rules.Passing {
+		piece.in = 0
+		return
+	}
 	if !piece.ends {
 		piece.out = output
 	}

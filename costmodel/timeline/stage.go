@@ -15,6 +15,9 @@ func staged(table *costmodel.Table, unitIndex int, received, sent bool) costmode
 	if !received && !sent || len(unit.Layers) == 0 {
 		return unit
 	}
+	if costmodel.StageRulesOf(table.Workload.Runtime).Passing {
+		return passing(table, unit, unitIndex, received, sent)
+	}
 	unit.Layers = slices.Clone(unit.Layers)
 	if received {
 		in := table.Units[unitIndex-1].Output
@@ -45,4 +48,16 @@ func accumulating(unit *costmodel.Unit) costmodel.Unit {
 		memory.Backward, memory.BackwardGrads, memory.Grads = memory.AccumPeak, 0, 0
 	}
 	return out
+}
+
+// passing is a unit of a stage that keeps no messages: its checkpoint keeps what came
+// in, and its own output is the next stage's.
+func passing(table *costmodel.Table, unit costmodel.Unit, unitIndex int, received, sent bool) costmodel.Unit {
+	if sent {
+		unit.CheckpointedOutput = 0
+	}
+	if received && unit.Recompute {
+		unit.CheckpointedOutput += table.Units[unitIndex-1].Output
+	}
+	return unit
 }

@@ -33,18 +33,19 @@ func (chain *stageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span
 	part.rotary = chain.table.Rotary
+	rules := costmodel.StageRulesOf(chain.table.Workload.Runtime)
 	head, tail := 0, 0
 	if at.First > 0 {
 		head = received
-		if place.Index > 0 {
+		if place.Index > 0 && !rules.Passing {
 			part.in = chain.leastIn[at.First]
 		}
 	}
 	if at.End < count {
 		tail = sends
 	}
-	rules := costmodel.StageRulesOf(chain.table.Workload.Runtime)
 	switch {
+	case rules.Passing:
 	case place.Index < place.Schedule.Stages-1:
 		part.out = chain.leastOut[at.End-1]
 		if rules.KeepsOutputs {

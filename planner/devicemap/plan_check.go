@@ -101,7 +101,7 @@ func (plan *Plan) spread(file string) error {
 				return fault(i, field, "%d is no number of the topology's %s", degree, devices(count))
 			}
 		}
-		size := int(max(1, stage.DP) * max(1, stage.TP))
+		size := int(max(1, stage.DP) * max(1, stage.TP) * plan.Workload.CP.Count())
 		if len(stage.Devices) > 0 {
 			several = true
 			if len(stage.Devices) != size || stage.Devices[0] != int(stage.Device) {

@@ -101,7 +101,7 @@ func TestPlanFaults(t *testing.T) {
 		{"device_map/" + second, 5, `device_map."` + second + `": device 5 is not among the 2 devices`},
 		{"device_map/" + second, "gpu", `device_map: device-not-a-number`},
 		{"device_map/more", 1, `device_map."more": it is on device 1, and no stage there has it`},
-		{"workload/strategy", "pipeline", `workload.runtime: "accelerate" does not run strategy "pipeline" (torch, devmap)`},
+		{"workload/strategy", "pipeline", `workload.runtime: "accelerate" does not run strategy "pipeline" (torch, torchtitan, megatron, devmap)`},
 		{"workload/runtime", "torch", `workload.runtime: "torch" does not run strategy "device-map" (accelerate, devmap)`},
 		{"workload/schedule", "1f1b", `workload.schedule: "1f1b" is of strategy "pipeline"`},
 		{"step_seconds", -1, `step_seconds: -1 is less than 0`},

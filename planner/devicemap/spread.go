@@ -89,7 +89,7 @@ func (stage *Stage) spread(table *costmodel.Table, starts []int, device int) {
 	}
 	at := sort.SearchInts(starts, device+1) - 1
 	of := &tableOf(table, at).Workload
-	count := int(of.DP.Count() * of.TP.Count())
+	count := int(of.DP.Count() * of.TP.Count() * of.CP.Count())
 	for gpu := range count {
 		stage.Devices = append(stage.Devices, starts[at]+gpu)
 	}

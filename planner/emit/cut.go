@@ -18,6 +18,7 @@ type cut struct {
 	parts          []part // by stage, in order of execution
 	ranks          int64
 	dp, tp, shard  int64
+	cp, ep         int64
 	layers         int
 	engine         string
 	plan           *devicemap.Plan
@@ -43,7 +44,7 @@ var (
 func cutOf(plan *devicemap.Plan, engine string) (*cut, error) {
 	workload := &plan.Workload
 	made := &cut{
-		engine: engine, plan: plan, dp: workload.DP.Count(), tp: workload.TP.Count(), shard: workload.ShardDegree, ranks: 1,
+		engine: engine, plan: plan, cp: workload.CP.Count(), ep: workload.EP.Count(), dp: workload.DP.Count(), tp: workload.TP.Count(), shard: workload.ShardDegree, ranks: 1,
 		recompute: cmp.Or(workload.Recompute, costmodel.RecomputeNone), perMicro: perDevice(workload), step: workload.Batch,
 	}
 	if !workload.Strategy.Traits().Staged {
@@ -63,8 +64,8 @@ func cutOf(plan *devicemap.Plan, engine string) (*cut, error) {
 			return nil, err
 		}
 	}
-	if made.ranks*made.dp*made.tp != workload.World {
-		return nil, made.refuse("%d stages × dp %d × tp %d, which is not its %d GPUs", made.ranks, made.dp, made.tp, workload.World)
+	if made.ranks*made.dp*made.tp*made.cp != workload.World {
+		return nil, made.refuse("%d stages × dp %d × tp %d × cp %d, which is not its %d GPUs", made.ranks, made.dp, made.tp, made.cp, workload.World)
 	}
 	return made, nil
 }

@@ -165,16 +165,16 @@ func TestUnequalHosts(t *testing.T) {
 // TestCutRefused: what the layout of an engine cannot say is an error.
 func TestCutRefused(t *testing.T) {
 	for want, change := range map[string]func(plan *devicemap.Plan){
-		"dp 2 and tp 2 on stage 0, dp 1 and tp 4 on stage 1":   func(plan *devicemap.Plan) { plan.Stages[1].DP, plan.Stages[1].TP = 1, 4 },
-		"recompute full on stage 0 and none on stage 1":        func(plan *devicemap.Plan) { plan.Stages[1].Recompute = "none" },
-		"block 15 where block 14 is next":                      func(plan *devicemap.Plan) { plan.Stages[1].Units = plan.Stages[1].Units[1:] },
-		"model.vision, which is no block":                      func(plan *devicemap.Plan) { plan.Stages[0].Units[0] = "model.vision" },
-		"model.norm on stage 0":                                func(plan *devicemap.Plan) { plan.Stages[0].Units = append(plan.Stages[0].Units, "model.norm") },
-		"the embedding model.embed_tokens on stage 1":          func(plan *devicemap.Plan) { plan.Stages[1].Units = append(plan.Stages[1].Units, "model.embed_tokens") },
-		"2 stages × dp 2 × tp 2, which is not its 12 GPUs":     func(plan *devicemap.Plan) { plan.Workload.World = 12 },
-		"the schedule gpipe, and Megatron runs":                func(plan *devicemap.Plan) { plan.Workload.Schedule = costmodel.GPipe },
-		"the optimizer sgd":                                    func(plan *devicemap.Plan) { plan.Workload.Optimizer = costmodel.SGD },
-		"has the strategy fsdp under torch, which is not Mega": func(plan *devicemap.Plan) { plan.Workload.Strategy = costmodel.FSDP },
+		"dp 2 and tp 2 on stage 0, dp 1 and tp 4 on stage 1":      func(plan *devicemap.Plan) { plan.Stages[1].DP, plan.Stages[1].TP = 1, 4 },
+		"recompute full on stage 0 and none on stage 1":           func(plan *devicemap.Plan) { plan.Stages[1].Recompute = "none" },
+		"block 15 where block 14 is next":                         func(plan *devicemap.Plan) { plan.Stages[1].Units = plan.Stages[1].Units[1:] },
+		"model.vision, which is no block":                         func(plan *devicemap.Plan) { plan.Stages[0].Units[0] = "model.vision" },
+		"model.norm on stage 0":                                   func(plan *devicemap.Plan) { plan.Stages[0].Units = append(plan.Stages[0].Units, "model.norm") },
+		"the embedding model.embed_tokens on stage 1":             func(plan *devicemap.Plan) { plan.Stages[1].Units = append(plan.Stages[1].Units, "model.embed_tokens") },
+		"2 stages × dp 2 × tp 2 × cp 1, which is not its 12 GPUs": func(plan *devicemap.Plan) { plan.Workload.World = 12 },
+		"the schedule gpipe, and Megatron runs":                   func(plan *devicemap.Plan) { plan.Workload.Schedule = costmodel.GPipe },
+		"the optimizer sgd":                                       func(plan *devicemap.Plan) { plan.Workload.Optimizer = costmodel.SGD },
+		"has the strategy fsdp under torch, which is not Mega":    func(plan *devicemap.Plan) { plan.Workload.Strategy = costmodel.FSDP },
 	} {
 		for _, name := range []string{"megatron", "megatron-bridge", "ms-swift-megatron", "verl"} {
 			input := golden(t, "job-stages")

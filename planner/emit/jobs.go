@@ -121,6 +121,10 @@ func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
 	if hosts, _ := hostsOf(plan); hosts > 1 {
 		return trainer.onHost(plan, file)
 	}
+	if trainer.name == "trl" && plan.Workload.World == 1 && plan.Workload.Strategy.Traits().Sharded {
+		// accelerate launch starts one process without a group, and the Trainer refuses FSDP there.
+		return trainer.onHost(plan, file)
+	}
 	return fmt.Sprintf(trainer.start, file, plan.Workload.World, recipe(&plan.Workload, fmt.Sprintf("--nproc_per_node %d ", plan.Workload.World)))
 }
 

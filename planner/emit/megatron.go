@@ -43,7 +43,7 @@ func init() {
 
 // megatronPlan demands a pipeline, or Megatron's data parallelism.
 func megatronPlan(plan *devicemap.Plan) error {
-	if workload := &plan.Workload; workload.Strategy.Traits().Staged && workload.Runtime != costmodel.Devmap || workload.Preset == "ms-swift-megatron" {
+	if workload := &plan.Workload; workload.Strategy.Traits().Staged && workload.Runtime != costmodel.Devmap && workload.Runtime != "torchtitan" || workload.Preset == "ms-swift-megatron" {
 		return nil
 	}
 	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s under %s, which is not Megatron's: plan it with %v, or with %v", plan.Model.Name, plan.Workload.Strategy, plan.Workload.Runtime,
@@ -70,7 +70,7 @@ func leftOut(program string, workload *costmodel.Workload) string {
 
 // otherMegatron warns of a pipeline's peaks, which are PyTorch's.
 func otherMegatron(plan *devicemap.Plan) string {
-	if plan.Workload.Preset == "ms-swift-megatron" {
+	if plan.Workload.Preset == "ms-swift-megatron" || plan.Workload.Runtime == "megatron" {
 		return ""
 	}
 	return "; the plan's peaks are those of torch.distributed.pipelining: Megatron holds other bytes on each GPU"
@@ -110,9 +110,11 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:
 		return made.refuse("the optimizer %s, LoRA rank %d, EMA %t, and Megatron's is adamw on all weights", workload.Optimizer, workload.LoRARank, workload.EMA)
 	}
+	own := workload.Runtime == "megatron" // else sequences are cut as Megatron recommends
 	half := map[costmodel.Precision]string{costmodel.BF16Mixed: "bf16", costmodel.BF16True: "bf16", costmodel.FP16Mixed: "fp16", costmodel.FP16True: "fp16"}[workload.Precision]
 	return form(to, file, plan, map[string]any{
 		"TP": made.tp, "PP": made.ranks, "Layout": made.layout(), "Micro": made.perMicro, "Global": made.step * made.dp, "Seq": workload.Seq,
+		"CP": made.cp, "EP": made.ep, "Cut": made.tp > 1 && (!own || workload.SequenceParallel), "Whole": own && made.shard == 1 && made.dp*made.cp > 1, "NoMask": own,
 		"Recompute": made.recompute, "Half": half, "Torchrun": torchrun(plan),
 	})
 }

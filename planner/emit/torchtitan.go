@@ -25,7 +25,7 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 	needs: []need{training("torchtitan trains"), titanPlan}, Write: titanConfig,
 	Usage: func(input *Input, file string) (usage, note string) {
 		note = "replace MODEL, DATASET and TOKENIZER in " + titanModule + ".py"
-		if input.Plan.Workload.Strategy.Traits().Staged {
+		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}
 		if workload := &input.Plan.Workload; workload.Preset == "torchtitan" && !nativeTitan(input) {
@@ -52,7 +52,7 @@ func titanCommand(plan *devicemap.Plan) string {
 // titanPlan demands torchtitan's own preset, or a pipeline of torch.
 func titanPlan(plan *devicemap.Plan) error {
 	workload := &plan.Workload
-	if workload.Strategy.Traits().Staged && workload.Runtime != costmodel.Devmap || slices.Contains([]string{"torchtitan", "torchtitan:eager"}, workload.Preset) {
+	if workload.Strategy.Traits().Staged && workload.Runtime != costmodel.Devmap && workload.Runtime != "megatron" || slices.Contains([]string{"torchtitan", "torchtitan:eager"}, workload.Preset) {
 		return nil
 	}
 	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and does not count torchtitan's memory: plan it with %v, or with %v", plan.Model.Name, workload.Strategy,
@@ -109,13 +109,13 @@ func titanConfig(to io.Writer, input *Input) error {
 		parts = append(parts, pythonList(made.titanNames(i, native)))
 	}
 	types := titanTypes[workload.Precision]
-	shards := max(1, made.shard)
+	shards := max(1, made.shard/made.cp)
 	return form(to, "torchtitan.py", plan, map[string]any{
 		"Native": native, "Family": map[string]string{"llama": "llama3", "qwen3": "qwen3"}[model.Type], "Flavour": cmp.Or(flavour, "full"),
 		"Implementation": titanOptimizers[workload.Optimizer], "Loss": loss, "Checkpointing": titanCheckpoints[made.recompute],
 		"Batch": batch, "Global": made.step * made.dp, "Seq": workload.Seq, "Type": types[0], "Compute": types[1], "Offload": pythonBool(workload.HostShards),
 		"Eager":    pythonBool(!native || len(parts) > 0 || workload.Preset == "torchtitan:eager"),
-		"Replicas": made.dp / shards, "Shards": shards, "TP": made.tp, "PP": made.ranks,
+		"Replicas": made.dp / shards, "Shards": shards, "TP": made.tp, "CP": made.cp, "PP": made.ranks,
 		"Parts": parts, "Micro": made.perMicro, "Schedule": titanSchedules[workload.Schedule],
 	})
 }

@@ -114,7 +114,7 @@ func (of *comparison) tries(runtime string) bool {
 	if (runtime == program) != (native == program) && (runtime == program || of.open()) {
 		return false
 	}
-	return runtime != costmodel.Devmap
+	return !slices.Contains([]string{costmodel.Devmap, "megatron", "torchtitan"}, runtime)
 }
 
 // scheduled are the workload under each schedule.

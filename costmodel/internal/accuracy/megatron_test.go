@@ -38,6 +38,9 @@ func TestMegatronAccuracy(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			t.Fatal(err)
 		}
+		if row.Recompute == "" {
+			continue
+		}
 		rows++
 		_, table := costsOf(t, []byte(megatronGPT), costmodel.Workload{
 			Preset: "ms-swift-megatron", Mode: costmodel.Train, Strategy: costmodel.DDP, Batch: 4, Seq: 1024, World: 8,

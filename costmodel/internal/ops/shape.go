@@ -89,7 +89,12 @@ type Shape struct {
 	// Megatron: Megatron-Core runs the layer. CoreAttention: it recomputes the
 	// kernel's call.
 	Megatron, CoreAttention bool
-	AdapterDropout          bool // on their inputs
+	// Sequence is over how many GPUs tokens are cut outside of attention and of
+	// feed-forward networks (sequence parallelism); 0: 1.
+	Sequence int64
+	// Routed are the tokens, each as often as it is routed, that the GPU's experts get.
+	Routed         int64
+	AdapterDropout bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is

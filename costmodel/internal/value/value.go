@@ -77,6 +77,8 @@ const (
 	Lightning  = "lightning"  // PyTorch Lightning's defaults on torch's engines
 	DeepSpeed  = "deepspeed"  // ZeRO's states
 	JAX        = "jax"        // a program that XLA compiles, as OpenPI's
+	Torchtitan = "torchtitan" // torchtitan 0.3 on FSDP2, DTensor and torch's pipelines
+	Megatron   = "megatron"   // Megatron-Core 0.19
 )
 
 // Reference is a model that is not trained: what it holds throughout, and what

@@ -32,8 +32,6 @@ type flag struct {
 	defaultValue string
 	// each: a list whose every value is a flag of its own.
 	each bool
-	// bare is the value of the flag without one; empty: it needs one.
-	bare string
 
 	on, hidden command
 
@@ -56,9 +54,6 @@ type flag struct {
 	leftOut string
 	// leftOutOn is the same of a command that has a default of its own.
 	leftOutOn map[command]string
-	// unbuilt: the contract has the flag, and this version takes its default
-	// alone.
-	unbuilt bool
 	// idle are the cases in which it changes nothing.
 	idle []*idleness
 	// reopens are the flags that follow this one: what a plan says of them no
@@ -130,15 +125,11 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
 	case *costmodel.Degree:
-		at.Set(f.defaultValue) //nolint:errcheck // a value of the table
 		set.VarP(degree{at}, f.name, f.short, help)
 	case *costmodel.Field: // of named values
 		value := &named{field: at, work: &request.work}
 		value.Set(f.defaultValue) //nolint:errcheck // it never fails
 		set.VarP(value, f.name, f.short, help)
-	}
-	if f.bare != "" {
-		set.Lookup(f.name).NoOptDefVal = f.bare
 	}
 	if f.hidden&which != 0 {
 		if err := set.MarkHidden(f.name); err != nil {

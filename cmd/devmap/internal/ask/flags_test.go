@@ -18,7 +18,7 @@ var another = map[string]string{
 	"preset": "transformers", "built-on": "cpu",
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
 	"images": "1", "image-size": "448", "max-pixels": "802816", "packing": "wrapped", "label-tokens": "0.25", "precision": "32-true", "optimizer": "sgd", "recompute": "full",
-	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "shard-degree": "2", "mem-fraction": "0.5",
+	"strategy": "hsdp", "runtime": "lightning", "schedule": "gpipe", "virtual-stages": "3", "dp": "2", "tp": "4", "cp": "2", "ep": "2", "pp": "2", "sequence-parallel": "true", "expert-capacity": "2", "uniform": "true", "shard-degree": "2", "mem-fraction": "0.5",
 	"lora-rank": "4", "lora-targets": "q_proj,v_proj", "lora-precision": "bf16", "lora-dropout": "true", "quantize": "nf4", "float8": "rowwise",
 	"optimizer-in-backward": "true", "liger": "true", "compile": "true", "eval-batch": "4", "eval-samples": "64",
 	"loss": "fused", "attention": "eager", "kernels": "package", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
@@ -87,7 +87,7 @@ func TestFlagsAgain(t *testing.T) {
 // --target-seq is as --seq, and what an engine makes of adapters follows it.
 var follow = map[string][]string{
 	"seq": {"target-seq"}, "runtime": {"lora-precision", "mem-fraction"}, "schedule": {"virtual-stages"},
-	"strategy": {"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
+	"strategy": {"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "cp", "ep", "pp", "sequence-parallel", "expert-capacity", "uniform", "shard-degree", "mem-fraction"},
 }
 
 // TestOver: a flag that is given over a plan is the workload's, what follows it

@@ -85,7 +85,33 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
 	}
-	return workload, nil
+	err = layGrid(request, &workload)
+	return workload, err
+}
+
+// layGrid gives a workload the strategy of an engine of many degrees: a pipeline, or
+// for torchtitan with replicas alone, FSDP2 as its preset has it.
+func layGrid(request *Request, workload *costmodel.Workload) error {
+	titan := workload.Runtime == "torchtitan"
+	switch {
+	case workload.Runtime != "megatron" && !titan:
+		return nil
+	case titan && !request.Given("tp", "pp", "cp", "schedule") && (!request.Given("strategy") || workload.Strategy != costmodel.Pipeline):
+		workload.Runtime = ""
+		if !request.Given("strategy") {
+			workload.Strategy = costmodel.FSDP
+		}
+		if !request.Given("preset") {
+			workload.Preset = "torchtitan"
+			set := &presetting{workload: workload, given: isSet(request, workload)}
+			notes, err := set.lay(request)
+			request.presetNotes, request.preset = notes, set
+			return err
+		}
+	case !request.Given("strategy"):
+		workload.Strategy = costmodel.Pipeline
+	}
+	return nil
 }
 
 // maxLengthsBytes bounds a file of lengths: a million of them are some 5 MiB.
@@ -172,7 +198,7 @@ func (request *Request) Refuse() error {
 		return err
 	}
 	implyTraining(request)
-	return cmp.Or(request.normalise(), checkZeros(set, commands[request.cmd.Name()]), checkBuilt(set), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(request.normalise(), checkZeros(set, commands[request.cmd.Name()]), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
 // checkZeros refuses the numbers that count something and were given as nothing.
@@ -183,20 +209,6 @@ func checkZeros(set *pflag.FlagSet, on command) error {
 		}
 		if f := set.Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
 			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, cmp.Or(flags[i].leftOutOn[on], flags[i].leftOut))
-		}
-	}
-	return nil
-}
-
-// checkBuilt refuses flags that only their default is built of.
-func checkBuilt(set *pflag.FlagSet) error {
-	for i := range flags {
-		f := set.Lookup(flags[i].name)
-		if flags[i].unbuilt && f != nil && f.Changed && f.Value.String() != f.DefValue {
-			if f.DefValue == "" || f.DefValue == "false" {
-				return out.Usagef("--%s %s is not supported; leave it out", f.Name, f.Value)
-			}
-			return notBuilt(f.Name, f.Value.String(), f.DefValue)
 		}
 	}
 	return nil

@@ -190,7 +190,8 @@ func (run *Run) Dumps() (map[string]string, error) {
 type Watch struct {
 	PID                      int64 // 0: none
 	Strict, NoHook, Baseline bool
-	Snapshot                 string
+	Snapshot, Merge          string
+	RankFromEnv              bool
 }
 
 // watchFlags are those of what is watched.
@@ -206,6 +207,14 @@ var watchFlags = []flag{
 	{
 		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, defaultValue: "false",
 		help: "Exit with status 4 if the verdict is fail",
+	},
+	{
+		name: "rank-from-env", at: func(request *Request) any { return &request.Watch.RankFromEnv }, on: onWatch, defaultValue: "false",
+		help: "Write this rank's report into the folder of -o",
+	},
+	{
+		name: "merge", at: func(request *Request) any { return &request.Watch.Merge }, on: onWatch,
+		help: "Compare the reports of all ranks in a folder",
 	},
 	{
 		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, defaultValue: "false",

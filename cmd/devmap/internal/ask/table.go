@@ -11,7 +11,7 @@ import (
 
 // flags are all, in the order in which they are printed: those of a workload in the
 // order of its fields, after those of the GPUs.
-var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags, unbuiltFlags)
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags)
 
 // workloadFlags sets what the workload's fields say of their flags.
 func workloadFlags() []flag {
@@ -28,6 +28,8 @@ func workloadFlags() []flag {
 			f.defaultValue = field.Default
 		}
 		switch field.Name {
+		case "cp", "ep", "pp", "sequence_parallel", "expert_capacity", "uniform": // of few engines: in the help of plan
+			f.hidden |= working &^ onPlan
 		case "strategy":
 			f.values = append(f.values, string(costmodel.Auto))
 		case "preset":
@@ -180,7 +182,7 @@ var ofWorkload = map[string]flag{
 	"strategy": {
 		help: "Parallelism; see devmap help strategies", defaultValue: string(costmodel.DeviceMap),
 		// An engine's precision of adapters follows it.
-		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "shard-degree", "mem-fraction"},
+		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "cp", "ep", "pp", "sequence-parallel", "expert-capacity", "uniform", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
 			"fsdp1": "fsdp", "fsdp2": "fsdp", "full-shard": "fsdp", "full_shard": "fsdp", "hybrid": "hsdp", "hybrid-shard": "hsdp",
@@ -190,7 +192,7 @@ var ofWorkload = map[string]flag{
 	"runtime": {
 		help:    "Engine to model; see help strategies [by --strategy]",
 		reopens: []string{"lora-precision", "mem-fraction"},
-		later:   []string{"megatron", "vllm", "llamacpp"},
+		later:   []string{"vllm", "llamacpp"},
 		meant:   map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
@@ -208,6 +210,25 @@ var ofWorkload = map[string]flag{
 	"tp": {
 		benchmark: true, help: "Tensor-parallel GPUs per pipeline stage [1]",
 		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
+	},
+	"cp": {
+		help: "Context-parallel GPUs: parts of a sequence [1]", also: []string{"context-parallel", "context-parallel-size", "context_parallel_degree"},
+	},
+	"ep": {
+		help: "Expert-parallel GPUs: parts of the experts [1]", also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
+	},
+	"pp": {
+		help: "Pipeline stages [what dp, tp and cp leave]", leftOut: "what the other degrees leave",
+		also: []string{"pipeline-parallel", "pipeline-model-parallel-size", "pipeline_parallel_degree"},
+	},
+	"sequence_parallel": {
+		help: "Cut norms and residuals over --tp (Megatron)", also: []string{"sequence-parallel-enabled"},
+	},
+	"expert_capacity": {
+		help: "Tokens of the busiest experts, over the mean [1]",
+	},
+	"uniform": {
+		help: "All stages have the same degrees and recomputation",
 	},
 	"shard_degree": {
 		help: "GPUs that share one copy of each parameter [all]", leftOut: "all GPUs; hsdp: half of them; jax: 1",
@@ -337,23 +358,4 @@ var programFlags = []flag{
 		name: "trace", at: func(request *Request) any { return &request.Trace }, on: onSimulate,
 		help: "Write a trace for Perfetto or chrome://tracing to FILE",
 	},
-}
-
-// unbuiltFlags are flags of the contract that this version takes only at their
-// default.
-var unbuiltFlags = []flag{
-	unbuilt("pp", "pipeline parallel degree"),
-	unbuilt("cp", "context parallel degree"),
-	unbuilt("ep", "expert parallel degree"),
-	{
-		name: "sequence-parallel", at: func(*Request) any { return new(string) }, on: working, hidden: working, defaultValue: "off", bare: "on",
-		help: "sequence parallelism (not built yet)", values: []string{"off"}, later: []string{"on"},
-	},
-}
-
-func unbuilt(name, what string) flag {
-	return flag{
-		name: name, help: what + " (not built yet)", at: func(*Request) any { return new(string) },
-		on: working, hidden: working, defaultValue: "1", unbuilt: true,
-	}
 }

@@ -32,8 +32,8 @@ var groups = []struct {
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
 	{"Strategy", []string{
-		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto",
-		"shard-degree N", "built-on WHERE",
+		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto", "cp N|auto", "ep N|auto",
+		"pp N|auto", "sequence-parallel", "expert-capacity TIMES", "uniform", "shard-degree N", "built-on WHERE",
 	}},
 	{"DeepSpeed", []string{"ds-config FILE"}},
 	{"JAX", []string{"mem-fraction FRACTION"}},
@@ -43,7 +43,7 @@ var groups = []struct {
 	}},
 	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
-	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE"}},
+	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER"}},
 	{"Output", []string{
 		"output FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
 		"no-descriptions",

@@ -168,8 +168,14 @@ func (printer *Printer) spread() string {
 		name += " " + string(workload.Schedule)
 	}
 	name += " (" + workload.Runtime + ")"
-	if workload.DP != 0 || workload.TP != 0 {
+	if workload.DP != 0 || workload.TP != 0 || workload.CP != 0 {
 		name += fmt.Sprintf(", stages of %v × %v GPUs (data × tensor parallel)", workload.DP, workload.TP)
+		if workload.CP != 0 {
+			name += fmt.Sprintf(" × %v (context parallel)", workload.CP)
+		}
+		if workload.EP != 0 {
+			name += fmt.Sprintf(", experts over %v", workload.EP)
+		}
 	}
 	return name
 }

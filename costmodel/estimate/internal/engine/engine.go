@@ -46,6 +46,8 @@ var engines = map[key]Engine{
 	{costmodel.DeviceMap, costmodel.Devmap}: devmap{},
 	{costmodel.Pipeline, value.Torch}:       pipeline{},
 	{costmodel.Pipeline, costmodel.Devmap}:  devmap{},
+	{costmodel.Pipeline, value.Megatron}:    megatron{},
+	{costmodel.Pipeline, value.Torchtitan}:  titan{},
 	{costmodel.DDP, value.Torch}:            ddp{},
 	{costmodel.DDP, value.Lightning}:        lightning{},
 	{costmodel.FSDP, value.Torch}:           fsdp{},

@@ -20,7 +20,7 @@ func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
 		traits := strategy.Traits()
-		for _, runtime := range []string{value.Accelerate, value.Torch, value.Lightning, value.DeepSpeed, costmodel.Devmap, value.JAX, ""} {
+		for _, runtime := range []string{value.Accelerate, value.Torch, value.Lightning, value.DeepSpeed, costmodel.Devmap, value.JAX, value.Megatron, value.Torchtitan, ""} {
 			has := false
 			for _, r := range traits.Runtimes {
 				has = has || r == runtime
@@ -76,6 +76,9 @@ func workloads(pair key) []costmodel.Workload {
 func TestConformance(t *testing.T) {
 	const config = `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 64, "torch_dtype": "bfloat16", "tie_word_embeddings": %t}`
 	for pair, engine := range engines {
+		if pair.runtime == value.Megatron || pair.runtime == value.Torchtitan { // TestMegatronRows; fp32 weights with products of 16 bits
+			continue
+		}
 		if pair.runtime == value.JAX { // whose arrays keep their types, and are cut by another rule: TestJAX
 			continue
 		}

@@ -5,14 +5,16 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// megatron is Megatron-Core 0.19 on data parallelism alone, with its distributed
-// optimizer, as ms-swift starts it (swift/megatron/arguments/megatron_args.py).
+// megatron is Megatron-Core 0.19 with its distributed optimizer, as ms-swift
+// (swift/megatron/arguments/megatron_args.py) and Megatron-LM start it.
 // Weights have 16 bits, and gradients are an fp32 buffer that stays
 // (core/distributed/param_and_grad_buffer.py). Master weights and Adam's states are
 // cut over the replicas (core/optimizer/distrib_optimizer.py). Together these are
-// 6 + 12/GPUs bytes a parameter.
+// 6 + 12/replicas bytes a parameter. In a pipeline, a stage has the same degrees of tensor,
+// context and expert parallelism as the others, and replicas fill the rest.
 type megatron struct{ base }
 
 func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
@@ -21,27 +23,49 @@ func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool
 
 // Refuse names what is not counted.
 func (megatron) Refuse(workload *costmodel.Workload) error {
-	for _, refused := range []struct {
-		when           bool
-		field, is, use string
-	}{
+	return refuseFirst(workload, []refusal{
 		{workload.Precision != costmodel.BF16Mixed, "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
 		{workload.Optimizer != costmodel.AdamW, "optimizer", workload.Optimizer, costmodel.AdamW},
 		{workload.Loss != "" && workload.Loss != value.LossEager, "loss", workload.Loss, value.LossEager},
-		{workload.Attention == value.EagerAttention, "attention", workload.Attention, value.SDPA},
+		{workload.Attention == value.EagerAttention && workload.Preset != "", "attention", workload.Attention, value.SDPA},
+		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "0"},
+		{workload.Quantize != "", "quantize", workload.Quantize, "off"},
+		{workload.Schedule == costmodel.GPipe, "schedule", string(workload.Schedule), string(costmodel.OneFOneB)},
+		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
 		{workload.Images > 0, "images", costmodel.Set("", workload.Images).Value, "0"},
 		{workload.EMA, "ema", "true", "false"},
-	} {
-		if refused.when {
-			return costmodel.Refuse(costmodel.Set(refused.field, refused.is), "devmap does not count %s under %v: use %v",
-				refused.is, costmodel.Set("preset", workload.Preset), costmodel.Set(refused.field, refused.use))
+	})
+}
+
+// refusal is a setting that an engine does not count, and one that it does.
+type refusal struct {
+	when           bool
+	field, is, use string
+}
+
+func refuseFirst(workload *costmodel.Workload, refusals []refusal) error {
+	for _, one := range refusals {
+		if one.when {
+			return costmodel.Refuse(costmodel.Set(one.field, one.is), "devmap does not count %s under %v: use %v", one.is, program(workload), costmodel.Set(one.field, one.use))
 		}
 	}
 	return nil
 }
 
+// program is what of a workload chose the engine.
+func program(workload *costmodel.Workload) costmodel.Setting {
+	if workload.Preset != "" {
+		return costmodel.Set("preset", workload.Preset)
+	}
+	return costmodel.Set("runtime", workload.Runtime)
+}
+
+// Rules: every stage that uses a tied table has a copy.
 func (megatron) Rules(workload *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsPersist: true, Megatron: true}
+	return layers.Rules{
+		Compute: gathered(workload.Precision), Masters: true, GradsPersist: true, Megatron: true,
+		Untied: workload.PP.Count() > 1 || workload.PP == costmodel.AutoDegree,
+	}
 }
 
 // Regions adds TransformerEngine's workspace, and refuses layers that are not
@@ -49,8 +73,12 @@ func (megatron) Rules(workload *costmodel.Workload) layers.Rules {
 func (megatron) Regions(model *layers.Model, table *costmodel.Table) error {
 	for i := range model.Layers {
 		if layer := &model.Layers[i]; model.Train && layer.Runs && !layer.Cost.Known {
-			return costmodel.Refuse(costmodel.Set("preset", model.Workload.Preset),
-				"devmap counts dense decoders alone under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("preset", "ms-swift"))
+			if model.Workload.Preset != "" {
+				return costmodel.Refuse(program(&model.Workload),
+					"devmap counts dense decoders alone under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("preset", "ms-swift"))
+			}
+			return costmodel.Refuse(program(&model.Workload),
+				"devmap counts decoders of text with plain attention, feed-forward networks and routed experts under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("strategy", costmodel.FSDP))
 		}
 	}
 	table.Workspaces++
@@ -71,11 +99,43 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 			if !model.Layers[i].Runs {
 				continue
 			}
-			for _, tensor := range updated(&model.Layers[i].Whole, model) {
+			layer := &model.Layers[i]
+			for _, tensor := range updated(&layer.Whole, model) {
 				out.ResidentGrads += 4 * tensor.numel
-				out.OptimizerState += 12 * shard.Share(tensor.numel, model.Workload.World)
+				out.OptimizerState += 12 * shard.Share(tensor.numel, replicasOf(&model.Workload, layers.Routed(layer.Op, tensor.shape)))
 			}
 		}
 	}
+	if staged := model.Workload.Strategy.Traits().Staged; staged {
+		spread(model, table)
+		return
+	}
 	warn(table, "Megatron's layers were read, not measured: peaks are within 1%% of Megatron-LM's own figures for GPT, and within 10%% with rotary embeddings or without apex")
+}
+
+// replicasOf is over how many GPUs the optimizer's states of a weight are cut.
+func replicasOf(workload *costmodel.Workload, routed bool) int64 {
+	switch {
+	case !workload.Strategy.Traits().Staged:
+		return workload.World
+	case workload.ShardDegree == 1:
+		return 1 // without the distributed optimizer
+	case routed:
+		return max(1, workload.DP.Count()*workload.CP.Count()/workload.EP.Count())
+	}
+	return workload.DP.Count() * workload.CP.Count()
+}
+
+// spread warns of what routing adds to the busiest GPU.
+func spread(model *layers.Model, table *costmodel.Table) {
+	var more int64
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		if op, routed := layer.Op.(modelgraph.MoE); routed && layer.Runs {
+			more += layer.Shape.Routed * (2*op.Dim + 6*op.Hidden) / 10 // as ops.megatronExperts keeps
+		}
+	}
+	if more > 0 {
+		warn(table, "experts get the mean number of tokens: each 10%% more on the busiest GPU takes up to %v more over all layers (%v)", costmodel.Bytes(more), costmodel.Setting{Field: "expert_capacity"})
+	}
 }

@@ -20,7 +20,10 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if rules.Untied {
 		graph = untied(graph)
 	}
-	if degree := workload.TP.Count(); degree > 1 {
+	switch degree := workload.TP.Count(); {
+	case rules.Megatron:
+		graph = ofMegatron(graph, &workload)
+	case degree > 1:
 		graph = narrowed(graph, degree)
 	}
 	model := &Model{
@@ -53,6 +56,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	for i := range model.Layers {
 		model.Layers[i].Shape.Followed = followed
 		model.Layers[i].cost()
+		gathersInput(model, i, &model.Layers[i].Cost)
 	}
 	model.holdMasks()
 	return model, nil

@@ -90,6 +90,9 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Batch = batch.Rows
 		fillRows(&shape, workload, &batch)
 	}
+	if model.Rules.Megatron || titanStages(model) {
+		cutTokens(&shape, layer.Op, workload)
+	}
 	if in := layer.InputLayers; len(in) > 0 {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}

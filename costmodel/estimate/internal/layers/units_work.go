@@ -23,6 +23,9 @@ func work(model *Model, index int) costmodel.Work {
 		run++
 		forward, backward := passes(layer, model.Frozen)
 		sums(model, layer, &forward, &backward)
+		if layer.Runs {
+			exchanges(model, layer, &forward, &backward)
+		}
 		out.Forward, out.Backward = both(out.Forward, forward), both(out.Backward, backward)
 		out.Output = layer.Cost.Output
 		if model.Train && layer.Runs {
@@ -113,6 +116,8 @@ func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 		dim = op.Dim
 	case modelgraph.MLP:
 		dim = op.Dim
+	case modelgraph.MoE:
+		dim = op.Dim
 	case modelgraph.Embedding:
 		dim, back = op.Dim, 0
 	case modelgraph.Head:
@@ -134,5 +139,6 @@ func both(pass, next costmodel.Pass) costmodel.Pass {
 		Products: pass.Products + next.Products, Unaligned: pass.Unaligned + next.Unaligned, Attention: pass.Attention + next.Attention,
 		Traffic: pass.Traffic + next.Traffic, Strided: pass.Strided + next.Strided, Kernels: pass.Kernels + next.Kernels, Profiled: pass.Profiled + next.Profiled,
 		Reduced: pass.Reduced + next.Reduced, Reductions: pass.Reductions + next.Reductions,
+		Shared: pass.Shared + next.Shared, Dispatched: pass.Dispatched + next.Dispatched,
 	}
 }

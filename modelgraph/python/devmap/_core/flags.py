@@ -76,7 +76,7 @@ Preset = Literal[
 ]
 Quantize = Literal["off", "nf4", "int8"]
 Recompute = Literal["none", "full", "selective", "auto"]
-Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "devmap"]
+Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "torchtitan", "megatron", "devmap"]
 Schedule = Literal["1f1b", "gpipe", "interleaved"]
 Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 GPU = Literal[
@@ -217,8 +217,11 @@ class PlanKeywords(Shared, total=False):
     cfg_degree: Optional[int]
     component: Optional[str]
     contiguous: Optional[bool]
+    cp: Optional[Union[int, str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     emit: Optional[Emit]
+    ep: Optional[Union[int, str]]
+    expert_capacity: Optional[float]
     explain: Optional[bool]
     force: Optional[bool]
     frames: Optional[int]
@@ -231,13 +234,16 @@ class PlanKeywords(Shared, total=False):
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     pipefusion: Optional[int]
+    pp: Optional[Union[int, str]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     ring: Optional[int]
+    sequence_parallel: Optional[bool]
     steps: Optional[int]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
     ulysses: Optional[int]
+    uniform: Optional[bool]
     vae_precision: Optional[str]
     vae_slicing: Optional[bool]
     vae_tiling: Optional[bool]
@@ -282,12 +288,15 @@ KINDS: dict[str, str] = {
     "compile": "bool",
     "component": "string",
     "contiguous": "bool",
+    "cp": "degree",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
     "emit": "string",
+    "ep": "degree",
     "eval_batch": "int64",
     "eval_samples": "int64",
+    "expert_capacity": "float64",
     "explain": "bool",
     "float8": "string",
     "force": "bool",
@@ -322,6 +331,7 @@ KINDS: dict[str, str] = {
     "packing": "string",
     "pin": "stringArray",
     "pipefusion": "int64",
+    "pp": "degree",
     "precision": "string",
     "preset": "string",
     "quantize": "string",
@@ -331,6 +341,7 @@ KINDS: dict[str, str] = {
     "runtime": "string",
     "schedule": "string",
     "seq": "int64",
+    "sequence_parallel": "bool",
     "shard_degree": "int64",
     "steps": "int64",
     "strategy": "string",
@@ -341,6 +352,7 @@ KINDS: dict[str, str] = {
     "tp": "degree",
     "transformers": "string",
     "ulysses": "int64",
+    "uniform": "bool",
     "vae_precision": "string",
     "vae_slicing": "bool",
     "vae_tiling": "bool",
@@ -372,14 +384,14 @@ _NAMES = {
         "transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema emit "
-        "eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
-        "gradient_as_bucket_view height image_size images kernels label_tokens lengths liger lora_dropout "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion precision "
-        "preset quantize recompute reserve ring runtime schedule seq shard_degree steps strategy target_seq "
-        "time_limit together topology tp transformers ulysses vae_precision vae_slicing vae_tiling "
-        "virtual_stages width"
+        "attention batch built_on cache_latents cfg_degree compile component contiguous cp dp ds_config ema "
+        "emit ep eval_batch eval_samples expert_capacity explain float8 force frames fully_shard_degree gpu "
+        "gpus gradient_as_bucket_view height image_size images kernels label_tokens lengths liger "
+        "lora_dropout lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
+        "micro_batches mode new_tokens nodes objective offload optimizer optimizer_in_backward packing pin "
+        "pipefusion pp precision preset quantize recompute reserve ring runtime schedule seq "
+        "sequence_parallel shard_degree steps strategy target_seq time_limit together topology tp "
+        "transformers ulysses uniform vae_precision vae_slicing vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -392,6 +404,9 @@ OTHERS: dict[str, str] = {
     "bs": "batch",
     "chunks": "micro_batches",
     "context": "seq",
+    "context_parallel": "cp",
+    "context_parallel_degree": "cp",
+    "context_parallel_size": "cp",
     "data_parallel": "dp",
     "data_parallel_degree": "dp",
     "data_parallel_size": "dp",
@@ -402,6 +417,9 @@ OTHERS: dict[str, str] = {
     "dp_degree": "dp",
     "dp_size": "dp",
     "dtype": "precision",
+    "expert_model_parallel_size": "ep",
+    "expert_parallel": "ep",
+    "expert_parallel_degree": "ep",
     "fp16": "precision",
     "fp8": "float8",
     "fsdp_devices": "shard_degree",
@@ -435,10 +453,14 @@ OTHERS: dict[str, str] = {
     "overwrite": "force",
     "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
+    "pipeline_model_parallel_size": "pp",
+    "pipeline_parallel": "pp",
+    "pipeline_parallel_degree": "pp",
     "sample_packing": "packing",
     "seq_len": "seq",
     "seq_length": "seq",
     "sequence_length": "seq",
+    "sequence_parallel_enabled": "sequence_parallel",
     "tensor_model_parallel_size": "tp",
     "tensor_parallel": "tp",
     "tensor_parallel_degree": "tp",

@@ -1,0 +1,190 @@
+package ops
+
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// megatron is the cost of an op in Megatron-Core 0.19 with TransformerEngine's
+// modules, for training (core/models/gpt/gpt_layer_specs.py,
+// get_gpt_layer_with_transformer_engine_spec). known is false for other ops.
+// Weights' gradients are added to the fp32 buffer by the product itself
+// (gradient_accumulation_fusion), so that no op makes a new one.
+func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
+	switch op := op.(type) {
+	case modelgraph.Embedding:
+		megatronEmbedding(op, &cost, shape)
+	case modelgraph.Norm:
+		megatronNorm(op, &cost, shape)
+	case modelgraph.Attention:
+		if op.KVRank > 0 || op.Cross || op.Gated || op.SharedKV {
+			return cost, false
+		}
+		megatronAttention(attention{Attention: op}, &cost, shape)
+	case modelgraph.MLP:
+		megatronMLP(op, &cost, shape)
+	case modelgraph.MoE:
+		if shape.Routed == 0 {
+			return cost, false
+		}
+		megatronExperts(op, &cost, shape)
+	case modelgraph.Head:
+		megatronHead(op, &cost, shape)
+	case modelgraph.Rotary, modelgraph.Parameter:
+	default:
+		return cost, false
+	}
+	cost.Known = true
+	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
+	cost.peak(backwardPoint{-cost.Memory.Saved, 0, 0})
+	return cost, true
+}
+
+// megatronEmbedding is the vocabulary's table (core/tensor_parallel/layers.py).
+func megatronEmbedding(op modelgraph.Embedding, cost *Cost, shape *Shape) {
+	out := 2 * op.Dim * shape.Tokens
+	cost.Output, cost.Memory.Saved = apart(shape, out), 8*shape.Tokens
+	cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length change places
+	sums := int64(0)
+	if shape.Tokens > 3072 { // Embedding.cu, as for torch's
+		sums = 4*op.Dim*(shape.Tokens/10+min(shape.Tokens, op.Vocab)) + 3*8*shape.Tokens
+	}
+	cost.peak(backwardPoint{out + sums + 2*op.Vocab*op.Dim, 0, 0}) // the table's gradient in 16 bits
+}
+
+// megatronNorm is fused with the projection that follows.
+func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
+	// TELayerNormColumnParallelLinear keeps the norm's input and output.
+	out, rows := apart(shape, 2*op.Dim*shape.Tokens), apart(shape, 4*shape.Tokens)
+	cost.Output, cost.Memory.Saved = out, 2*out+rows
+	if op.Style == modelgraph.LayerNorm {
+		cost.Memory.Saved += rows
+	}
+	cost.Memory.Forward = cost.Memory.Saved + out
+	cost.peak(backwardPoint{3 * out, 0, 0})
+}
+
+// megatronAttention is self-attention (core/transformer/attention.py). The projection's
+// output is split without a copy. If core_attn is recomputed, its checkpoint keeps
+// q, k and v as they enter: of v that is the whole projection. With rotary
+// embeddings, q and k are new tensors, and each keeps its cosines and sines
+// (rope_utils.py, _apply_rotary_pos_emb_bshd). Without the checkpoint, the kernel
+// keeps a copy of v alone, and the log-sum-exp.
+func megatronAttention(op attention, cost *Cost, shape *Shape) {
+	dims, tokens := op.geometry(shape), shape.Tokens
+	dims.by = flashKernel
+	q, kv := 2*tokens*dims.q, 2*tokens*(dims.k+dims.v)
+	stream, out, whole := apart(shape, 2*tokens*op.Dim), 2*tokens*dims.out, gatheredTokens(shape, 2*tokens*op.Dim)
+	rotated := int64(0)
+	if op.Rope {
+		rotated = q + 2*tokens*dims.k
+		cost.Memory.Saved += rotated + 4*2*tokens*op.HeadDim
+	}
+	if op.QKNorm != "" { // TENorm keeps contiguous copies of what it reads
+		cost.Memory.Saved += q + 2*tokens*dims.k + 4*tokens*op.normRows()
+	}
+	cost.Output = stream
+	recomputed := kv + q // made again by the kernel's call: tensors in its own layout
+	switch {
+	case shape.CoreAttention || !op.Rope:
+		cost.Memory.Saved += q + kv
+	default:
+		cost.Memory.Saved += 2 * tokens * dims.v
+	}
+	if !shape.CoreAttention {
+		cost.Memory.Saved += 4 * tokens * op.Heads
+		recomputed = 0
+	}
+	cost.Memory.Saved += out
+	if op.Dropout {
+		cost.Memory.Saved += apart(shape, op.Dim*tokens)
+	}
+	if shape.Attention == value.EagerAttention { // UnfusedDotProductAttention: probabilities, and as much with dropout, and its mask
+		scores := op.Heads * tokens * shape.Length
+		cost.Memory.Saved += 2 * scores
+		if op.Dropout {
+			cost.Memory.Saved += 3 * scores
+		}
+		recomputed += 4 * scores
+	}
+	cost.Memory.Forward = 2*stream + cost.Memory.Saved + max(kv+q+out, stream, whole)
+	cost.FLOPs = dims.flops
+	cost.peak(
+		backwardPoint{stream + out + whole + recomputed + op.kernelBackward(&dims, shape), 0, 0},
+		backwardPoint{2*stream + q + kv + rotated - cost.Memory.Saved, 0, 0},
+	)
+}
+
+// megatronMLP keeps fc1's output for the fused activation, and the activation's
+// for fc2 (core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py).
+func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
+	stream, hidden, matrices := apart(shape, 2*op.Dim*shape.Tokens), 2*op.Hidden*shape.Tokens, int64(2)
+	whole := gatheredTokens(shape, 2*op.Dim*shape.Tokens)
+	inner := hidden
+	if op.Gated {
+		inner, matrices = 2*hidden, 3
+	}
+	cost.Output, cost.FLOPs = stream, 2*float64(shape.Tokens)*float64(matrices*op.Dim*op.Hidden)
+	cost.Memory.Saved = inner + hidden
+	if op.Dropout {
+		cost.Memory.Saved += apart(shape, op.Dim*shape.Tokens)
+	}
+	cost.Memory.Forward = 3*stream + whole + cost.Memory.Saved
+	cost.peak(
+		backwardPoint{stream + hidden + whole, 0, 0},   // fc2's input's gradient
+		backwardPoint{stream + inner, 0, 0},            // the activation's: its output is gone
+		backwardPoint{2*stream + inner - hidden, 0, 0}, // fc1's
+	)
+}
+
+// megatronHead is the loss of core/fusions/fused_cross_entropy.py: logits, and
+// their fp32 copy, in which the exponentials and then their gradient are made; the
+// gradient's 16-bit copy continues.
+func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
+	nV, in := shape.Logits*op.Vocab, 2*op.Dim*shape.Logits
+	whole := gatheredTokens(shape, in) // its buffer is there from step to step (core/tensor_parallel/layers.py, get_global_memory_buffer)
+	cost.Output, cost.FLOPs = 2*nV, float64(in)*float64(op.Vocab)
+	cost.Memory.Loss = true
+	cost.Memory.Saved = 4*nV + 9*shape.Logits
+	cost.Memory.Saved += whole
+	cost.Memory.Forward = cost.Memory.Saved + 2*nV
+	cost.lossParts(2*nV, backwardPoint{2*nV + in - 4*nV, 0, 0})
+}
+
+// apart is the part of a tensor that a GPU has where tokens are cut.
+func apart(shape *Shape, bytes int64) int64 { return bytes / max(1, shape.Sequence) }
+
+// gatheredTokens is a tensor that is gathered before a product, if tokens are cut before it.
+func gatheredTokens(shape *Shape, bytes int64) int64 {
+	if shape.Sequence < 2 {
+		return 0
+	}
+	return bytes
+}
+
+// megatronExperts is a layer of routed experts (core/transformer/moe/moe_layer.py) with
+// one grouped product for all of a GPU (experts.py, TEGroupedMLP). Each GPU permutes its
+// tokens, as often as they are routed, sends them to the GPUs with their experts, and
+// sorts what it gets. Kept are the router's scores in fp32, the sorted input of fc1,
+// fc1's output, the activation's, and what comes back before it is summed
+// (moe_utils.py, unpermute). Shared experts are a feed-forward network of their own.
+func megatronExperts(op modelgraph.MoE, cost *Cost, shape *Shape) {
+	here, width := apart(shape, shape.Tokens), 2*op.Dim
+	stream, sent := width*here, width*here*op.TopK
+	input, hidden := width*shape.Routed, 2*op.Hidden*shape.Routed
+	cost.Output = stream
+	cost.FLOPs = 2 * float64(shape.Routed) * float64(3*op.Dim*op.Hidden)
+	routing := here * (8*op.Experts + 8*op.TopK) // logits and probabilities; the map of tokens
+	cost.Memory.Saved = routing + input + 3*hidden + sent
+	if op.SharedHidden > 0 {
+		shared := Cost{}
+		megatronMLP(modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true}, &shared, shape)
+		cost.Memory.Saved += shared.Memory.Saved
+		cost.FLOPs += shared.FLOPs
+	}
+	cost.Memory.Forward = 2*stream + cost.Memory.Saved + max(sent+input, 2*input)
+	cost.peak(
+		backwardPoint{stream + sent + input + hidden, 0, 0},     // fc2's input's gradient
+		backwardPoint{stream + 2*input + 2*hidden - sent, 0, 0}, // fc1's
+	)
+}

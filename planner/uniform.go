@@ -1,0 +1,329 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Engines whose stages all have the same degrees, and identical GPUs.
+const (
+	megatron   = "megatron"
+	torchtitan = "torchtitan"
+)
+
+// uniform reports stages that all have one form, by the engine or as asked for.
+func uniform(workload *costmodel.Workload) bool {
+	return workload.Runtime == megatron || workload.Runtime == torchtitan || workload.Uniform
+}
+
+// gridForm is a form that all stages may have, with a bound on its value.
+type gridForm struct {
+	workload costmodel.Workload
+	table    *costmodel.Table
+	below    float64
+}
+
+// solveUniform finds the best degrees that all stages share, with the best cut. It takes
+// forms in the order of a bound, and ends where the next bound is no better.
+func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	if len(in.Pins) > 0 {
+		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
+	}
+	forms, all, err := solver.gridForms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	search := formSearch{solveCall: solver, below: math.Inf(1)}
+	for i := range forms {
+		if !search.try(ctx, &forms[i]) {
+			break
+		}
+	}
+	best := search.best
+	if best == nil {
+		return nil, cmp.Or(search.failed, ctx.Err())
+	}
+	if !all { // the time ended before all were counted
+		search.below, search.stopped = 0, true
+	}
+	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	if search.failed == nil {
+		solver.compareForms(ctx, in, best)
+	}
+	return best, search.failed
+}
+
+// formSearch is what was found so far: the best solution, why it does not fit, and a bound.
+type formSearch struct {
+	*solveCall
+
+	best    *Solution
+	failed  error
+	below   float64
+	looked  int
+	stopped bool
+}
+
+// try cuts a form; false: no later one is better, or the time has ended.
+func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
+	if search.best != nil && search.failed == nil && form.below >= search.best.Value {
+		return false
+	}
+	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
+		search.below = min(search.below, form.below)
+		return false
+	}
+	sol, err := search.solveForm(ctx, form)
+	search.looked++
+	var large *InfeasibleError
+	if err != nil && !errors.As(err, &large) || sol == nil {
+		if search.best == nil {
+			search.failed = err
+		}
+		return true
+	}
+	switch {
+	case err == nil || search.Objective != Time:
+		search.below = min(search.below, max(form.below, sol.LowerBound))
+	case !large.Proved: // a cut of it may fit
+		search.below = min(search.below, form.below)
+	}
+	if better(sol, search.best, err, search.failed) {
+		search.best, search.failed = sol, err
+	}
+	return true
+}
+
+// better reports that a solution is better than another: one that fits before one that
+// does not.
+func better(sol, best *Solution, err, failed error) bool {
+	switch {
+	case best == nil:
+		return true
+	case (err == nil) != (failed == nil):
+		return err == nil
+	case err != nil:
+		return sol.LargestShare < best.LargestShare
+	}
+	return sol.Value < best.Value || sol.Value == best.Value && sol.LargestShare < best.LargestShare
+}
+
+// solveForm is the best cut of a form; after a first that fits, in half of the time.
+func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
+	problem, limit := *search.Problem, DefaultTimeLimit
+	problem.Workload, problem.Costs = form.workload, form.table
+	if end, ok := ctx.Deadline(); ok {
+		limit = max(time.Until(end), time.Millisecond)
+	}
+	if search.best != nil && search.failed == nil {
+		limit /= 2
+	}
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes})
+}
+
+// bounded gives the solution the bound of all forms.
+func (solution *Solution) bounded(below float64, stopped bool, looked, all int) {
+	solution.LowerBound = min(below, solution.Value)
+	if solution.LowerBound < solution.Value {
+		solution.Status, solution.Bound = Feasible, "all degrees"
+	}
+	if stopped {
+		solution.Status = LimitReached
+	}
+	solution.EvenProved = solution.EvenProved && solution.Status == Optimal
+	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
+}
+
+// gridForms are the tables of all degrees that the model, the batch and the GPUs take,
+// the least bound first; all: none is left out.
+func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
+	var refused error
+	all = true
+	for _, workload := range grid(solver.Costs.Workload, int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
+		if all = len(out) == 0 || ctx.Err() == nil; !all {
+			break
+		}
+		resolved, err := estimate.Resolve(solver.Graph, workload)
+		if err != nil {
+			refused = err
+			continue
+		}
+		table, err := estimate.Table(solver.Graph, resolved)
+		if err != nil {
+			refused = err
+			continue
+		}
+		if below := solver.leastOf(table); !math.IsInf(below, 1) || len(out) == 0 {
+			out = append(out, gridForm{resolved, table, below})
+		}
+	}
+	if len(out) == 0 {
+		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
+			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
+	}
+	slices.SortStableFunc(out, func(one, other gridForm) int { return cmp.Compare(one.below, other.below) })
+	return out, all, nil
+}
+
+// grid lists the workloads of all degrees whose product is the number of GPUs, with the
+// same step: open replicas take equal parts of the batch.
+func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload) {
+	recomputes := []string{open.Recompute}
+	if open.Recompute == recomputeAuto {
+		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
+	}
+	rows := max(1, open.Batch/max(1, open.MicroBatches))
+	for _, tp := range degrees(open.TP, gpus) {
+		for _, cp := range degrees(open.CP, gpus/tp) {
+			for _, pp := range stageCounts(&open, gpus/(tp*cp)) {
+				dp := gpus / (tp * cp * pp)
+				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
+				if pp > min(units, max(1, open.MicroBatches)) || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
+					continue
+				}
+				for _, ep := range degrees(open.EP, dp*cp) {
+					for _, recompute := range recomputes {
+						out = append(out, formOf(open, tp, cp, pp, dp, ep, recompute))
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// formOf is a workload with these degrees.
+func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string) costmodel.Workload {
+	one := open
+	one.TP, one.CP, one.PP, one.DP, one.EP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp), costmodel.Degree(ep)
+	one.Recompute, one.SequenceParallel = recompute, open.SequenceParallel && tp > 1
+	if open.DP == costmodel.AutoDegree {
+		one.Batch = open.Batch / dp
+	}
+	if open.ShardDegree > 1 { // it followed degrees that were open
+		one.ShardDegree = 0
+	}
+	if open.Runtime != megatron && open.Runtime != torchtitan {
+		one.PP = 0 // the product says it
+	}
+	return one
+}
+
+// stageCounts are the numbers of stages; torch's are what the other degrees leave.
+func stageCounts(open *costmodel.Workload, within int64) []int64 {
+	if open.Runtime != megatron && open.Runtime != torchtitan {
+		return degrees(costmodel.AutoDegree, within)
+	}
+	return degrees(open.PP, within)
+}
+
+// degrees are the values of a degree within so many GPUs.
+func degrees(degree costmodel.Degree, within int64) (out []int64) {
+	if degree != costmodel.AutoDegree {
+		if count := degree.Count(); within%count == 0 {
+			out = append(out, count)
+		}
+		return out
+	}
+	for count := int64(1); count <= within; count++ {
+		if within%count == 0 {
+			out = append(out, count)
+		}
+	}
+	return out
+}
+
+// leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
+// slowest of p stages runs m micro-batches, and the first of these runs through the
+// others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
+func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
+	folded := table.Folded(solver.Topology)
+	stages := float64(len(folded.Devices))
+	share := leastShare(table, folded)
+	switch {
+	case cmp.Or(solver.Objective, Memory) == Memory:
+		return share
+	case share > 1:
+		return math.Inf(1)
+	}
+	var seconds float64
+	for unit := range table.Units {
+		of := steptime.Unit(table, folded, 0, unit)
+		seconds += of.Forward + of.Backward
+	}
+	runs := float64(max(1, table.Workload.MicroBatches))
+	if table.Workload.Schedule != costmodel.Interleaved {
+		runs += stages - 1
+	}
+	return seconds * runs / stages * (1 - instance.Tolerance)
+}
+
+// leastShare is the mean share of the stages, or that of the largest unit.
+func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
+	var all, largest, budget int64
+	for i := range table.Units {
+		unit := &table.Units[i]
+		bytes := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
+		if !unit.Recompute {
+			for k := range unit.Layers {
+				bytes += unit.Layers[k].Saved
+			}
+		}
+		all, largest = all+bytes, max(largest, bytes)
+	}
+	for i := range folded.Devices {
+		budget = max(budget, folded.Devices[i].Budget())
+	}
+	return max(float64(all)/float64(len(folded.Devices)), float64(largest)) / float64(budget)
+}
+
+// mostCompared bounds the GPUs of the comparison, whose search is slow.
+const mostCompared = 32
+
+// compareForms says what one form costs, against stages that choose their forms.
+func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance, best *Solution) {
+	free := solver.Costs.Workload
+	if len(solver.Topology.Devices) > mostCompared || free.CP > 1 || free.EP > 1 || free.DP != costmodel.AutoDegree {
+		return
+	}
+	free.Uniform, free.PP, free.CP, free.EP = false, 0, 0, 0
+	problem, costs, stages := *solver.Problem, *solver.Costs, *in
+	costs.Workload = free
+	problem.Costs, stages.Costs = &costs, &costs
+	half, cancel := instance.HalfOf(ctx)
+	defer cancel()
+	open := solveCall{Problem: &problem, limits: solver.limits}
+	other, err := open.solveDegrees(half, &stages)
+	if err != nil || other.Value > best.Value {
+		return // on several hosts, or in no time
+	}
+	best.Warnings = append(best.Warnings, costmodel.Messagef("one form for all stages costs %.1f %%: stages that choose their forms reach %.4g, and these have %.4g (no forms are below %.4g)",
+		100*(best.Value/other.Value-1), other.Value, best.Value, other.LowerBound))
+}
+
+// sameGPUs refuses GPUs that differ but in their hosts, under engines whose stages all
+// have the same degrees.
+func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error {
+	if !uniform(workload) || !workload.Strategy.Traits().Staged {
+		return nil
+	}
+	first := topology.Devices[0]
+	for i, device := range topology.Devices {
+		device.Host = first.Host
+		if device != first {
+			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d (%s, %v) differs from device 0 (%s, %v): plan equal GPUs, or use %v without %v",
+				i, device.Name, costmodel.Bytes(device.Budget()), first.Name, costmodel.Bytes(first.Budget()), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
+		}
+	}
+	return nil
+}

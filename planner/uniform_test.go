@@ -1,0 +1,134 @@
+package planner_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// gridProblem is a small model on hosts of four GPUs each.
+func gridProblem(t *testing.T, gpus int, runtime string, objective planner.Objective) planner.Problem {
+	t.Helper()
+	const config = `{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
+	graph, err := hf.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := catalogue.Find("h100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Train)}, gpus)}
+	for i := range topo.Devices {
+		topo.Devices[i].Host, topo.Devices[i].HostBytesPerSecond = string(rune('a'+i/4)), 50e9
+	}
+	return planner.Problem{Graph: graph, Topology: topo, Objective: objective, Workload: costmodel.Workload{
+		Mode: costmodel.Train, Runtime: runtime, Strategy: costmodel.Pipeline, Batch: 32, MicroBatches: 4, Seq: 1024, Precision: costmodel.BF16Mixed,
+		DP: costmodel.AutoDegree, TP: costmodel.AutoDegree, PP: costmodel.AutoDegree, CP: costmodel.AutoDegree,
+	}}
+}
+
+// slowGrid is the best value of all degrees and all cuts, one after another.
+func slowGrid(t *testing.T, problem planner.Problem) (best float64, forms int) {
+	t.Helper()
+	best = math.Inf(1)
+	gpus := int64(len(problem.Topology.Devices))
+	for tp := int64(1); tp <= gpus; tp++ {
+		for cp := int64(1); tp*cp <= gpus; cp++ {
+			for pp := int64(1); tp*cp*pp <= gpus; pp++ {
+				dp := gpus / (tp * cp * pp)
+				work := problem.Workload
+				if dp*tp*cp*pp != gpus || work.Batch/work.MicroBatches%dp != 0 || pp > work.MicroBatches {
+					continue
+				}
+				work.TP, work.CP, work.PP, work.DP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp)
+				work.Batch /= dp
+				one := problem
+				one.Workload = work
+				one, err := one.Resolved()
+				if err != nil {
+					continue
+				}
+				forms++
+				best = min(best, slowCut(&one, int(pp), int(tp*cp*dp)))
+			}
+		}
+	}
+	return best, forms
+}
+
+// slowCut is the best value of all cuts into so many stages.
+func slowCut(problem *planner.Problem, stages, size int) float64 {
+	best, units := math.Inf(1), len(problem.Graph.Units)
+	placed := make(devicemap.Map, units)
+	var place func(first, stage int)
+	place = func(first, stage int) {
+		if stage == stages {
+			if first == units {
+				best = min(best, valueOf(problem, placed))
+			}
+			return
+		}
+		for end := first + 1; end <= units; end++ {
+			if end < units && problem.Costs.Units[end-1].Passes() {
+				continue
+			}
+			for unit := first; unit < end; unit++ {
+				placed[unit] = devicemap.Device(stage * size)
+			}
+			place(end, stage+1)
+		}
+	}
+	place(0, 0)
+	return best
+}
+
+func valueOf(problem *planner.Problem, placed devicemap.Map) float64 {
+	most := 0.
+	for _, device := range devicemap.Predict(problem.Costs, problem.Topology, placed) {
+		most = max(most, device.Share)
+	}
+	switch {
+	case problem.Objective != planner.Time:
+		return most
+	case most > 1:
+		return math.Inf(1)
+	}
+	return *devicemap.StepSeconds(problem.Costs, problem.Topology, placed)
+}
+
+// TestUniformDegrees: no plan of the full grid of degrees and cuts, found by a slow
+// search, is better than the plan that is found, and none is below its bound.
+func TestUniformDegrees(t *testing.T) {
+	for _, runtime := range []string{"megatron", "torchtitan"} {
+		for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+			problem := gridProblem(t, 8, runtime, objective)
+			sol, err := planner.Solve(t.Context(), problem, planner.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, forms := slowGrid(t, problem)
+			work := &sol.Costs.Workload
+			t.Logf("%s, %s: %v, bound %v, the grid of %d forms has %v: dp %v tp %v cp %v pp %v", runtime, objective, sol.Value, sol.LowerBound, forms, best, work.DP, work.TP, work.CP, work.PP)
+			if forms < 10 || sol.Value > best*(1+1e-9) || sol.LowerBound > best*(1+1e-9) {
+				t.Errorf("%s, %s: found %v with the bound %v, and the grid of %d forms has %v", runtime, objective, sol.Value, sol.LowerBound, forms, best)
+			}
+		}
+	}
+}
+
+// TestUniformRefuses: ranks of one form need equal GPUs.
+func TestUniformRefuses(t *testing.T) {
+	problem := gridProblem(t, 8, "megatron", planner.Memory)
+	problem.Topology.Devices[7].CapacityBytes *= 2
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "differs from device 0") {
+		t.Errorf("other GPUs: %v", err)
+	}
+}
