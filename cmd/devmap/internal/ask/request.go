@@ -28,7 +28,7 @@ type Request struct {
 	preset              *presetting  // nil: no --preset
 	trainer             *trainerRead // of --preset FILE, once it is read
 	JSON, Explain       bool
-	Force               bool
+	Force, Try          bool
 	Output, For, Emit   string
 	Transformers        string
 	Model, ScheduleFile string

@@ -314,6 +314,10 @@ var ownFlags = []flag{
 		help: "Show the limiting GPU and moment, and what would help",
 	},
 	{
+		name: "run", at: func(request *Request) any { return &request.Try }, on: onCheck,
+		help: "Run a step under the map in Python, without a GPU",
+	},
+	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
 		help: "Engine that reads the file; the examples list all", values: Targets(), meant: aliases(),
 	},

@@ -41,7 +41,7 @@ var groups = []struct {
 		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",
 	}},
-	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},
+	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain", "run"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
 	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE"}},
 	{"Output", []string{

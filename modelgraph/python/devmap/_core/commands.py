@@ -74,9 +74,10 @@ class _Call:
     def plan(self, ran: binary.Ran, proven: bool) -> Plan:
         """The plan of the answer; of a module one that runs: it is tried, if proven is asked for."""
         made = Plan(ran.stdout, self.read if self.read.folder else None, self.notes)
-        if not proven or not self.read.module or made.document["workload"].get("runtime") != "accelerate":
+        engine = (made.strategy, made.document["workload"].get("runtime"))
+        if not proven or not self.read.module or engine not in (("device-map", "accelerate"), ("pipeline", "torch")):
             return made
-        if made.strategy != "device-map" or len(set(made.device_map.values())) < 2 or self.read.unseen:
+        if len(made.devices) < 2 or self.read.unseen:
             return made
         try:
             tried = verify(self.model, made, inputs=self.inputs)
@@ -84,7 +85,11 @@ class _Call:
             self.notes.append(f"the map was not tried: {error}")
             return Plan(ran.stdout, self.read, self.notes)
         if not tried:
-            helps = "register what is on the CPU as a buffer or a module" if "cpu" in tried.devices else "put them on one GPU with together=, or move one of them at that line"
+            helps = "put them on one GPU with together=, or move one of them at that line"
+            if "cpu" in tried.devices:
+                helps = "register what is on the CPU as a buffer or a module"
+            elif made.strategy == "pipeline":
+                helps = "put them into one stage with together=, or plan strategy='device-map'"
             raise DevmapError(f"{tried.message}: {helps}", 4)
         return made
 
@@ -236,6 +241,7 @@ def verify(
     map: Union[Plan, Mapping[str, Union[int, str]], Path],
     *,
     inputs: Any = None,
+    engine: Optional[str] = None,
 ) -> Verified:
     """Runs a forward and a backward of a torch.nn.Module under a map, on GPUs that are not there.
 
@@ -244,6 +250,9 @@ def verify(
 
     map is a plan, a device map (module → GPU), or a file with one. inputs are the arguments of one forward, as a tuple or
     a dict. Transformers models of text need none.
+
+    engine is "accelerate", or "torch" for stages of torch.distributed.pipelining: then a map is module → stage, and
+    tensors cross GPUs where a stage begins. Without it, a plan names its engine.
 
     Raises DevmapError if the forward cannot be run on tensors without data.
 
@@ -259,11 +268,13 @@ def verify(
     if isinstance(map, (str, os.PathLike)):
         with open(map, encoding="utf-8") as file:
             document = json.load(file)
-        map = document.get("device_map", document)
-    places = map.device_map if isinstance(map, Plan) else dict(map)
+        map = Plan(json.dumps(document)) if document.get("format_version") == "devmap.plan/v1" else document.get("device_map", document)
     from . import verified
 
-    return verified.verify(module, places, inputs)
+    if not isinstance(map, Plan):
+        return verified.verify(module, dict(map), inputs, engine or "accelerate")
+    engine = engine or ("torch" if map.strategy == "pipeline" else "accelerate")
+    return verified.verify(module, verified.stages_of(map.document) if engine == "torch" else map.device_map, inputs, engine)
 
 
 def inspect(model: object, *, inputs: Any = None, no_split: Any = None, **flags: Unpack[InspectFlags]) -> Inspection:
