@@ -52,6 +52,7 @@ class _Call:
             self.settings["architecture"] = translated.architecture
         runs = translated.flags.get("mode") != "load"
         self.read = Model(model, inputs, no_split, runs, translated.architecture)
+        self.inputs = self.read.inputs
         if translated.autocast:
             translated.stored(_stored_precision(self.read.path))
         if written:
@@ -80,7 +81,7 @@ class _Call:
         if len(made.devices) < 2 or self.read.unseen:
             return made
         try:
-            tried = verify(self.model, made, inputs=self.inputs)
+            tried = verify(self.read.model, made, inputs=self.inputs)
         except DevmapError as error:
             self.notes.append(f"the map was not tried: {error}")
             return Plan(ran.stdout, self.read, self.notes)
@@ -261,8 +262,9 @@ def verify(
     >>> devmap.verify(net, {"0": 0, "1": 1}, inputs=(torch.zeros(2, 8),))  # doctest: +SKIP
     <devmap.Verified: the forward and the backward run under the map>
     """
-    from .model import is_module
+    from .model import is_module, of_program
 
+    module, inputs = of_program(module, inputs)
     if not is_module(module):
         raise DevmapError(f"verify: {type(module).__name__!r} is not a torch.nn.Module")
     if isinstance(map, (str, os.PathLike)):
@@ -348,7 +350,8 @@ def export(
     """Describes a torch.nn.Module as a model.json, writes it to path if one is given, and returns it as a dict.
 
     The module may be on any device; on the meta device it needs no memory. It is not changed and not run: a copy
-    without memory runs one training forward, which shows its operations and what autograd keeps.
+    without memory runs one training forward, which shows its operations and what autograd keeps. A program of
+    torch.export, or the name of its file (.pt2), is read the same way; it has its inputs with it.
 
     no_split: classes, or their names, of modules that one GPU holds whole. Without it the module's own
         _no_split_modules, as Transformers has them; else the members of its outermost lists.

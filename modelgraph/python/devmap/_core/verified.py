@@ -87,7 +87,12 @@ def stages_of(document: Mapping[str, Any]) -> dict[str, Union[int, str]]:
 
 def run(module: Any, device_map: Mapping[str, Union[int, str]], args: tuple, kwargs: dict, **how: Any) -> dict[str, Any]:
     """A step under a map, in a process of its own where the system can fork: torch has other settings there."""
+    from .exporter import quantised
+    from .exporter.module import copy_of
     from .measure import placed
+
+    if quantised.any_in(module):  # their kernels ask for data
+        module = copy_of(module)
 
     def step(alone: bool, **more: Any) -> dict[str, Any]:
         return placed.step(module, device_map, args, kwargs, alone=alone, **{**how, **more})._asdict()

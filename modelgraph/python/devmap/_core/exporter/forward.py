@@ -198,6 +198,10 @@ class Trace(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        if isinstance(func, torch._ops.OpOverload):  # of an exported program: aten::add.Tensor
+            name = func._schema.name.partition("::")[2]
+            args = tuple(torch.device("meta") if isinstance(one, torch.device) else one for one in args)
+            kwargs = {key: torch.device("meta") if isinstance(one, torch.device) else one for key, one in kwargs.items()}
         if name in ASKS:
             return self._ask(func, name, args, kwargs)
         if name in _PROPERTIES or name == "__get__" and not _is_view(func):

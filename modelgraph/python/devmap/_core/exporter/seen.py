@@ -17,6 +17,7 @@ from .forward import Trace, prepare, reason, run, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
 from .module import Layer, copy_of, remakes
 from .operations import joined, parts_of
+from .quantised import packed as packed_in, stored
 
 # What each layer reads: what it transforms, the residual that its result joins, an encoder's output.
 
@@ -174,7 +175,8 @@ def of_module(module: torch.nn.Module) -> list[str]:
             "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
             "what a model.json calls frozen counts under --runtime jax alone)"
         )
-    packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS and not one.dtype.is_complex]
+    packed = [name for name, one in module.named_parameters() if stored(one)[0][1].dtype not in _FLOATS and not one.dtype.is_complex]
+    packed += [f"{path}.{packed_in(part)}" for path, part in module.named_modules() if packed_in(part) in part._buffers]
     if packed:
         said.append(
             f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "

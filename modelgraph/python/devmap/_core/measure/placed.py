@@ -162,6 +162,8 @@ class _Functions(Meta):
     """Functions that compare devices in C++, before any operation runs: attention, convolutions, recurrent layers."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if isinstance(func, torch._ops.OpOverload):  # of an exported program, whose devices move_to_device_pass sets
+            args, kwargs = tree_map(lambda one: self.ledger.last if isinstance(one, torch.device) else one, (args, kwargs or {}))
         try:
             return super().__torch_function__(func, types, args, kwargs)
         except (Split, DevmapError):
@@ -460,6 +462,7 @@ def step(
         stack.enter_context(pretended(machine, judge, _recurrent_layers(), alone))
         stack.enter_context(places.following())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(torch.fx.traceback.preserve_node_meta())
         twin, args, kwargs = fake_copies(judge, (module, args, dict(kwargs)))
         functions: _Functions = _Functions(judge)
         if engine == "torch":
