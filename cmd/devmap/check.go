@@ -80,7 +80,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(model, command.Transformers)
+	graph, err := ask.ReadModel(model, command.Reading()...)
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type Request struct {
 	Force, Try          bool
 	Output, For, Emit   string
 	Transformers        string
+	Dims                []string
 	Model, ScheduleFile string
 	Trace               string
 	TimeLimit           time.Duration

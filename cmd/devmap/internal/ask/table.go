@@ -289,6 +289,10 @@ var ownFlags = []flag{
 		also: []string{"transformers-version", "transformers_version"},
 	},
 	{
+		name: "dim", at: func(request *Request) any { return &request.Dims }, on: working | onEmit, again: true, each: true,
+		help: "Size of a symbolic dimension of ONNX; repeatable",
+	},
+	{
 		name: "emit", at: func(request *Request) any { return &request.Emit }, on: onPlan, values: []string{"slurm", "kubernetes"},
 		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
 	},

@@ -19,7 +19,7 @@ var groups = []struct {
 	title string
 	flags []string
 }{
-	{"Input", []string{"for ENGINE", "model MODEL", "transformers RELEASE", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
+	{"Input", []string{"for ENGINE", "model MODEL", "transformers RELEASE", "dim NAME=N", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
 	{"What to plan", []string{"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "precision TYPE", "attention KERNEL"}},
 	{"Samples", []string{
 		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",

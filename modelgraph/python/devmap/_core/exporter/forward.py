@@ -369,6 +369,10 @@ def usual(module: torch.nn.Module) -> dict | None:
     given: dict = {}
     if "pixel_values" == module.main_input_name and "input_ids" not in takes:
         given["pixel_values"] = _pixels(config)
+    elif "input_ids" == module.main_input_name and "input_ids" in takes:
+        given["input_ids"] = _ids(SEQ)
+        if "return_loss" in takes and "pixel_values" in takes:  # CLIP and its kin need both
+            given["pixel_values"] = _pixels(getattr(config, "vision_config", config))
     elif "input_features" in takes:
         bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
         given["input_features"] = torch.empty((BATCH, bins, frames), device="meta")
