@@ -72,6 +72,16 @@ type fault struct {
 	Nearest string `json:"nearest"`
 }
 
+// judged is what a check is of; plan is nil where MAP is a map alone.
+type judged struct {
+	graph    *modelgraph.Graph
+	workload *costmodel.Workload
+	topology *costmodel.Topology
+	plan     *devicemap.Plan
+	ran      *hook.Ran // nil: no step ran, unrun says why if one was asked for
+	unrun    string
+}
+
 func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Refuse(); err != nil {
 		return err
@@ -269,16 +279,6 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 		}
 	}
 	return ""
-}
-
-// judged is what a check is of; plan is nil where MAP is a map alone.
-type judged struct {
-	graph    *modelgraph.Graph
-	workload *costmodel.Workload
-	topology *costmodel.Topology
-	plan     *devicemap.Plan
-	ran      *hook.Ran // nil: no step ran, unrun says why if one was asked for
-	unrun    string
 }
 
 // show prints the report, for people or for programs.

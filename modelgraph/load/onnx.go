@@ -86,7 +86,8 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 }
 
 func (reader *onnxReader) counted() error {
-	if reader.count++; reader.count > maxNodes {
+	reader.count++
+	if reader.count > maxNodes {
 		return fmt.Errorf("%s: it has more than %d nodes and tensors", reader.name, maxNodes)
 	}
 	return nil
@@ -132,9 +133,10 @@ func (reader *onnxReader) member(graph *onnxGraph, field wireField, depth int) e
 	if err != nil {
 		return err
 	}
-	if field.number == 11 {
+	switch field.number {
+	case 11:
 		graph.inputs = append(graph.inputs, value.name)
-	} else if field.number == 12 {
+	case 12:
 		graph.outputs = append(graph.outputs, value.name)
 	}
 	graph.values[value.name] = value
@@ -242,45 +244,55 @@ func (reader *onnxReader) attribute(node *onnxNode, body span, depth int) error 
 
 // tensor reads a TensorProto without its data. A stored one has as much data as its shape asks for.
 func (reader *onnxReader) tensor(body span, stored bool) (*onnxTensor, error) {
-	tensor := &onnxTensor{known: true}
-	raw, isRaw, kind, outside := int64(0), false, uint64(0), false
-	err := reader.fields(body, func(field wireField) (err error) {
-		switch field.number {
-		case 1:
-			tensor.shape, err = reader.numbers(field, tensor.shape)
-		case 2:
-			kind = field.value
-		case 7:
-			if len(tensor.values) < maxTensorDims {
-				tensor.values, err = reader.numbers(field, tensor.values)
-			}
-		case 8:
-			tensor.name, err = reader.text(field)
-		case 9:
-			raw, isRaw = field.body.end-field.body.from, true
-			if kind == 7 && raw <= 8*maxTensorDims {
-				tensor.values, err = reader.longs(field.body)
-			}
-		case 13:
-			err = reader.place(tensor, field.body)
-		case 14:
-			outside = field.value == 1
-		}
-		return err
-	})
+	read := onnxData{tensor: &onnxTensor{known: true}, raw: -1}
+	err := reader.fields(body, func(field wireField) error { return reader.data(&read, field) })
 	if err != nil {
 		return nil, err
 	}
-	sized, err := reader.sized(tensor, kind)
+	tensor := read.tensor
+	sized, err := reader.sized(tensor, read.kind)
 	switch {
 	case err != nil:
 		return nil, err
-	case isRaw && !outside && raw != sized:
-		return nil, fmt.Errorf("%s: tensor %q of shape %v has %d bytes of data, its shape and type ask for %d", reader.name, tensor.name, tensor.shape, raw, sized)
-	case outside && stored:
+	case read.raw >= 0 && !read.outside && read.raw != sized:
+		return nil, fmt.Errorf("%s: tensor %q of shape %v has %d bytes of data, its shape and type ask for %d", reader.name, tensor.name, tensor.shape, read.raw, sized)
+	case read.outside && stored:
 		return tensor, reader.outside(tensor, sized)
 	}
 	return tensor, nil
+}
+
+// onnxData is a TensorProto as far as it is read.
+type onnxData struct {
+	tensor  *onnxTensor
+	raw     int64 // bytes of its data; -1: there are none in this form
+	kind    uint64
+	outside bool
+}
+
+func (reader *onnxReader) data(read *onnxData, field wireField) (err error) {
+	tensor := read.tensor
+	switch field.number {
+	case 1:
+		tensor.shape, err = reader.numbers(field, tensor.shape)
+	case 2:
+		read.kind = field.value
+	case 7:
+		if len(tensor.values) < maxTensorDims {
+			tensor.values, err = reader.numbers(field, tensor.values)
+		}
+	case 8:
+		tensor.name, err = reader.text(field)
+	case 9:
+		if read.raw = field.body.end - field.body.from; read.kind == 7 && read.raw <= 8*maxTensorDims {
+			tensor.values, err = reader.longs(field.body)
+		}
+	case 13:
+		err = reader.place(tensor, field.body)
+	case 14:
+		read.outside = field.value == 1
+	}
+	return err
 }
 
 // longs are little-endian int64s: the shape that a Reshape is given.
@@ -413,7 +425,7 @@ func (reader *onnxReader) side(value *onnxTensor, body span) error {
 	return reader.fields(body, func(field wireField) error {
 		switch field.number {
 		case 1:
-			value.shape[at] = int64(field.value) //nolint:gosec // proto's int64
+			value.shape[at] = int64(field.value)
 			delete(value.symbols, at)
 			if value.shape[at] < 0 {
 				value.symbols[at] = "?"

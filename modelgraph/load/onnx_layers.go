@@ -89,76 +89,6 @@ func (run *onnxLayers) root(name string) string {
 	return name
 }
 
-// sorted refuses a graph whose nodes read what later nodes make: a cycle.
-func (graph *onnxGraph) sorted(outer func(string) bool) error {
-	made, later := map[string]bool{"": true}, map[string]string{}
-	for _, name := range graph.inputs {
-		made[name] = true
-	}
-	for _, weight := range graph.weights {
-		made[weight.name] = true
-	}
-	for _, node := range graph.nodes {
-		for _, name := range node.outputs {
-			if _, twice := later[name]; name != "" && (twice || made[name] && !slices.Contains(graph.inputs, name)) {
-				return fmt.Errorf("%q is the output of two nodes", name)
-			}
-			later[name] = cmp.Or(node.name, node.kind)
-		}
-	}
-	known := func(name string) bool { return made[name] || outer != nil && outer(name) }
-	for _, node := range graph.nodes {
-		for _, body := range node.bodies {
-			if err := body.sorted(known); err != nil {
-				return err
-			}
-		}
-		for _, name := range node.inputs {
-			switch by, ok := later[name]; {
-			case known(name):
-			case ok:
-				return fmt.Errorf("node %q reads %q, and node %q makes it later: ONNX nodes are sorted, so this is a cycle", cmp.Or(node.name, node.kind), name, by)
-			default:
-				return fmt.Errorf("node %q reads %q, which nothing makes", cmp.Or(node.name, node.kind), name)
-			}
-		}
-		for _, name := range node.outputs {
-			made[name] = true
-		}
-	}
-	return nil
-}
-
-// reads are the values that a node and its subgraphs read from the graph around.
-func (node *onnxNode) reads() []string {
-	names := node.inputs
-	for _, body := range node.bodies {
-		inside := map[string]bool{}
-		for _, one := range body.nodes {
-			for _, name := range one.outputs {
-				inside[name] = true
-			}
-		}
-		for _, one := range body.nodes {
-			names = append(slices.Clip(names), slices.DeleteFunc(slices.Clone(one.reads()), func(name string) bool { return inside[name] })...)
-		}
-		names = append(slices.Clip(names), body.outputs...)
-	}
-	return names
-}
-
-// inner are the weights of a node's subgraphs.
-func (node *onnxNode) inner() []*onnxTensor {
-	var found []*onnxTensor
-	for _, body := range node.bodies {
-		found = append(found, body.weights...)
-		for _, one := range body.nodes {
-			found = append(found, one.inner()...)
-		}
-	}
-	return found
-}
-
 // add gives a node its layer.
 func (run *onnxLayers) add(at int, node *onnxNode) error {
 	var own []*onnxTensor
@@ -211,39 +141,6 @@ func (run *onnxLayers) layerOf(at int, node *onnxNode, own, inner []*onnxTensor,
 	return len(run.layers) - 1
 }
 
-// modulePath is the path of the module of a node: that of its weight, that which the exporter
-// notes, or that of the node's name.
-func modulePath(at int, node *onnxNode, own []*onnxTensor) string {
-	for _, weight := range own {
-		if cut := strings.LastIndexByte(weight.name, '.'); cut > 0 && !strings.ContainsAny(weight.name, ":/ ") {
-			return pathOf(weight.name[:cut])
-		}
-	}
-	if path := pathOf(node.scope); path != "" {
-		return path
-	}
-	if cut := strings.LastIndexByte(node.name, '/'); cut > 0 {
-		if path := pathOf(strings.ReplaceAll(node.name[:cut], "/", ".")); path != "" {
-			return path
-		}
-	}
-	return fmt.Sprintf("%s_%d", pathOf(strings.ReplaceAll(node.kind, ".", "_")), at)
-}
-
-// pathOf is a module path without empty parts.
-func pathOf(text string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(text, "."), func(part string) bool { return part == "" }), ".")
-}
-
-// scopeOf is the module in what torch's exporter writes: "[”, 'model', 'model.norm', 'mul']".
-func scopeOf(text string) string {
-	parts := strings.Split(strings.Trim(text, "[]"), ", ")
-	if len(parts) < 2 {
-		return ""
-	}
-	return strings.Trim(parts[len(parts)-2], `'"`)
-}
-
 // hold makes a weight a layer's. Its name is relative to the layer's.
 func (run *onnxLayers) hold(layer int, weight *onnxTensor) {
 	name := run.relative(layer, weight)
@@ -282,7 +179,7 @@ func (run *onnxLayers) live(at int, node *onnxNode, layer int) error {
 	}
 	for _, body := range node.bodies {
 		one := &run.alive[layer]
-		one.most = max(one.most, one.now+body.work(run))
+		one.most = max(one.most, one.now+body.work())
 	}
 	for _, name := range node.reads() {
 		root := run.root(name)
@@ -298,7 +195,7 @@ func (run *onnxLayers) live(at int, node *onnxNode, layer int) error {
 const maxResults = int64(1) << 56 // of all results together
 
 // work are the results of a subgraph, all at once: an upper bound.
-func (graph *onnxGraph) work(run *onnxLayers) (total int64) {
+func (graph *onnxGraph) work() (total int64) {
 	graph.infer()
 	for _, node := range graph.nodes {
 		for _, name := range node.outputs {
@@ -306,7 +203,7 @@ func (graph *onnxGraph) work(run *onnxLayers) (total int64) {
 			total = min(total+size, maxResults)
 		}
 		for _, body := range node.bodies {
-			total = min(total+body.work(run), maxResults)
+			total = min(total+body.work(), maxResults)
 		}
 	}
 	return total
@@ -454,7 +351,7 @@ func (run *onnxLayers) finish() (copies uint64, err error) {
 	for _, weight := range run.graph.weights {
 		if len(run.readers[weight.name]) > 1 && !run.tied(weight) {
 			measured, failed := modelgraph.NewTensor(weight.name, weight.dtype, weight.shape...)
-			copies, err = copies+uint64(max(0, measured.Bytes)), cmp.Or(err, failed) //nolint:gosec // not negative
+			copies, err = copies+uint64(max(0, measured.Bytes)), cmp.Or(err, failed)
 		}
 	}
 	return copies, err

@@ -36,7 +36,7 @@ func (graph *onnxGraph) infer() {
 // typeOf is the type of a node's first result.
 func typeOf(node *onnxNode, inputs []*onnxTensor) modelgraph.DType {
 	dtype := inputs[0].dtype
-	switch name := onnxTypes[uint64(max(0, node.whole("to", 0)))]; { //nolint:gosec // not negative
+	switch name := onnxTypes[uint64(max(0, node.whole("to", 0)))]; {
 	case node.kind == "Where" && len(inputs) > 1 && inputs[1] != nil:
 		dtype = inputs[1].dtype
 	case node.kind == "Cast" && name != "":
@@ -60,28 +60,37 @@ var (
 
 // shapeOf is the shape of a node's first result; nil if it is not known.
 func shapeOf(node *onnxNode, inputs []*onnxTensor) []int64 {
-	first := inputs[0].shape
+	first, second := inputs[0].shape, []int64(nil)
+	if len(inputs) > 1 && inputs[1] != nil && inputs[1].known && len(inputs[1].symbols) == 0 {
+		second = inputs[1].shape
+	}
 	switch {
 	case slices.Contains(onnxAlike, node.kind):
 		return first
 	case slices.Contains(onnxBroadcast, node.kind):
 		return broadcast(inputs)
-	case node.kind == "Shape":
-		return nil // a few numbers
-	}
-	second := func() []int64 {
-		if len(inputs) < 2 || inputs[1] == nil || !inputs[1].known || len(inputs[1].symbols) > 0 {
-			return nil
-		}
-		return inputs[1].shape
 	}
 	switch node.kind {
 	case "MatMul":
-		return product(first, second())
+		return product(first, second)
 	case "Gemm":
-		return gemm(node, first, second())
+		return gemm(node, first, second)
 	case "Conv", "ConvTranspose", "MaxPool", "AveragePool":
-		return window(node, first, second())
+		return window(node, first, second)
+	case "Gather":
+		return gathered(first, second, node.whole("axis", 0))
+	case "Reshape":
+		if len(inputs) > 1 && inputs[1] != nil {
+			return reshaped(first, inputs[1].values)
+		}
+		return nil
+	}
+	return shapeOfOne(node, first, inputs)
+}
+
+// shapeOfOne is the shape of an operation that turns its first input.
+func shapeOfOne(node *onnxNode, first []int64, inputs []*onnxTensor) []int64 {
+	switch node.kind {
 	case "GlobalAveragePool", "GlobalMaxPool":
 		return ones(first)
 	case "Flatten":
@@ -90,12 +99,6 @@ func shapeOf(node *onnxNode, inputs []*onnxTensor) []int64 {
 		return transposed(first, node.ints["perm"])
 	case "Concat":
 		return joined(inputs, node.whole("axis", 0))
-	case "Gather":
-		return gathered(first, second(), node.whole("axis", 0))
-	case "Reshape":
-		if len(inputs) > 1 && inputs[1] != nil {
-			return reshaped(first, inputs[1].values)
-		}
 	}
 	return nil
 }

@@ -49,22 +49,20 @@ func node(kind, name, in, out string, more ...[]byte) []byte {
 func value(name string, sides ...any) []byte {
 	var shape []byte
 	for _, side := range sides {
-		dim := field(1, 0)
-		if text, ok := side.(string); ok {
-			dim = field(2, text)
-		} else if number, ok := side.(int); ok {
-			dim = field(1, number)
+		dim := field(1, side)
+		if _, named := side.(string); named {
+			dim = field(2, side)
 		}
 		shape = append(shape, field(1, dim)...)
 	}
 	return message(field(1, name), field(2, field(1, message(field(1, 1), field(2, shape)))))
 }
 
-func onnxFile(t testing.TB, members ...[]byte) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "net.onnx")
+func onnxFile(tb testing.TB, members ...[]byte) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "net.onnx")
 	if err := os.WriteFile(path, field(7, message(members...)), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

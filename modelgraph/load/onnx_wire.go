@@ -29,7 +29,7 @@ type span struct{ from, end int64 }
 
 // wireField is a field of a message: a number, or a span.
 type wireField struct {
-	number protowire.Number
+	number int
 	kind   protowire.Type
 	value  uint64
 	body   span
@@ -60,7 +60,7 @@ func (file *wireFile) fields(message span, each func(wireField) error) error {
 		if size < 0 {
 			return file.broken(at, protowire.ParseError(size))
 		}
-		field := wireField{number: number, kind: kind}
+		field := wireField{number: int(number), kind: kind}
 		rest := text[size:]
 		at += int64(size)
 		switch kind {
@@ -74,10 +74,10 @@ func (file *wireFile) fields(message span, each func(wireField) error) error {
 				return file.broken(at, protowire.ParseError(size))
 			}
 			from := at + int64(size)
-			if length > uint64(message.end-from) { //nolint:gosec // from is at most the end
+			if length > uint64(message.end-from) {
 				return file.broken(at, fmt.Errorf("a field of %d bytes, %d are left", length, message.end-from))
 			}
-			field.body = span{from, from + int64(length)} //nolint:gosec // bounded by the message
+			field.body = span{from, from + int64(length)}
 			size = int(min(field.body.end-at, math.MaxInt))
 		case protowire.Fixed32Type:
 			size = 4
@@ -109,7 +109,7 @@ func (file *wireFile) text(field wireField) (string, error) {
 // numbers appends those of a repeated int64, packed or not.
 func (file *wireFile) numbers(field wireField, into []int64) ([]int64, error) {
 	if field.kind == protowire.VarintType {
-		return append(into, int64(field.value)), nil //nolint:gosec // proto's int64
+		return append(into, int64(field.value)), nil
 	}
 	if field.kind != protowire.BytesType || field.body.end-field.body.from > maxPacked {
 		return nil, file.broken(field.body.from, fmt.Errorf("a list of numbers in %d bytes, at most %d are read", field.body.end-field.body.from, maxPacked))
@@ -120,7 +120,7 @@ func (file *wireFile) numbers(field wireField, into []int64) ([]int64, error) {
 		if size < 0 {
 			return nil, file.broken(field.body.from, protowire.ParseError(size))
 		}
-		into, text = append(into, int64(value)), text[size:] //nolint:gosec // proto's int64
+		into, text = append(into, int64(value)), text[size:]
 	}
 	return into, err
 }

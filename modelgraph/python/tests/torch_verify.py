@@ -229,7 +229,7 @@ class StagesTest(unittest.TestCase):
         plan = devmap.plan(module, gpus=2, mode="train", batch=4, seq=16, strategy="pipeline", micro_batches=2)
         self.assertTrue(devmap.verify(module, plan))
         with self.assertRaisesRegex(devmap.DevmapError, "the call of a .*put them into one stage"):
-            devmap.plan(Alternating(), gpus=2, mode="load", strategy="pipeline", inputs=self.LENGTHS)
+            devmap.plan(Alternating(), gpus=2, mode="train", batch=2, micro_batches=2, strategy="pipeline", inputs=self.LENGTHS)
         with self.assertRaisesRegex(devmap.UsageError, "engine='fsdp'"):
             devmap.verify(Alternating(), {"": 0}, inputs=self.LENGTHS, engine="fsdp")
 

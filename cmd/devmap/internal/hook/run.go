@@ -44,7 +44,7 @@ const maxAnswer = 1 << 20
 
 // Run has devmap's Python package run the step (modelgraph/python/devmap/_core/checked.py).
 func Run(ctx context.Context, step *Step) (*Ran, error) {
-	python, err := interpreter()
+	python, err := pythonWithTorch()
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, step *Step) (*Ran, error) {
 	return &answer.Ran, nil
 }
 
-func interpreter() (string, error) {
+func pythonWithTorch() (string, error) {
 	if named := os.Getenv(pythonVariable); named != "" {
 		return named, nil
 	}
@@ -98,8 +98,8 @@ func interpreter() (string, error) {
 // in bin of a clone. No GPU is seen, and no network used.
 func stepEnvironment(environment []string) []string {
 	path := os.Getenv(pythonPath)
-	if package_ := packageFolder(); package_ != "" {
-		path = strings.TrimSuffix(package_+string(os.PathListSeparator)+path, string(os.PathListSeparator))
+	if folder := packageFolder(); folder != "" {
+		path = strings.TrimSuffix(folder+string(os.PathListSeparator)+path, string(os.PathListSeparator))
 	}
 	return append(environment, pythonPath+"="+path, "CUDA_VISIBLE_DEVICES=", "HF_HUB_OFFLINE=1", "PYTHONDONTWRITEBYTECODE=1")
 }
@@ -109,8 +109,8 @@ func packageFolder() string {
 	if err != nil {
 		return ""
 	}
-	if real, err := filepath.EvalSymlinks(program); err == nil {
-		program = real
+	if whole, err := filepath.EvalSymlinks(program); err == nil {
+		program = whole
 	}
 	above := filepath.Dir(filepath.Dir(program)) // of devmap/_bin, or bin
 	for _, folder := range []string{filepath.Dir(above), filepath.Join(above, "modelgraph", "python")} {

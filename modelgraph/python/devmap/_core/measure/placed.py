@@ -401,6 +401,14 @@ def stage(module: torch.nn.Module, device_map: Mapping[str, Union[int, str]], ju
             _begins(part, path, device.index, functions)
 
 
+def _given(judge: _Judge, to: torch.device, value: Any) -> Any:
+    """An input on the GPU of the first stage."""
+    made = judge._moved(value, to)
+    if made is not value and not isinstance(value, FakeTensor) and value.numel() <= _SMALL:
+        made._devmap_value = value
+    return made
+
+
 def _staged(tensors: dict, own: str, device: torch.device, judge: _Judge) -> None:
     tensor = tensors[own]
     made = getattr(tensor, "_devmap_staged", None)
@@ -468,7 +476,7 @@ def step(
         if engine == "torch":
             functions = _Stages(judge)
             stage(twin, device_map, judge, functions)
-            args, kwargs = tree_map(functools.partial(judge._moved, to=functions.now), (args, kwargs))
+            args, kwargs = tree_map(functools.partial(_given, judge, functions.now), (args, kwargs))
         else:
             place(twin, device_map, main, getattr(module, "_skip_keys_device_placement", None) or (), judge)
         stack.enter_context(judge)
