@@ -224,6 +224,10 @@ class StagesTest(unittest.TestCase):
             self.assertRegex(found.message, words)
         self.assertTrue(devmap.verify(Alternating(), {"a": 0, "b": 1}, inputs=self.LENGTHS))
 
+    def test_in_turn(self):
+        said = devmap.export(Alternating(), inputs=self.LENGTHS)["warnings"]
+        self.assertIn("a and b are called in turn", " ".join(said))
+
     def test_plan(self):
         module = tiny.build("llama")
         plan = devmap.plan(module, gpus=2, mode="train", batch=4, seq=16, strategy="pipeline", micro_batches=2)

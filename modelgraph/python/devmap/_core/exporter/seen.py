@@ -224,6 +224,24 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str
     return said
 
 
+def in_turn(trace: Trace, layers: list[Layer]) -> list[str]:
+    """Parts that a forward calls one after the other and then again: a, b, a, b. Stages run once each."""
+    part_of = {layer.name: layer.unit or layer.name for layer in layers if layer.params}
+    order: list[str] = []
+    for call in sorted(trace.calls, key=lambda call: (call.first, call.end)):
+        part = part_of.get(call.path)
+        if part is not None and order[-1:] != [part]:
+            order.append(part)
+    ends = {part: at for at, part in enumerate(order)}
+    begins = {part: at for at, part in reversed(list(enumerate(order)))}
+    twice = [part for part in dict.fromkeys(order) if order.count(part) > 1]
+    for one in twice:
+        for other in twice:
+            if begins[one] < begins[other] < ends[one] < ends[other]:
+                return [f"{one} and {other} are called in turn: each counts once, and stages of a pipeline do not hold them apart"]
+    return []
+
+
 def _first(names: list[str]) -> str:
     return names[0] + (", …" if len(names) > 1 else "")
 
@@ -279,6 +297,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
+    seen.warnings += in_turn(first.trace, layers)
     if first.fault is not None:
         seen.warnings.append(
             f"{STOPPED} ({first.fault}): what came after is known by its weights alone"

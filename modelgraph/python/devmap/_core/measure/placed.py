@@ -432,6 +432,16 @@ def _begins(part: torch.nn.Module, path: str, number: int, functions: _Stages) -
     part.forward = called
 
 
+def _scripts() -> list[tuple[Any, str, Any]]:
+    """Functions of torch.jit.script, which run in C++, as the Python that they were made of (torch/jit/_script.py)."""
+    found = []
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if isinstance(value, torch.jit.ScriptFunction) and hasattr(value, "_torchdynamo_inline"):
+                found.append((module, name, value._torchdynamo_inline))
+    return found
+
+
 # A step.
 
 
@@ -467,7 +477,7 @@ def step(
         disabled = logging.root.manager.disable
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, disabled)
-        stack.enter_context(pretended(machine, judge, _recurrent_layers(), alone))
+        stack.enter_context(pretended(machine, judge, _recurrent_layers() + _scripts(), alone))
         stack.enter_context(places.following())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(torch.fx.traceback.preserve_node_meta())
