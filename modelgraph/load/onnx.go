@@ -25,7 +25,6 @@ type onnxTensor struct {
 	symbols  map[int]string // sides with a name, or without a word
 	dtype    modelgraph.DType
 	known    bool // the shape
-	values   []int64
 	external map[string]string
 }
 
@@ -33,9 +32,7 @@ type onnxTensor struct {
 type onnxNode struct {
 	name, kind, scope string
 	inputs, outputs   []string
-	ints              map[string][]int64
 	bodies            []*onnxGraph
-	constant          *onnxTensor
 }
 
 // onnxGraph is a graph or a subgraph.
@@ -123,7 +120,7 @@ func (reader *onnxReader) member(graph *onnxGraph, field wireField, depth int) e
 		graph.nodes = append(graph.nodes, node)
 		return err
 	case 5:
-		tensor, err := reader.tensor(field.body, true)
+		tensor, err := reader.tensor(field.body)
 		graph.weights = append(graph.weights, tensor)
 		return err
 	case 15:
@@ -149,7 +146,7 @@ func (reader *onnxReader) sparse(graph *onnxGraph, body span) error {
 		if field.number != 1 && field.number != 2 {
 			return nil
 		}
-		tensor, err := reader.tensor(field.body, true)
+		tensor, err := reader.tensor(field.body)
 		if err == nil && field.number == 2 {
 			tensor.name = graph.weights[max(0, len(graph.weights)-1)].name + ".indices"
 		}
@@ -159,7 +156,7 @@ func (reader *onnxReader) sparse(graph *onnxGraph, body span) error {
 }
 
 func (reader *onnxReader) node(body span, depth int) (*onnxNode, error) {
-	node := &onnxNode{ints: map[string][]int64{}}
+	node := &onnxNode{}
 	err := reader.fields(body, func(field wireField) (err error) {
 		var text string
 		switch field.number {
@@ -218,32 +215,18 @@ func (reader *onnxReader) pair(body span) (key, value string, err error) {
 }
 
 func (reader *onnxReader) attribute(node *onnxNode, body span, depth int) error {
-	name, numbers := "", []int64(nil)
-	err := reader.fields(body, func(field wireField) (err error) {
-		switch field.number {
-		case 1:
-			name, err = reader.text(field)
-		case 3, 8:
-			numbers, err = reader.numbers(field, numbers)
-		case 5, 10:
-			if node.constant, err = reader.tensor(field.body, false); err == nil {
-				err = reader.counted()
-			}
-		case 6, 11:
-			var inner *onnxGraph
-			inner, err = reader.graph(field.body, depth+1)
-			node.bodies = append(node.bodies, inner)
+	return reader.fields(body, func(field wireField) error {
+		if field.number != 6 && field.number != 11 { // graphs; constants are the node's results
+			return nil
 		}
+		inner, err := reader.graph(field.body, depth+1)
+		node.bodies = append(node.bodies, inner)
 		return err
 	})
-	if err == nil && len(numbers) > 0 && len(node.ints) < 1000 {
-		node.ints[name] = numbers
-	}
-	return err
 }
 
-// tensor reads a TensorProto without its data. A stored one has as much data as its shape asks for.
-func (reader *onnxReader) tensor(body span, stored bool) (*onnxTensor, error) {
+// tensor reads a TensorProto without its data. It has as much data as its shape asks for.
+func (reader *onnxReader) tensor(body span) (*onnxTensor, error) {
 	read := onnxData{tensor: &onnxTensor{known: true}, raw: -1}
 	err := reader.fields(body, func(field wireField) error { return reader.data(&read, field) })
 	if err != nil {
@@ -256,7 +239,7 @@ func (reader *onnxReader) tensor(body span, stored bool) (*onnxTensor, error) {
 		return nil, err
 	case read.raw >= 0 && !read.outside && read.raw != sized:
 		return nil, fmt.Errorf("%s: tensor %q of shape %v has %d bytes of data, its shape and type ask for %d", reader.name, tensor.name, tensor.shape, read.raw, sized)
-	case read.outside && stored:
+	case read.outside:
 		return tensor, reader.outside(tensor, sized)
 	}
 	return tensor, nil
@@ -277,35 +260,16 @@ func (reader *onnxReader) data(read *onnxData, field wireField) (err error) {
 		tensor.shape, err = reader.numbers(field, tensor.shape)
 	case 2:
 		read.kind = field.value
-	case 7:
-		if len(tensor.values) < maxTensorDims {
-			tensor.values, err = reader.numbers(field, tensor.values)
-		}
 	case 8:
 		tensor.name, err = reader.text(field)
 	case 9:
-		if read.raw = field.body.end - field.body.from; read.kind == 7 && read.raw <= 8*maxTensorDims {
-			tensor.values, err = reader.longs(field.body)
-		}
+		read.raw = field.body.end - field.body.from
 	case 13:
 		err = reader.place(tensor, field.body)
 	case 14:
 		read.outside = field.value == 1
 	}
 	return err
-}
-
-// longs are little-endian int64s: the shape that a Reshape is given.
-func (reader *onnxReader) longs(body span) ([]int64, error) {
-	text, err := reader.bytes(body)
-	if err != nil || len(text)%8 != 0 {
-		return nil, err
-	}
-	values := make([]int64, len(text)/8)
-	for i := range text {
-		values[i/8] |= int64(text[i]) << (8 * (i % 8))
-	}
-	return values, nil
 }
 
 // sized sets a tensor's type, and returns its bytes.
@@ -341,7 +305,7 @@ func (reader *onnxReader) outside(tensor *onnxTensor, size int64) error {
 	fail := func(err error) error {
 		return fmt.Errorf("%s: tensor %q: external data in %q: %w", reader.name, tensor.name, tensor.external["location"], err)
 	}
-	number := func(key string, otherwise int64) (int64, error) {
+	number := func(key string, defaultValue int64) (int64, error) {
 		if text, ok := tensor.external[key]; ok {
 			value, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || value < 0 {
@@ -349,7 +313,7 @@ func (reader *onnxReader) outside(tensor *onnxTensor, size int64) error {
 			}
 			return value, nil
 		}
-		return otherwise, nil
+		return defaultValue, nil
 	}
 	offset, err := number("offset", 0)
 	if err != nil {

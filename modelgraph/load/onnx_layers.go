@@ -51,7 +51,6 @@ func (graph *onnxGraph) layers(path string, dims map[string]int64) (*modelgraph.
 	if err := graph.sorted(nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	graph.infer()
 	run := &onnxLayers{
 		graph: graph, weights: map[string]*onnxTensor{}, of: map[string]int{}, owner: map[string]int{}, readers: map[string]map[int]bool{},
 		index: map[string]int{}, named: map[string]bool{}, ends: map[string]int{}, alias: map[string]string{}, symbols: map[string]bool{},
@@ -196,7 +195,6 @@ const maxResults = int64(1) << 56 // of all results together
 
 // work are the results of a subgraph, all at once: an upper bound.
 func (graph *onnxGraph) work() (total int64) {
-	graph.infer()
 	for _, node := range graph.nodes {
 		for _, name := range node.outputs {
 			size, _ := sizeOf(graph.values[name])

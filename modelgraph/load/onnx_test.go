@@ -71,6 +71,7 @@ func onnxFile(tb testing.TB, members ...[]byte) string {
 func twoLayers() [][]byte {
 	return [][]byte{
 		field(11, value("x", "batch", 8)), field(12, value("y", "batch", 8)),
+		field(13, value("h", "batch", 8)), field(13, value("r", "batch", 8)), field(13, value("g", "batch", 8)),
 		field(5, weight("net.a.weight", 8, 8)), field(5, weight("net.b.weight", 8, 8)), field(5, weight("net.b.bias", 8)),
 		field(1, node("MatMul", "/net/a/MatMul", "x net.a.weight", "h")),
 		field(1, node("Relu", "/net/Relu", "h", "r")),
@@ -186,32 +187,6 @@ func TestONNXHostile(t *testing.T) {
 		_, err := Model(onnxFile(t, c.members...), Options{})
 		if err == nil || !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %v, want %q", name, err, c.err)
-		}
-	}
-}
-
-// TestONNXShapes: sizes that the old exporter of torch leaves out follow from the operations.
-func TestONNXShapes(t *testing.T) {
-	of := func(sides ...int64) *onnxTensor { return &onnxTensor{shape: sides, known: true} }
-	for name, c := range map[string]struct {
-		node   onnxNode
-		inputs []*onnxTensor
-		want   []int64
-	}{
-		"convolution": {onnxNode{kind: "Conv", ints: map[string][]int64{"strides": {2, 2}, "pads": {1, 1, 1, 1}}}, []*onnxTensor{of(2, 3, 9, 8), of(16, 3, 3, 3)}, []int64{2, 16, 5, 4}},
-		"up":          {onnxNode{kind: "ConvTranspose", ints: map[string][]int64{"strides": {2, 2}}}, []*onnxTensor{of(2, 8, 4, 4), of(8, 16, 2, 2)}, []int64{2, 16, 8, 8}},
-		"pool":        {onnxNode{kind: "MaxPool", ints: map[string][]int64{"strides": {2, 2}, "kernel_shape": {3, 3}, "ceil_mode": {1}}}, []*onnxTensor{of(2, 3, 8, 8)}, []int64{2, 3, 4, 4}},
-		"product":     {onnxNode{kind: "MatMul"}, []*onnxTensor{of(2, 1, 5, 8), of(4, 8, 3)}, []int64{2, 4, 5, 3}},
-		"gemm":        {onnxNode{kind: "Gemm", ints: map[string][]int64{"transB": {1}}}, []*onnxTensor{of(2, 8), of(5, 8)}, []int64{2, 5}},
-		"widen":       {onnxNode{kind: "Add"}, []*onnxTensor{of(5, 1), of(3, 1, 4)}, []int64{3, 5, 4}},
-		"join":        {onnxNode{kind: "Concat", ints: map[string][]int64{"axis": {-1}}}, []*onnxTensor{of(2, 3), of(2, 4)}, []int64{2, 7}},
-		"turn":        {onnxNode{kind: "Transpose", ints: map[string][]int64{"perm": {1, 0, 2}}}, []*onnxTensor{of(2, 3, 4)}, []int64{3, 2, 4}},
-		"rows":        {onnxNode{kind: "Gather"}, []*onnxTensor{of(100, 8), of(2, 5)}, []int64{2, 5, 8}},
-		"reshape":     {onnxNode{kind: "Reshape"}, []*onnxTensor{of(2, 3, 4), {values: []int64{0, -1}, known: true}}, []int64{2, 12}},
-		"flatten":     {onnxNode{kind: "Flatten"}, []*onnxTensor{of(2, 3, 4)}, []int64{2, 12}},
-	} {
-		if got := shapeOf(&c.node, c.inputs); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -43,11 +43,6 @@ func ReadModel(arg string, how ...string) (*modelgraph.Graph, error) {
 	return load.Model(arg, options)
 }
 
-// Reading is how [ReadModel] reads the model of a request.
-func (request *Request) Reading() []string {
-	return append([]string{request.Transformers}, request.Dims...)
-}
-
 // Costs resolves the workload for a model and works out its table.
 func Costs(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Table, error) {
 	workload, err := estimate.Resolve(graph, workload)

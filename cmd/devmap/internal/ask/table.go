@@ -289,7 +289,7 @@ var ownFlags = []flag{
 		also: []string{"transformers-version", "transformers_version"},
 	},
 	{
-		name: "dim", at: func(request *Request) any { return &request.Dims }, on: working, again: true, each: true,
+		name: "dim", at: func(request *Request) any { return &request.Dims }, on: working, hidden: searching, again: true, each: true,
 		help: "Size of a symbolic dimension of ONNX; repeatable",
 	},
 	{

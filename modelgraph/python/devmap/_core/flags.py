@@ -125,7 +125,6 @@ class Shared(Settings, total=False):
     batch: Optional[int]
     built_on: Optional[BuiltOn]
     compile: Optional[bool]
-    dim: Optional[Union[Sequence[str], str]]
     dp: Optional[Union[int, str]]
     ema: Optional[bool]
     eval_batch: Optional[int]
@@ -168,6 +167,7 @@ class Shared(Settings, total=False):
 class CheckKeywords(Shared, total=False):
     """Keywords of devmap.check but for gpus."""
 
+    dim: Optional[Union[Sequence[str], str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
@@ -207,6 +207,8 @@ class EstimateFlags(EstimateKeywords, total=False):
 
 class InspectFlags(Shared, total=False):
     """Keywords of devmap.inspect."""
+
+    dim: Optional[Union[Sequence[str], str]]
 
 
 class PlanKeywords(Shared, total=False):
@@ -355,12 +357,12 @@ _NAMES = {
         "seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous dim dp ds_config ema eval_batch eval_samples float8 gpu "
-        "gpus gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
-        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
-        "topology tp transformers virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images label_tokens lengths liger lora_dropout lora_precision "
+        "lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens nodes "
+        "objective offload optimizer optimizer_in_backward packing pin precision preset quantize recompute "
+        "reserve runtime schedule seq shard_degree strategy target_seq time_limit together topology tp "
+        "transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
@@ -370,8 +372,8 @@ _NAMES = {
         "transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component contiguous dim dp ds_config ema "
-        "emit eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
+        "attention batch built_on cache_latents cfg_degree compile component contiguous dp ds_config ema emit "
+        "eval_batch eval_samples explain float8 force frames fully_shard_degree gpu gpus "
         "gradient_as_bucket_view height image_size images label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
         "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin pipefusion precision "

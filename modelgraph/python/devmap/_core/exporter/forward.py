@@ -397,7 +397,7 @@ def _ids(length: int) -> torch.Tensor:
 
 
 def _pixels(config: Any) -> torch.Tensor:
-    side = getattr(config, "image_size", None) or 224
+    side = getattr(config, "image_size", None) or getattr(getattr(config, "vision_config", None), "image_size", None) or 224
     sides: list[int] = list(side) if isinstance(side, (tuple, list)) else [side, side]
     return torch.empty((BATCH, getattr(config, "num_channels", None) or 3, *sides), device="meta")
 
