@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -31,9 +33,14 @@ func newCheck() *cobra.Command {
 MAP is a plan or a device map (module path to device). devmap lists every fault
 and exits with status 4 if there is one. A plan brings its workload and GPUs;
 flags override them. A plan for ddp, zero, fsdp or hsdp has no map: devmap
-checks the peak of each GPU.`,
+checks the peak of each GPU.
+
+--run also runs a forward and a backward under the map, on tensors without data
+and without a GPU. It starts Python: python3 of PATH, or that of DEVMAP_PYTHON,
+which has torch and Transformers or diffusers.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
-  devmap check model.json plan.json`,
+  devmap check model.json plan.json
+  devmap check ./Qwen2.5-3B plan.json --run`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(2, "MODEL and MAP"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1]) },
@@ -54,6 +61,7 @@ type checkOutput struct {
 	Verdict   devicemap.Verdict      `json:"verdict"`
 	Imbalance float64                `json:"imbalance"`
 	Faults    []fault                `json:"faults"`
+	Run       *hook.Ran              `json:"run,omitempty"`
 }
 
 // fault is a [devicemap.Fault] with all its fields, the empty ones too.
@@ -64,6 +72,16 @@ type fault struct {
 	Nearest string `json:"nearest"`
 }
 
+// judged is what a check is of; plan is nil where MAP is a map alone.
+type judged struct {
+	graph    *modelgraph.Graph
+	workload *costmodel.Workload
+	topology *costmodel.Topology
+	plan     *devicemap.Plan
+	ran      *hook.Ran // nil: no step ran, unrun says why if one was asked for
+	unrun    string
+}
+
 func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Refuse(); err != nil {
 		return err
@@ -72,7 +90,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(model, command.Transformers)
+	graph, err := ask.ReadModel(model, ask.Reading(command.Request)...)
 	if err != nil {
 		return err
 	}
@@ -106,15 +124,68 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	report := devicemap.Check(graph, table, topo, flat, faults)
-	if err := command.show(cmd, &judged{graph, &table.Workload, topo, plan}, report); err != nil {
+	of := &judged{graph: graph, workload: &table.Workload, topology: topo, plan: plan}
+	if err := command.try(cmd.Context(), model, of, flat, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
+	if err := command.show(cmd, of, report); err != nil {
+		return err
+	}
+	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	if len(report.Faults) > 0 {
 		return out.ErrCheck
 	}
 	return nil
+}
+
+// try runs a step under the map, if --run asks for it. A step that fails is a fault. A map
+// with another fault than memory is not run: it is none that an engine takes.
+func (command *checkCommand) try(ctx context.Context, model string, of *judged, flat devicemap.Flat, report *devicemap.Report) error {
+	if !command.Try {
+		return nil
+	}
+	engine := of.workload.Runtime
+	if traits := of.workload.Strategy.Traits(); traits.Replicated || engine != "accelerate" && (engine != "torch" || !traits.Staged) {
+		return out.Usagef("--run: it runs maps for accelerate and stages for torch, and this is %s under %s", of.workload.Strategy, engine)
+	}
+	for i := range report.Faults {
+		if report.Faults[i].Kind != "does-not-fit" {
+			of.unrun = "the map was not run: mend its faults first"
+			return nil
+		}
+	}
+	config, err := ask.ReadConfig(model)
+	if err != nil {
+		return fmt.Errorf("--run builds the model from its config: %w; in Python, devmap.verify(module, map) runs any module", err)
+	}
+	step := hook.Step{Config: string(config), Class: of.graph.Class, Map: map[string]any{}, Engine: engine}
+	for _, entry := range flat {
+		step.Map[entry.Key] = entry.Device
+	}
+	if of.plan != nil && engine == "torch" {
+		step.Stages = of.plan.Stages
+	}
+	if of.ran, err = hook.Run(ctx, &step); err != nil || of.ran.OK {
+		return err
+	}
+	report.Faults = append(report.Faults, devicemap.Fault{Kind: "does-not-run", Module: of.ran.Module, Message: costmodel.Messagef("%s", of.ran.Message)})
+	return nil
+}
+
+// tried are notes on the step that ran, or did not.
+func (of *judged) tried() []string {
+	switch {
+	case of.unrun != "":
+		return []string{of.unrun}
+	case of.ran == nil:
+		return nil
+	}
+	var notes []string
+	if len(of.ran.Assumed) > 0 {
+		notes = append(notes, "the step asks for data that it does not have: "+strings.Join(of.ran.Assumed, "; "))
+	}
+	return append(notes, "the step ran in "+of.ran.Versions)
 }
 
 // unlikeNotes say where the map, or the call, is not what is judged.
@@ -192,7 +263,7 @@ func readMap(path string) (*mapFile, error) {
 // workloadGiven reports flags that change what a plan is judged for.
 func workloadGiven(cmd *cobra.Command) bool {
 	given := false
-	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { given = given || flag.Changed && flag.Name != "json" })
+	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { given = given || flag.Changed && flag.Name != "json" && flag.Name != "run" })
 	return given
 }
 
@@ -210,18 +281,10 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 	return ""
 }
 
-// judged is what a check is of; plan is nil where MAP is a map alone.
-type judged struct {
-	graph    *modelgraph.Graph
-	workload *costmodel.Workload
-	topology *costmodel.Topology
-	plan     *devicemap.Plan
-}
-
 // show prints the report, for people or for programs.
 func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *devicemap.Report) error {
 	if !command.JSON {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report)+of.words())
 		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
 		var defaults []string
 		if of.plan == nil { // else they are the plan's
@@ -233,11 +296,19 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		printer.Judged(report.Verdict, report.Devices, report.Imbalance, len(report.Faults))
 		return err
 	}
-	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance}
+	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance, Run: of.ran}
 	for _, f := range report.Faults {
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
+}
+
+// words say that the step runs. A step that does not is a fault.
+func (of *judged) words() string {
+	if of.ran == nil || !of.ran.OK {
+		return ""
+	}
+	return out.Cell(of.graph.Name) + ": runs: " + out.OneLine(of.ran.Message) + "\n"
 }
 
 // verdict is the faults, one a line, or that there are none.

@@ -78,7 +78,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(arg, command.Transformers)
+	graph, err := ask.ReadModel(arg, ask.Reading(command.Request)...)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func pythonCollected() *pythonWriter {
 // pythonFlagsOf returns the flags of a command that are keywords.
 func pythonFlagsOf(command *cobra.Command) (all []*pflag.Flag) {
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"help", "json", "output"}, flag.Name) && !flag.Hidden {
+		if !slices.Contains([]string{"help", "json", "output", "run"}, flag.Name) && !flag.Hidden {
 			all = append(all, flag)
 		}
 	})

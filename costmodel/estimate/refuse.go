@@ -1,6 +1,9 @@
 package estimate
 
 import (
+	"path/filepath"
+	"strings"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -20,6 +23,15 @@ func checkComponent(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	}
 	return refuse("mode", workload.Mode, "%s is a component of a diffusion pipeline: plan the pipeline's folder, the one with model_index.json, where one component can be asked for alone (%v takes it, weights alone)",
 		graph.Class, costmodel.Set("mode", costmodel.Load))
+}
+
+// checkInference refuses to train an ONNX graph: it has no backward, and no runtime that
+// trains it is modelled.
+func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Mode != costmodel.Train || !strings.EqualFold(filepath.Ext(graph.Source), ".onnx") {
+		return nil
+	}
+	return refuse("mode", workload.Mode, "an ONNX file describes inference: plan its training from the module, with devmap.export in Python (%v takes the file)", costmodel.Set("mode", costmodel.Infer))
 }
 
 // checkRepeated refuses checkpoints of layers that run several times: the only

@@ -73,6 +73,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkTorchAO(&workload) },
 		func() error { return checkRepeated(graph, &workload) },
 		func() error { return checkComponent(graph, &workload) },
+		func() error { return checkInference(graph, &workload) },
 		func() error { return checkGenerated(graph, &workload) },
 	} {
 		if err := fault(); err != nil {

@@ -125,6 +125,7 @@ func (model *deberta) build(modules *builder, cfg *config, class string) {
 
 // embed is DebertaV2Embeddings.
 func (model *deberta) embed(modules *builder, path string) {
+	from := len(modules.layers)
 	modules.add(dot(path, "position_ids"), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{buffer("", int64Type, 1, model.positions)}
 	modules.hidden = addTable(modules, dot(path, "word_embeddings"), model.vocab, model.width, "")
 	if model.biased {
@@ -137,6 +138,7 @@ func (model *deberta) embed(modules *builder, path string) {
 		modules.hidden = modules.add(dot(path, "embed_proj"), modelgraph.Linear{In: model.width, Out: model.hidden}, []string{modules.hidden}, linearParams("", model.width, model.hidden, false)...).Name
 	}
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.hidden, modules.hidden)
+	modules.join(from) // rows are added, and the norm's result is multiplied by the mask, in DebertaV2Embeddings.forward
 }
 
 // encode is DebertaV2Encoder, whose table of relative positions follows the
@@ -164,6 +166,7 @@ func (model *deberta) encode(modules *builder, path string) {
 		conv := modules.add(dot(path, "conv.conv"), modelgraph.Conv{In: model.hidden, Out: model.hidden, Kernel: model.kernel, Activation: "tanh"}, []string{embedded, first},
 			tensor("weight", model.hidden, max(1, model.hidden/model.groups), model.kernel), tensor("bias", model.hidden)).Name
 		addLayerNorm(modules, dot(path, "conv.LayerNorm"), model.hidden, conv)
+		modules.join(len(modules.layers)-2, modules.layers[0].Name) // ConvLayer.forward multiplies by the mask, which is on the first GPU
 	}
 }
 

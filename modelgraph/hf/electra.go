@@ -36,6 +36,7 @@ func narrowBERT(cfg *config) *narrow {
 
 // tables are the embeddings of a BERT without a unit of their own: each is one.
 func (model *narrow) tables(modules *builder, path string, types bool) {
+	from := len(modules.layers)
 	modules.hidden = addTable(modules, dot(path, "word_embeddings"), model.vocab, model.width, "")
 	places := []string{"position_ids"}
 	modules.hidden = addRows(modules, dot(path, "position_embeddings"), modelgraph.Embedding{Vocab: model.positions, Dim: model.width, Index: modelgraph.PositionIndex}, modules.hidden)
@@ -43,6 +44,7 @@ func (model *narrow) tables(modules *builder, path string, types bool) {
 		modules.hidden = addRows(modules, dot(path, "token_type_embeddings"), modelgraph.Embedding{Vocab: model.types, Dim: model.width, Index: modelgraph.TypeIndex}, modules.hidden)
 		places = append(places, "token_type_ids")
 	}
+	modules.join(from) // their rows are added in the forward of the embeddings
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.width, modules.hidden)
 	for _, name := range places {
 		modules.add(dot(path, name), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{buffer("", int64Type, 1, model.positions)}

@@ -34,6 +34,8 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 	features := addMobileNet(modules, dot(path, "vision_tower"))
 	from := len(modules.layers)
 	words.build(modules, dot(path, "language_model"))
+	// The forward compares its input, which is on the first GPU, with rows of the table (Gemma3nModel.forward).
+	modules.join(len(modules.layers), modules.layers[0].Name, dot(path, "language_model.embed_tokens"))
 	stack := modules.hidden
 	sound := readGemma3nSound(audio)
 	modules.warnings = append(modules.warnings, silent)

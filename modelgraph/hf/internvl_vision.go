@@ -50,6 +50,7 @@ func (tower *internViT) build(modules *builder, path string) []string {
 		bare := func(name string, rows int64) string {
 			return modules.add(dot(embeddings, name), modelgraph.Parameter{}, nil, tensor("", 1, rows, tower.dim)).Name
 		}
+		from := len(modules.layers)
 		extra := []string{bare("cls_token", 1)}
 		if tower.maskToken { // replaces hidden patches in pre-training only
 			bare("mask_token", 1)
@@ -58,6 +59,7 @@ func (tower *internViT) build(modules *builder, path string) []string {
 			extra = append(extra, bare("position_embeddings", tower.grid.count()+1))
 		}
 		modules.hidden = tower.grid.embed(modules, dot(embeddings, "patch_embeddings.projection"), tower.channels, tower.dim)
+		modules.join(from) // InternVLVisionEmbeddings.forward
 		states = tower.stack.build(modules, dot(path, "encoder.layer"), true, extra...)
 		if tower.ln {
 			states[len(states)-1] = addLayerNorm(modules, dot(path, "layernorm"), tower.dim, modules.hidden)

@@ -3,6 +3,7 @@ package hf
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +28,21 @@ func TestJoinedUnits(t *testing.T) {
 	}
 	if want := []string{"vision_model", "language_model.model.tok_embeddings", "mlp1.0", "mlp1.1", "mlp1.3"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
+	}
+	for config, want := range map[string]int{
+		`{"model_type": "albert", "num_hidden_layers": 2}`:                            3, // words, positions, types
+		`{"model_type": "electra", "num_hidden_layers": 2}`:                           3,
+		`{"model_type": "longformer", "num_hidden_layers": 2, "attention_window": 8}`: 3,
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Fatalf("%s: %v", config, err)
+		}
+		if !slices.ContainsFunc(graph.Joined, func(names []string) bool {
+			return len(names) == want && slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "embeddings.word_embeddings") })
+		}) {
+			t.Errorf("%s: joined %q", config, graph.Joined)
+		}
 	}
 	if graph.AutoClass != "AutoModel" {
 		t.Errorf("loaded by %q", graph.AutoClass)

@@ -55,8 +55,10 @@ func (model *sam) build(modules *builder) {
 		if model.tied {
 			modules.tie(shared+".positional_embedding", "prompt_encoder.shared_embedding.positional_embedding")
 		}
+		from := len(modules.layers) - 1
 		model.promptEncoder(modules, "prompt_encoder")
 		model.maskDecoder(modules, "mask_decoder")
+		modules.join(from, shared, model.image) // forwards of the decoder add prompts and tokens to the image
 	})
 }
 

@@ -43,6 +43,7 @@ func longformer(modules *builder, cfg *config, class string) {
 	addRows(modules, types, modelgraph.Embedding{Vocab: model.types, Dim: model.hidden, Index: modelgraph.TypeIndex}, positions)
 	addLayerNorm(modules, norm, model.hidden, types)
 	addRows(modules, positions, modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, modules.hidden)
+	modules.join(len(modules.layers), dot(embeddings, "word_embeddings"), types, positions) // their rows are added in the forward of the embeddings
 	modules.hidden = norm
 	windows := longformerWindows(cfg, model.layers)
 	if cfg.fault() != nil {

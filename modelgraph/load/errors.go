@@ -8,7 +8,7 @@ import (
 )
 
 // ErrUnsupported is a file in a form that is known and not read.
-var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, a folder with them, ORG/NAME of a model in a local cache")
+var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, .onnx, a folder with them, ORG/NAME of a model in a local cache")
 
 // unsupported is [ErrUnsupported] of a file in a form such as GGUF.
 func unsupported(path, form string) error {

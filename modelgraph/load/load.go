@@ -26,6 +26,8 @@ type Options struct {
 	// Transformers is a release of it, such as 5.20, whose modules count; empty:
 	// that of the config, or the newest.
 	Transformers string
+	// Dims are the numbers of an ONNX file's symbolic dimensions.
+	Dims map[string]int64
 }
 
 // nativeName is our own model file in a folder.
@@ -95,6 +97,8 @@ func read(place string, options Options) (*modelgraph.Graph, error) {
 		return nil, err
 	case info.IsDir():
 		return folder(place, options.Transformers)
+	case strings.EqualFold(filepath.Ext(place), ".onnx") && info.Mode().IsRegular():
+		return fromONNX(place, options.Dims)
 	case info.Mode()&fs.ModeNamedPipe != 0:
 		return nil, fmt.Errorf("%s: a FIFO: a model is read more than once, so save it to a file first", place)
 	}

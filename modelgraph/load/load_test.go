@@ -73,7 +73,7 @@ var paths = map[string]struct {
 	"gguf":           {files: map[string]string{"a.gguf": "GGUF"}, arg: "a.gguf", err: "reading GGUF is not built yet; known: "},
 	"gguf inside":    {files: map[string]string{"d/a.gguf": "GGUF"}, arg: "d", err: "reading GGUF is not built yet"},
 	"gguf by bytes":  {files: map[string]string{"blob": "GGUF\x03"}, arg: "./blob", err: "reading GGUF is not built yet"},
-	"onnx":           {files: map[string]string{"a.onnx": ""}, arg: "a.onnx", err: "reading ONNX is not built yet"},
+	"onnx":           {files: map[string]string{"a.onnx": ""}, arg: "a.onnx", err: "it has no graph"},
 	"pickle":         {files: map[string]string{"a.pt": ""}, arg: "a.pt", err: "reading PyTorch weights (pickle) is not built yet"},
 	"LFS pointer":    {files: map[string]string{"a.safetensors": "version https://git-lfs.github.com/spec/v1\n"}, arg: "a.safetensors", err: "git lfs pull"},
 	"BOM":            {files: map[string]string{"d/config.json": "\xef\xbb\xbf" + llama}, arg: "d", err: "byte order mark"},

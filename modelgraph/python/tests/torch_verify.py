@@ -187,6 +187,81 @@ class VerifyTest(unittest.TestCase):
                 self.assertTrue(devmap.verify(module, plan))
 
 
+class Alternating(nn.Module):
+    """Shared modules in turn, and a whole number that an input gives."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x, lengths):
+        if int(lengths.max()) != 5:
+            raise RuntimeError(f"the longest is {int(lengths.max())}")
+        return self.b(self.a(self.b(self.a(x))))
+
+
+class StagesTest(unittest.TestCase):
+    """The engine "torch": tensors cross GPUs where a stage begins."""
+
+    LENGTHS = (torch.zeros(2, 8), torch.tensor([3, 5]))
+
+    def test_crossings(self):
+        keys = ["emb", *(f"layers.{at}" for at in range(8)), "out"]
+        places = {key: int(at >= 5) for at, key in enumerate(keys)}
+        inputs = (torch.zeros(2, 16),)
+        self.assertTrue(devmap.verify(Residual(), places, inputs=inputs, engine="torch"))
+        self.assertFalse(devmap.verify(Residual(), places, inputs=inputs))
+        self.assertTrue(devmap.verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 2}, inputs=(PIXELS,), engine="torch"))
+
+    def test_faults(self):
+        for module, places, inputs, words in (
+            (Alternating(), {"a": 0, "b": 1}, self.LENGTHS, r"the call of a \(stage 0\) at torch_verify.py:\d+ .* is of stage 0, and stage 1 runs"),
+            (Shared(), {"emb": 0, "body": 1}, (IDS,), r"reading emb.weight at torch_verify.py:\d+"),
+            (Scaled(), {"scale": 0, "body": 1, "head": 1}, (ROWS,), r"reading scale at"),
+        ):
+            found = devmap.verify(module, places, inputs=inputs, engine="torch")
+            self.assertFalse(found)
+            self.assertRegex(found.message, words)
+        self.assertTrue(devmap.verify(Alternating(), {"a": 0, "b": 1}, inputs=self.LENGTHS))
+
+    def test_in_turn(self):
+        said = devmap.export(Alternating(), inputs=self.LENGTHS)["warnings"]
+        self.assertIn("a and b are called in turn", " ".join(said))
+
+    def test_plan(self):
+        module = tiny.build("llama")
+        plan = devmap.plan(module, gpus=2, mode="train", batch=4, seq=16, strategy="pipeline", micro_batches=2)
+        self.assertTrue(devmap.verify(module, plan))
+        with self.assertRaisesRegex(devmap.DevmapError, "the call of a .*put them into one stage"):
+            devmap.plan(Alternating(), gpus=2, mode="train", batch=2, micro_batches=2, strategy="pipeline", inputs=self.LENGTHS)
+        with self.assertRaisesRegex(devmap.UsageError, "engine='fsdp'"):
+            devmap.verify(Alternating(), {"": 0}, inputs=self.LENGTHS, engine="fsdp")
+
+
+class ConfigTest(unittest.TestCase):
+    """What `devmap check --run` starts (_core/checked.py)."""
+
+    def test_config(self):
+        import json
+
+        from devmap._core import checked
+
+        config = tiny.build("llama").config.to_json_string()
+        keys = ["model.embed_tokens", *(f"model.layers.{at}" for at in range(4)), "model.norm", "model.rotary_emb", "lm_head"]
+        asked = {"config": config, "class": "LlamaForCausalLM", "engine": "accelerate", "map": {key: at % 2 for at, key in enumerate(keys)}}
+        self.assertTrue(checked.checked(asked)["ok"])
+        layer = "model.layers.0."
+        split = {**asked["map"], layer + "self_attn": 0, layer + "mlp": 1, layer + "input_layernorm": 1, layer + "post_attention_layernorm": 1}
+        del split["model.layers.0"]
+        answer = checked.checked({**asked, "map": split})
+        self.assertFalse(answer["ok"])
+        self.assertRegex(answer["message"], r"add at modeling_llama.py:\d+ in model.layers.0 \(LlamaDecoderLayer\) reads tensors on")
+        with self.assertRaisesRegex(devmap.DevmapError, "has no model class 'os'"):
+            checked.checked({**asked, "class": "os"})
+        with self.assertRaisesRegex(devmap.DevmapError, "has no model class"):
+            checked.built({**json.loads(config), "architectures": ["HerOwnForCausalLM"]}, "")
+
+
 class PlanTest(unittest.TestCase):
     def test_maps_run(self):
         for kind, inputs in MODULES:
@@ -214,7 +289,7 @@ class PlanTest(unittest.TestCase):
         with self.assertRaisesRegex(devmap.DevmapError, r"reads tensors on .*together="):
             verify = verified.verify
             try:
-                verified.verify = lambda *_: verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, (PIXELS,))
+                verified.verify = lambda *_, **__: verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, (PIXELS,))
                 devmap.plan(UNet(), gpus=2, mode="load", inputs=(PIXELS,))
             finally:
                 verified.verify = verify

@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/fixtures"
@@ -19,9 +21,26 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// ReadModel reads the MODEL argument, by a release of Transformers if one is named.
-func ReadModel(arg string, transformers ...string) (*modelgraph.Graph, error) {
-	return load.Model(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv, Transformers: strings.Join(transformers, "")})
+// ReadModel reads the MODEL argument, by a release of Transformers if one is named, and
+// with the symbolic dimensions of ONNX, as NAME=N.
+func ReadModel(arg string, how ...string) (*modelgraph.Graph, error) {
+	options := load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv}
+	for _, word := range how {
+		name, number, dim := strings.Cut(word, "=")
+		if !dim {
+			options.Transformers = word
+			continue
+		}
+		size, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || size < 1 || name == "" {
+			return nil, out.Usagef("--dim %s: give a dimension's name and a number of 1 or more, as batch=1", word)
+		}
+		if options.Dims == nil {
+			options.Dims = map[string]int64{}
+		}
+		options.Dims[name] = size
+	}
+	return load.Model(arg, options)
 }
 
 // Costs resolves the workload for a model and works out its table.

@@ -28,9 +28,10 @@ type Request struct {
 	preset              *presetting  // nil: no --preset
 	trainer             *trainerRead // of --preset FILE, once it is read
 	JSON, Explain       bool
-	Force               bool
+	Force, Try          bool
 	Output, For, Emit   string
 	Transformers        string
+	Dims                []string
 	Model, ScheduleFile string
 	Trace               string
 	TimeLimit           time.Duration
@@ -52,6 +53,11 @@ func New(cmd *cobra.Command) *Request {
 		}
 	}
 	return request
+}
+
+// Reading is how [ReadModel] reads the model of a request.
+func Reading(request *Request) []string {
+	return append([]string{request.Transformers}, request.Dims...)
 }
 
 // Given reports that the user gave a flag of these names.

@@ -314,6 +314,10 @@ var ownFlags = []flag{
 		also: []string{"transformers-version", "transformers_version"},
 	},
 	{
+		name: "dim", at: func(request *Request) any { return &request.Dims }, on: working, hidden: searching, again: true, each: true,
+		help: "Size of a symbolic dimension of ONNX; repeatable",
+	},
+	{
 		name: "emit", at: func(request *Request) any { return &request.Emit }, on: onPlan, values: []string{"slurm", "kubernetes"},
 		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
 	},
@@ -337,6 +341,10 @@ var ownFlags = []flag{
 	{
 		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, benchmark: true,
 		help: "Show the limiting GPU and moment, and what would help",
+	},
+	{
+		name: "run", at: func(request *Request) any { return &request.Try }, on: onCheck,
+		help: "Run a step under the map in Python, without a GPU",
 	},
 	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},

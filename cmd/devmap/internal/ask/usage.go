@@ -19,7 +19,7 @@ var groups = []struct {
 	title string
 	flags []string
 }{
-	{"Input", []string{"for ENGINE", "model MODEL", "transformers RELEASE", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
+	{"Input", []string{"for ENGINE", "model MODEL", "transformers RELEASE", "dim NAME=N", "weights SOURCE", "tokens FILE", "resume FOLDER", "seed N", "schedule-file FILE"}},
 	{"What to plan", []string{"mode MODE", "preset NAME|FILE", "batch N", "seq N", "target-seq N", "precision TYPE", "attention KERNEL", "kernels SOURCE"}},
 	{"Samples", []string{
 		"lengths MEAN,MAX|FILE", "packing KIND", "label-tokens N|FRACTION", "images N|MEAN,MAX", "image-size PIXELS", "max-pixels PIXELS",
@@ -41,7 +41,7 @@ var groups = []struct {
 		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",
 	}},
-	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain"}},
+	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain", "run"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
 	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER"}},
 	{"Output", []string{

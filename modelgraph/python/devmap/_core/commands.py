@@ -52,6 +52,7 @@ class _Call:
             self.settings["architecture"] = translated.architecture
         runs = translated.flags.get("mode") != "load"
         self.read = Model(model, inputs, no_split, runs, translated.architecture)
+        self.inputs = self.read.inputs
         if translated.autocast:
             translated.stored(_stored_precision(self.read.path))
         if written:
@@ -74,17 +75,22 @@ class _Call:
     def plan(self, ran: binary.Ran, proven: bool) -> Plan:
         """The plan of the answer; of a module one that runs: it is tried, if proven is asked for."""
         made = Plan(ran.stdout, self.read if self.read.folder else None, self.notes)
-        if not proven or not self.read.module or made.document["workload"].get("runtime") != "accelerate":
+        engine = (made.strategy, made.document["workload"].get("runtime"))
+        if not proven or not self.read.module or engine not in (("device-map", "accelerate"), ("pipeline", "torch")):
             return made
-        if made.strategy != "device-map" or len(set(made.device_map.values())) < 2 or self.read.unseen:
+        if len(made.devices) < 2 or self.read.unseen:
             return made
         try:
-            tried = verify(self.model, made, inputs=self.inputs)
+            tried = verify(self.read.model, made, inputs=self.inputs)
         except DevmapError as error:
             self.notes.append(f"the map was not tried: {error}")
             return Plan(ran.stdout, self.read, self.notes)
         if not tried:
-            helps = "register what is on the CPU as a buffer or a module" if "cpu" in tried.devices else "put them on one GPU with together=, or move one of them at that line"
+            helps = "put them on one GPU with together=, or move one of them at that line"
+            if "cpu" in tried.devices:
+                helps = "register what is on the CPU as a buffer or a module"
+            elif made.strategy == "pipeline":
+                helps = "put them into one stage with together=, or plan strategy='device-map'"
             raise DevmapError(f"{tried.message}: {helps}", 4)
         return made
 
@@ -236,6 +242,7 @@ def verify(
     map: Union[Plan, Mapping[str, Union[int, str]], Path],
     *,
     inputs: Any = None,
+    engine: Optional[str] = None,
 ) -> Verified:
     """Runs a forward and a backward of a torch.nn.Module under a map, on GPUs that are not there.
 
@@ -245,6 +252,9 @@ def verify(
     map is a plan, a device map (module → GPU), or a file with one. inputs are the arguments of one forward, as a tuple or
     a dict. Transformers models of text need none.
 
+    engine is "accelerate", or "torch" for stages of torch.distributed.pipelining: then a map is module → stage, and
+    tensors cross GPUs where a stage begins. Without it, a plan names its engine.
+
     Raises DevmapError if the forward cannot be run on tensors without data.
 
     >>> import devmap, torch  # doctest: +SKIP
@@ -252,18 +262,21 @@ def verify(
     >>> devmap.verify(net, {"0": 0, "1": 1}, inputs=(torch.zeros(2, 8),))  # doctest: +SKIP
     <devmap.Verified: the forward and the backward run under the map>
     """
-    from .model import is_module
+    from .model import is_module, of_program
 
+    module, inputs = of_program(module, inputs)
     if not is_module(module):
         raise DevmapError(f"verify: {type(module).__name__!r} is not a torch.nn.Module")
     if isinstance(map, (str, os.PathLike)):
         with open(map, encoding="utf-8") as file:
             document = json.load(file)
-        map = document.get("device_map", document)
-    places = map.device_map if isinstance(map, Plan) else dict(map)
+        map = Plan(json.dumps(document)) if document.get("format_version") == "devmap.plan/v1" else document.get("device_map", document)
     from . import verified
 
-    return verified.verify(module, places, inputs)
+    if not isinstance(map, Plan):
+        return verified.verify(module, dict(map), inputs, engine or "accelerate")
+    engine = engine or ("torch" if map.strategy == "pipeline" else "accelerate")
+    return verified.verify(module, verified.stages_of(map.document) if engine == "torch" else map.device_map, inputs, engine)
 
 
 def inspect(model: object, *, inputs: Any = None, no_split: Any = None, **flags: Unpack[InspectFlags]) -> Inspection:
@@ -337,7 +350,8 @@ def export(
     """Describes a torch.nn.Module as a model.json, writes it to path if one is given, and returns it as a dict.
 
     The module may be on any device; on the meta device it needs no memory. It is not changed and not run: a copy
-    without memory runs one training forward, which shows its operations and what autograd keeps.
+    without memory runs one training forward, which shows its operations and what autograd keeps. A program of
+    torch.export, or the name of its file (.pt2), is read the same way; it has its inputs with it.
 
     no_split: classes, or their names, of modules that one GPU holds whole. Without it the module's own
         _no_split_modules, as Transformers has them; else the members of its outermost lists.

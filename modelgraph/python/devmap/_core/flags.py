@@ -169,6 +169,7 @@ class Shared(Settings, total=False):
 class CheckKeywords(Shared, total=False):
     """Keywords of devmap.check but for gpus."""
 
+    dim: Optional[Union[Sequence[str], str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
@@ -208,6 +209,8 @@ class EstimateFlags(EstimateKeywords, total=False):
 
 class InspectFlags(Shared, total=False):
     """Keywords of devmap.inspect."""
+
+    dim: Optional[Union[Sequence[str], str]]
 
 
 class PlanKeywords(Shared, total=False):
@@ -289,6 +292,7 @@ KINDS: dict[str, str] = {
     "component": "string",
     "contiguous": "bool",
     "cp": "degree",
+    "dim": "stringArray",
     "dp": "degree",
     "ds_config": "string",
     "ema": "bool",
@@ -362,7 +366,7 @@ KINDS: dict[str, str] = {
 
 _NAMES = {
     "check": (
-        "attention batch built_on compile dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "attention batch built_on compile dim dp ds_config ema eval_batch eval_samples float8 gpu gpus "
         "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
         "new_tokens nodes optimizer optimizer_in_backward packing precision preset quantize recompute reserve "
@@ -377,7 +381,7 @@ _NAMES = {
         "topology tp transformers virtual_stages"
     ),
     "inspect": (
-        "attention batch built_on compile dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
+        "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
         "image_size images kernels label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
         "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
         "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "

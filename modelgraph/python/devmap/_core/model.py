@@ -18,13 +18,15 @@ class Model:
     The folder lives as long as this object: until then the program can read it again.
     """
 
-    __slots__ = ("__weakref__", "folder", "module", "path", "unseen")
+    __slots__ = ("__weakref__", "folder", "inputs", "model", "module", "path", "unseen")
 
     def __init__(
         self, model: object, inputs: Any = None, no_split: Any = None, ran: bool = True, architecture: str = ""
     ) -> None:
         """inputs and no_split are those of devmap.export; ran: the call counts operations, not weights alone."""
         self.folder = ""
+        model, inputs = of_program(model, inputs)
+        self.model, self.inputs = model, inputs
         self.module = module = is_module(model)
         self.unseen = True  # a module of which no forward was run
         if not module and (inputs is not None or no_split is not None):
@@ -113,6 +115,19 @@ class Model:
         with open(path, "w", encoding="utf-8") as target:
             target.write(text)
         return path
+
+
+def of_program(model: object, inputs: Any) -> tuple[object, Any]:
+    """The module and the inputs of a program of torch.export; all else as it is."""
+    exported = type(model).__name__ == "ExportedProgram"
+    if not exported and not (isinstance(model, (str, os.PathLike)) and os.fsdecode(model).endswith(".pt2")):
+        return model, inputs
+    try:
+        from .exporter import program
+    except ImportError as err:
+        raise UsageError(f"{model}: a program of torch.export is read by torch, which is not installed ({err})") from err
+    module, example = program.opened(model)
+    return module, example if inputs is None else inputs
 
 
 def _has_operation(layer: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Callable, Union
 
-from .errors import DevmapError
+from .errors import DevmapError, UsageError
 
 # What autograd says in a process that was forked after a backward on a GPU (torch/csrc/autograd/python_engine.cpp).
 _THREADS = "Unable to handle autograd's threading"
@@ -44,34 +44,55 @@ class Verified:
         """The verdict in a sentence."""
         if self.ok:
             return "the forward and the backward run under the map"
-        return (
-            f"the forward fails under the map: {self.operation} at {self.line} in {self.module or 'the model'} reads tensors on "
-            f"{' and '.join(self.devices)}"
-        )
+        where = f"{self.operation} at {self.line} in {self.module or 'the model'}"
+        if self.devices[0].startswith("stage "):
+            return f"the forward fails under the map: {where} is of {self.devices[1]}, and {self.devices[0]} runs: tensors cross GPUs where a stage begins"
+        return f"the forward fails under the map: {where} reads tensors on {' and '.join(self.devices)}"
 
     def __repr__(self) -> str:
         return f"<devmap.Verified: {self.message}>"
 
 
-def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any) -> Verified:
+ENGINES = ("accelerate", "torch")
+
+
+def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, engine: str = "accelerate") -> Verified:
     """As devmap.verify says."""
     from .exporter import forward
     from .exporter.module import unwrap
 
+    if engine not in ENGINES:
+        raise UsageError(f"engine={engine!r}: verify knows 'accelerate' (a device map) and 'torch' (stages of torch.distributed.pipelining)")
     module, _ = unwrap(module)
     given = inputs if inputs is not None else forward.usual(module)
     if given is None:
         raise DevmapError("verify: pass inputs=(…), the arguments of one forward")
     args, kwargs = forward.arguments(given)
-    ran = run(module, device_map, args, kwargs)
+    ran = run(module, device_map, args, kwargs, engine=engine)
     if not ran["meetings"] and ran["failed"]:
         raise DevmapError(f"verify: the forward fails by itself: {ran['failed']}")
     return Verified(ran["meetings"][0] if ran["meetings"] else None, ran["assumed"])
 
 
+def stages_of(document: Mapping[str, Any]) -> dict[str, Union[int, str]]:
+    """The stage of each module of a plan. Keys of a unit that no single module holds are on the GPU of its stage."""
+    stages = document.get("stages") or [{"device": device, "units": ()} for device in sorted({*document["device_map"].values()})]
+    found = {unit: number for number, stage in enumerate(stages) for unit in stage["units"]}
+    of_gpu = {stage["device"]: number for number, stage in reversed(list(enumerate(stages)))}
+    for key, device in document["device_map"].items():
+        if not any(key == unit or key.startswith(unit + ".") for unit in found):
+            found[key] = of_gpu.get(device, 0)
+    return found
+
+
 def run(module: Any, device_map: Mapping[str, Union[int, str]], args: tuple, kwargs: dict, **how: Any) -> dict[str, Any]:
     """A step under a map, in a process of its own where the system can fork: torch has other settings there."""
+    from .exporter import quantised
+    from .exporter.module import copy_of
     from .measure import placed
+
+    if quantised.any_in(module):  # their kernels ask for data
+        module = copy_of(module)
 
     def step(alone: bool, **more: Any) -> dict[str, Any]:
         return placed.step(module, device_map, args, kwargs, alone=alone, **{**how, **more})._asdict()

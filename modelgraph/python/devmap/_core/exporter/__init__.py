@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..errors import DevmapError
+from . import program
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
@@ -41,8 +42,11 @@ def export(
         values of integers that the forward asks for. Transformers models of text have usual ones.
     name: what tables call the model.
     """
+    if program.is_program(module):
+        module, example = program.opened(module)
+        inputs = example if inputs is None else inputs
     if not isinstance(module, torch.nn.Module):
-        raise DevmapError(f"export: {type(module).__name__!r} is not a torch.nn.Module")
+        raise DevmapError(f"export: {type(module).__name__!r} is no torch.nn.Module and no program of torch.export")
     module, warnings = unwrap(module)
     units, said = units_of(module, no_split)
     warnings += said
@@ -52,7 +56,7 @@ def export(
         raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
     seen = look(module, layers, units, inputs)
     warnings += seen.warnings
-    model: dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
+    model: dict[str, Any] = {"format_version": FORMAT, "name": name or program.class_of(module) or type(module).__name__}
     if seen.taken:
         model["taken"] = seen.taken
     longest = _longest(module)
@@ -70,7 +74,7 @@ def export(
             model["joined"] = groups.joined
     if warnings:
         model["warnings"] = warnings
-    model["unknown"] = [f"exported from a {type(module).__name__}: {_known(seen)}"]
+    model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(model, file, indent=1)

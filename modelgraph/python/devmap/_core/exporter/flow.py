@@ -37,7 +37,7 @@ SAME = frozenset(
     "view reshape transpose contiguous to type type_as float half bfloat16 double getitem unsqueeze squeeze expand "
     "permute flatten unflatten chunk split unbind clone detach movedim narrow select expand_as repeat_interleave "
     "repeat t mT T swapaxes swapdims view_as reshape_as split_with_sizes tensor_split index_select pad roll dropout "
-    "alpha_dropout detach_ requires_grad".split()
+    "alpha_dropout detach_ requires_grad slice _unsafe_view alias _to_copy lift_fresh_copy".split()
 )
 PRODUCTS = frozenset("linear addmm matmul mm bmm baddbmm einsum grouped_mm rmatmul _grouped_mm".split())
 _SCALINGS = frozenset("mul rmul div truediv tanh clamp".split())

@@ -198,6 +198,10 @@ class Trace(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        if isinstance(func, torch._ops.OpOverload):  # of an exported program: aten::add.Tensor
+            name = func._schema.name.partition("::")[2]
+            args = tuple(torch.device("meta") if isinstance(one, torch.device) else one for one in args)
+            kwargs = {key: torch.device("meta") if isinstance(one, torch.device) else one for key, one in kwargs.items()}
         if name in ASKS:
             return self._ask(func, name, args, kwargs)
         if name in _PROPERTIES or name == "__get__" and not _is_view(func):
@@ -365,6 +369,10 @@ def usual(module: torch.nn.Module) -> dict | None:
     given: dict = {}
     if "pixel_values" == module.main_input_name and "input_ids" not in takes:
         given["pixel_values"] = _pixels(config)
+    elif "input_ids" == module.main_input_name and "input_ids" in takes:
+        given["input_ids"] = _ids(SEQ)
+        if "return_loss" in takes and "pixel_values" in takes:  # CLIP and its kin need both
+            given["pixel_values"] = _pixels(getattr(config, "vision_config", config))
     elif "input_features" in takes:
         bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
         given["input_features"] = torch.empty((BATCH, bins, frames), device="meta")
@@ -389,7 +397,7 @@ def _ids(length: int) -> torch.Tensor:
 
 
 def _pixels(config: Any) -> torch.Tensor:
-    side = getattr(config, "image_size", None) or 224
+    side = getattr(config, "image_size", None) or getattr(getattr(config, "vision_config", None), "image_size", None) or 224
     sides: list[int] = list(side) if isinstance(side, (tuple, list)) else [side, side]
     return torch.empty((BATCH, getattr(config, "num_channels", None) or 3, *sides), device="meta")
 

@@ -13,6 +13,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from ..errors import DevmapError
+from . import program, quantised
 
 # Parameters that are one tensor under several names.
 
@@ -79,7 +80,10 @@ def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Laye
                 name = ""
             if kind == "buffer" and name_of not in part._non_persistent_buffers_set:
                 at.saved.add(id(tensor))
+            (_, tensor), *scales = quantised.stored(tensor)
             (at.params if kind == "param" else at.buffers).append((name, tensor))
+            at.buffers += [((name or "data") + more, scale) for more, scale in scales]
+        whole.buffers += quantised.beside(part)
         if not bare and (whole.params or whole.buffers):
             layers.append(whole)
     words = [word for path, part in module.named_modules() for word in _plain(path, part)]
@@ -87,9 +91,11 @@ def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Laye
 
 
 def _tensors(part: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
-    """The tensors that a module registers itself; buffers saved or not: all are moved to its device."""
+    """The tensors that a module registers itself; buffers saved or not: all are moved to its device. A buffer that is the
+    matrix of a linear layer (GPTQ, AWQ) counts as its weight."""
     params = [("param", name, tensor) for name, tensor in part._parameters.items() if tensor is not None]
-    return params + [("buffer", name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
+    weight = quantised.packed(part)
+    return params + [("param" if name == weight else "buffer", name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
 
 
 def _ancestors(paths) -> set[str]:
@@ -141,7 +147,7 @@ def _plain(path: str, part: torch.nn.Module) -> list[str]:
         f"{value.numel() * value.element_size():,} bytes: "
         "no device map moves it, and it is not counted"
         for name, value in vars(part).items()
-        if isinstance(value, torch.Tensor) and value.numel() > 1 and name not in made
+        if isinstance(value, torch.Tensor) and value.numel() > 1 and name not in made and quantised.packed(part) is None
     ]
 
 
@@ -193,7 +199,7 @@ def _own(module: torch.nn.Module) -> set[str]:
     """_no_split_modules of the module and of the models inside it (modeling_utils.py, PreTrainedModel)."""
     names: set[str] = set()
     for part in module.modules():
-        names.update(getattr(part, "_no_split_modules", None) or ())
+        names.update(getattr(part, "_no_split_modules", None) or program.not_split(part))
     return names
 
 
@@ -203,7 +209,7 @@ def _instances(module: torch.nn.Module, names: set[str]) -> set[str]:
 
 def _kinds(part: torch.nn.Module) -> set[str]:
     """The name of a module's class; of one that fully_shard gave another class (FSDPLinear) what it was too."""
-    kinds = {type(part).__name__}
+    kinds = {program.class_of(part) or type(part).__name__}
     if any(base.__name__ == "FSDPModule" for base in type(part).__mro__):
         kinds.update(base.__name__ for base in type(part).__bases__)
     return kinds
@@ -214,7 +220,7 @@ def _members(module: torch.nn.Module) -> set[str]:
     tops: set[str] = set()
     for path, part in module.named_modules(remove_duplicate=False):
         made = "parametrizations" in path.split(".")
-        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)) and not made:
+        if (isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)) or program.is_list(part)) and not made:
             tops.update(f"{path}.{key}" if path else key for key, member in part._modules.items() if member is not None)
     return tops
 
@@ -287,7 +293,8 @@ def _whole(module: torch.nn.Module) -> None:
 def copy_of(module: torch.nn.Module) -> torch.nn.Module:
     """The module with tensors on the meta device: same classes, same ties, and none of its hooks, which may talk to
     devices. Everything that floats asks for gradients, as in full training."""
-    known: dict = {}
+    known: dict = dict(quantised.matrices(module))
+    made = dict(known)
     hidden = [one for part in module.modules() for value in vars(part).values() if isinstance(value, (list, tuple, dict)) for one in _modules_in(value)]
     for part in [inner for one in (module, *hidden) for inner in one.modules()]:
         for tensors in (part._parameters, part._buffers):
@@ -297,7 +304,9 @@ def copy_of(module: torch.nn.Module) -> torch.nn.Module:
         for value in vars(part).values():
             if isinstance(value, torch.Tensor) and id(value) not in known:
                 known[id(value)] = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        known.update((id(one), _meta(one)) for _, one in quantised.beside(part))
     twin = copy.deepcopy(module, known)
+    quantised.unpack(twin, made)
     for part in twin.modules():
         for hooks in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
             kept = getattr(part, hooks)

@@ -17,6 +17,7 @@ from .forward import Trace, prepare, reason, run, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
 from .module import Layer, copy_of, remakes
 from .operations import joined, parts_of
+from .quantised import packed as packed_in, stored
 
 # What each layer reads: what it transforms, the residual that its result joins, an encoder's output.
 
@@ -174,7 +175,8 @@ def of_module(module: torch.nn.Module) -> list[str]:
             "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
             "what a model.json calls frozen counts under --runtime jax alone)"
         )
-    packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS and not one.dtype.is_complex]
+    packed = [name for name, one in module.named_parameters() if stored(one)[0][1].dtype not in _FLOATS and not one.dtype.is_complex]
+    packed += [f"{path}.{packed_in(part)}" for path, part in module.named_modules() if packed_in(part) in part._buffers]
     if packed:
         said.append(
             f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "
@@ -220,6 +222,24 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str
     if made:
         said.append(f"{_names(made)}: made in the forward: a device map made before has no place for it")
     return said
+
+
+def in_turn(trace: Trace, layers: list[Layer]) -> list[str]:
+    """Parts that a forward calls one after the other and then again: a, b, a, b. Stages run once each."""
+    part_of = {layer.name: layer.unit or layer.name for layer in layers if layer.params}
+    order: list[str] = []
+    for call in sorted(trace.calls, key=lambda call: (call.first, call.end)):
+        part = part_of.get(call.path)
+        if part is not None and order[-1:] != [part]:
+            order.append(part)
+    ends = {part: at for at, part in enumerate(order)}
+    begins = {part: at for at, part in reversed(list(enumerate(order)))}
+    twice = [part for part in dict.fromkeys(order) if order.count(part) > 1]
+    for one in twice:
+        for other in twice:
+            if begins[one] < begins[other] < ends[one] < ends[other]:
+                return [f"{one} and {other} are called in turn: each counts once, and stages of a pipeline do not hold them apart"]
+    return []
 
 
 def _first(names: list[str]) -> str:
@@ -277,6 +297,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
+    seen.warnings += in_turn(first.trace, layers)
     if first.fault is not None:
         seen.warnings.append(
             f"{STOPPED} ({first.fault}): what came after is known by its weights alone"

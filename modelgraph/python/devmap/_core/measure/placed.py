@@ -51,9 +51,13 @@ class Split(Exception):
 
 
 class _Guesses(Values):
-    """Every question about data has an answer: devices seldom depend on it."""
+    """Every question about data has an answer: devices seldom depend on it. What is made of whole numbers that the model
+    was called with, such as lengths, has a value."""
 
     def one(self, tensor: Any, line: str, made_by: str) -> Any:
+        value = getattr(tensor, "_devmap_value", None)
+        if value is not None:
+            return value.item()
         if tensor.dtype == torch.bool or tensor.dtype.is_floating_point or tensor.dtype.is_complex:
             return super().one(tensor, line, made_by)
         self.assumed[line] = f"{line} reads a whole number: 1 was assumed"
@@ -79,11 +83,19 @@ class _Judge(Ledger):
         if func is torch.ops.prim.device.default:
             return device_of(args[0], sys._getframe(1))
         name = func._schema.name.split("::")[1]
+        if name.endswith("_") and args and isinstance(args[0], FakeTensor):
+            args[0]._devmap_value = None  # type: ignore[attr-defined]
         if name != "copy_" and (name in _NOT_RUN or not func._schema.returns) and len(_devices(args, kwargs)) > 1:
             args, kwargs = self._met(name, args, kwargs)
         return super().__torch_dispatch__(func, types, args, kwargs)
 
     def _on_gpu(self, func: Any, name: str, types: Any, args: Any, kwargs: Any, index: int) -> Any:
+        out = self._met_or_not(func, name, types, args, kwargs)
+        if name not in _RANDOM and not name.endswith("_"):
+            _follow(func, args, kwargs, out)
+        return out
+
+    def _met_or_not(self, func: Any, name: str, types: Any, args: Any, kwargs: Any) -> Any:
         try:
             return self._faked(func, name, types, args, kwargs)
         except DevmapError:
@@ -116,6 +128,32 @@ class _Judge(Ledger):
             return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=to)
 
 
+_RANDOM = frozenset("rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal native_dropout empty empty_like empty_strided new_empty".split())
+_SMALL = 4096  # elements of a tensor that may have a value
+
+
+def _follow(func: Any, args: Any, kwargs: Any, out: Any) -> None:
+    """Gives the results of an operation their values, if all its tensors have some."""
+    outs = [one for one in tree_leaves(out) if isinstance(one, FakeTensor)]
+    if not outs or any(one.numel() > _SMALL for one in outs):
+        return
+    known: dict[int, Any] = {}
+    for one in tree_leaves((args, kwargs)):
+        if isinstance(one, torch.Tensor):
+            value = getattr(one, "_devmap_value", None) if isinstance(one, FakeTensor) else one
+            if value is None or value.is_meta:
+                return
+            known[id(one)] = value
+    if "device" in kwargs:
+        kwargs = {**kwargs, "device": torch.device("cpu")}
+    try:
+        real = func(*tree_map(lambda one: known.get(id(one), one), args), **tree_map(lambda one: known.get(id(one), one), kwargs))
+    except Exception:  # noqa: BLE001 - no value then
+        return
+    for one, value in zip(outs, [value for value in tree_leaves(real) if isinstance(value, torch.Tensor)]):
+        one._devmap_value = value  # type: ignore[attr-defined]
+
+
 class _Noting(_Judge):
     stops = False
 
@@ -124,6 +162,8 @@ class _Functions(Meta):
     """Functions that compare devices in C++, before any operation runs: attention, convolutions, recurrent layers."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if isinstance(func, torch._ops.OpOverload):  # of an exported program, whose devices move_to_device_pass sets
+            args, kwargs = tree_map(lambda one: self.ledger.last if isinstance(one, torch.device) else one, (args, kwargs or {}))
         try:
             return super().__torch_function__(func, types, args, kwargs)
         except (Split, DevmapError):
@@ -292,6 +332,116 @@ def _recurrent_layers() -> list[tuple[Any, str, Any]]:
     return [(torch._VF, name, functools.partial(_recurrent, getattr(functions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
 
 
+# Stages of torch.distributed.pipelining, each on a GPU of its own. What a stage runs follows the order of the calls
+# (_IR.py, pipeline: a split point is where a module begins), so a stage begins with the first call of one of its modules
+# and ends where the next begins. Activations and inputs of the model are sent to the stages that read them
+# (stage.py, _create_act_send_info). A buffer is copied to each stage that reads it; so is a parameter
+# (MultiUseParameterConfig.REPLICATE), but then its copies train apart: that is a fault.
+
+
+class _Stages(_Functions):
+    """Functions of the stage that runs, with tensors of the stages before it as they arrive."""
+
+    def __init__(self, judge: _Judge) -> None:
+        super().__init__(judge)
+        self.judge, self.now = judge, torch.device("cuda", 0)
+        self.owned: dict[int, str] = {}  # storage of a parameter to its name
+        self.names: dict[int, str] = {}  # stage to the module that it began with
+
+    def enter(self, path: str, stage: int) -> None:
+        """A module of a stage is called."""
+        if stage < self.now.index:
+            self._fail(f"the call of {path} (stage {stage})", torch.device("cuda", stage))
+        if stage > self.now.index:
+            self.now = torch.device("cuda", stage)
+            self.judge.last_called[stage] = path
+
+    def _fail(self, operation: str, other: torch.device) -> None:
+        place = self.judge.places.here(operation)
+        raise_at = place.line or line_of(sys._getframe(3))
+        meeting = Meeting(place.module, raise_at, operation, (f"stage {self.now.index}", f"stage {other.index}"))
+        self.judge.meetings.append(meeting)
+        raise Split(meeting)
+
+    def _arrived(self, value: Any) -> Any:
+        if not isinstance(value, FakeTensor) or value.fake_device.type != "cuda" or value.fake_device == self.now:
+            return value
+        name = self.owned.get(value.untyped_storage()._cdata)
+        if name is not None:
+            self._fail(f"reading {name}", value.fake_device)
+        with torch._C.DisableTorchFunction():
+            return value.to(self.now)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") not in _ASKED:
+            args, kwargs = tree_map(self._arrived, (args, kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+_ASKED = frozenset("__get__ __set__ size dim numel stride is_contiguous element_size storage_offset data_ptr __len__ is_floating_point untyped_storage".split())
+
+
+def stage(module: torch.nn.Module, device_map: Mapping[str, Union[int, str]], judge: _Judge, functions: _Stages) -> None:
+    """Puts a copy's tensors on the GPUs of their stages, and notes the calls of each stage's modules."""
+    stages = {key: torch.device("cuda", number) for key, number in device_map.items() if isinstance(number, int)}
+    for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        device = _nearest(stages, name)
+        if device is None:
+            raise DevmapError(f"verify: no stage holds {name!r}")
+        path, _, own = name.rpartition(".")
+        holder = module.get_submodule(path)
+        tensors = holder._parameters if own in holder._parameters else holder._buffers
+        if tensors[own] is not None and (not isinstance(tensors[own], FakeTensor) or tensors[own].fake_device != device):
+            _staged(tensors, own, device, judge)
+        if tensors is holder._parameters:
+            functions.owned[tensors[own].untyped_storage()._cdata] = name
+    for path, part in module.named_modules():
+        device = _nearest(stages, path)
+        if device is not None and next(part.parameters(), None) is not None:
+            _begins(part, path, device.index, functions)
+
+
+def _given(judge: _Judge, to: torch.device, value: Any) -> Any:
+    """An input on the GPU of the first stage."""
+    made = judge._moved(value, to)
+    if made is not value and not isinstance(value, FakeTensor) and value.numel() <= _SMALL:
+        made._devmap_value = value
+    return made
+
+
+def _staged(tensors: dict, own: str, device: torch.device, judge: _Judge) -> None:
+    tensor = tensors[own]
+    made = getattr(tensor, "_devmap_staged", None)
+    if made is None or made.fake_device != device:
+        with judge.fake:
+            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
+        if isinstance(tensor, torch.nn.Parameter):
+            made = torch.nn.Parameter(made, tensor.requires_grad)
+        tensor._devmap_staged = made  # a tied one stays one tensor
+    tensors[own] = made
+
+
+def _begins(part: torch.nn.Module, path: str, number: int, functions: _Stages) -> None:
+    forward = part.forward
+
+    @functools.wraps(forward)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        functions.enter(path, number)
+        return forward(*args, **kwargs)
+
+    part.forward = called
+
+
+def _scripts() -> list[tuple[Any, str, Any]]:
+    """Functions of torch.jit.script, which run in C++, as the Python that they were made of (torch/jit/_script.py)."""
+    found = []
+    for module in list(sys.modules.values()):
+        for name, value in list(getattr(module, "__dict__", {}).items()):
+            if isinstance(value, torch.jit.ScriptFunction) and hasattr(value, "_torchdynamo_inline"):
+                found.append((module, name, value._torchdynamo_inline))
+    return found
+
+
 # A step.
 
 
@@ -313,8 +463,10 @@ def step(
     stops: bool = True,
     alone: bool = False,
     main: Optional[int] = None,
+    engine: str = "accelerate",
 ) -> Run:
-    """One forward of a copy under the map, and a backward of the sum of its results. alone: this process is for it."""
+    """One forward of a copy under the map, and a backward of the sum of its results. alone: this process is for it.
+    With the engine "torch" the map is of stages."""
     machine = Machine.of(1 + max((device for device in device_map.values() if isinstance(device, int)), default=0))
     places = Places()
     judge = (_Judge if stops else _Noting)(machine, places)
@@ -325,13 +477,20 @@ def step(
         disabled = logging.root.manager.disable
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, disabled)
-        stack.enter_context(pretended(machine, judge, _recurrent_layers(), alone))
+        stack.enter_context(pretended(machine, judge, _recurrent_layers() + _scripts(), alone))
         stack.enter_context(places.following())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(torch.fx.traceback.preserve_node_meta())
         twin, args, kwargs = fake_copies(judge, (module, args, dict(kwargs)))
-        place(twin, device_map, main, getattr(module, "_skip_keys_device_placement", None) or (), judge)
+        functions: _Functions = _Functions(judge)
+        if engine == "torch":
+            functions = _Stages(judge)
+            stage(twin, device_map, judge, functions)
+            args, kwargs = tree_map(functools.partial(_given, judge, functions.now), (args, kwargs))
+        else:
+            place(twin, device_map, main, getattr(module, "_skip_keys_device_placement", None) or (), judge)
         stack.enter_context(judge)
-        stack.enter_context(_Functions(judge))
+        stack.enter_context(functions)
         try:
             with torch.set_grad_enabled(backward):
                 result = twin(*args, **kwargs)

@@ -6,16 +6,25 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import torch
+from torch.fx import traceback as fx_traceback
 from torch.nn.modules import module as hooks
 
 _OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
 _PASSED = (*_OWN, os.path.join("lib", "python"), "<frozen", "<string>")
+
+
+def _traced() -> str:
+    """The line that an operation of an exported program had in the code that was exported."""
+    meta = fx_traceback.current_meta if fx_traceback.has_preserved_node_meta() else {}
+    found = re.findall(r'File "([^"]*)", line (\d+)', str(meta.get("stack_trace", "")))
+    return f"{os.path.basename(found[-1][0])}:{found[-1][1]}" if found else ""
 
 
 class Place(NamedTuple):
@@ -77,7 +86,7 @@ class Places:
 
     def here(self, operation: str) -> Place:
         """The place of the operation that runs."""
-        line = line_of(sys._getframe(2))
+        line = _traced() or line_of(sys._getframe(2))
         module = self.stack[-1] if self.stack else ""
         node = torch._C._current_autograd_node()
         if node is None:

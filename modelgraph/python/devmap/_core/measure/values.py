@@ -76,6 +76,9 @@ def sized(values: Values, name: str, args: Any, kwargs: Any, line: str, empty: C
         return empty((values.count(name, args[1], line),), tensor.dtype, tensor.device)
     if name == "repeat_interleave" and len(args) == 1:
         return empty((values.count(name, tensor, line),), torch.long, tensor.device)
+    if name == "bincount":
+        least = kwargs.get("minlength") or (args[2] if len(args) > 2 else 0)  # numbers of experts: that of all is given
+        return empty((least or values.count(name, tensor, line),), torch.long, tensor.device)
     if name in ("_unique2", "_unique"):
         count = values.count(name, tensor, line)
         found = [empty((count,), tensor.dtype, tensor.device), empty(tensor.shape, torch.long, tensor.device)]

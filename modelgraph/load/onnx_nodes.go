@@ -1,0 +1,119 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// sorted refuses a graph whose nodes read what later nodes make: a cycle.
+func (graph *onnxGraph) sorted(outer func(string) bool) error {
+	made, later := map[string]bool{"": true}, map[string]string{}
+	for _, name := range graph.inputs {
+		made[name] = true
+	}
+	for _, weight := range graph.weights {
+		made[weight.name] = true
+	}
+	for _, node := range graph.nodes {
+		for _, name := range node.outputs {
+			if _, twice := later[name]; name != "" && (twice || made[name] && !slices.Contains(graph.inputs, name)) {
+				return fmt.Errorf("%q is the output of two nodes", name)
+			}
+			later[name] = cmp.Or(node.name, node.kind)
+		}
+	}
+	known := func(name string) bool { return made[name] || outer != nil && outer(name) }
+	for _, node := range graph.nodes {
+		if err := node.after(known, later); err != nil {
+			return err
+		}
+		for _, name := range node.outputs {
+			made[name] = true
+		}
+	}
+	return nil
+}
+
+// after refuses a node that reads what is not known yet.
+func (node *onnxNode) after(known func(string) bool, later map[string]string) error {
+	for _, body := range node.bodies {
+		if err := body.sorted(known); err != nil {
+			return err
+		}
+	}
+	for _, name := range node.inputs {
+		if known(name) {
+			continue
+		}
+		if by, ok := later[name]; ok {
+			return fmt.Errorf("node %q reads %q, and node %q makes it later: ONNX nodes are sorted, so this is a cycle", cmp.Or(node.name, node.kind), name, by)
+		}
+		return fmt.Errorf("node %q reads %q, which nothing makes", cmp.Or(node.name, node.kind), name)
+	}
+	return nil
+}
+
+// reads are the values that a node and its subgraphs read from the graph around.
+func (node *onnxNode) reads() []string {
+	names := node.inputs
+	for _, body := range node.bodies {
+		inside := map[string]bool{}
+		for _, one := range body.nodes {
+			for _, name := range one.outputs {
+				inside[name] = true
+			}
+		}
+		for _, one := range body.nodes {
+			names = append(slices.Clip(names), slices.DeleteFunc(slices.Clone(one.reads()), func(name string) bool { return inside[name] })...)
+		}
+		names = append(slices.Clip(names), body.outputs...)
+	}
+	return names
+}
+
+// inner are the weights of a node's subgraphs.
+func (node *onnxNode) inner() []*onnxTensor {
+	var found []*onnxTensor
+	for _, body := range node.bodies {
+		found = append(found, body.weights...)
+		for _, one := range body.nodes {
+			found = append(found, one.inner()...)
+		}
+	}
+	return found
+}
+
+// modulePath is the path of the module of a node: that of its weight, that which the exporter
+// notes, or that of the node's name.
+func modulePath(at int, node *onnxNode, own []*onnxTensor) string {
+	for _, weight := range own {
+		if cut := strings.LastIndexByte(weight.name, '.'); cut > 0 && !strings.ContainsAny(weight.name, ":/ ") {
+			return pathOf(weight.name[:cut])
+		}
+	}
+	if path := pathOf(node.scope); path != "" {
+		return path
+	}
+	if cut := strings.LastIndexByte(node.name, '/'); cut > 0 {
+		if path := pathOf(strings.ReplaceAll(node.name[:cut], "/", ".")); path != "" {
+			return path
+		}
+	}
+	return fmt.Sprintf("%s_%d", pathOf(strings.ReplaceAll(node.kind, ".", "_")), at)
+}
+
+// pathOf is a module path without empty parts.
+func pathOf(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "."), func(part string) bool { return part == "" }), ".")
+}
+
+// scopeOf is the module in what torch's exporter writes: "[”, 'model', 'model.norm', 'mul']".
+func scopeOf(text string) string {
+	parts := strings.Split(strings.Trim(text, "[]"), ", ")
+	if len(parts) < 2 {
+		return ""
+	}
+	return strings.Trim(parts[len(parts)-2], `'"`)
+}
