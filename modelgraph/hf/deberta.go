@@ -166,7 +166,7 @@ func (model *deberta) encode(modules *builder, path string) {
 		conv := modules.add(dot(path, "conv.conv"), modelgraph.Conv{In: model.hidden, Out: model.hidden, Kernel: model.kernel, Activation: "tanh"}, []string{embedded, first},
 			tensor("weight", model.hidden, max(1, model.hidden/model.groups), model.kernel), tensor("bias", model.hidden)).Name
 		addLayerNorm(modules, dot(path, "conv.LayerNorm"), model.hidden, conv)
-		modules.join(len(modules.layers)-2, modules.layers[0].Name) // ConvLayer.forward multiplies by the mask, which is on the first GPU
+		modules.join(len(modules.layers)-2, modules.layers[0].Name, first) // ConvLayer.forward multiplies by the mask, which is on the first GPU, and adds the first block
 	}
 }
 
