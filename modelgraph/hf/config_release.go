@@ -29,13 +29,16 @@ func (cfg *config) choose(asked []string) error {
 }
 
 // release is that by whose table a config is read: one that the config names
-// counts if it has the type.
+// counts if its table has the class, or the newest's has not.
 func (cfg *config) release() *release {
-	in := cfg.shared.in
-	if !cfg.shared.asked && in.at < newest.at && in.configOf(cfg.name("model_type")) == "" {
-		return newest.alone()
+	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
+	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
+		return in
 	}
-	return in
+	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil {
+		return in
+	}
+	return newest.alone()
 }
 
 // since reports a release from a version on.

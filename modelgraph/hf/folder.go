@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +81,12 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 
 // unreadFolder reads a folder whose config no reader reads.
 func unreadFolder(dir string, cfg *config, fault error) (*modelgraph.Graph, error) {
-	reason := unknown(fault)
+	reason, in := unknown(fault), cfg.release()
+	if in.explains(cfg, fault) {
+		return in.folder(dir, cfg, cmp.Or(reason, fault.Error()))
+	}
 	if reason == "" {
 		return nil, fault
-	}
-	if in := cfg.release(); in.explains(cfg, fault) {
-		return in.folder(dir, cfg, reason)
 	}
 	if errors.As(fault, new(*unknownFamilyError)) {
 		if graph, f := asLlama(cfg); graph != nil {

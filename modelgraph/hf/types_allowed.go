@@ -31,6 +31,12 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			}
 		}
 	}
+	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
+		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had a list")
+		}
+	}
 	if err := tree.computed(class, of); err != nil {
 		return err
 	}

@@ -11,6 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// notKnown is in the error of a reader that does not know what a field does.
+const notKnown = "not known here"
+
 // explains reports a config that no reader reads and the table may: of a type,
 // or of a class of a type, that has no reader.
 func (in *release) explains(cfg *config, err error) bool {
@@ -18,6 +21,9 @@ func (in *release) explains(cfg *config, err error) bool {
 	switch {
 	case errors.As(err, new(*unknownFamilyError)):
 		return in.configOf(cfg.name("model_type")) != ""
+	case errors.As(err, &syn) && strings.Contains(syn.Msg, notKnown):
+		_, _, fault := in.treeOf(cfg)
+		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
 		config := in.configOf(cfg.name("model_type"))
 		class := in.class(cfg.strs("architectures")[0], config)
@@ -62,8 +68,13 @@ func (in *release) note(cfg *config, kind string, outermost bool) string {
 
 // treeOf are the tensors of a config by the table of a release.
 func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
+	return in.treeAs(cfg, cfg.strs("architectures"))
+}
+
+// treeAs are those of the first class of names, else of the class that the config means.
+func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, error) {
 	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
-	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	class, err := tree.classOf(cfg.name("model_type"), names)
 	if err != nil {
 		return nil, nil, err
 	}
