@@ -34,9 +34,10 @@ func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelg
 // float32Names is an expression for the parameters that stay, nil for none.
 func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *regexp.Regexp {
 	in := cfg.shared.in
+	config := in.configOf(cfg.name("model_type"))
 	model, _, _ := strings.Cut(class.Class, "For")
 	for _, name := range []string{class.Class, model + "ForCausalLM", model + "Model"} {
-		if tabled := in.class(name, in.configOf(class.Type)); tabled != nil && tabled.Config == in.configOf(class.Type) {
+		if tabled := in.class(name, config); tabled != nil && tabled.Config == config {
 			return tabled.float32(dtype)
 		}
 	}

@@ -14,15 +14,17 @@ import (
 // are the table's. An error names the first parameter on which the two differ.
 func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	kind := cfg.name("model_type")
+	if in.makes(kind, graph.Class) {
+		graph.AutoClass = in.loader(kind, graph.Class)
+	}
 	if class := in.class(graph.Class, in.configOf(kind)); class == nil || class.Config != in.configOf(kind) {
 		return graph, nil
 	}
-	graph.AutoClass = in.loader(kind, graph.Class)
 	tree, class, err := in.treeAs(cfg, []string{graph.Class})
 	if err != nil {
 		return graph, nil //nolint:nilerr // the table does not say
 	}
-	if drift := in.compared(cfg, tree); drift != "" && !cfg.shared.asked {
+	if drift := in.compared(cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
 		graph.Warnings = append(graph.Warnings, drift)
 	}
 	table := newTableTensors(tree.layers(class, loaded(cfg)))

@@ -39,6 +39,9 @@ func (obj *typeObject) get(path string) (any, bool) {
 	}
 	name, keys, deep := strings.Cut(path, "/")
 	v, ok := obj.values[name]
+	if to := obj.class.Alias[name]; !ok && to != "" {
+		v, ok = obj.values[to]
+	}
 	for deep && ok {
 		var key string
 		key, keys, deep = strings.Cut(keys, "/")
@@ -316,13 +319,17 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		}
 		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
 	case map[string]any:
-		if kind, ok := said["model_type"].(string); ok && info.Auto && kind != "" {
+		kind, _ := said["model_type"].(string)
+		if kind == "kimi_k2" && obj.class.Type == "kimi_k25" { // configuration_kimi_k25.py
+			kind = "deepseek_v3"
+		}
+		if info.Auto && kind != "" {
 			if class = from.in.configOf(kind); class == "" {
 				from.fail(prefix+"model_type", "%q is no type of Transformers %s", clipName(kind), from.in.name)
 				return
 			}
 		}
-		if kind, ok := said["model_type"].(string); ok && class != "" && from.otherType(kind, class) {
+		if kind != "" && class != "" && from.otherType(kind, class) {
 			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
 			return
 		}

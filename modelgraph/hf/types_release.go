@@ -80,7 +80,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
 		older = fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class.Class, in.name)
 	}
-	for _, note := range []string{older, in.compared(cfg, tree), newerNote(cfg)} {
+	for _, note := range []string{older, in.compared(cfg, tree, class.Class), newerNote(cfg)} {
 		if note != "" && !cfg.shared.asked {
 			graph.Warnings = append(graph.Warnings, note)
 		}

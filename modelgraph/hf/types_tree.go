@@ -16,6 +16,7 @@ type typeTree struct {
 	tensors   []typeTensor
 	ties      map[string]string // name to the one that it is
 	units     map[string]string // modules that one device may have to hold whole, and their classes
+	wide      []string          // expressions for parameters that stay in float32
 	noSplit   []string          // classes of those that it must; a unit without a class is one
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
 	depth     int
