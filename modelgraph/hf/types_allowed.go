@@ -10,7 +10,7 @@ import (
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Unread {
-		if of.object.unread(path) {
+		if !strings.HasSuffix(path, "auto_map") && of.object.unread(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this field")
 		}
