@@ -42,7 +42,7 @@ func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *rege
 		}
 	}
 	var names []string
-	if class.Type == "deepseek_v2" && cfg.since("5.24") { // modeling_deepseek_v2.py, no class of which is in the table
+	if class.Type == "deepseek_v2" && cfg.since("5.24") { // modeling_deepseek_v2.py: the table has none of its classes
 		names = append(names, "gate.weight")
 	}
 	class.models(cfg, func(_ string, model *namedModel, child bool) {

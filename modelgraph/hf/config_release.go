@@ -28,19 +28,6 @@ func (cfg *config) choose(asked []string) error {
 	return nil
 }
 
-// release is that by whose table a config is read: one that the config names
-// counts if its table has the class, or the newest's has not.
-func (cfg *config) release() *release {
-	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
-	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
-		return in
-	}
-	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil {
-		return in
-	}
-	return newest.alone()
-}
-
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
 

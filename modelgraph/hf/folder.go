@@ -55,6 +55,9 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data, transformers...)
+	if err == nil {
+		graph, err = cfg.shared.in.checked(graph, cfg)
+	}
 	if cfg == nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func TestDeepSeekNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.exact() || a.ignored.count != 256*6 || len(out.Warnings) != 4 {
+	if !a.exact() || a.ignored.count != 256*6 || len(out.Warnings) != 3 {
 		t.Errorf("%d missing, %d unexpected, %d ignored, warnings %v", a.missing.count, a.unexpected.count, a.ignored.count, out.Warnings)
 	}
 	if n := out.ParamCount(); n < 671_026_404_352 {

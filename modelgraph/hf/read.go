@@ -34,7 +34,6 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if err != nil {
 		return nil, nil, cfg, err
 	}
-	said := cfg
 	if f.table {
 		cfg = cfg.filled(f.types[0])
 	}
@@ -52,9 +51,6 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	graph.Warnings = append(graph.Warnings, cfg.shared.drifts...)
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
-	if unknown == nil && cfg.fault() == nil {
-		graph, unknown = cfg.shared.in.checked(graph, said)
-	}
 	if storedMethod(cfg) != "" {
 		warnStored(graph, cfg, "")
 	}

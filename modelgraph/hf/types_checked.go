@@ -48,6 +48,9 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 	if table.difference != "" {
 		return graph, &typeError{cfg.file, "model_type", fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.name, table.difference, table.why)}
 	}
+	if !table.changed {
+		return graph, nil
+	}
 	made, err := relaid(graph, out, graph.Ties)
 	return cmp.Or(made, graph), err
 }
@@ -56,7 +59,8 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 type tableTensors struct {
 	params, buffers map[string]*modelgraph.Tensor // params: those that no layer of the reader has yet
 	order           map[string]int
-	difference, why string // the first tensor of which the reader says something else
+	difference, why string // the first tensor that the reader has otherwise
+	changed         bool   // a layer has another type or order than the reader's
 }
 
 func newTableTensors(layers []modelgraph.Layer) *tableTensors {
@@ -92,16 +96,22 @@ func (table *tableTensors) retype(layer *modelgraph.Layer) {
 		case !slices.Equal(t.Shape, p.Shape):
 			table.differ(name, fmt.Sprintf("%s or %s", inJSON(p.Shape), inJSON(t.Shape)))
 		default:
+			table.changed = table.changed || p.DType != t.DType
 			p.DType = t.DType
 		}
 		p.Owner = ""
 		delete(table.params, name)
 	}
 	place := func(p modelgraph.Tensor) int { return table.order[modelgraph.FullName(layer.Name, p.Name)] }
-	slices.SortFunc(layer.Params, func(x, y modelgraph.Tensor) int { return place(x) - place(y) })
+	byPlace := func(x, y modelgraph.Tensor) int { return place(x) - place(y) }
+	if !slices.IsSortedFunc(layer.Params, byPlace) {
+		slices.SortFunc(layer.Params, byPlace)
+		table.changed = true
+	}
 	for j := range layer.Buffers {
 		b := &layer.Buffers[j]
 		if t := table.buffers[modelgraph.FullName(layer.Name, b.Name)]; t != nil && slices.Equal(t.Shape, b.Shape) {
+			table.changed = table.changed || b.DType != t.DType || b.Persistent != t.Persistent
 			b.DType, b.Persistent = t.DType, t.Persistent
 		}
 	}

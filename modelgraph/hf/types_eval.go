@@ -121,7 +121,7 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	case "same":
 		return of.agreed(xs, stars)
 	case "ix":
-		if len(stars) > 0 && of.alike(xs[0]) {
+		if len(stars) > 0 && of.uniform(xs[0]) {
 			if _, fixed := xs[1].(float64); fixed {
 				return of.fail("%w", errOpen)
 			}
@@ -145,9 +145,9 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	return v
 }
 
-// alike reports a list whose elements are one value by default and are not in the
+// uniform reports a list whose elements are one value by default and are not in the
 // file: a fixed place may be another one, or that of a loop.
-func (of *evaluation) alike(list any) bool {
+func (of *evaluation) uniform(list any) bool {
 	text, _ := list.(string)
 	path, _ := strings.CutPrefix(text, "$")
 	usual, _ := of.object.class.Fields[path].([]any)

@@ -9,6 +9,19 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// release is that by whose table a config is read: one that the config names
+// counts if its table has the class, or the newest's has not.
+func (cfg *config) release() *release {
+	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
+	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
+		return in
+	}
+	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil {
+		return in
+	}
+	return newest.alone()
+}
+
 // lacking says in which releases the type or the class of a config is, if not in this one.
 func (in *release) lacking(cfg *config) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
