@@ -14,7 +14,7 @@ import (
 // are the table's. An error names the first parameter on which the two differ.
 func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	kind := cfg.name("model_type")
-	if in.makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil {
+	if graph.AutoClass == "" && (in.makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
 		graph.AutoClass = in.loader(kind, graph.Class)
 	}
 	if class := in.class(graph.Class, in.configOf(kind)); class == nil || class.Config != in.configOf(kind) {
