@@ -182,6 +182,9 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 		}
 	}
 	slices.Sort(starts[1:])
+	if wanted != nil {
+		names = append(names, "plan.json")
+	}
 	if err := out.Note(cmd, "%s: wrote %s\n%s: %s\n", out.OneLine(folder), strings.Join(names, ", "), target.Name, strings.Join(starts, ", or there ")); err != nil {
 		return err
 	}

@@ -68,6 +68,9 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
+		if err := ask.OwnRelease(command.Request, arg); err != nil {
+			return err
+		}
 		return command.pipeline(cmd, folder, builtIn)
 	}
 	arg, adapted, err := ask.Base(command.Request, arg)

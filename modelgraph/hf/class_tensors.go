@@ -33,7 +33,18 @@ func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelg
 
 // float32Names is an expression for the parameters that stay, nil for none.
 func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *regexp.Regexp {
+	in := cfg.shared.in
+	config := in.configOf(cfg.name("model_type"))
+	model, _, _ := strings.Cut(class.Class, "For")
+	for _, name := range []string{class.Class, model + "ForCausalLM", model + "Model"} {
+		if tabled := in.class(name, config); tabled != nil && tabled.Config == config {
+			return tabled.float32(dtype)
+		}
+	}
 	var names []string
+	if class.Type == "deepseek_v2" && cfg.since("5.24") { // modeling_deepseek_v2.py: the table has none of its classes
+		names = append(names, "gate.weight")
+	}
 	class.models(cfg, func(_ string, model *namedModel, child bool) {
 		if child {
 			names = append(names, model.Strict...)

@@ -13,6 +13,7 @@ import (
 type config struct {
 	fieldReader
 	class *configClass // whose defaults are among the members; nil: none are
+	plain *config      // without them; nil if there are none
 }
 
 // fieldReader gives fields their types. Getters take the family's default; a

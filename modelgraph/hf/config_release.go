@@ -28,16 +28,6 @@ func (cfg *config) choose(asked []string) error {
 	return nil
 }
 
-// release is that by whose table a config is read: one that the config names
-// counts if it has the type.
-func (cfg *config) release() *release {
-	in := cfg.shared.in
-	if !cfg.shared.asked && in.at < newest.at && in.configOf(cfg.name("model_type")) == "" {
-		return newest.alone()
-	}
-	return in
-}
-
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
 

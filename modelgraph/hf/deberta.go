@@ -115,7 +115,7 @@ func (model *deberta) build(modules *builder, cfg *config, class string) {
 	case "DebertaV2ForSequenceClassification":
 		addClassHead(modules, "classifier", cfg.pos(model.hidden, "pooler_hidden_size"), cfg.labels(), true, pooled())
 	case "DebertaV2ForMultipleChoice":
-		addClassHead(modules, "classifier", cfg.pos(model.hidden, "pooler_hidden_size"), 1, true, pooled())
+		addClassHead(modules, "classifier", model.hidden, 1, true, pooled())
 	case "DebertaV2ForTokenClassification":
 		addClassHead(modules, "classifier", model.hidden, cfg.labels(), false, modules.hidden)
 	case "DebertaV2ForQuestionAnswering":

@@ -20,7 +20,16 @@ func deepseekV3(cfg *config) *decoder {
 		return experts.deepseek()
 	}
 	model.rotaryDim = attn.rope
+	cfg.computes("head_dim", attn.rope)
 	return model.done()
+}
+
+// computes refuses another size of a field than the class computes: releases and
+// classes of Transformers differ in which one they take.
+func (cfg *config) computes(name string, size int64) {
+	if cfg.said(name) && cfg.dim(0, name) != size {
+		cfg.fail(name, "%d contradicts the %d that the other fields make: remove it", cfg.dim(0, name), size)
+	}
 }
 
 // deepseekExperts reads the experts; n_shared_experts of them, next to each

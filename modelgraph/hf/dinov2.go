@@ -79,6 +79,9 @@ func dinov2MLP(cfg *config, hidden int64) part {
 	inner := cfg.product("mlp_ratio", hidden, cfg.pos(0, "mlp_ratio"))
 	if cfg.flag("use_swiglu_ffn") {
 		inner = (inner*2/3 + 7) / 8 * 8
+		if cfg.since("5.18") {
+			return layerScaled(feedForward{dim: hidden, hidden: inner, activation: "silu", bias: true}.part())
+		}
 		return part{
 			op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Fused: true, Activation: "silu", LayerScale: true},
 			params: join(linearParams("weights_in", hidden, 2*inner, true), linearParams("weights_out", inner, hidden, true)),

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,9 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data, transformers...)
+	if err == nil {
+		graph, err = cfg.shared.in.checked(graph, cfg)
+	}
 	if cfg == nil {
 		return nil, err
 	}
@@ -80,12 +84,12 @@ func fromFolder(dir string, transformers []string) (*modelgraph.Graph, error) {
 
 // unreadFolder reads a folder whose config no reader reads.
 func unreadFolder(dir string, cfg *config, fault error) (*modelgraph.Graph, error) {
-	reason := unknown(fault)
+	reason, in := unknown(fault), cfg.release()
+	if in.explains(cfg, fault) {
+		return in.folder(dir, cfg, cmp.Or(reason, fault.Error()))
+	}
 	if reason == "" {
 		return nil, fault
-	}
-	if in := cfg.release(); in.explains(cfg, fault) {
-		return in.folder(dir, cfg, reason)
 	}
 	if errors.As(fault, new(*unknownFamilyError)) {
 		if graph, f := asLlama(cfg); graph != nil {

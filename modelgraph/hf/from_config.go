@@ -7,6 +7,9 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // as 5.20, goes before the config's transformers_version.
 func FromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, error) {
 	graph, _, cfg, err := fromConfig(file, data, transformers...)
+	if err == nil {
+		graph, err = cfg.shared.in.checked(graph, cfg)
+	}
 	if err != nil && component(cfg) != "" {
 		return fromComponent(cfg, file, data)
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -229,18 +230,21 @@ func nemotronH(cfg *config) *decoder {
 	op, mixer := chunkedHeads(cfg, hidden)
 	mixer.op = op
 	mlp := feedForward{dim: hidden, hidden: cfg.pos(0, "intermediate_size"), activation: cfg.str("", "mlp_hidden_act"), bias: cfg.on("mlp_bias"), up: "up_proj", down: "down_proj"}
-	if latent := cfg.orZero("moe_latent_size"); latent > 0 {
-		cfg.fail("moe_latent_size", "%d: experts behind a projection are not known here", latent)
-	}
+	latent := cfg.orZero("moe_latent_size")
+	inside := cmp.Or(latent, hidden)
 	shared := mlp
 	shared.hidden = cfg.pos(0, "moe_shared_expert_intermediate_size")
 	experts := routed(cfg, moe{fp32Routing: true, dim: hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "n_routed_experts"), shared: shared.hidden, activation: mlp.activation}, 0)
 	mixture := part{
 		op: experts.op(), buffers: []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)},
 		params: join([]modelgraph.Tensor{
-			tensor("experts.up_proj", experts.experts, experts.hidden, hidden), tensor("experts.down_proj", experts.experts, hidden, experts.hidden),
+			tensor("experts.up_proj", experts.experts, experts.hidden, inside), tensor("experts.down_proj", experts.experts, inside, experts.hidden),
 			tensor("gate.weight", experts.experts, hidden),
 		}, shared.under("shared_experts")),
+	}
+	if latent > 0 { // modeling_nemotron_h.py: NemotronHMoE
+		mixture.op = modelgraph.Opaque{}
+		mixture.params = join(mixture.params, linearParams("fc1_latent_proj", hidden, latent, mlp.bias), linearParams("fc2_latent_proj", latent, hidden, mlp.bias))
 	}
 	of := map[string]part{linearAttention: mixer, fullAttention: attn.part(), "mlp": mlp.part(), "moe": mixture}
 	return &decoder{

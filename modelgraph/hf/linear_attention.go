@@ -8,7 +8,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func lightning(cfg *config, attn attention) part {
 	inner := cfg.product("head_dim", attn.heads, attn.headDim)
 	chunk := cfg.pos(0, "block_size")
-	decay := func(name string, shape ...int64) modelgraph.Tensor { return buffer(name, modelgraph.F32, shape...) }
+	decay := func(name string, shape ...int64) modelgraph.Tensor { return tensor(name, shape...) }
 	return part{
 		op: modelgraph.StateSpace{Dim: attn.dim, Inner: inner, State: attn.headDim, Heads: attn.heads, Groups: attn.heads, Chunk: chunk},
 		params: join(normParams("norm", inner, false), linearParams("qkv_proj", attn.dim, 3*inner, false),

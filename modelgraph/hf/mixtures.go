@@ -111,7 +111,11 @@ func minimaxM2(cfg *config) *decoder {
 			cfg.fail(fmt.Sprintf("attn_type_list[%d]", i), "%d is not 1: layers without attention are not known here", kind)
 		}
 	}
-	model.partial(1)
+	share := 1.0
+	if cfg.has("rotary_dim") && cfg.since("5.18") { // configuration_minimax_m2.py
+		share = float64(cfg.pos(0, "rotary_dim")) / float64(model.attn.headDim)
+	}
+	model.partial(share)
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
 		names: moeNames{router: "gate", correction: "e_score_correction_bias"},

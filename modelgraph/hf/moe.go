@@ -71,7 +71,7 @@ func (experts moe) spelled() part {
 		p.params = join(stacked, router, shared)
 	}
 	if names.correction != "" {
-		p.buffers = []modelgraph.Tensor{buffer(names.correction, modelgraph.F32, experts.experts)}
+		p.buffers = []modelgraph.Tensor{tensor(names.correction, experts.experts)}
 	}
 	return p
 }

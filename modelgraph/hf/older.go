@@ -68,10 +68,13 @@ func turningGPT(cfg *config) *parts {
 	if width == 0 {
 		width = model.hidden // one table for all heads
 	}
-	table := buffer("embed_positions", modelgraph.F32, cfg.pos(0, "n_positions"), (width+1)/2*2)
+	table := []modelgraph.Tensor{buffer("embed_positions", modelgraph.F32, cfg.pos(0, "n_positions"), (width+1)/2*2)}
+	if cfg.since("5.24") { // one for all layers
+		model.rotary, table = modelgraph.Layer{Op: modelgraph.Parameter{}, Buffers: table}, nil
+	}
 	model.attention = func(int64) part {
 		p := model.attn.part()
-		p.buffers = []modelgraph.Tensor{table}
+		p.buffers = table
 		return p
 	}
 	model.behind = func(modules *builder, path string) { modules.empty(dot(path, "drop")) }

@@ -27,6 +27,7 @@ func cohere2(cfg *config) *decoder {
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
 	model.normEager, model.scaled, model.attn.castRotation = true, true, true
 	model.attn.headDim = max(1, model.hidden/model.attn.heads)
+	cfg.computes("head_dim", model.attn.headDim)
 	model.rotaryDim = model.attn.headDim
 	pattern := cfg.pos(4, "sliding_window_pattern")
 	model.sliding(readWindow(cfg, 0), func(i int64) bool { return (i+1)%pattern != 0 })

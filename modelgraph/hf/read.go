@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -83,6 +84,9 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	modules.save(named.Stored)
 	if !given && modules.untyped() {
 		modules.warnings = append(modules.warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
+	}
+	if dtype.Float() && !slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.F16, modelgraph.BF16}, dtype) {
+		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so; activations are counted in bf16, --precision 32-true counts them in fp32", dtype))
 	}
 	graph, err := modules.graph("", dtype)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestStoredType(t *testing.T) {
 		{"t5/small", "float32", modelgraph.F32, wo, modelgraph.F32, modelgraph.F32, wi, modelgraph.F32},
 		{"t5/small", "float16", modelgraph.BF16, wo, modelgraph.F32, modelgraph.F16, wi, modelgraph.BF16},
 		{"t5/small", "float16", float8Type, wo, float8Type, modelgraph.F16, wi, float8Type},
-		{"deepseek_v3/small", "bfloat16", modelgraph.BF16, bias, modelgraph.F32, modelgraph.BF16, gate, modelgraph.BF16},
+		{"deepseek_v3/small", "bfloat16", modelgraph.BF16, bias, modelgraph.F32, modelgraph.BF16, gate, modelgraph.F32},
 		{"llama/small", "bfloat16", modelgraph.F32, q, modelgraph.F32, modelgraph.BF16, q, modelgraph.F32},
 		{"llama/small", "float32", modelgraph.BF16, q, modelgraph.BF16, modelgraph.F32, q, modelgraph.BF16},
 	} {

@@ -71,6 +71,9 @@ func t5Activation(cfg *config) (name string, gated bool) {
 	if act == "" || act == "gated" || strings.Contains(act, "-") {
 		cfg.fail(field, "%q is neither an activation nor gated-<activation>", proj)
 	}
+	if cfg.said("is_gated_act") && cfg.flag("is_gated_act") != gated {
+		cfg.fail("is_gated_act", "%t contradicts %s %q: some releases of Transformers take one, some the other; make them agree", !gated, field, proj)
+	}
 	if proj == "gated-gelu" {
 		act = "gelu_new"
 	}

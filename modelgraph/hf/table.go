@@ -68,6 +68,7 @@ func (cfg *config) filled(modelType string) *config {
 		return cfg
 	}
 	out := *cfg
+	out.plain = cfg
 	out.class, out.members, out.stood = class, maps.Clone(cfg.members), make(map[string]bool)
 	if out.members == nil {
 		out.members = make(map[string]jsontext.Value)

@@ -10,7 +10,7 @@ import (
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Unread {
-		if of.object.unread(path) {
+		if !strings.HasSuffix(path, "auto_map") && of.object.unread(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this field")
 		}
@@ -29,6 +29,12 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 				of.place = path
 				return tree.unexplained(of, class, "the activation holds tensors")
 			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
+		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) {
+			of.place = path
+			return tree.unexplained(of, class, "no build had a list")
 		}
 	}
 	if err := tree.computed(class, of); err != nil {

@@ -12,10 +12,11 @@ type treeFacts struct {
 	names  []string // with shapes, sorted
 	params int64
 	others []string // ties, modules that are not split
+	wide   []string // expressions for parameters that stay in float32
 }
 
 func (tree *typeTree) facts() *treeFacts {
-	facts := new(treeFacts)
+	facts := &treeFacts{wide: tree.wide}
 	for i := range tree.tensors {
 		t := &tree.tensors[i]
 		switch owner := tree.ties[t.name]; {
@@ -39,7 +40,7 @@ func (tree *typeTree) facts() *treeFacts {
 
 // compared says in one line what other releases make of the config, if it is
 // something else.
-func (in *release) compared(cfg *config, tree *typeTree) string {
+func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 	facts, done := tree.facts(), *in.span
 	said := make(map[string][]string)
 	var order []string
@@ -49,7 +50,7 @@ func (in *release) compared(cfg *config, tree *typeTree) string {
 		}
 		var what string
 		other := r.alone()
-		made, _, err := other.treeOf(cfg)
+		made, _, err := other.treeAs(cfg, []string{class})
 		span := *other.span
 		switch {
 		case err != nil && other.lacking(cfg) != nil:
@@ -96,6 +97,8 @@ func (facts *treeFacts) unlike(other *treeFacts) string {
 		return "have fewer names of as many parameters"
 	case !slices.Equal(facts.others, other.others):
 		return "have other ties or modules that are not split"
+	case !slices.Equal(facts.wide, other.wide):
+		return "keep other parameters in float32"
 	}
 	return ""
 }

@@ -37,6 +37,9 @@ func (of *evaluation) find(path string) (any, bool) {
 	if !ruled {
 		return of.object.get(path)
 	}
+	if v, said := of.object.rotary(path); said {
+		return v, true
+	}
 	if v, ok := of.known[path]; ok {
 		return v, v != missing
 	}
@@ -46,6 +49,13 @@ func (of *evaluation) find(path string) (any, bool) {
 		of.place = file.place
 		of.fail("%w", file.err)
 		return nil, false
+	}
+	for _, field := range of.object.aliased {
+		if before := of.object.with(field.name, field.before); reads(rule, field.name) && !deepEqual(v, (&evaluation{object: before}).eval(rule, nil)) {
+			of.place = field.name
+			of.fail("%w", errOpen)
+			return nil, false
+		}
 	}
 	of.known[path] = v
 	return v, v != missing
@@ -110,6 +120,12 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return of.each(xs, stars)
 	case "same":
 		return of.agreed(xs, stars)
+	case "ix":
+		if len(stars) > 0 && of.uniform(xs[0]) {
+			if _, fixed := xs[1].(float64); fixed {
+				return of.fail("%w", errOpen)
+			}
+		}
 	case "open":
 		return of.fail("%w", errOpen)
 	case "try":
@@ -127,6 +143,17 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return of.fail("%s is not known of these values", op)
 	}
 	return v
+}
+
+// uniform reports a list whose elements are one value by default and are not in the
+// file: a fixed place may be another one, or that of a loop.
+func (of *evaluation) uniform(list any) bool {
+	text, _ := list.(string)
+	path, _ := strings.CutPrefix(text, "$")
+	usual, _ := of.object.class.Fields[path].([]any)
+	said, _ := of.object.said[path].([]any)
+	several := func(xs []any) bool { return len(slices.CompactFunc(slices.Clone(xs), equal)) > 1 }
+	return len(usual) > 1 && !several(usual) && several(said)
 }
 
 // errOpen is that expressions differ that agreed in all builds.

@@ -11,6 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// notKnown is in the error of a reader that does not know what a field does.
+const notKnown = "not known here"
+
 // explains reports a config that no reader reads and the table may: of a type,
 // or of a class of a type, that has no reader.
 func (in *release) explains(cfg *config, err error) bool {
@@ -18,6 +21,9 @@ func (in *release) explains(cfg *config, err error) bool {
 	switch {
 	case errors.As(err, new(*unknownFamilyError)):
 		return in.configOf(cfg.name("model_type")) != ""
+	case errors.As(err, &syn) && strings.Contains(syn.Msg, notKnown):
+		_, _, fault := in.treeOf(cfg)
+		return fault == nil
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
 		config := in.configOf(cfg.name("model_type"))
 		class := in.class(cfg.strs("architectures")[0], config)
@@ -44,7 +50,10 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
 	graph.AutoClass = in.loader(kind, class.Class)
-	graph.Warnings = append([]string{in.note(cfg, kind, tree.outermost)}, assumed(class.Class, named, given, dtype)...)
+	if own := in.native(cfg); own != "" {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
+	}
+	graph.Warnings = append(append(graph.Warnings, in.note(cfg, kind, tree.outermost)), assumed(class.Class, named, given, dtype)...)
 	return graph, nil
 }
 
@@ -62,12 +71,20 @@ func (in *release) note(cfg *config, kind string, outermost bool) string {
 
 // treeOf are the tensors of a config by the table of a release.
 func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
+	return in.treeAs(cfg, cfg.strs("architectures"))
+}
+
+// treeAs are those of the first class of names, else of the class that the config means.
+func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, error) {
 	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
-	class, err := tree.classOf(cfg.name("model_type"), cfg.strs("architectures"))
+	if in.native(cfg) != "" {
+		names = nil
+	}
+	class, err := tree.classOf(cfg.name("model_type"), names)
 	if err != nil {
 		return nil, nil, err
 	}
-	if own := ownCode(cfg, []string{class.Class}); own != "" {
+	if own := ownCode(cfg, []string{class.Class}); own != "" && in.native(cfg) == "" {
 		return nil, nil, &typeError{cfg.file, "auto_map", fmt.Sprintf("it says that the model is a %q of its own code", clipName(own))}
 	}
 	from := &objects{file: cfg.file, in: in}
@@ -75,8 +92,20 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	if from.err != nil {
 		return nil, class, from.err
 	}
+	tree.wide = class.float32Names(loaded(cfg))
 	err = tree.add(class, root, "", nil, true)
 	return tree, class, err
+}
+
+// native is the class of a repository's own code, if architectures and auto_map name
+// it, the release has the type, and no class of that name: without
+// trust_remote_code, Transformers builds its own class of the type.
+func (in *release) native(cfg *config) string {
+	kind, names := cfg.name("model_type"), cfg.strs("architectures")
+	if len(names) == 0 || in.configOf(kind) == "" || in.makes(kind, names[0]) || ownCode(cfg, nil) != names[0] {
+		return ""
+	}
+	return names[0]
 }
 
 // assumed says what a config alone leaves open.
@@ -258,6 +287,9 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	}
 	if auto != "" {
 		class = tree.in.auto(object.class.Type, auto)
+	}
+	if class == "" {
+		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%s of Transformers %s makes no model of a %q; name another type", auto, tree.in.name, clipName(object.class.Type))}
 	}
 	inner := tree.in.class(class, object.class.Config)
 	if inner == nil {

@@ -2,7 +2,6 @@ package hf
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -103,16 +102,4 @@ func (tree *typeTree) unit(name string) string {
 		}
 	}
 	return ""
-}
-
-// float32 is an expression for parameters that stay in that type.
-func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
-	names := map[modelgraph.DType][]string{
-		modelgraph.F16: slices.Concat(class.Float32, class.Strict), modelgraph.BF16: class.Strict,
-	}[dtype]
-	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
-	if len(names) == 0 || err != nil {
-		return nil
-	}
-	return expr
 }

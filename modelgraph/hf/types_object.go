@@ -18,6 +18,14 @@ type typeObject struct {
 	extra  map[string]any // fields that its class does not have
 	said   map[string]any // what the file says, by the names of the class
 	prefix string
+	// aliased are fields that the file says by an alias, with their values before:
+	// a class may compute others from those.
+	aliased []aliasedField
+}
+
+type aliasedField struct {
+	name   string
+	before any
 }
 
 // get is a value of the file or its default. A path has dots between objects,
@@ -31,6 +39,9 @@ func (obj *typeObject) get(path string) (any, bool) {
 	}
 	name, keys, deep := strings.Cut(path, "/")
 	v, ok := obj.values[name]
+	if to := obj.class.Alias[name]; !ok && to != "" {
+		v, ok = obj.values[to]
+	}
 	for deep && ok {
 		var key string
 		key, keys, deep = strings.Cut(keys, "/")
@@ -217,7 +228,10 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	}
 	for _, name := range slices.Sorted(maps.Keys(said)) {
 		if to := c.Alias[name]; to != "" {
-			from.set(obj, to, said[name])
+			before := obj.values[to]
+			if from.set(obj, to, said[name]); !deepEqual(before, obj.values[to]) {
+				obj.aliased = append(obj.aliased, aliasedField{to, before})
+			}
 		}
 	}
 	obj.rope()
@@ -236,6 +250,8 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	case inner:
 	case name == "per_layer_config" && v != nil:
 		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
+	case name == "_remove_final_layer_norm" && truth(v): // of OPT; builds have no private fields
+		from.fail(obj.prefix+name, "a %s without its last norm is not known here", obj.class.Config)
 	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
 		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
 	case !field:
@@ -268,6 +284,19 @@ func (obj *typeObject) rope() {
 	}
 }
 
+// rotary is what the file says of a key of rope_parameters. It comes before what a
+// class computes, which is there if it says nothing.
+func (obj *typeObject) rotary(path string) (any, bool) {
+	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
+		return obj.inner[first].rotary(rest)
+	}
+	if !strings.HasPrefix(path, "rope_parameters/") || obj.said["rope_parameters"] == nil && obj.said["rope_scaling"] == nil && obj.said["partial_rotary_factor"] == nil {
+		return nil, false
+	}
+	v, ok := obj.get(path)
+	return v, ok && v != nil
+}
+
 func labels(c *typeConfig, said map[string]any) any {
 	if ids, ok := said["id2label"].(map[string]any); ok {
 		return float64(len(ids))
@@ -290,13 +319,17 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		}
 		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
 	case map[string]any:
-		if kind, ok := said["model_type"].(string); ok && info.Auto && kind != "" {
+		kind, _ := said["model_type"].(string)
+		if kind == "kimi_k2" && obj.class.Type == "kimi_k25" { // configuration_kimi_k25.py
+			kind = "deepseek_v3"
+		}
+		if info.Auto && kind != "" {
 			if class = from.in.configOf(kind); class == "" {
 				from.fail(prefix+"model_type", "%q is no type of Transformers %s", clipName(kind), from.in.name)
 				return
 			}
 		}
-		if kind, ok := said["model_type"].(string); ok && class != "" && from.otherType(kind, class) {
+		if kind != "" && class != "" && from.otherType(kind, class) {
 			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
 			return
 		}
@@ -320,6 +353,9 @@ func (from *objects) otherType(kind, class string) bool {
 
 // plainMembers are the members of a config as JSON's own types.
 func plainMembers(cfg *config) map[string]any {
+	if cfg.plain != nil {
+		cfg = cfg.plain
+	}
 	out := make(map[string]any, len(cfg.members))
 	for name, text := range cfg.members {
 		var v any

@@ -9,6 +9,19 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// release is that by whose table a config is read: one that the config names
+// counts if its table has the class, or the newest's has not.
+func (cfg *config) release() *release {
+	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
+	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
+		return in
+	}
+	if _, err := (&typeTree{in: newest}).classOf(kind, names); err != nil {
+		return in
+	}
+	return newest.alone()
+}
+
 // lacking says in which releases the type or the class of a config is, if not in this one.
 func (in *release) lacking(cfg *config) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
@@ -58,11 +71,12 @@ func (in *release) makes(kind, name string) bool {
 // byRelease is the graph of a config alone by its release: the reader's, or that
 // of the release's table if there is no reader.
 func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source string) (graph *modelgraph.Graph, err error) {
-	if unknown(fault) == "" {
-		return reader, fault
-	}
 	in := cfg.release()
-	if !in.explains(cfg, fault) {
+	switch {
+	case in.explains(cfg, fault):
+	case unknown(fault) == "":
+		return reader, fault
+	default:
 		return nil, cmp.Or(in.lacking(cfg), fault)
 	}
 	if cfg.has("quantization_config") {
@@ -75,7 +89,11 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	if err != nil {
 		return nil, cmp.Or(in.lacking(cfg), err)
 	}
-	for _, note := range []string{in.compared(cfg, tree), newerNote(cfg)} {
+	older := ""
+	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {
+		older = fmt.Sprintf("transformers_version: the table of Transformers %s lacks the class %s: it is read by that of %s, which may build other tensors", said.name, class.Class, in.name)
+	}
+	for _, note := range []string{older, in.compared(cfg, tree, class.Class), newerNote(cfg)} {
 		if note != "" && !cfg.shared.asked {
 			graph.Warnings = append(graph.Warnings, note)
 		}

@@ -5,10 +5,12 @@ import (
 	_ "embed"
 	"fmt"
 	"iter"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
@@ -58,6 +60,23 @@ type typeClass struct {
 	// known for. Sets are fields of configs inside that this one sets by Rules.
 	Pins map[string]any `json:"pins"`
 	Sets []string       `json:"sets"`
+}
+
+// float32Names are expressions for parameters that stay in that type.
+func (class *typeClass) float32Names(dtype modelgraph.DType) []string {
+	return map[modelgraph.DType][]string{
+		modelgraph.F16: slices.Concat(class.Float32, class.Strict), modelgraph.BF16: class.Strict,
+	}[dtype]
+}
+
+// float32 is one for all of them.
+func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
+	names := class.float32Names(dtype)
+	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
+	if len(names) == 0 || err != nil {
+		return nil
+	}
+	return expr
 }
 
 // typeConfig is the line of a config class.

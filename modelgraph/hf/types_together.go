@@ -27,7 +27,8 @@ func (tree *typeTree) together(class *typeClass, of *evaluation, present [][]any
 	}
 	for _, said := range class.Shown {
 		given := func(name string) bool {
-			return of.object.said[name] == nil || of.object.class.Fields[name] != nil || said[name] != nil
+			usual, field := of.object.class.Fields[name]
+			return !field || of.object.said[name] == nil || usual != nil || said[name] != nil
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(of.object.said)), func(name string) bool { return !given(name) }) && maps.Equal(here, tree.built(class, said)) {
 			return nil

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // typeTree collects the tensors of a model.
@@ -14,6 +16,7 @@ type typeTree struct {
 	tensors   []typeTensor
 	ties      map[string]string // name to the one that it is
 	units     map[string]string // modules that one device may have to hold whole, and their classes
+	wide      []string          // expressions for parameters that stay in float32
 	noSplit   []string          // classes of those that it must; a unit without a class is one
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
 	depth     int
@@ -34,7 +37,7 @@ func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) 
 	field := of.object.prefix + of.place
 	said := ""
 	if v, ok := of.object.get(of.place); ok {
-		said = fmt.Sprintf("%.40v: ", v)
+		said = inJSON(v) + ": "
 	}
 	return &typeError{tree.file, field, fmt.Sprintf("%sthe table of Transformers %s does not say what a %s is then: %s", said, tree.in.name, class.Class, why)}
 }
@@ -53,7 +56,7 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 			v := of.eval(class.Rounds[pattern[:part]], outer)
 			count, ok := number(v)
 			if !ok && v != nil || count != math.Trunc(count) {
-				of.fail("%.40v is no number of modules", v)
+				of.fail("%s is no number of modules", inJSON(v))
 			}
 			if of.err != nil {
 				return nil
@@ -69,6 +72,15 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 		all = next
 	}
 	return all
+}
+
+// inJSON is a value as a config has it, cut after 60 bytes.
+func inJSON(v any) string {
+	text, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return "the value"
+	}
+	return short(text)
 }
 
 // typeError is a config that the table of a release does not explain.

@@ -116,9 +116,22 @@ func (made *cut) unit(at *part, unit string, stage int, first, last bool) error 
 	case place == 'E' && (!first || at.layers > 0):
 		return made.refuse("the embedding %s on stage %d", quote.Comment(unit), stage)
 	case place == 'L' && !last:
-		return made.refuse("%s on stage %d, and norm and head on the last", quote.Comment(unit), stage)
+		return made.refuse("%s on stage %d, and norm and head on the last (keep them in one: plan with --together %s)", quote.Comment(unit), stage, quote.Comment(made.behind()))
 	}
 	return nil
+}
+
+// behind are the units behind the blocks, as --together takes them.
+func (made *cut) behind() string {
+	var units []string
+	for i := range made.plan.Stages {
+		for _, unit := range made.plan.Stages[i].Units {
+			if ends[unit[strings.LastIndexByte(unit, '.')+1:]] == 'L' {
+				units = append(units, unit)
+			}
+		}
+	}
+	return strings.Join(units, ",")
 }
 
 // ofLayers refuses a cut of another number of blocks than the model's.

@@ -80,7 +80,7 @@ func (model *decoder) plain(plan *devicemap.Plan, program string, families ...st
 	var has string
 	switch {
 	case !slices.Contains(families, model.Type):
-		return refused("the plan for %q is of a model of type %q, for which %s has no layers here: emit --for transformers takes every type", plan.Model.Name, model.Type, program)
+		return &refusal{costmodel.Messagef("the plan for %q is of a model of type %q, for which %s has no layers here: plan it with %v, which takes every type", plan.Model.Name, model.Type, program, costmodel.Set("preset", "transformers"))}
 	case model.Head*model.Heads != model.Hidden:
 		has = "heads of another size than hidden_size/num_attention_heads"
 	case model.Bias || model.MLPBias:
@@ -97,7 +97,7 @@ func (model *decoder) plain(plan *devicemap.Plan, program string, families ...st
 	if has == "" {
 		return nil
 	}
-	return refused("the plan for %q is of a model with %s, which %s's own layers do not have: emit --for transformers takes it", plan.Model.Name, has, program)
+	return &refusal{costmodel.Messagef("the plan for %q is of a model with %s, which %s's own layers do not have: plan it with %v", plan.Model.Name, has, program, costmodel.Set("preset", "transformers"))}
 }
 
 // tuneOptimizers are torchtune's components of optimizers. Others are a note.

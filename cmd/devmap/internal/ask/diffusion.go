@@ -31,6 +31,9 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if err == nil && training == nil && request.Generation.CacheLatents {
 		err = out.Usagef("--cache-latents: pictures are encoded before training, and %s is planned for inference: use --preset %s", model, pipelinePreset)
 	}
+	if err == nil {
+		err = OwnRelease(request, model)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -192,4 +195,12 @@ func (request *Request) OfModel(model string) error {
 		}
 	}
 	return nil
+}
+
+// OwnRelease refuses a release of Transformers for a pipeline, which diffusers builds.
+func OwnRelease(request *Request, model string) error {
+	if request.Transformers == "" {
+		return nil
+	}
+	return out.Usagef("--transformers %s: diffusers builds %s, and devmap has the tables of one release of it: leave --transformers out", request.Transformers, model)
 }

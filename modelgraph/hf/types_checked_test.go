@@ -1,0 +1,125 @@
+package hf
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// allTensors are the parameters and buffers of a graph by their full names.
+func allTensors(g *modelgraph.Graph) map[string]modelgraph.Tensor {
+	all := make(map[string]modelgraph.Tensor)
+	for i := range g.Layers {
+		for _, list := range [][]modelgraph.Tensor{g.Layers[i].Params, g.Layers[i].Buffers} {
+			for _, t := range list {
+				all[modelgraph.FullName(g.Layers[i].Name, t.Name)] = t
+			}
+		}
+	}
+	return all
+}
+
+// TestCheckedTensors: what untraced builds of Transformers 5.24 have, and of the
+// release before a change, of types that readers read.
+func TestCheckedTensors(t *testing.T) {
+	const deepseek = `{"model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"num_hidden_layers":1,"first_k_dense_replace":0,"dtype":"bfloat16"}`
+	const giant = `{"model_type":"dinov2","architectures":["Dinov2Model"],"num_hidden_layers":1,"use_swiglu_ffn":true}`
+	const minimax = `{"model_type":"minimax_m2","architectures":["MiniMaxM2ForCausalLM"],"num_hidden_layers":1,"rotary_dim":64,"head_dim":128,"dtype":"bfloat16"}`
+	const codegen = `{"model_type":"codegen","architectures":["CodeGenForCausalLM"],"n_layer":2}`
+	const nemotron = `{"model_type":"nemotron_h","architectures":["NemotronHForCausalLM"],"layers_block_type":["moe"],"moe_latent_size":64}`
+	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
+		{deepseek, "5.24", "model.layers.0.mlp.gate.weight", "", "F32", "[64 4096]"},
+		{deepseek, "5.23", "model.layers.0.mlp.gate.weight", "", "BF16", "[64 4096]"},
+		{giant, "5.24", "encoder.layer.0.mlp.gate_proj.weight", "encoder.layer.0.mlp.weights_in.weight", "F32", "[2048 768]"},
+		{giant, "5.17", "encoder.layer.0.mlp.weights_in.weight", "encoder.layer.0.mlp.gate_proj.weight", "F32", "[4096 768]"},
+		{minimax, "5.24", "model.rotary_emb.inv_freq", "", "F32", "[32]"},
+		{minimax, "5.17", "model.rotary_emb.inv_freq", "", "F32", "[64]"},
+		{minimax, "5.24", "model.layers.0.mlp.e_score_correction_bias", "", "BF16", "[256]"},
+		{codegen, "5.24", "transformer.rotary_emb.embed_positions", "transformer.h.0.attn.embed_positions", "F32", "[2048 64]"},
+		{codegen, "5.23", "transformer.h.1.attn.embed_positions", "transformer.rotary_emb.embed_positions", "F32", "[2048 64]"},
+		{nemotron, "5.24", "model.layers.0.mixer.fc2_latent_proj.weight", "", "F32", "[4096 64]"},
+	} {
+		g, err := FromConfig("config.json", []byte(c.config), c.release)
+		if err != nil {
+			t.Errorf("%s: %v", c.config, err)
+			continue
+		}
+		all := allTensors(g)
+		if _, there := all[c.absent]; there {
+			t.Errorf("%s, %s: it has %s", c.config, c.release, c.absent)
+		}
+		if got := all[c.name]; got.DType.String() != c.dtype || strings.ReplaceAll(inJSON(got.Shape), ",", " ") != c.shape {
+			t.Errorf("%s, %s: %s is %v %v, want %s %s", c.config, c.release, c.name, got.DType, got.Shape, c.dtype, c.shape)
+		}
+	}
+}
+
+// TestCheckedRefused: readers and the table disagree, or fields of a config do.
+func TestCheckedRefused(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"model_type":"olmoe","hidden_size":2040}`:                              `disagree about "model.layers.0.self_attn.q_norm.weight": [2032] or [2040]`,
+		`{"model_type":"cohere2","head_dim":384}`:                                `head_dim: 384 contradicts the 128`,
+		`{"model_type":"deepseek_v3","head_dim":128}`:                            `head_dim: 128 contradicts the 64`,
+		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:   `is_gated_act: true contradicts feed_forward_proj "gelu"`,
+		`{"model_type":"musicgen"}`:                                              `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "t5"`,
+		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                        `depths: [2,2,"x",2]: the table`,
+		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`: `n_layer`,
+	} {
+		if _, err := FromConfig("config.json", []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", config, err, want)
+		}
+	}
+}
+
+// TestTableGuards: kinds of configs that no build had, which the table took for
+// others: an untraced build differs.
+func TestTableGuards(t *testing.T) {
+	for config, field := range map[string]string{
+		`{"model_type":"hubert","architectures":["HubertModel"],"conv_dim":[24,16,24],"conv_kernel":[5,3,5],"conv_stride":[4,4,4],"num_feat_extract_layers":3}`: "",
+		`{"model_type":"llava","vision_feature_layer":[-2,-1]}`:                                                                "vision_feature_layer",
+		`{"model_type":"t5","num_hidden_layers":3}`:                                                                            "num_layers",
+		`{"model_type":"opt","_remove_final_layer_norm":true}`:                                                                 "_remove_final_layer_norm",
+		`{"model_type":"vision-encoder-decoder","encoder":{"model_type":"bert"},"decoder":{"model_type":"gpt2","n_embd":"x"}}`: "",
+	} {
+		_, err := readTypes(newest, []byte(config))
+		var refused *typeError
+		if !errors.As(err, &refused) || field != "" && refused.Field != field {
+			t.Errorf("%s: %v, want an error of %s", config, err, field)
+		}
+	}
+	tree, err := readTypes(newest, []byte(`{"model_type":"glm","num_hidden_layers":1,"rope_parameters":{"rope_type":"default","rope_theta":10000,"partial_rotary_factor":1.0}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tensor := range tree.tensors {
+		if strings.HasSuffix(tensor.name, ".inv_freq") && tensor.shape[0] != 64 {
+			t.Errorf("%s of %d, the file says that all 128 numbers of a head turn", tensor.name, tensor.shape[0])
+		}
+	}
+}
+
+// TestCheckedNotes: what a user of another release, of another class or of the
+// repository's own code should know.
+func TestCheckedNotes(t *testing.T) {
+	for config, want := range map[string][2]string{
+		`{"model_type":"deepseek_v3","dtype":"bfloat16"}`:                                                        {"5.23 keep other parameters in float32", ""},
+		`{"model_type":"kimi_linear","dtype":"bfloat16"}`:                                                        {"5.17 keep other parameters in float32", ""},
+		`{"model_type":"kimi_linear","architectures":["KimiLinearForCausalLM"],"transformers_version":"5.20.0"}`: {"the table of Transformers 5.20 lacks the class KimiLinearForCausalLM: it is read by that of 5.24", ""},
+		`{"model_type":"bert","architectures":["BertForSequenceClassification"]}`:                                {"", "BertForSequenceClassification"},
+		`{"model_type":"t5","architectures":["T5ForConditionalGeneration"]}`:                                     {"", "T5ForConditionalGeneration"},
+		`{"model_type":"llama","architectures":["LlamaForCausalLM"]}`:                                            {"", ""},
+		`{"model_type":"llama","dtype":"float64"}`:                                                               {"dtype F64: weights are counted so; activations are counted in bf16", ""},
+		`{"model_type":"kimi_k25","architectures":["KimiK25ForConditionalGeneration"],"text_config":{"model_type":"kimi_k2"},"auto_map":{"AutoModel":"modeling_kimi_k25.KimiK25ForConditionalGeneration"}}`: {`with trust_remote_code, Transformers builds a "KimiK25ForConditionalGeneration" of the repository's own code`, "Kimi_K25ForConditionalGeneration"},
+	} {
+		g, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		if notes := strings.Join(g.Warnings, "\n"); !strings.Contains(notes, want[0]) || g.AutoClass != want[1] {
+			t.Errorf("%s: loaded by %q, notes %q, want %q and %q", config, g.AutoClass, notes, want[1], want[0])
+		}
+	}
+}
