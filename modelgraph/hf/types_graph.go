@@ -259,7 +259,11 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	if auto != "" {
 		class = tree.in.auto(object.class.Type, auto)
 	}
-	inner := tree.in.class(class, object.class.Config)
+	object = of.sets(at, object)
+	inner := tree.in.pinnedClass(class, object)
+	if inner == nil {
+		inner = tree.in.class(class, object.class.Config)
+	}
 	if inner == nil {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
 	}
@@ -267,5 +271,5 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q: the table of Transformers %s has only the %s of a %s here", clipName(object.class.Type), tree.in.name, class, inner.Config)}
 	}
 	tree.units[name] = class
-	return tree.add(inner, of.sets(at, object), name, key, joins)
+	return tree.add(inner, object, name, key, joins)
 }
