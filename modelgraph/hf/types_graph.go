@@ -75,6 +75,9 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	if from.err != nil {
 		return nil, class, from.err
 	}
+	if pinned := in.pinnedClass(class.Class, root); pinned != nil {
+		class = pinned
+	}
 	err = tree.add(class, root, "", nil, true)
 	return tree, class, err
 }
