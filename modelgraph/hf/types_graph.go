@@ -92,6 +92,9 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 	if from.err != nil {
 		return nil, class, from.err
 	}
+	if pinned := in.pinnedClass(class.Class, root); pinned != nil {
+		class = pinned
+	}
 	tree.wide = class.float32Names(loaded(cfg))
 	err = tree.add(class, root, "", nil, true)
 	return tree, class, err
@@ -291,7 +294,11 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 	if class == "" {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%s of Transformers %s makes no model of a %q; name another type", auto, tree.in.name, clipName(object.class.Type))}
 	}
-	inner := tree.in.class(class, object.class.Config)
+	object = of.sets(at, object)
+	inner := tree.in.pinnedClass(class, object)
+	if inner == nil {
+		inner = tree.in.class(class, object.class.Config)
+	}
 	if inner == nil {
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q has no %s in the table of Transformers %s", clipName(object.class.Type), clipName(class), tree.in.name)}
 	}
@@ -299,5 +306,5 @@ func (tree *typeTree) include(rest []any, of *evaluation, name string, key []int
 		return &typeError{tree.file, object.prefix + "model_type", fmt.Sprintf("%q: the table of Transformers %s has only the %s of a %s here", clipName(object.class.Type), tree.in.name, class, inner.Config)}
 	}
 	tree.units[name] = class
-	return tree.add(inner, of.sets(at, object), name, key, joins)
+	return tree.add(inner, object, name, key, joins)
 }

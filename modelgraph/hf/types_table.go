@@ -122,6 +122,25 @@ func (in *release) class(name, config string) (found *typeClass) {
 	return found
 }
 
+// pinnedClass reads the line of a model class that an object has: of several, each
+// for some values of its config, that with the most pins that the object has.
+func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
+	met := false
+	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
+		if read.Config != object.class.Config {
+			continue
+		}
+		all := true
+		for path, want := range read.Pins {
+			all = all && object.pinned(path, want)
+		}
+		if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
+			found, met = read, all
+		}
+	}
+	return found
+}
+
 // lines reads the lines that begin so.
 func lines[kind any](in *release, head string) iter.Seq[*kind] {
 	return func(yield func(*kind) bool) {
