@@ -26,9 +26,9 @@ type Graph struct {
 	// Joined are groups of layers, by name, that one device holds
 	// ([Join]).
 	Joined [][]string
-	// AutoClass is Transformers' Auto class that loads the code in the model's
-	// repository (trust_remote_code), or a class of its own that
-	// AutoModelForCausalLM does not load; empty if that loads the model.
+	// AutoClass is the class of Transformers that loads the model, if
+	// AutoModelForCausalLM does not: an Auto class if the repository brings the
+	// code (trust_remote_code).
 	AutoClass string
 	// Transformers is the release of it that the user named, by which the graph
 	// was read; empty: none.

@@ -37,11 +37,12 @@ type (
 		Warnings      []string                   `json:"warnings"`
 	}
 	contractModel struct {
-		Name    string `json:"name"`
-		Source  string `json:"source"`
-		Digest  string `json:"digest"`
-		Params  int64  `json:"params"`
-		Buffers int64  `json:"buffers"`
+		Name      string `json:"name"`
+		Source    string `json:"source"`
+		Digest    string `json:"digest"`
+		AutoClass string `json:"auto_class,omitzero"`
+		Params    int64  `json:"params"`
+		Buffers   int64  `json:"buffers"`
 	}
 	contractStage struct {
 		Stage  int      `json:"stage"`

@@ -63,7 +63,7 @@ func TestCheckedRefused(t *testing.T) {
 		`{"model_type":"cohere2","head_dim":384}`:                                `head_dim: 384 contradicts the 128`,
 		`{"model_type":"deepseek_v3","head_dim":128}`:                            `head_dim: 128 contradicts the 64`,
 		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:   `is_gated_act: true contradicts feed_forward_proj "gelu"`,
-		`{"model_type":"musicgen"}`:                                              `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "t5"`,
+		`{"model_type":"musicgen","text_encoder":{"model_type":"llama"}}`:        `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "llama"`,
 		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                        `depths: [2,2,"x",2]: the table`,
 		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`: `n_layer`,
 	} {

@@ -53,8 +53,8 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 		made, _, err := other.treeAs(cfg, []string{class})
 		span := *other.span
 		switch {
-		case err != nil && other.lacking(cfg) != nil:
-			what, span = "lack the type or the class", 1<<r.at
+		case err != nil && other.configOf(cfg.name("model_type")) == "":
+			what, span = "lack the type", 1<<r.at
 		case err != nil: // its table does not say
 			continue
 		default:

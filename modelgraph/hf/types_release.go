@@ -28,10 +28,10 @@ func (in *release) lacking(cfg *config) error {
 	if in.configOf(kind) != "" && len(names) == 0 {
 		return nil
 	}
-	field, what := "model_type", fmt.Sprintf("type %q", clipName(kind))
+	whose, field, what := "", "model_type", fmt.Sprintf("type %q", clipName(kind))
 	has := func(r *release) bool { return r.configOf(kind) != "" }
 	if has(in) {
-		field, what = "architectures[0]", fmt.Sprintf("class %q", clipName(names[0]))
+		whose, field, what = "the table of ", "architectures[0]", fmt.Sprintf("class %q", clipName(names[0]))
 		has = func(r *release) bool { return r.makes(kind, names[0]) }
 	}
 	var there []string
@@ -54,7 +54,7 @@ func (in *release) lacking(cfg *config) error {
 	default:
 		return nil
 	}
-	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("Transformers %s has no %s; %s", in.name, what, next)}
+	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.name, what, next)}
 }
 
 // makes reports that a release has a class of a type: an Auto class makes it, or
