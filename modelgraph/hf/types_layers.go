@@ -36,7 +36,7 @@ func (tree *typeTree) tied() [][]string {
 
 // layers makes a layer for each module that holds tensors, as [listed.layers]
 // does.
-func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
+func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	unit := tree.unit
@@ -56,7 +56,9 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 	for i := range tree.tensors {
 		t := &tree.tensors[i]
 		u, module := unit(t.name), parent(t.name)
-		if u == "" && (module == "" || above[module]) {
+		if op != nil {
+			module = op.layerOf(t.name)
+		} else if u == "" && (module == "" || above[module]) {
 			module = t.name
 		}
 		j, ok := at[module]
@@ -77,6 +79,10 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 		} else {
 			layers[j].Params = append(layers[j].Params, made)
 		}
+	}
+	if op != nil {
+		op.complete(layers, unit)
+		layers = op.layers
 	}
 	return layers
 }

@@ -16,6 +16,7 @@ type typeTree struct {
 	units     map[string]string // modules that one device may have to hold whole, and their classes
 	noSplit   []string          // classes of those that it must; a unit without a class is one
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	root      *typeObject       // the config
 	depth     int
 	visited   int // names that were evaluated
 }
