@@ -32,10 +32,16 @@ type typeOperations struct {
 	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]: a
 	// star in a name is a number, and the last is a [typeLayer].
 	Layers [][]any `json:"layers"`
-	// Rules, Pins and Texts are as in [typeClass].
-	Rules map[string]any   `json:"rules"`
-	Pins  map[string]any   `json:"pins"`
+	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
+	Rules map[string]any `json:"rules"`
+	Pins  map[string]any `json:"pins"`
+	// Like are numbers that are no sizes: [field, whether it is one other than 0].
+	Like [][]any `json:"like"`
+	// Texts are those that fields may have.
 	Texts map[string][]any `json:"texts"`
+	// Even are pairs of fields, the side of an image and that of its patches, that
+	// leave nothing over.
+	Even [][]string `json:"even"`
 	// Linear are the modules that are nn.Linear.
 	Linear []string `json:"linear"`
 }
@@ -78,10 +84,8 @@ func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating 
 	if line == nil || !root.usual() {
 		return nil
 	}
-	for path, want := range line.Pins {
-		if !root.pinned(path, want) {
-			return nil
-		}
+	if !line.allows(root) {
+		return nil
 	}
 	rules := maps.Clone(line.Rules)
 	if rules == nil {
@@ -91,6 +95,11 @@ func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating 
 	of := &evaluation{object: root, rules: rules, known: make(map[string]any)}
 	for path, values := range line.Texts {
 		if v, ok := of.find(path); of.err != nil || ok && !allTexts(v, values) && !strings.Contains(path, "act") {
+			return nil
+		}
+	}
+	for _, pair := range line.Even {
+		if !of.even(pair[0], pair[1]) {
 			return nil
 		}
 	}
@@ -106,6 +115,38 @@ func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating 
 		op.measure(&tree.tensors[i])
 	}
 	return op
+}
+
+// allows reports a config whose fields are as those of a build.
+func (line *typeOperations) allows(root *typeObject) bool {
+	for path, want := range line.Pins {
+		v, _ := root.get(path)
+		if !deepEqual(v, want) && v != nil { // null: the class makes the default of it
+			return false
+		}
+	}
+	for _, like := range line.Like {
+		path, _ := like[0].(string)
+		if v, _ := root.get(path); truth(v) != truth(like[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// even reports that the sides of an image are multiples of those of a patch.
+func (of *evaluation) even(image, patch string) bool {
+	x, _ := of.find(image)
+	y, _ := of.find(patch)
+	rest, ok := ofTwo("%", first(x), first(y))
+	return ok && rest == 0.0 || x == nil || y == nil
+}
+
+func first(x any) any {
+	if list, ok := x.([]any); ok && len(list) > 0 {
+		return list[0]
+	}
+	return x
 }
 
 // usual reports that all objects inside are of the types that they have by default.
@@ -205,7 +246,27 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 		return nil, false
 	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
+	tree.linears = err == nil && op.linears(layers)
 	return graph, err == nil
+}
+
+// linears reports that the weights which [storedFormat.tensors] takes for those of
+// linear layers are exactly those that are.
+func (op *operating) linears(layers []modelgraph.Layer) bool {
+	for i := range layers {
+		switch layers[i].Op.(type) {
+		case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter, modelgraph.Opaque:
+			continue
+		}
+		for _, tensor := range layers[i].Params {
+			module := parent(modelgraph.FullName(layers[i].Name, tensor.Name))
+			taken := len(tensor.Shape) == 2 && lastComponent(tensor.Name) == "weight" && !notLinear[lastComponent(module)]
+			if taken != slices.Contains(op.line.Linear, starred(module)) && lastComponent(tensor.Name) == "weight" {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // longest is the longest sequence that a config names.
@@ -337,6 +398,8 @@ func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
 		return operationOf[modelgraph.StateSpace](text)
 	case "rotary":
 		return operationOf[modelgraph.Rotary](text)
+	case "parameter":
+		return modelgraph.Parameter{}, true
 	}
 	return nil, false
 }

@@ -41,6 +41,9 @@ func costing(op modelgraph.Op) modelgraph.Op {
 		}
 		return op
 	case modelgraph.Attention:
+		if op.ValueDim == op.HeadDim {
+			op.ValueDim = 0
+		}
 		op.Scale, op.Rotation, op.QKEpsilon, op.ScoreCap, op.Transposed = 0, modelgraph.Rotation{}, 0, 0, false
 		return op
 	case modelgraph.MLP:
@@ -112,7 +115,7 @@ func unlike(reader, table *modelgraph.Graph) (diff []string) {
 		case other == nil:
 			diff = append(diff, "only the table has "+layer.Name+fmt.Sprintf(" %T", layer.Op))
 		case !reflect.DeepEqual(costing(other.Op), costing(layer.Op)):
-			diff = append(diff, fmt.Sprintf("%s: reader %+v, table %+v", layer.Name, costing(other.Op), costing(layer.Op)))
+			diff = append(diff, fmt.Sprintf("%s: %s", layer.Name, otherFields(costing(other.Op), costing(layer.Op))))
 		case other.Stream != layer.Stream:
 			diff = append(diff, fmt.Sprintf("%s: reader %+v, table %+v", layer.Name, other.Stream, layer.Stream))
 		case max(other.Repeat, 1) != max(layer.Repeat, 1):
@@ -125,6 +128,21 @@ func unlike(reader, table *modelgraph.Graph) (diff []string) {
 		diff = append(diff, "only the reader has "+name+fmt.Sprintf(" %T", there[name].Op))
 	}
 	return diff
+}
+
+// otherFields are those that two ops have otherwise.
+func otherFields(reader, table modelgraph.Op) string {
+	x, y := reflect.ValueOf(reader), reflect.ValueOf(table)
+	if x.Type() != y.Type() {
+		return fmt.Sprintf("reader %T, table %T", reader, table)
+	}
+	var out []string
+	for i := range x.NumField() {
+		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
+			out = append(out, fmt.Sprintf("%s reader %v, table %v", x.Type().Field(i).Name, x.Field(i), y.Field(i)))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 func inputsOf(graph *modelgraph.Graph, layer *modelgraph.Layer) (names []string) {
