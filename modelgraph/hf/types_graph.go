@@ -46,7 +46,10 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
-	graph.MaxSeq = tree.root.longest()
+	if operates {
+		graph.MaxSeq = tree.root.longest()
+		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their operations' sizes, not by their formulas", clipName(kind))}
+	}
 	graph.AutoClass = in.loader(kind, class.Class)
 	graph.Warnings = append([]string{in.note(cfg, kind, tree.outermost, operates)}, assumed(class.Class, named, given, dtype)...)
 	return graph, nil
