@@ -35,7 +35,7 @@ type typeOperations struct {
 	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
 	Rules map[string]any `json:"rules"`
 	Pins  map[string]any `json:"pins"`
-	// Like are numbers that are no sizes: [field, whether it is one other than 0].
+	// Like are other numbers: [field, whether it is one other than 0].
 	Like [][]any `json:"like"`
 	// Texts are those that fields may have.
 	Texts map[string][]any `json:"texts"`
