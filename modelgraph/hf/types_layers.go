@@ -38,17 +38,7 @@ func (tree *typeTree) tied() [][]string {
 // does.
 func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
-	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-	unit := tree.unit
-	if len(tree.units) == 0 {
-		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
-		for i := range tree.tensors {
-			names.Tensors[i].Name = tree.tensors[i].name
-		}
-		lists := newTree(names)
-		unit = func(name string) string { return lists.unit(parent(name)) }
-		tree.outermost = true
-	}
+	unit := tree.unitOf()
 	above := tree.above()
 	keep := class.float32(dtype)
 	at := make(map[string]int)
@@ -85,6 +75,22 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 		layers = op.layers
 	}
 	return layers
+}
+
+// unitOf gives the unit of a name: a module that is not split, or one of the outermost
+// lists if there is none.
+func (tree *typeTree) unitOf() func(name string) string {
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+	if len(tree.units) > 0 {
+		return tree.unit
+	}
+	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+	for i := range tree.tensors {
+		names.Tensors[i].Name = tree.tensors[i].name
+	}
+	lists := newTree(names)
+	tree.outermost = true
+	return func(name string) string { return lists.unit(parent(name)) }
 }
 
 // above are the modules that have modules with tensors.
