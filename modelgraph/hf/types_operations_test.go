@@ -107,9 +107,9 @@ func inBlock(layer *modelgraph.Layer) any {
 	if layer.Declared == nil || strings.Contains(starred(layer.Name), "*") {
 		return layer.Declared
 	}
-	kept := *layer.Declared
-	kept.WorkspaceBytes, kept.Growth.WorkspaceBytes = 0, modelgraph.NotDeclared().Growth.WorkspaceBytes
-	return &kept
+	costs := *layer.Declared
+	costs.WorkspaceBytes, costs.Growth.WorkspaceBytes = 0, modelgraph.NotDeclared().Growth.WorkspaceBytes
+	return &costs
 }
 
 // otherLayers says how layers differ from those of a graph.

@@ -394,7 +394,7 @@ def projections(flow: Flow, taken: set[int], logits: int | None) -> list[Part]:
             steps |= set(way)
             if any(flow.steps[one].name == "tanh" for one in steps):
                 op["soft_cap"] = True
-            elif any(flow.steps[one].name in ("mul", "rmul", "div", "truediv") for one in steps):
+            elif any(flow.steps[one].name in ("mul", "rmul", "div", "truediv", "add", "radd") for one in steps):
                 op["scaled"] = True
             if _own_loss(flow):
                 op["own_type"] = True
