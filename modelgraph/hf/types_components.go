@@ -95,7 +95,7 @@ func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, 
 	if err != nil {
 		return nil, err
 	}
-	layers := tree.layers(class, modelgraph.BF16)
+	layers := tree.layers(class, modelgraph.BF16, nil)
 	graph, err := modelgraph.New(modelName(cfg, source), layers, tree.tied())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)

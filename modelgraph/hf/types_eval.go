@@ -20,6 +20,7 @@ type evaluation struct {
 	// setInside are the fields of objects inside that rules set.
 	setInside []string
 	known     map[string]any
+	sizes     map[string]any // of tensors, by names that begin with #
 	err       error
 	place     string // the field that was read last
 }
@@ -33,6 +34,10 @@ func (of *evaluation) fail(format string, args ...any) any {
 
 // find is a field's value.
 func (of *evaluation) find(path string) (any, bool) {
+	if strings.HasPrefix(path, "#") {
+		v, ok := of.sizes[path]
+		return v, ok
+	}
 	rule, ruled := of.rules[path]
 	if !ruled {
 		return of.object.get(path)
@@ -257,6 +262,12 @@ func ofOne(op string, x any) (any, bool) {
 	switch op {
 	case "truth":
 		return truth(x), true
+	case "act": // an activation by one of its names (activations.py)
+		if x == "swish" {
+			return "silu", true
+		}
+		_, text := x.(string)
+		return x, text
 	case "not":
 		return !truth(x), true
 	case "null":

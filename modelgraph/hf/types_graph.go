@@ -40,25 +40,32 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	graph, err := modelgraph.New(name, tree.layers(class, dtype), tree.tied())
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", cfg.file, err)
+	graph, operates := tree.operatingGraph(class, dtype, name)
+	if !operates {
+		var err error
+		if graph, err = modelgraph.New(name, tree.layers(class, dtype, nil), tree.tied()); err != nil {
+			return nil, fmt.Errorf("%s: %w", cfg.file, err)
+		}
 	}
 	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {
 		graph.DType = dtype
 	}
 	graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(kind))}
+	if operates {
+		graph.MaxSeq = tree.root.longest()
+		graph.Unknown = []string{fmt.Sprintf("model_type %q: its layers are known by their operations' sizes, not by their formulas", clipName(kind))}
+	}
 	graph.AutoClass = in.loader(kind, class.Class)
 	if own := in.native(cfg); own != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
 	}
-	graph.Warnings = append(append(graph.Warnings, in.note(cfg, kind, tree.outermost)), assumed(class.Class, named, given, dtype)...)
+	graph.Warnings = append(append(graph.Warnings, in.note(cfg, kind, tree.outermost, operates)), assumed(class.Class, named, given, dtype)...)
 	return graph, nil
 }
 
 // note names the table that the tensors are from.
-func (in *release) note(cfg *config, kind string, outermost bool) string {
+func (in *release) note(cfg *config, kind string, outermost, operates bool) string {
 	whole := "weights, ties, buffers and units that are not split are exact"
 	if outermost {
 		whole = "weights, ties and buffers are exact, the modules of its outermost lists are not split (Transformers names none here)"
@@ -66,7 +73,11 @@ func (in *release) note(cfg *config, kind string, outermost bool) string {
 	if cfg.has("quantization_config") {
 		whole = "unquantised " + whole
 	}
-	return fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; activations are not counted", clipName(kind), in.name, whole)
+	rest := "activations are not counted"
+	if operates {
+		rest = fmt.Sprintf("what its layers compute is experimental: as devmap.export sees it in Transformers %s, on small models", newest.name)
+	}
+	return fmt.Sprintf("model_type %q is read from the table of Transformers %s: %s; %s", clipName(kind), in.name, whole, rest)
 }
 
 // treeOf are the tensors of a config by the table of a release.
@@ -96,6 +107,7 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 		class = pinned
 	}
 	tree.wide = class.float32Names(loaded(cfg))
+	tree.root = root
 	err = tree.add(class, root, "", nil, true)
 	return tree, class, err
 }

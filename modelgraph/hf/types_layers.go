@@ -35,19 +35,9 @@ func (tree *typeTree) tied() [][]string {
 
 // layers makes a layer for each module that holds tensors, as [listed.layers]
 // does.
-func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgraph.Layer {
+func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
-	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-	unit := tree.unit
-	if len(tree.units) == 0 {
-		names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
-		for i := range tree.tensors {
-			names.Tensors[i].Name = tree.tensors[i].name
-		}
-		lists := newTree(names)
-		unit = func(name string) string { return lists.unit(parent(name)) }
-		tree.outermost = true
-	}
+	unit := tree.unitOf()
 	above := tree.above()
 	keep := class.float32(dtype)
 	at := make(map[string]int)
@@ -55,7 +45,9 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 	for i := range tree.tensors {
 		t := &tree.tensors[i]
 		u, module := unit(t.name), parent(t.name)
-		if u == "" && (module == "" || above[module]) {
+		if op != nil {
+			module = op.layerOf(t.name)
+		} else if u == "" && (module == "" || above[module]) {
 			module = t.name
 		}
 		j, ok := at[module]
@@ -77,7 +69,27 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType) []modelgr
 			layers[j].Params = append(layers[j].Params, made)
 		}
 	}
+	if op != nil {
+		op.complete(layers, unit)
+		layers = op.layers
+	}
 	return layers
+}
+
+// unitOf gives the unit of a name: a module that is not split, or one of the outermost
+// lists if there is none.
+func (tree *typeTree) unitOf() func(name string) string {
+	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+	if len(tree.units) > 0 {
+		return tree.unit
+	}
+	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+	for i := range tree.tensors {
+		names.Tensors[i].Name = tree.tensors[i].name
+	}
+	lists := newTree(names)
+	tree.outermost = true
+	return func(name string) string { return lists.unit(parent(name)) }
 }
 
 // above are the modules that have modules with tensors.

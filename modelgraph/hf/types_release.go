@@ -79,15 +79,15 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 	default:
 		return nil, cmp.Or(in.lacking(cfg), fault)
 	}
-	if cfg.has("quantization_config") {
-		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
-	}
 	tree, class, err := in.treeOf(cfg)
 	if err == nil {
 		graph, err = in.graph(cfg, tree, class, name, source)
 	}
 	if err != nil {
 		return nil, cmp.Or(in.lacking(cfg), err)
+	}
+	if cfg.has("quantization_config") && !tree.linears {
+		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}
 	}
 	older := ""
 	if said := cfg.shared.in; said.at != in.at && said.configOf(cfg.name("model_type")) != "" {

@@ -178,7 +178,7 @@ func TestTypesRefused(t *testing.T) {
 func TestTypesNote(t *testing.T) {
 	for config, want := range map[string][3]string{
 		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
-		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                  {"(Transformers names none here); activations are not counted", "MPNetForMaskedLM", "MPNetForMaskedLM"},
+		`{"model_type":"mpnet","architectures":["MPNetForMaskedLM"],"dtype":"bfloat16"}`:                  {"(Transformers names none here); what its layers compute is experimental", "MPNetForMaskedLM", "MPNetForMaskedLM"},
 		`{"model_type":"deepseek_v4","architectures":["DeepseekV4ForCausalLM"],"dtype":"bfloat16"}`:       {"units that are not split are exact; activations are not counted", "DeepseekV4ForCausalLM", ""},
 		`{"model_type":"deepseek_v4","dtype":"bfloat16","transformers_version":"6.1.0","pad_token_id":0}`: {"a newer release may build other tensors", "DeepseekV4ForCausalLM", ""},
 	} {
@@ -194,17 +194,35 @@ func TestTypesNote(t *testing.T) {
 	}
 }
 
-// TestTypesQuantised refuses a quantised config of the tables, which do not say
-// which weights are linear layers.
+// TestTypesQuantised refuses a quantised config if the tables do not say which weights
+// are linear layers, and counts what is stored if they do.
 func TestTypesQuantised(t *testing.T) {
 	for _, config := range []string{
-		`{"model_type":"mpnet","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
+		`{"model_type":"dinov3_vit","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
 		`{"_class_name":"ZImageTransformer2DModel","quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true}}`,
 	} {
 		_, err := FromConfig("config.json", []byte(config))
 		var refused *typeError
 		if !errors.As(err, &refused) || refused.Field != "quantization_config" {
 			t.Errorf("%s: %v, want an error of quantization_config", config, err)
+		}
+	}
+	graph, err := FromConfig("config.json", []byte(`{"model_type":"solar_open","num_hidden_layers":2,"quantization_config":{"load_in_4bit":true,"bnb_4bit_quant_type":"nf4","quant_method":"bitsandbytes"}}`))
+	if err != nil || graph.Quantized != "bitsandbytes" {
+		t.Fatalf("%v, %v", graph, err)
+	}
+	stored := make(map[string]string)
+	for i := range graph.Layers {
+		for _, tensor := range graph.Layers[i].Params {
+			stored[graph.Layers[i].Name+"."+tensor.Name] = tensor.DType.String()
+		}
+	}
+	for name, want := range map[string]string{
+		"model.layers.1.self_attn.q_proj.weight": "U8", "model.layers.1.mlp.shared_experts.up_proj.weight": "U8", "model.embed_tokens.weight": "F32", "lm_head.weight": "F32",
+		"model.layers.1.input_layernorm.weight": "F32", "model.layers.1.mlp.gate.weight": "F32", "model.layers.1.mlp.experts.gate_up_proj": "F32",
+	} {
+		if stored[name] != want {
+			t.Errorf("%s is %q, want %q", name, stored[name], want)
 		}
 	}
 }

@@ -152,7 +152,7 @@ class Flow:
 
     def straight(self, number: int | None) -> list[int]:
         """The steps from a tensor back to the linear layer that made it, which is the last; none where something else
-        than views, casts and scalings is between."""
+        than views, casts, scalings and biases is between."""
         way: list[int] = []
         while number is not None and len(way) < 64:
             at = self.trace.maker.get(number)
@@ -163,7 +163,11 @@ class Flow:
             if self.matrix(step) is not None:
                 return way
             data = self.data(step)
-            if step.name not in SAME | _SCALINGS or not data:
+            if step.name in ("add", "radd"):  # a bias of the vocabulary (BART)
+                data = [one for one in data if self.tensor(one).numel() == self.tensor(number).numel()]
+                if len(data) != 1 or len(self.data(step)) > 2:
+                    return []
+            elif step.name not in SAME | _SCALINGS or not data:
                 return []
             number = data[0]
         return []

@@ -233,7 +233,7 @@ def _expert_part(flow: Flow, path: str, experts: int, hidden: int, dim: int, hol
     shared = _shared(flow, path, holder)
     if shared:
         op["shared_hidden"] = shared
-    if _router32(flow, steps, experts):
+    if _router32(flow, path, steps, experts):
         op["fp32_routing"] = True
     biased = any(name.endswith("bias") for name, _ in holder.named_parameters())
     if biased and any(flow.steps[at].name in ("clamp", "clamp_") for at in steps):
@@ -272,20 +272,15 @@ def _shared(flow: Flow, path: str, holder: torch.nn.Module) -> int:
     return width
 
 
-def _router32(flow: Flow, steps: set[int], experts: int) -> bool:
-    """Whether the router's product is in fp32 while the experts' are not."""
+def _router32(flow: Flow, path: str, steps: set[int], experts: int) -> bool:
+    """Whether the router's product is in fp32 while other weights of the module are not. Transformers 5.24 keeps some
+    routers' weights in fp32 (_keep_in_fp32_modules_strict)."""
+    inside = [flow.tensor(number) for number, names in flow.trace.parameters.items() if within(names[0], path)]
+    narrow = any(tensor.is_floating_point() and tensor.element_size() < 4 for tensor in inside)
     for at in sorted(steps):
         step = flow.steps[at]
         if flow.matrix(step) is not None and flow.width_out(step) == experts:
-            name = flow.matrix(step)
-            stored = next(
-                (flow.tensor(number) for number, known in flow.trace.parameters.items() if known[0] == name), None
-            )
-            return (
-                flow.tensor(step.outputs[0]).dtype == torch.float32
-                and stored is not None
-                and stored.dtype != torch.float32
-            )
+            return narrow and flow.tensor(step.outputs[0]).dtype == torch.float32
     return False
 
 
@@ -399,7 +394,7 @@ def projections(flow: Flow, taken: set[int], logits: int | None) -> list[Part]:
             steps |= set(way)
             if any(flow.steps[one].name == "tanh" for one in steps):
                 op["soft_cap"] = True
-            elif any(flow.steps[one].name in ("mul", "rmul", "div", "truediv") for one in steps):
+            elif any(flow.steps[one].name in ("mul", "rmul", "div", "truediv", "add", "radd") for one in steps):
                 op["scaled"] = True
             if _own_loss(flow):
                 op["own_type"] = True

@@ -1,0 +1,468 @@
+package hf
+
+import (
+	"cmp"
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
+)
+
+// What layers of the newest release's classes compute, as functions of config
+// fields and of sizes of their tensors: fixtures/oracle/operations.py finds it.
+var (
+	//go:embed types-operations.jsonl.gz
+	typeOperationsGz   []byte
+	typeOperationTable = embedded.New("types-operations.jsonl.gz", typeOperationsGz)
+)
+
+// typeOperations is the line of a model class.
+type typeOperations struct {
+	Class  string `json:"class"`
+	Config string `json:"config"` // its config class
+	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]: a
+	// star in a name is a number, and the last is a [typeLayer].
+	Layers [][]any `json:"layers"`
+	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
+	Rules map[string]any `json:"rules"`
+	Pins  map[string]any `json:"pins"`
+	// Like are other numbers: [field, whether it is one other than 0].
+	Like [][]any `json:"like"`
+	// Texts are those that fields may have.
+	Texts map[string][]any `json:"texts"`
+	// Even are pairs of fields, the side of an image and that of its patches, that
+	// leave nothing over.
+	Even [][]string `json:"even"`
+	// Linear are the modules that are nn.Linear.
+	Linear []string `json:"linear"`
+}
+
+// operationsOf finds the line of a class. Releases that build the class otherwise
+// than the newest one have none.
+func (in *release) operationsOf(class *typeClass) *typeOperations {
+	if in.own != nil {
+		return nil
+	}
+	if in.at != newest.at {
+		alone := newest.alone()
+		if same := alone.class(class.Class, class.Config); !reflect.DeepEqual(same, class) {
+			return nil
+		}
+	}
+	for text := range typeOperationTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
+		found := new(typeOperations)
+		typeOperationTable.Read(text, found)
+		return found
+	}
+	return nil
+}
+
+// operating gives layers of a tree their operations.
+type operating struct {
+	line   *typeOperations
+	of     *evaluation
+	whole  map[string]any // sizes of the tensors without a number in their names, and lengths of lists
+	at     map[string][]any
+	after  map[string][]string // layers without tensors, by the layer that they come after
+	layers []modelgraph.Layer
+	named  map[string]bool   // these
+	stars  map[string]string // layers of tensors, both with stars
+}
+
+// operations are those of a config; nil if the table does not say them.
+func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating {
+	line := tree.in.operationsOf(class)
+	if line == nil || !root.usual() {
+		return nil
+	}
+	if !line.allows(root) {
+		return nil
+	}
+	rules := maps.Clone(line.Rules)
+	if rules == nil {
+		rules = make(map[string]any)
+	}
+	maps.Copy(rules, class.Rules)
+	of := &evaluation{object: root, rules: rules, known: make(map[string]any)}
+	for path, values := range line.Texts {
+		if v, ok := of.find(path); of.err != nil || ok && !allTexts(v, values) && !strings.Contains(path, "act") {
+			return nil
+		}
+	}
+	for _, pair := range line.Even {
+		if !of.even(pair[0], pair[1]) {
+			return nil
+		}
+	}
+	op := &operating{line: line, of: of, whole: make(map[string]any), at: make(map[string][]any), after: make(map[string][]string), named: make(map[string]bool), stars: make(map[string]string)}
+	for _, layer := range line.Layers {
+		name, _ := layer[0].(string)
+		op.at[name] = layer
+		if base, ok := more(layer)["after"].(string); ok {
+			op.after[base] = append(op.after[base], name)
+		}
+	}
+	for i := range tree.tensors {
+		op.measure(&tree.tensors[i])
+	}
+	return op
+}
+
+// allows reports a config whose fields are as those of a build.
+func (line *typeOperations) allows(root *typeObject) bool {
+	for path, want := range line.Pins {
+		v, _ := root.get(path)
+		if !deepEqual(v, want) && v != nil { // null: the class makes the default of it
+			return false
+		}
+	}
+	for _, like := range line.Like {
+		path, _ := like[0].(string)
+		if v, _ := root.get(path); truth(v) != truth(like[1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// even reports that the sides of an image are multiples of those of a patch.
+func (of *evaluation) even(image, patch string) bool {
+	x, _ := of.find(image)
+	y, _ := of.find(patch)
+	rest, ok := ofTwo("%", first(x), first(y))
+	return ok && rest == 0.0 || x == nil || y == nil
+}
+
+func first(x any) any {
+	if list, ok := x.([]any); ok && len(list) > 0 {
+		return list[0]
+	}
+	return x
+}
+
+// usual reports that all objects inside are of the types that they have by default.
+func (obj *typeObject) usual() bool {
+	for name, inner := range obj.inner {
+		if inner == nil || inner.class.Config != obj.class.Inner[name].Config || !inner.usual() {
+			return false
+		}
+	}
+	return true
+}
+
+func more(layer []any) map[string]any {
+	if len(layer) < 5 {
+		return nil
+	}
+	found, _ := layer[4].(map[string]any)
+	return found
+}
+
+// measure notes the sizes of a tensor without a number, and the lengths of lists.
+func (op *operating) measure(t *typeTensor) {
+	counted := false
+	for i := range t.name {
+		if i == 0 || t.name[i-1] != '.' {
+			continue
+		}
+		part, _, _ := strings.Cut(t.name[i:], ".")
+		if n, err := strconv.Atoi(part); err == nil {
+			key := "#n/" + t.name[:i-1]
+			known, _ := op.whole[key].(float64)
+			op.whole[key], counted = max(known, float64(n+1)), true
+		}
+	}
+	if !counted {
+		for i, side := range t.shape {
+			op.whole[fmt.Sprintf("#t/%s/%d", t.name, i)] = float64(side)
+		}
+	}
+}
+
+// layerOf is the layer that a tensor belongs to: the deepest one around it.
+func (op *operating) layerOf(tensor string) string {
+	pattern := starred(tensor)
+	found, ok := op.stars[pattern]
+	if !ok {
+		found = pattern
+		for op.at[found] == nil && found != "" {
+			found = parent(found)
+		}
+		op.stars[pattern] = found
+	}
+	if found == "" {
+		op.of.fail("%q is of no layer", tensor)
+		return tensor
+	}
+	parts := strings.Count(found, ".") + 1
+	return strings.Join(strings.SplitN(tensor, ".", parts+1)[:parts], ".")
+}
+
+// complete gives layers their operations, inputs and streams, and adds those without
+// tensors.
+func (op *operating) complete(layers []modelgraph.Layer, unit func(string) string) {
+	for i := range layers {
+		base := &layers[i]
+		op.add(*base)
+		numbers := numbersIn(base.Name)
+		for _, pattern := range op.after[starred(base.Name)] {
+			if !truth(op.on(base).eval(more(op.at[pattern])["there"], numbers)) {
+				continue
+			}
+			made := modelgraph.Layer{Name: filledIn(pattern, numbers), Op: modelgraph.Opaque{}}
+			if made.Unit = unit(made.Name); made.Unit == "" && strings.HasPrefix(made.Name, base.Name+".") {
+				made.Unit = cmp.Or(base.Unit, base.Name)
+			}
+			op.add(made)
+		}
+	}
+	runs := make(map[string]bool) // units
+	for i := range op.layers {
+		op.describe(&op.layers[i])
+		_, bare := op.layers[i].Op.(modelgraph.Parameter)
+		runs[op.layers[i].Unit] = runs[op.layers[i].Unit] || !bare && op.layers[i].Op != modelgraph.Opaque{}
+	}
+	for i := range op.layers {
+		layer := &op.layers[i]
+		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
+			// A decoder alone, with attention to an encoder: torch makes no gradients of
+			// these, and a plan would count some.
+			op.of.fail("the forward does not use %q", layer.Name)
+		}
+	}
+}
+
+func (op *operating) add(layer modelgraph.Layer) {
+	op.layers, op.named[layer.Name] = append(op.layers, layer), true
+}
+
+// operatingGraph is the graph with operations; false if the table does not say all of
+// them, or their sizes are not those of the tensors.
+func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
+	op := tree.operations(class, tree.root)
+	if op == nil {
+		return nil, false
+	}
+	layers := tree.layers(class, dtype, op)
+	if op.of.err != nil {
+		return nil, false
+	}
+	graph, err := modelgraph.New(name, layers, tree.tied())
+	tree.linears = err == nil && op.linears(layers)
+	return graph, err == nil
+}
+
+// linears reports that the weights which [storedFormat.tensors] takes for those of
+// linear layers are exactly those that are.
+func (op *operating) linears(layers []modelgraph.Layer) bool {
+	for i := range layers {
+		switch layers[i].Op.(type) {
+		case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter, modelgraph.Opaque:
+			continue
+		}
+		for _, tensor := range layers[i].Params {
+			module := parent(modelgraph.FullName(layers[i].Name, tensor.Name))
+			taken := len(tensor.Shape) == 2 && lastComponent(tensor.Name) == "weight" && !notLinear[lastComponent(module)]
+			if taken != slices.Contains(op.line.Linear, starred(module)) && lastComponent(tensor.Name) == "weight" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// longest is the longest sequence that a config names.
+func (obj *typeObject) longest() int64 {
+	for _, name := range []string{"max_position_embeddings", "max_target_positions"} {
+		for _, of := range []*typeObject{obj, obj.inner["text_config"]} {
+			if of == nil {
+				continue
+			}
+			if n, ok := of.values[cmp.Or(of.class.Alias[name], name)].(float64); ok && n > 0 {
+				return int64(n)
+			}
+		}
+	}
+	return 0
+}
+
+// on makes the sizes of a layer's tensors readable.
+func (op *operating) on(layer *modelgraph.Layer) *evaluation {
+	op.of.sizes = maps.Clone(op.whole)
+	for _, list := range [][]modelgraph.Tensor{layer.Params, layer.Buffers} {
+		for _, tensor := range list {
+			op.of.sizes["#has/"+tensor.Name] = 1.0
+			for i, side := range tensor.Shape {
+				op.of.sizes["#s/"+tensor.Name+"/"+strconv.Itoa(i)] = float64(side)
+			}
+		}
+	}
+	return op.of
+}
+
+func (op *operating) describe(layer *modelgraph.Layer) {
+	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
+	if len(row) < 4 {
+		of.fail("%q has no line", layer.Name)
+		return
+	}
+	if kind, _ := of.eval(row[1], stars).(string); kind != "" {
+		kinds, _ := row[2].(map[string]any)
+		fields, _ := kinds[kind].(map[string]any)
+		made, ok := operation(kind, of.values(fields, stars))
+		if !ok {
+			of.fail("%q has no such operation", layer.Name)
+			return
+		}
+		layer.Op = made
+	} else if len(layer.Params) == 0 && len(layer.Buffers) > 0 {
+		layer.Op = modelgraph.Parameter{}
+	}
+	layer.Inputs = []string{}
+	slots, _ := row[3].([]any)
+	for _, slot := range slots {
+		if name := op.input(slot, stars); name != "" {
+			layer.Inputs = append(layer.Inputs, name)
+		}
+	}
+	extra := more(row)
+	if extra["stream"] != nil {
+		layer.Stream.Kind, _ = of.eval(extra["stream"], stars).(string)
+	}
+	if layer.Stream.Kind == modelgraph.Fixed {
+		layer.Stream.Tokens = whole(of.eval(extra["tokens"], stars))
+	}
+	if extra["repeat"] != nil {
+		layer.Repeat = whole(of.eval(extra["repeat"], stars))
+	}
+	costs, _ := extra["declared"].(map[string]any)
+	layer.Declared = declaredCosts(of.values(costs, stars))
+}
+
+// values are those of fields that have one.
+func (of *evaluation) values(fields map[string]any, stars []int) map[string]any {
+	out := make(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if v := of.eval(fields[name], stars); v != nil {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+// input is the name of the layer that one reads: the first of several that is there.
+func (op *operating) input(slot any, stars []int) string {
+	list, _ := slot.([]any)
+	if len(list) == 0 || list[0] != "first" {
+		name, _ := op.of.eval(slot, stars).(string)
+		return name
+	}
+	for _, expression := range list[1:] {
+		if expression == nil {
+			return ""
+		}
+		name, _ := op.of.eval(expression, stars).(string)
+		if op.named[name] {
+			return name
+		}
+	}
+	op.of.fail("no layer to read is there")
+	return ""
+}
+
+// operation is an op of its fields, by their names in model.json.
+func operation(kind string, fields map[string]any) (modelgraph.Op, bool) {
+	if kind == "attention" && fields["value_dim"] == fields["head_dim"] {
+		delete(fields, "value_dim")
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, false
+	}
+	switch kind {
+	case "embedding":
+		return operationOf[modelgraph.Embedding](text)
+	case "norm":
+		return operationOf[modelgraph.Norm](text)
+	case "attention":
+		return operationOf[modelgraph.Attention](text)
+	case "mlp":
+		return operationOf[modelgraph.MLP](text)
+	case "moe":
+		return operationOf[modelgraph.MoE](text)
+	case "head":
+		return operationOf[modelgraph.Head](text)
+	case "linear":
+		return operationOf[modelgraph.Linear](text)
+	case "conv":
+		return operationOf[modelgraph.Conv](text)
+	case "state-space":
+		return operationOf[modelgraph.StateSpace](text)
+	case "rotary":
+		return operationOf[modelgraph.Rotary](text)
+	case "parameter":
+		return modelgraph.Parameter{}, true
+	}
+	return nil, false
+}
+
+func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
+	var op kind
+	err := json.Unmarshal(text, &op, json.RejectUnknownMembers(true))
+	return op, err == nil
+}
+
+// declaredCosts are costs by their names in model.json, with a slash before what
+// they grow by.
+func declaredCosts(costs map[string]any) *modelgraph.Declared {
+	if len(costs) == 0 {
+		return nil
+	}
+	made := modelgraph.NotDeclared()
+	made.ActivationBytes, made.WorkspaceBytes, made.OutputBytes = 0, 0, 0
+	growth := &made.Growth
+	for name, to := range map[string]*int64{
+		"activation_bytes": &made.ActivationBytes, "workspace_bytes": &made.WorkspaceBytes, "output_bytes": &made.OutputBytes,
+		"activation_bytes/sequence": &growth.ActivationBytes.Sequence, "activation_bytes/token": &growth.ActivationBytes.Token, "activation_bytes/pair": &growth.ActivationBytes.Pair,
+		"workspace_bytes/sequence": &growth.WorkspaceBytes.Sequence, "workspace_bytes/token": &growth.WorkspaceBytes.Token, "workspace_bytes/pair": &growth.WorkspaceBytes.Pair,
+		"output_bytes/sequence": &growth.OutputBytes.Sequence, "output_bytes/token": &growth.OutputBytes.Token, "output_bytes/pair": &growth.OutputBytes.Pair,
+	} {
+		*to = whole(costs[name])
+	}
+	return &made
+}
+
+func whole(v any) int64 {
+	n, _ := number(v)
+	return int64(math.Round(n))
+}
+
+// numbersIn are the numbers of a name.
+func numbersIn(name string) (numbers []int) {
+	for part := range strings.SplitSeq(name, ".") {
+		if n, err := strconv.Atoi(part); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// filledIn is a name with numbers in place of its stars.
+func filledIn(pattern string, numbers []int) string {
+	parts := strings.Split(pattern, ".")
+	for i := range parts {
+		if parts[i] == "*" && len(numbers) > 0 {
+			parts[i], numbers = strconv.Itoa(numbers[0]), numbers[1:]
+		}
+	}
+	return strings.Join(parts, ".")
+}
