@@ -91,7 +91,7 @@ func hunyuanMoE(cfg *config) *decoder {
 	experts, topK := cfg.perLayer("num_experts", model.layers), cfg.perLayer("moe_topk", model.layers)
 	model.ffn = func(i int64) part {
 		return moe{
-			fp32Routing: true, dim: model.hidden, hidden: model.mlp.hidden, experts: experts[i], topK: topK[i], shared: model.mlp.hidden,
+			castWeights: true, dim: model.hidden, hidden: model.mlp.hidden, experts: experts[i], topK: topK[i], shared: model.mlp.hidden,
 			activation: model.mlp.activation, names: moeNames{router: "gate.wg", shared: "shared_mlp"},
 		}.part()
 	}

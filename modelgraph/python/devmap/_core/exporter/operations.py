@@ -235,6 +235,8 @@ def _expert_part(flow: Flow, path: str, experts: int, hidden: int, dim: int, hol
         op["shared_hidden"] = shared
     if _router32(flow, path, steps, experts):
         op["fp32_routing"] = True
+    if _cast_weights(flow, steps, op["top_k"]):
+        op["cast_weights"] = True
     biased = any(name.endswith("bias") for name, _ in holder.named_parameters())
     if biased and any(flow.steps[at].name in ("clamp", "clamp_") for at in steps):
         op["clamped"] = True
@@ -282,6 +284,17 @@ def _router32(flow: Flow, path: str, steps: set[int], experts: int) -> bool:
         if flow.matrix(step) is not None and flow.width_out(step) == experts:
             return narrow and flow.tensor(step.outputs[0]).dtype == torch.float32
     return False
+
+
+def _cast_weights(flow: Flow, steps: set[int], top_k: int) -> bool:
+    """Whether the weights of the experts of a token, last of what is as wide as they are many, have 16 bits."""
+    last = None
+    for at in sorted(steps):
+        for number in flow.steps[at].outputs:
+            tensor = flow.tensor(number)
+            if tensor.is_floating_point() and tensor.dim() == 2 and tensor.shape[-1] == top_k:
+                last = tensor
+    return last is not None and last.element_size() < 4
 
 
 # Selective state-space mixers, recognised by the parameters that their recurrence has (Gu and Dao 2023, §3).
