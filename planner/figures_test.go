@@ -30,7 +30,7 @@ func TestWeights(t *testing.T) {
 		{"llama-3.2-1b", map[int]float64{2: 1.169, 4: .603, 8: .489}, .0006},
 		{"gemma-2b", map[int]float64{2: 2.412, 4: 1.231, 8: .977}, .0006},
 		{"mixtral-8x7b", map[int]float64{2: 43.495, 4: 21.870, 8: 11.057}, .0006},
-		{"deepseek-v3", map[int]float64{2: 314.276, 4: 160.820, 8: 85.771}, .0006},
+		{"deepseek-v3", map[int]float64{2: 314.375, 4: 160.871, 8: 85.798}, .0006}, // routers are F32 from Transformers 5.24 on
 		{"qwen2.5-vl-3b", map[int]float64{2: 3.548, 4: 1.825, 8: .920}, .0006},
 		{"llama-3_1-nemotron-ultra-253b-v1", map[int]float64{2: 236.64, 4: 121.88, 8: 66.32}, .006},
 	} {

@@ -36,23 +36,6 @@ func TestJobNames(t *testing.T) {
 	}
 }
 
-// TestJobPrecision: YAML reads a bare no as false, whose type accelerate launch does not
-// take (accelerate 1.15, utils/launch.py: mixed_precision.lower()).
-func TestJobPrecision(t *testing.T) {
-	for precision, want := range map[costmodel.Precision]any{costmodel.BF16True: "no", costmodel.BF16Mixed: "bf16"} {
-		input := golden(t, "job-accelerate-config")
-		input.Plan.Workload.Precision = precision
-		text, err := written(target(t, "accelerate-config"), input)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read map[string]any
-		if err := yaml.Unmarshal([]byte(text), &read); err != nil || read["mixed_precision"] != want || !strings.Contains(text, "mixed_precision: "+map[bool]string{true: "'no'", false: "bf16"}[want == "no"]) {
-			t.Errorf("%s: %v, %#v", precision, err, read["mixed_precision"])
-		}
-	}
-}
-
 // TestJobOneGPU: FSDP on one GPU needs a process group, which torchrun makes.
 func TestJobOneGPU(t *testing.T) {
 	for world, want := range map[int64]string{1: "torchrun --standalone --nproc_per_node 1 -m trl.scripts.sft", 2: "trl sft --config"} {
@@ -97,6 +80,7 @@ func samples(field costmodel.Field) (sets map[string]func(*costmodel.Workload)) 
 var unsaid = map[string]string{
 	"mode": "other modes are refused", "strategy": "others are other cases here", "runtime": "it follows from the target", "preset": "others are refused or are other cases here",
 	"new_tokens": "training generates nothing but in GRPO", "schedule": "a pipeline's", "virtual_stages": "a pipeline's", "dp": "a pipeline's", "tp": "a pipeline's", "cp": "a pipeline's", "ep": "a pipeline's", "pp": "a pipeline's", "sequence_parallel": "a pipeline's", "expert_capacity": "a pipeline's", "uniform": "a pipeline's", "mem_fraction": "JAX's pool",
+	"kernels": "the packages that are installed",
 	"loss_only": "the programs keep the loss alone in any case", "ddp/built_on": "FSDP2 alone prepares a model", "zero1/built_on": "FSDP2 alone prepares a model",
 	"zero2/built_on": "FSDP2 alone prepares a model", "zero3/built_on": "FSDP2 alone prepares a model", "ddp/shard_degree": "DDP has no shards",
 	"fsdp/gradient_as_bucket_view": "DDP's buckets", "hsdp/gradient_as_bucket_view": "DDP's buckets", "zero1/gradient_as_bucket_view": "DDP's buckets",
