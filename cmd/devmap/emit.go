@@ -171,6 +171,13 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 			return err
 		}
 	}
+	return noteFolder(cmd, target, input, folder, files, wanted != nil)
+}
+
+// noteFolder prints the files of a folder, in order, the commands that start the job, and
+// notes. planned: plan wrote its plan there, too, and prints its own warnings.
+func noteFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, files map[string]string, planned bool) error {
+	names := slices.Sorted(maps.Keys(files))
 	script := filepath.Join(folder, "run.sh")
 	if script[0] == '-' { // no flag of sh
 		script = "./" + script
@@ -182,7 +189,7 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 		}
 	}
 	slices.Sort(starts[1:])
-	if wanted != nil {
+	if planned {
 		names = append(names, "plan.json")
 	}
 	if err := out.Note(cmd, "%s: wrote %s\n%s: %s\n", out.OneLine(folder), strings.Join(names, ", "), target.Name, strings.Join(starts, ", or there ")); err != nil {
@@ -190,7 +197,7 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	}
 	_, note := target.Usage(input, folder)
 	notes := append([]string{note}, ask.Texts(target.Outside(input.Plan))...)
-	if wanted == nil { // else plan prints the others
+	if !planned {
 		notes = append(notes, input.Plan.Warnings...)
 	}
 	show.Warnings(cmd.ErrOrStderr(), slices.DeleteFunc(notes, func(note string) bool { return note == "" }))

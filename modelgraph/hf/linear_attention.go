@@ -8,14 +8,13 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func lightning(cfg *config, attn attention) part {
 	inner := cfg.product("head_dim", attn.heads, attn.headDim)
 	chunk := cfg.pos(0, "block_size")
-	decay := func(name string, shape ...int64) modelgraph.Tensor { return tensor(name, shape...) }
 	return part{
 		op: modelgraph.StateSpace{Dim: attn.dim, Inner: inner, State: attn.headDim, Heads: attn.heads, Groups: attn.heads, Chunk: chunk},
 		params: join(normParams("norm", inner, false), linearParams("qkv_proj", attn.dim, 3*inner, false),
 			linearParams("out_proj", inner, attn.dim, false), linearParams("output_gate", attn.dim, inner, false)),
 		buffers: []modelgraph.Tensor{
-			decay("slope_rate", attn.heads, 1, 1), decay("query_decay", attn.heads, chunk, 1), decay("key_decay", attn.heads, chunk, 1),
-			decay("diagonal_decay", 1, attn.heads, chunk, chunk),
+			tensor("slope_rate", attn.heads, 1, 1), tensor("query_decay", attn.heads, chunk, 1), tensor("key_decay", attn.heads, chunk, 1),
+			tensor("diagonal_decay", 1, attn.heads, chunk, chunk),
 		},
 	}
 }

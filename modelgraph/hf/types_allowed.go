@@ -21,15 +21,8 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no rule explains another value than the default")
 		}
 	}
-	for _, path := range class.Acts {
-		if name, ok := of.find(path); ok {
-			text, _ := name.(string)
-			standard := of.object.standard(path)
-			if text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
-				of.place = path
-				return tree.unexplained(of, class, "the activation holds tensors")
-			}
-		}
+	if err := tree.activations(class, of); err != nil {
+		return err
 	}
 	for _, path := range slices.Sorted(maps.Keys(of.object.said)) {
 		if kindOf(of.object.said[path]) == "list" && kindOf(of.object.class.Fields[path]) == "number" && !anyToken(path) {
@@ -45,6 +38,19 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// activations refuses those that hold tensors, if the builds had another one.
+func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
+	for _, path := range class.Acts {
+		name, ok := of.find(path)
+		text, _ := name.(string)
+		if standard := of.object.standard(path); ok && text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
+			of.place = path
+			return tree.unexplained(of, class, "the activation holds tensors")
+		}
+	}
+	return nil
 }
 
 // otherEnd reports a list of the file whose last text is another than that of the
@@ -169,4 +175,35 @@ func allTexts(v, values any) bool {
 		}
 	}
 	return true
+}
+
+// standard reports that all fields that an expression reads have the values of the
+// default config, which every class was built with.
+func (of *evaluation) standard(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		if _, ruled := of.rules[path]; ruled && isField {
+			return false
+		}
+		_, differs := of.object.differs(path)
+		return !isField || !differs
+	case []any:
+		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
+	}
+	return true
+}
+
+// openIndex reports a fixed place in a list whose elements are one value by default and
+// are not in the file: the place may be another one, or that of a loop.
+func (of *evaluation) openIndex(xs []any) bool {
+	text, _ := xs[0].(string)
+	if _, fixed := xs[1].(float64); !fixed {
+		return false
+	}
+	path, _ := strings.CutPrefix(text, "$")
+	usual, _ := of.object.class.Fields[path].([]any)
+	said, _ := of.object.said[path].([]any)
+	several := func(xs []any) bool { return len(slices.CompactFunc(slices.Clone(xs), equal)) > 1 }
+	return len(usual) > 1 && !several(usual) && several(said)
 }

@@ -35,16 +35,7 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 	for name := range table.params {
 		table.differ(name, "the rules have no such parameter")
 	}
-	here := owners(graph.Ties)
-	for name, owner := range owners(tree.tied()) {
-		if here[name] != owner {
-			table.differ(name, "only the table ties it to "+owner)
-		}
-		delete(here, name)
-	}
-	for name, owner := range here {
-		table.differ(name, "only the rules tie it to "+owner)
-	}
+	table.compareTies(owners(graph.Ties), owners(tree.tied()))
 	if table.difference != "" {
 		return graph, &typeError{cfg.file, "model_type", fmt.Sprintf("devmap's rules for a %s and the table of Transformers %s disagree about %q: %s", graph.Class, in.name, table.difference, table.why)}
 	}
@@ -80,6 +71,20 @@ func newTableTensors(layers []modelgraph.Layer) *tableTensors {
 func (table *tableTensors) differ(name, why string) {
 	if table.difference == "" || name < table.difference {
 		table.difference, table.why = name, why
+	}
+}
+
+// compareTies notes tensors that the reader and the table tie otherwise, each to its owner.
+func (table *tableTensors) compareTies(reader, own map[string]string) {
+	for name, owner := range own {
+		if reader[name] != owner {
+			table.differ(name, "only the table ties it to "+owner)
+		}
+	}
+	for name, owner := range reader {
+		if own[name] == "" {
+			table.differ(name, "only the rules tie it to "+owner)
+		}
 	}
 }
 

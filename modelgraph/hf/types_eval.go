@@ -126,10 +126,8 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	case "same":
 		return of.agreed(xs, stars)
 	case "ix":
-		if len(stars) > 0 && of.uniform(xs[0]) {
-			if _, fixed := xs[1].(float64); fixed {
-				return of.fail("%w", errOpen)
-			}
+		if len(stars) > 0 && of.openIndex(xs) {
+			return of.fail("%w", errOpen)
 		}
 	case "open":
 		return of.fail("%w", errOpen)
@@ -148,17 +146,6 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 		return of.fail("%s is not known of these values", op)
 	}
 	return v
-}
-
-// uniform reports a list whose elements are one value by default and are not in the
-// file: a fixed place may be another one, or that of a loop.
-func (of *evaluation) uniform(list any) bool {
-	text, _ := list.(string)
-	path, _ := strings.CutPrefix(text, "$")
-	usual, _ := of.object.class.Fields[path].([]any)
-	said, _ := of.object.said[path].([]any)
-	several := func(xs []any) bool { return len(slices.CompactFunc(slices.Clone(xs), equal)) > 1 }
-	return len(usual) > 1 && !several(usual) && several(said)
 }
 
 // errOpen is that expressions differ that agreed in all builds.
@@ -441,23 +428,6 @@ func reads(e any, path string) bool {
 		return slices.ContainsFunc(e, func(x any) bool { return reads(x, path) })
 	}
 	return false
-}
-
-// standard reports that all fields that an expression reads have the values of the
-// default config, which every class was built with.
-func (of *evaluation) standard(e any) bool {
-	switch e := e.(type) {
-	case string:
-		path, isField := strings.CutPrefix(e, "$")
-		if _, ruled := of.rules[path]; ruled && isField {
-			return false
-		}
-		_, differs := of.object.differs(path)
-		return !isField || !differs
-	case []any:
-		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
-	}
-	return true
 }
 
 // truth is Python's.

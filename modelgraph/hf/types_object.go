@@ -229,7 +229,8 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	for _, name := range slices.Sorted(maps.Keys(said)) {
 		if to := c.Alias[name]; to != "" {
 			before := obj.values[to]
-			if from.set(obj, to, said[name]); !deepEqual(before, obj.values[to]) {
+			from.set(obj, to, said[name])
+			if !deepEqual(before, obj.values[to]) {
 				obj.aliased = append(obj.aliased, aliasedField{to, before})
 			}
 		}

@@ -49,14 +49,21 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Casts = shape.plainCasts(0, 0, op.in()*dims.q)
 	}
 	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
-	if !op.Bidirectional && !op.SharedKV {
-		cost.cache(dims, dims.k, dims.v, shape)
-		if op.BiasMade && !op.BiasOwn && hasBias(&op, shape) { // a variable of the decoder's forward
-			cost.Memory.UntilBodyEnd = biasBytes(&op, shape)
-		}
-	}
+	cost.kept(&op, &dims, shape)
 	cost.attentionPeaks(op, dims, shape)
 	return cost
+}
+
+// kept adds the cache of a decoder, and a bias that its layers share: a variable of the
+// decoder's forward.
+func (cost *Cost) kept(op *attention, dims *geo, shape *Shape) {
+	if op.Bidirectional || op.SharedKV {
+		return
+	}
+	cost.cache(*dims, dims.k, dims.v, shape)
+	if op.BiasMade && !op.BiasOwn && hasBias(op, shape) {
+		cost.Memory.UntilBodyEnd = biasBytes(op, shape)
+	}
 }
 
 // normsSaved is what the norms of q and k keep: an fp32 input and the normalised

@@ -131,9 +131,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	if inMath(&op, shape) {
 		return savedByMath(&op, dims, shape)
 	}
-	if op.Cross && hasBias(&op, shape) {
-		saved += biasSaved(&op, shape)
-	}
+	saved += crossBiasSaved(&op, shape)
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
@@ -165,6 +163,14 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		}
 	}
 	return saved
+}
+
+// crossBiasSaved is what the bias of attention to an encoder keeps.
+func crossBiasSaved(op *attention, shape *Shape) int64 {
+	if !op.Cross || !hasBias(op, shape) {
+		return 0
+	}
+	return biasSaved(op, shape)
 }
 
 // scoresSaved is what attention keeps for backward with its scores in memory.

@@ -26,13 +26,7 @@ func (op head) cost(shape *Shape) Cost {
 	in := op.Dim * positions
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !shape.Train {
-		cost.Memory.Forward = element * (nV + in)
-		if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
-			cost.Memory.Forward += element * in
-		}
-		if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
-			cost.Memory.Forward += element * nV
-		}
+		cost.Memory.Forward = op.inferring(element, nV, in)
 		return cost
 	}
 	cost.Memory.Loss = true
@@ -53,6 +47,18 @@ func (op head) cost(shape *Shape) Cost {
 		cost.fusedLoss(op, shape)
 	}
 	return cost
+}
+
+// inferring is what a forward without a loss has at once, for nV logits of in elements.
+func (op head) inferring(element, nV, in int64) int64 {
+	bytes := element * (nV + in)
+	if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
+		bytes += element * in
+	}
+	if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
+		bytes += element * nV
+	}
+	return bytes
 }
 
 // eagerLoss is ForCausalLMLoss on all logits, nV elements, from in elements of
