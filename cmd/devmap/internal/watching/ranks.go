@@ -60,6 +60,14 @@ func RankOf(variable func(string) string) (*Ranked, error) {
 		host, err := os.Hostname()
 		return &Ranked{FormatVersion: rankVersion, Rank: number, World: world, Host: host}, err
 	}
+	for _, names := range launchers {
+		switch rank, size := variable(names[0]), variable(names[1]); {
+		case rank != "":
+			return nil, out.Usagef("--rank-from-env: %s=%q is set, but %s is not: set it to the number of ranks, or start with torchrun, srun or mpirun", names[0], rank, names[1])
+		case size != "":
+			return nil, out.Usagef("--rank-from-env: %s=%q is set, but %s is not: set it to the number of this rank, or start with torchrun, srun or mpirun", names[1], size, names[0])
+		}
+	}
 	return nil, out.Usagef("--rank-from-env: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and PMI_RANK are not set: start it with torchrun, srun or mpirun")
 }
 
