@@ -202,13 +202,7 @@ func Merge(folder string) (*Merged, error) {
 	}
 	slices.SortStableFunc(merged.Ranks, func(a, b Ranked) int { return a.Rank - b.Rank })
 	merged.compare()
-	for i := range merged.Ranks {
-		merged.judge(&merged.Ranks[i])
-	}
-	merged.Verdict = report.Pass
-	if len(merged.Missing)+len(merged.Failed)+len(merged.NotMeasured)+len(merged.AbovePlan)+len(merged.Above) > 0 {
-		merged.Verdict = report.Fail
-	}
+	merged.conclude()
 	return merged, nil
 }
 
@@ -243,6 +237,17 @@ func (merged *Merged) compare() {
 				merged.Above = append(merged.Above, AboveDevice{rank.Rank, rank.Host, device.Device, device.measured(), median})
 			}
 		}
+	}
+}
+
+// conclude judges each rank, and all of them.
+func (merged *Merged) conclude() {
+	for i := range merged.Ranks {
+		merged.judge(&merged.Ranks[i])
+	}
+	merged.Verdict = report.Pass
+	if len(merged.Missing)+len(merged.Failed)+len(merged.NotMeasured)+len(merged.AbovePlan)+len(merged.Above) > 0 {
+		merged.Verdict = report.Fail
 	}
 }
 
