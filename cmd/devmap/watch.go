@@ -60,7 +60,8 @@ yours; --no-hook turns it off.
 
 On many hosts, each rank runs its COMMAND under devmap watch --rank-from-env -o
 FOLDER, in a shared FOLDER. devmap watch --merge FOLDER compares all ranks with
-the plan. It names any rank that holds more than its peers.`,
+the plan. It names ranks that failed, were not measured, or hold more than the
+plan or their peers.`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
@@ -197,7 +198,7 @@ func (command *watchCommand) merge(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if command.Watch.Strict && merged.Failed() {
+	if command.Watch.Strict && merged.Verdict != report.Pass {
 		return &out.ReportedError{Status: out.ExitCheck}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -27,16 +28,29 @@ type Ranked struct {
 	Rank          int           `json:"rank"`
 	World         int           `json:"world"` // ranks that report
 	Host          string        `json:"host"`
+	ExitStatus    *int          `json:"exit_status"` // of the command, as a shell has it; null: not known
 	Devices       []RankDevice  `json:"devices"`
 	Report        *watch.Report `json:"report"`
 }
 
-// RankDevice is a device of a rank, with bytes of the allocator's peaks. Measured is 0
-// if no process reported one.
+// RankDevice is a device of a rank, with bytes of the allocator's peaks.
 type RankDevice struct {
-	Device         int   `json:"device"`
-	PredictedBytes int64 `json:"predicted_peak_allocated_bytes"` // 0: without a plan
-	MeasuredBytes  int64 `json:"measured_peak_allocated_bytes"`
+	Device         int    `json:"device"`
+	PredictedBytes int64  `json:"predicted_peak_allocated_bytes"` // 0: without a plan
+	MeasuredBytes  *int64 `json:"measured_peak_allocated_bytes"`  // null: no process reported one
+}
+
+// measured is the peak of a device; 0 where there is none, as older files have it.
+func (device *RankDevice) measured() int64 {
+	if device.MeasuredBytes == nil {
+		return 0
+	}
+	return *device.MeasuredBytes
+}
+
+// above reports that a device holds more than the plan says.
+func (device *RankDevice) above() bool {
+	return device.PredictedBytes > 0 && float64(device.measured()) > (1+abovePart)*float64(device.PredictedBytes)
 }
 
 // launchers are the variables of a rank's number and of the number of ranks: of
@@ -60,6 +74,14 @@ func RankOf(variable func(string) string) (*Ranked, error) {
 		host, err := os.Hostname()
 		return &Ranked{FormatVersion: rankVersion, Rank: number, World: world, Host: host}, err
 	}
+	for _, names := range launchers {
+		switch rank, size := variable(names[0]), variable(names[1]); {
+		case rank != "":
+			return nil, out.Usagef("--rank-from-env: %s=%q is set, but %s is not: set it to the number of ranks, or start with torchrun, srun or mpirun", names[0], rank, names[1])
+		case size != "":
+			return nil, out.Usagef("--rank-from-env: %s=%q is set, but %s is not: set it to the number of this rank, or start with torchrun, srun or mpirun", names[1], size, names[0])
+		}
+	}
 	return nil, out.Usagef("--rank-from-env: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and PMI_RANK are not set: start it with torchrun, srun or mpirun")
 }
 
@@ -69,8 +91,11 @@ func (ranked *Ranked) File(folder string) string {
 }
 
 // Take fills in what was measured of a rank's device, or of those of its host.
-func (ranked *Ranked) Take(plan *devicemap.Plan, report *watch.Report) error {
-	ranked.Report = report
+func (ranked *Ranked) Take(plan *devicemap.Plan, said *watch.Report) error {
+	ranked.Report = said
+	if said.Command != nil {
+		ranked.ExitStatus = said.Command.ExitStatus
+	}
 	count := 1
 	if plan != nil {
 		if count = len(plan.Devices) / ranked.World; count*ranked.World != len(plan.Devices) {
@@ -82,12 +107,16 @@ func (ranked *Ranked) Take(plan *devicemap.Plan, report *watch.Report) error {
 		if plan != nil {
 			one.PredictedBytes = plan.Devices[one.Device].Predicted.PeakAllocatedBytes
 		}
-		for _, process := range report.Processes {
+		most := int64(0)
+		for _, process := range said.Processes {
 			for _, gpu := range process.GPUs {
 				if count == 1 || gpu.Index == i {
-					one.MeasuredBytes = max(one.MeasuredBytes, gpu.AllocatedPeakBytes)
+					most = max(most, gpu.AllocatedPeakBytes)
 				}
 			}
+		}
+		if most > 0 {
+			one.MeasuredBytes = &most
 		}
 		ranked.Devices = append(ranked.Devices, one)
 	}
@@ -96,10 +125,38 @@ func (ranked *Ranked) Take(plan *devicemap.Plan, report *watch.Report) error {
 
 // Merged compares the ranks of a job. Peers are devices with the same prediction.
 type Merged struct {
-	FormatVersion string        `json:"format_version"`
-	Ranks         []Ranked      `json:"ranks"`   // by number
-	Missing       []int         `json:"missing"` // ranks without a file
-	Above         []AboveDevice `json:"above_peers"`
+	FormatVersion string         `json:"format_version"`
+	Verdict       report.Verdict `json:"verdict"`      // pass, if all lists below are empty
+	Missing       []int          `json:"missing"`      // ranks without a file
+	Failed        []FailedRank   `json:"failed"`       // ranks whose command failed
+	NotMeasured   []Unmeasured   `json:"not_measured"` // ranks without a peak
+	AbovePlan     []AbovePlan    `json:"above_plan"`
+	Above         []AboveDevice  `json:"above_peers"`
+	Ranks         []Ranked       `json:"ranks"` // by number
+}
+
+// FailedRank is a rank whose command failed.
+type FailedRank struct {
+	Rank       int    `json:"rank"`
+	Host       string `json:"host"`
+	ExitStatus int    `json:"exit_status"`
+}
+
+// Unmeasured is a rank, and its devices of which no process reported a peak.
+type Unmeasured struct {
+	Rank    int    `json:"rank"`
+	Host    string `json:"host"`
+	Devices []int  `json:"devices"`
+}
+
+// AbovePlan is a device that holds more than the plan says.
+type AbovePlan struct {
+	Rank           int     `json:"rank"`
+	Host           string  `json:"host"`
+	Device         int     `json:"device"`
+	Bytes          int64   `json:"measured_peak_allocated_bytes"`
+	PredictedBytes int64   `json:"predicted_peak_allocated_bytes"`
+	Percent        float64 `json:"above_percent"`
 }
 
 // AboveDevice is a device that holds more than the median of its peers.
@@ -124,7 +181,7 @@ func Merge(folder string) (*Merged, error) {
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("--merge %q: no file rank-N.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
 	}
-	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Above: []AboveDevice{}}
+	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
 	for _, name := range files {
 		file := filepath.Join(folder, name)
 		data, err := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
@@ -138,10 +195,14 @@ func Merge(folder string) (*Merged, error) {
 		if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World || len(merged.Ranks) > 0 && one.World != merged.Ranks[0].World {
 			return nil, fmt.Errorf("%s: rank %d of %d in the format %q: delete the files of other jobs", out.OneLine(file), one.Rank, one.World, one.FormatVersion)
 		}
+		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
+			one.ExitStatus = one.Report.Command.ExitStatus // of an older file
+		}
 		merged.Ranks = append(merged.Ranks, one)
 	}
 	slices.SortStableFunc(merged.Ranks, func(a, b Ranked) int { return a.Rank - b.Rank })
 	merged.compare()
+	merged.conclude()
 	return merged, nil
 }
 
@@ -151,8 +212,8 @@ func (merged *Merged) compare() {
 	for i := range merged.Ranks {
 		seen[merged.Ranks[i].Rank] = true
 		for _, device := range merged.Ranks[i].Devices {
-			if device.MeasuredBytes > 0 {
-				peers[device.PredictedBytes] = append(peers[device.PredictedBytes], device.MeasuredBytes)
+			if measured := device.measured(); measured > 0 {
+				peers[device.PredictedBytes] = append(peers[device.PredictedBytes], measured)
 			}
 		}
 	}
@@ -168,26 +229,47 @@ func (merged *Merged) compare() {
 		rank := &merged.Ranks[i]
 		for _, device := range rank.Devices {
 			all := peers[device.PredictedBytes]
-			if len(all) < 2 || device.MeasuredBytes == 0 {
+			if len(all) < 2 || device.measured() == 0 {
 				continue
 			}
 			median := all[(len(all)-1)/2]
-			if more := device.MeasuredBytes - median; more > max(aboveBytes, int64(abovePart*float64(median))) {
-				merged.Above = append(merged.Above, AboveDevice{rank.Rank, rank.Host, device.Device, device.MeasuredBytes, median})
+			if more := device.measured() - median; more > max(aboveBytes, int64(abovePart*float64(median))) {
+				merged.Above = append(merged.Above, AboveDevice{rank.Rank, rank.Host, device.Device, device.measured(), median})
 			}
 		}
 	}
 }
 
-// Failed reports that a rank is missing, or above its peers, or above the plan.
-func (merged *Merged) Failed() bool {
-	over := false
+// conclude judges each rank, and all of them.
+func (merged *Merged) conclude() {
 	for i := range merged.Ranks {
-		for _, device := range merged.Ranks[i].Devices {
-			over = over || device.PredictedBytes > 0 && float64(device.MeasuredBytes) > (1+abovePart)*float64(device.PredictedBytes)
+		merged.judge(&merged.Ranks[i])
+	}
+	merged.Verdict = report.Pass
+	if len(merged.Missing)+len(merged.Failed)+len(merged.NotMeasured)+len(merged.AbovePlan)+len(merged.Above) > 0 {
+		merged.Verdict = report.Fail
+	}
+}
+
+// judge lists a rank that failed, was not measured or is above the plan.
+func (merged *Merged) judge(rank *Ranked) {
+	if status := rank.ExitStatus; status != nil && *status != 0 {
+		merged.Failed = append(merged.Failed, FailedRank{rank.Rank, rank.Host, *status})
+	}
+	without := []int{}
+	for _, device := range rank.Devices {
+		measured := device.measured()
+		if measured == 0 {
+			without = append(without, device.Device)
+		}
+		if device.above() {
+			percent := 100 * (float64(measured)/float64(device.PredictedBytes) - 1)
+			merged.AbovePlan = append(merged.AbovePlan, AbovePlan{rank.Rank, rank.Host, device.Device, measured, device.PredictedBytes, percent})
 		}
 	}
-	return over || len(merged.Missing) > 0 || len(merged.Above) > 0
+	if len(without) > 0 || len(rank.Devices) == 0 {
+		merged.NotMeasured = append(merged.NotMeasured, Unmeasured{rank.Rank, rank.Host, without})
+	}
 }
 
 // Show prints a line for each device: all of the same figures and host together.
@@ -197,7 +279,7 @@ func (merged *Merged) Show(to io.Writer) error {
 	for i := range merged.Ranks {
 		rank := &merged.Ranks[i]
 		for _, device := range rank.Devices {
-			text := fmt.Sprintf("%-24s %12v %12v %8s", out.Cell(rank.Host), costmodel.Bytes(device.PredictedBytes), costmodel.Bytes(device.MeasuredBytes), ratio(&device))
+			text := fmt.Sprintf("%-24s %12v %12v %8s", out.Cell(rank.Host), bytesOr(device.PredictedBytes), bytesOr(device.measured()), ratio(&device))
 			if lines[text] == nil {
 				order = append(order, text)
 			}
@@ -208,23 +290,63 @@ func (merged *Merged) Show(to io.Writer) error {
 	for _, line := range order {
 		text += fmt.Sprintf("%s  %s\n", line, strings.Join(lines[line], ","))
 	}
+	_, err := io.WriteString(to, text+merged.said())
+	return err
+}
+
+// said is a line for each thing that makes the verdict fail, or one that none does.
+func (merged *Merged) said() (text string) {
+	for _, failed := range merged.Failed {
+		text += fmt.Sprintf("rank %d failed on %s: its COMMAND ended with status %d\n", failed.Rank, out.Cell(failed.Host), failed.ExitStatus)
+	}
+	for _, without := range merged.NotMeasured {
+		text += fmt.Sprintf("rank %d was not measured on %s: no process reported PyTorch's peak on device %s\n", without.Rank, out.Cell(without.Host), list(without.Devices))
+	}
+	for _, above := range merged.AbovePlan {
+		text += fmt.Sprintf("rank %d is above the plan on %s: device %d holds %v, %v (%.2f%%) more than the %v of the plan\n",
+			above.Rank, out.Cell(above.Host), above.Device, costmodel.Bytes(above.Bytes), costmodel.Bytes(above.Bytes-above.PredictedBytes), above.Percent, costmodel.Bytes(above.PredictedBytes))
+	}
 	for _, above := range merged.Above {
 		text += fmt.Sprintf("rank %d on %s: device %d holds %v, and the median of its peers is %v: look for another process, other data or a longer sequence there\n",
 			above.Rank, out.Cell(above.Host), above.Device, costmodel.Bytes(above.Bytes), costmodel.Bytes(above.MedianBytes))
 	}
 	if len(merged.Missing) > 0 {
-		text += fmt.Sprintf("no report of rank %s\n", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(merged.Missing)), ", "), "[]"))
+		text += fmt.Sprintf("no report of rank %s\n", list(merged.Missing))
 	}
-	if len(merged.Above) == 0 && len(merged.Missing) == 0 {
-		text += fmt.Sprintf("All %d ranks reported, and none holds more than its peers.\n", len(merged.Ranks))
+	if merged.Verdict == report.Pass {
+		text += fmt.Sprintf("All %d ranks reported, and none holds more than %sits peers.\n", len(merged.Ranks), merged.planned())
 	}
-	_, err := io.WriteString(to, text)
-	return err
+	return text
+}
+
+// planned names the plan, where there is one.
+func (merged *Merged) planned() string {
+	for i := range merged.Ranks {
+		for _, device := range merged.Ranks[i].Devices {
+			if device.PredictedBytes > 0 {
+				return "the plan or "
+			}
+		}
+	}
+	return ""
+}
+
+// list is numbers with commas between.
+func list(numbers []int) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ", "), "[]")
+}
+
+// bytesOr is a number of bytes, or a dash where it is not known.
+func bytesOr(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return costmodel.Bytes(bytes).String()
 }
 
 func ratio(device *RankDevice) string {
-	if device.PredictedBytes == 0 || device.MeasuredBytes == 0 {
+	if device.PredictedBytes == 0 || device.measured() == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%+.2f%%", 100*(float64(device.MeasuredBytes)/float64(device.PredictedBytes)-1))
+	return fmt.Sprintf("%+.2f%%", 100*(float64(device.measured())/float64(device.PredictedBytes)-1))
 }
