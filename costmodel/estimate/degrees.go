@@ -191,7 +191,7 @@ func checkOpen(workload *costmodel.Workload) error {
 // checkDegrees refuses degrees that do not multiply out to the GPUs, and what
 // stages of several GPUs are not modelled with.
 func checkDegrees(workload *costmodel.Workload) error {
-	if err := cmp.Or(checkOpen(workload), checkGrid(workload)); err != nil {
+	if err := cmp.Or(checkUniform(workload), checkOpen(workload), checkGrid(workload)); err != nil {
 		return err
 	}
 	if !spread(workload) || equalStages(workload) {
@@ -217,6 +217,14 @@ func checkDegrees(workload *costmodel.Workload) error {
 		return err
 	}
 	return checkProduct(workload)
+}
+
+// checkUniform refuses to ask for equal stages where there are none.
+func checkUniform(workload *costmodel.Workload) error {
+	if !workload.Uniform || workload.Strategy.Traits().Staged {
+		return nil
+	}
+	return refuse("uniform", true, "%v has no stages (%v does)", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.Pipeline))
 }
 
 // checkReplicas refuses what replicas of a stage are not modelled with.
