@@ -276,7 +276,8 @@ func having(property func(*emit.Target) bool) string {
 }
 
 // nextCommand is what takes a plan's file: the target of its engine if there
-// is one, else a comparison with the engine's own run.
+// is one, else a comparison with the engine's own run. A configuration that the target
+// needs is read by emit.
 func nextCommand(plan *devicemap.Plan, file string) string {
 	traits := plan.Workload.Strategy.Traits()
 	name := plan.Workload.Runtime
@@ -285,12 +286,12 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		name = "openpi"
 	case name == costmodel.Devmap:
 		return "devmap run " + emit.Shell(file)
-	case traits.Staged:
+	case traits.Staged && name != "megatron" && name != "torchtitan": // these have files of their own
 		name = "torch-schedule"
 	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
 		name = "ms-swift"
 	}
-	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && target.Write(io.Discard, &emit.Input{Plan: plan}) == nil {
+	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"

@@ -72,21 +72,51 @@ func openGrid(workload *costmodel.Workload) bool {
 // checkGrid refuses degrees that do not multiply out, and those of other engines.
 func checkGrid(workload *costmodel.Workload) error {
 	if !equalStages(workload) {
-		for _, field := range costmodel.Fields() {
-			if text := field.Text(workload); text != "" && slices.Contains([]string{"cp", "ep", "pp", "sequence_parallel", "expert_capacity"}, field.Name) {
-				return refuse(field.Name, text, "%v has no such degree (%v and %v do)", costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.Megatron), costmodel.Set("runtime", value.Torchtitan))
-			}
-		}
-		return nil
+		return checkNoGrid(workload)
 	}
-	dp, tp, cp, ep, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.EP.Count(), workload.PP.Count()
+	ep := workload.EP.Count()
 	switch {
 	case workload.ExpertCapacity != 0 && !(workload.ExpertCapacity >= 1 && workload.ExpertCapacity <= float64(max(1, ep))):
 		return refuse("expert_capacity", workload.ExpertCapacity, "%v is not between the mean, 1, and all tokens on one of the %d GPUs with experts", workload.ExpertCapacity, ep)
 	case openGrid(workload):
 		return nil
-	case dp*tp*cp*pp != workload.World:
-		return refuse("dp", workload.DP, "dp %d × tp %d × cp %d × pp %d are %d GPUs, and there are %d: leave one of them out", dp, tp, cp, pp, dp*tp*cp*pp, workload.World)
+	}
+	return cmp.Or(checkCounts(workload), checkParts(workload))
+}
+
+// checkNoGrid refuses the degrees of Megatron and torchtitan under another engine.
+func checkNoGrid(workload *costmodel.Workload) error {
+	for _, field := range costmodel.Fields() {
+		if text := field.Text(workload); text != "" && slices.Contains([]string{"cp", "ep", "pp", "sequence_parallel", "expert_capacity"}, field.Name) {
+			return refuse(field.Name, text, "%v has no such degree (%v and %v do)", costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.Megatron), costmodel.Set("runtime", value.Torchtitan))
+		}
+	}
+	return nil
+}
+
+// checkCounts refuses degrees whose product is not the number of GPUs.
+func checkCounts(workload *costmodel.Workload) error {
+	dp, tp, cp, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.PP.Count()
+	if dp*tp*cp*pp == workload.World {
+		return nil
+	}
+	for _, one := range []struct {
+		field  string
+		degree int64
+	}{{"tp", tp}, {"cp", cp}, {"pp", pp}, {"dp", dp}} {
+		if one.degree <= workload.World && workload.World%one.degree != 0 {
+			return refuse(one.field, one.degree, "%d does not divide the %d GPUs (%s)", one.degree, workload.World, value.NearestDivisors(one.degree, workload.World, nil))
+		}
+	}
+	return refuse("dp", workload.DP, "dp %d × tp %d × cp %d × pp %d are %d GPUs, and there are %d: leave one of them out", dp, tp, cp, pp, dp*tp*cp*pp, workload.World)
+}
+
+// checkParts refuses what replicas, experts and parts of sequences cannot share.
+func checkParts(workload *costmodel.Workload) error {
+	dp, tp, cp, ep := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.EP.Count()
+	switch {
+	case workload.Runtime == value.Megatron && workload.ShardDegree > 1 && workload.ShardDegree != dp*cp:
+		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all %d replicas or over none: use %v, or leave it out", dp*cp, costmodel.Set("shard_degree", 1))
 	case dp*cp%ep != 0:
 		return refuse("ep", workload.EP, "experts are shared within the %d replicas × %d parts of a sequence, and %d GPUs do not divide these", dp, cp, ep)
 	case workload.Seq%(2*cp) != 0 && cp > 1:
@@ -161,7 +191,7 @@ func checkOpen(workload *costmodel.Workload) error {
 // checkDegrees refuses degrees that do not multiply out to the GPUs, and what
 // stages of several GPUs are not modelled with.
 func checkDegrees(workload *costmodel.Workload) error {
-	if err := cmp.Or(checkOpen(workload), checkGrid(workload)); err != nil {
+	if err := cmp.Or(checkUniform(workload), checkOpen(workload), checkGrid(workload)); err != nil {
 		return err
 	}
 	if !spread(workload) || equalStages(workload) {
@@ -187,6 +217,14 @@ func checkDegrees(workload *costmodel.Workload) error {
 		return err
 	}
 	return checkProduct(workload)
+}
+
+// checkUniform refuses to ask for equal stages where there are none.
+func checkUniform(workload *costmodel.Workload) error {
+	if !workload.Uniform || workload.Strategy.Traits().Staged {
+		return nil
+	}
+	return refuse("uniform", true, "%v has no stages (%v does)", costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.Pipeline))
 }
 
 // checkReplicas refuses what replicas of a stage are not modelled with.

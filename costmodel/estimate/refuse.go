@@ -73,3 +73,16 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	}
 	return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, costmodel.Setting{Field: "new_tokens"})
 }
+
+// checkText refuses models with other streams than text under Megatron and torchtitan.
+func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if !equalStages(workload) || graph.Family == "" {
+		return nil
+	}
+	for i := range graph.Layers {
+		if kind := graph.Layers[i].Stream.Kind; kind == modelgraph.Image || kind == modelgraph.Target {
+			return refuse("runtime", workload.Runtime, "it trains decoders of text, and %s is none: leave it out, and use %v", graph.Class, costmodel.Set("strategy", costmodel.FSDP))
+		}
+	}
+	return nil
+}

@@ -60,6 +60,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	for _, fault := range []func() error{
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
+		func() error { return checkText(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
 		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },

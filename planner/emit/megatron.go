@@ -47,7 +47,7 @@ func megatronPlan(plan *devicemap.Plan) error {
 		return nil
 	}
 	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s under %s, which is not Megatron's: plan it with %v, or with %v", plan.Model.Name, plan.Workload.Strategy, plan.Workload.Runtime,
-		costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("preset", "ms-swift-megatron"))}
+		costmodel.Set("runtime", "megatron"), costmodel.Set("preset", "ms-swift-megatron"))}
 }
 
 // leftOut names the settings of a plan that a program's file does not have.

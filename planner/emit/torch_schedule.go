@@ -14,8 +14,16 @@ import (
 var _ = register(&Target{
 	Name: "torch-schedule", Aliases: []string{"torch", "csv"}, File: "schedule.csv",
 	Example: "llama-3.2-1b --gpus 2 --mode train --strategy pipeline --batch 2 --micro-batches 2", Golden: []string{"pipeline"},
-	needs: []need{stages, training("torch's loader wants a backward of every forward")}, Write: torchSchedule, Usage: torchRuntime,
+	needs: []need{stages, ownStages, training("torch's loader wants a backward of every forward")}, Write: torchSchedule, Usage: torchRuntime,
 })
+
+// ownStages refuses the plan of an engine that makes the schedule itself.
+func ownStages(plan *devicemap.Plan) error {
+	if engine := plan.Workload.Runtime; engine == "megatron" || engine == "torchtitan" {
+		return refused("the plan for %q is %s's, whose stages and peaks are not torch's: emit --for %s", plan.Model.Name, engine, engine)
+	}
+	return nil
+}
 
 // torchSchedule is what each rank of a pipeline runs, in torch's compute-only form:
 // a row a rank, in the order of their first stages.

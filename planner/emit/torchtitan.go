@@ -56,7 +56,7 @@ func titanPlan(plan *devicemap.Plan) error {
 		return nil
 	}
 	return &refusal{costmodel.Messagef("the plan for %q has the strategy %s, and does not count torchtitan's memory: plan it with %v, or with %v", plan.Model.Name, workload.Strategy,
-		costmodel.Set("preset", "torchtitan"), costmodel.Set("strategy", costmodel.Pipeline))}
+		costmodel.Set("preset", "torchtitan"), costmodel.Set("runtime", "torchtitan"))}
 }
 
 // flavours are the sizes that torchtitan has, by hidden size, blocks and width of the

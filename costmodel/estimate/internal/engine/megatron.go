@@ -23,6 +23,7 @@ func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool
 
 // Refuse names what is not counted.
 func (megatron) Refuse(workload *costmodel.Workload) error {
+	own := workload.Runtime == value.Megatron // a preset counts some of them
 	return refuseFirst(workload, []refusal{
 		{workload.Precision != costmodel.BF16Mixed, "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
 		{workload.Optimizer != costmodel.AdamW, "optimizer", workload.Optimizer, costmodel.AdamW},
@@ -33,11 +34,16 @@ func (megatron) Refuse(workload *costmodel.Workload) error {
 		{workload.Schedule == costmodel.GPipe, "schedule", string(workload.Schedule), string(costmodel.OneFOneB)},
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
 		{workload.Images > 0, "images", costmodel.Set("", workload.Images).Value, "0"},
-		{workload.EMA, "ema", "true", "false"},
+		{workload.EMA, "ema", "true", ""},
+		{own && workload.Liger, "liger", "true", ""},
+		{own && workload.LossOnly, "loss_only", "true", ""},
+		{own && workload.GradientViews, "gradient_as_bucket_view", "true", ""},
+		{own && workload.BuiltOn == value.BuiltOnCPU, "built_on", workload.BuiltOn, "gpu"},
+		{own && workload.LabelTokens > 0, "label_tokens", costmodel.Set("", workload.LabelTokens).Value, ""},
 	})
 }
 
-// refusal is a setting that an engine does not count, and one that it does.
+// refusal is a setting that an engine does not count, and one that it does; "": none.
 type refusal struct {
 	when           bool
 	field, is, use string
@@ -45,7 +51,11 @@ type refusal struct {
 
 func refuseFirst(workload *costmodel.Workload, refusals []refusal) error {
 	for _, one := range refusals {
-		if one.when {
+		switch {
+		case !one.when:
+		case one.use == "":
+			return costmodel.Refuse(costmodel.Set(one.field, one.is), "devmap does not count it under %v: leave it out", program(workload))
+		default:
 			return costmodel.Refuse(costmodel.Set(one.field, one.is), "devmap does not count %s under %v: use %v", one.is, program(workload), costmodel.Set(one.field, one.use))
 		}
 	}
