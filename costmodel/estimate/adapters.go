@@ -73,15 +73,15 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	return checkTargets(graph, workload.LoRATargets)
 }
 
-// checkTargets refuses a target that no linear layer is.
+// checkTargets refuses a target that no linear layer and no expert is.
 func checkTargets(graph *modelgraph.Graph, targets []string) error {
-	if len(targets) == 0 {
-		return nil
-	}
-	all := projections(graph)
 	for _, target := range targets {
-		if !slices.ContainsFunc(all, func(linear layers.Projection) bool { return layers.Targeted([]string{target}, &linear) }) {
+		found, missing := layers.Targeted(graph, targets, target)
+		switch {
+		case !found:
 			return refuse("lora_targets", target, "%q ends no linear layer's name; nearest: %s", target, suffixes(graph, target))
+		case missing != "":
+			return refuse("lora_targets", target, "%q needs %s too: PEFT has both in the experts' gate_up_proj", target, missing)
 		}
 	}
 	return nil

@@ -67,6 +67,8 @@ func TestAdapterStates(t *testing.T) {
 	}{
 		{[]string{"q_proj", "v_proj"}, qv},
 		{[]string{"all-linear"}, all},
+		{[]string{"w1", "w2", "w3"}, 2 * (2*8*4*(64+2*128) + 8*4*(128+64))}, // Transformers 4's names
+		{[]string{"experts.w2", "gate"}, 2 * (8*4*(128+64) + 8*(64+4))},
 		{[]string{"model.layers.1.self_attn.q_proj"}, 8 * (64 + 64)},
 		{[]string{"self_attn.q_proj"}, 2 * 8 * (64 + 64)},
 	} {
@@ -104,6 +106,7 @@ func TestFrozenFaults(t *testing.T) {
 	}{
 		{"a target that is not there", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_porj"} }, []string{`"q_porj"`, "q_proj"}},
 		{"an expert", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
+		{"half of gate_up_proj", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"w2", "w3"} }, []string{`"w3" needs w1 too`}},
 		{"one of two", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
 		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"lora_rank=16"}},
 		{"a negative rank", "lora_rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},

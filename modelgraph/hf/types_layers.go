@@ -70,6 +70,7 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 		}
 	}
 	if op != nil {
+		op.lists = tree.outermost
 		op.complete(layers, unit)
 		layers = op.layers
 	}
@@ -88,8 +89,63 @@ func (tree *typeTree) unitOf() func(name string) string {
 		names.Tensors[i].Name = tree.tensors[i].name
 	}
 	lists := newTree(names)
-	tree.outermost = true
-	return func(name string) string { return lists.unit(parent(name)) }
+	tree.outermost, tree.holders = true, make(map[string]bool)
+	for i := range tree.tensors {
+		if in := lists.unit(parent(tree.tensors[i].name)); in != "" {
+			for up := parent(in); !tree.holders[up]; up = parent(up) {
+				tree.holders[up] = true
+			}
+		}
+	}
+	return func(name string) string {
+		if in := lists.unit(parent(name)); in != "" {
+			return in
+		}
+		return tree.beside(lists, name)
+	}
+}
+
+// beside is the unit of a name outside the lists: the child of a module that holds one, if
+// it has modules of its own, whose results it joins.
+func (tree *typeTree) beside(lists *tree, name string) string {
+	for at := range len(name) + 1 {
+		if at < len(name) && name[at] != '.' {
+			continue
+		}
+		if path := name[:at]; tree.holders[parent(path)] && !tree.holders[path] {
+			if lists.parents[path] {
+				return path
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// join has one device hold what a module has before its list, such as the embeddings of
+// tokens and of positions, whose results it joins.
+func (tree *typeTree) join(graph *modelgraph.Graph) error {
+	groups, closed, last := make(map[string][]string), make(map[string]bool), -1
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		child, up := layer.Name, parent(layer.Name)
+		for child != "" && !tree.holders[up] {
+			child, up = up, parent(up)
+		}
+		for at := up; at != ""; at = parent(at) { // a holder has begun
+			closed[parent(at)] = true
+		}
+		if closed[up] = closed[up] || tree.holders[child]; !closed[up] && layer.UnitIndex != last && len(layer.Params) > 0 {
+			groups[up], last = append(groups[up], layer.Name), layer.UnitIndex
+		}
+	}
+	var joined [][]string
+	for _, up := range slices.Sorted(maps.Keys(groups)) {
+		if len(groups[up]) > 1 && closed[up] {
+			joined = append(joined, groups[up])
+		}
+	}
+	return modelgraph.Join(graph, joined)
 }
 
 // above are the modules that have modules with tensors.

@@ -68,6 +68,7 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 
 // operating gives layers of a tree their operations.
 type operating struct {
+	lists  bool // units without a number are modules beside lists
 	line   *typeOperations
 	of     *evaluation
 	whole  map[string]any // sizes of the tensors without a number in their names, and lengths of lists
@@ -233,6 +234,9 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	}
 	for i := range op.layers {
 		layer := &op.layers[i]
+		if op.lists && !decimal(lastComponent(layer.Unit)) {
+			continue
+		}
 		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
 			// A decoder alone, with attention to an encoder: torch makes no gradients of
 			// these, and a plan would count some.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // typeSample is a config and what Transformers builds from it
@@ -223,6 +225,27 @@ func TestTypesQuantised(t *testing.T) {
 	} {
 		if stored[name] != want {
 			t.Errorf("%s is %q, want %q", name, stored[name], want)
+		}
+	}
+}
+
+// TestTypesBeside: where classes name no unsplit modules, a module beside the outermost
+// lists is a unit, and one device holds what a module has before its list.
+func TestTypesBeside(t *testing.T) {
+	for config, want := range map[string]struct{ unit, joined string }{
+		`{"model_type":"roformer","architectures":["RoFormerForMaskedLM"]}`: {"roformer.embeddings", ""},
+		`{"model_type":"funnel"}`:     {"funnel.embeddings", ""},
+		`{"model_type":"blenderbot"}`: {"", "model.decoder.embed_tokens model.decoder.embed_positions"},
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil {
+			t.Errorf("%s: %v", config, err)
+			continue
+		}
+		whole := slices.ContainsFunc(graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == want.unit })
+		joined := slices.ContainsFunc(graph.Joined, func(group []string) bool { return strings.Join(group, " ") == want.joined })
+		if want.unit != "" && !whole || want.joined != "" && !joined {
+			t.Errorf("%s: units %v, joined %q", config, graph.Units, graph.Joined)
 		}
 	}
 }

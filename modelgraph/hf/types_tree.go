@@ -19,6 +19,7 @@ type typeTree struct {
 	wide      []string          // expressions for parameters that stay in float32
 	noSplit   []string          // classes of those that it must; a unit without a class is one
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	holders   map[string]bool   // modules around these, and those lists
 	root      *typeObject       // the config
 	linears   bool              // it is known which weights are those of linear layers
 	depth     int

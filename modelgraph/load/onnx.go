@@ -2,8 +2,11 @@ package load
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
@@ -33,6 +36,7 @@ type onnxNode struct {
 	name, kind, scope string
 	inputs, outputs   []string
 	bodies            []*onnxGraph
+	constant          *span // the tensor that a Constant makes
 }
 
 // onnxGraph is a graph or a subgraph.
@@ -48,8 +52,9 @@ type onnxGraph struct {
 type onnxReader struct {
 	*wireFile
 
-	dims  map[string]int64
-	count int
+	dims    map[string]int64
+	symbols map[string]bool // names of dimensions
+	count   int
 }
 
 // onnxTypes are TensorProto.DataType. A type of 4 bits counts as the one that safetensors has.
@@ -65,7 +70,7 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // opened for reading
-	reader := &onnxReader{wireFile: &wireFile{name: path, source: opened, size: size}, dims: dims}
+	reader := &onnxReader{wireFile: &wireFile{name: path, source: opened, size: size}, dims: dims, symbols: map[string]bool{}}
 	var graph *onnxGraph
 	err = reader.fields(span{0, size}, func(field wireField) (err error) {
 		if field.number == 7 {
@@ -79,7 +84,26 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 	if graph == nil {
 		return nil, fmt.Errorf("%s: not ONNX: it has no graph", path)
 	}
+	if err := reader.named(); err != nil {
+		return nil, err
+	}
 	return graph.layers(path, dims)
+}
+
+// named refuses numbers for dimensions that the file does not have.
+func (reader *onnxReader) named() error {
+	const most = 20
+	for _, name := range slices.Sorted(maps.Keys(reader.dims)) {
+		if reader.symbols[name] {
+			continue
+		}
+		has := "none"
+		if names := slices.Sorted(maps.Keys(reader.symbols)); len(names) > 0 {
+			has = strings.Join(names[:min(len(names), most)], ", ")
+		}
+		return fmt.Errorf("%s: no dimension is named %q, for --dim %s=%d; symbolic dimensions: %s", reader.name, name, name, reader.dims[name], has)
+	}
+	return nil
 }
 
 func (reader *onnxReader) counted() error {
@@ -117,7 +141,15 @@ func (reader *onnxReader) member(graph *onnxGraph, field wireField, depth int) e
 	switch field.number {
 	case 1:
 		node, err := reader.node(field.body, depth)
-		graph.nodes = append(graph.nodes, node)
+		if err != nil {
+			return err
+		}
+		weight, err := reader.constant(node)
+		if weight != nil {
+			graph.weights = append(graph.weights, weight)
+		} else {
+			graph.nodes = append(graph.nodes, node)
+		}
 		return err
 	case 5:
 		tensor, err := reader.tensor(field.body)
@@ -184,6 +216,27 @@ func (reader *onnxReader) node(body span, depth int) (*onnxNode, error) {
 	return node, err
 }
 
+// constant is the tensor of a Constant as a weight of the nodes that read it, as runtimes
+// have it. Numbers, and lists of integers (shapes, axes), remain results.
+func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
+	if node.kind != "Constant" || node.constant == nil || len(node.outputs) != 1 || node.outputs[0] == "" {
+		return nil, nil
+	}
+	read := onnxData{tensor: &onnxTensor{}, raw: -1}
+	if err := reader.fields(*node.constant, func(field wireField) error { return reader.data(&read, field) }); err != nil {
+		return nil, err
+	}
+	dtype, _ := modelgraph.ParseDType(onnxTypes[read.kind])
+	if sides := len(read.tensor.shape); onnxTypes[read.kind] == "" || sides == 0 || sides == 1 && !dtype.Float() {
+		return nil, nil
+	}
+	tensor, err := reader.tensor(*node.constant)
+	if err == nil {
+		tensor.name = node.outputs[0]
+	}
+	return tensor, err
+}
+
 func (reader *onnxReader) crowded(names int) error {
 	const most = 100_000
 	if names > most {
@@ -216,7 +269,12 @@ func (reader *onnxReader) pair(body span) (key, value string, err error) {
 
 func (reader *onnxReader) attribute(node *onnxNode, body span, depth int) error {
 	return reader.fields(body, func(field wireField) error {
-		if field.number != 6 && field.number != 11 { // graphs; constants are the node's results
+		switch field.number {
+		case 5:
+			node.constant = &field.body
+			return nil
+		case 6, 11: // graphs
+		default:
 			return nil
 		}
 		inner, err := reader.graph(field.body, depth+1)
@@ -396,6 +454,9 @@ func (reader *onnxReader) side(value *onnxTensor, body span) error {
 			}
 		case 2:
 			name, err := reader.text(field)
+			if name != "" {
+				reader.symbols[name] = true
+			}
 			if number, ok := reader.dims[name]; ok {
 				value.shape[at] = number
 				delete(value.symbols, at)

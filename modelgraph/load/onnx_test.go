@@ -107,6 +107,41 @@ func TestONNX(t *testing.T) {
 	}
 }
 
+// constant is a node that makes a tensor.
+func constant(out string, tensor []byte) []byte {
+	return field(1, node("Constant", "/"+out, "", out, field(5, message(field(1, "value"), field(5, tensor), field(20, 4)))))
+}
+
+// TestONNXConstant: the tensor of a Constant is a weight of the node that reads it, in a subgraph too, a list of integers is none.
+func TestONNXConstant(t *testing.T) {
+	body := message(constant("u", weight("", 4, 4)), field(1, node("MatMul", "m", "h u", "z")), field(12, value("z", 2, 8)))
+	shape := message(field(1, 2), field(2, 7), field(9, make([]byte, 16)))
+	text := message(field(1, 2), field(2, 8))
+	graph, err := Model(onnxFile(t, field(11, value("x", 2, 8)), field(12, value("y", 2, 8)),
+		constant("c", weight("", 8, 8)), constant("s", shape), constant("t", text),
+		field(1, node("MatMul", "/a/MatMul", "x c", "g")), field(1, node("Reshape", "/Reshape", "g s", "h")),
+		field(1, node("If", "/if", "x", "y", field(5, message(field(1, "then_branch"), field(6, body)))))), Options{})
+	if err != nil || graph.ParamCount() != 8*8+4*4 || graph.ParamBytes() != 4*(8*8+4*4) {
+		t.Fatalf("%v: %+v", err, graph)
+	}
+	at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "a" })
+	if at < 0 || len(graph.Layers[at].Params) != 1 || graph.Layers[at].Params[0].Name != "c" {
+		t.Errorf("%+v", graph.Layers)
+	}
+}
+
+// TestONNXDims: a number is refused for a dimension that the file does not have.
+func TestONNXDims(t *testing.T) {
+	_, err := Model(onnxFile(t, field(11, value("x", "batch", "length")), field(12, value("x", "batch", "length"))), Options{Dims: map[string]int64{"batch": 2, "C": 3}})
+	if err == nil || !strings.Contains(err.Error(), `no dimension is named "C", for --dim C=3; symbolic dimensions: batch, length`) {
+		t.Error(err)
+	}
+	_, err = Model(onnxFile(t, field(11, value("x", 2))), Options{Dims: map[string]int64{"C": 3}})
+	if err == nil || !strings.Contains(err.Error(), "symbolic dimensions: none") {
+		t.Error(err)
+	}
+}
+
 // TestONNXSubgraph: weights of a subgraph belong to the node around it, and what it reads from outside ends later.
 func TestONNXSubgraph(t *testing.T) {
 	body := message(field(5, weight("w", 8, 8)), field(1, node("MatMul", "m", "h w", "z")), field(12, value("z", 2, 8)))

@@ -36,7 +36,7 @@ func (names *expertNames) targets(targets []string) (modules func(leaf string) b
 	ranks := map[string]int64{"gate_up_proj": 2, "down_proj": 1, "gate.weight": 1}
 	params = map[string]int64{}
 	for _, target := range targets {
-		leaf := target[strings.LastIndexByte(target, '.')+1:]
+		leaf := leafOf(target)
 		for old, now := range mapped {
 			if strings.EqualFold(target, AllLinear) || leaf == old {
 				params[now] = ranks[now]
@@ -74,7 +74,7 @@ func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter)
 		return nil
 	}
 	targets, modules := workload.LoRATargets, func(string) bool { return true }
-	if names := fusedExperts[model.Graph.Family]; names != nil && slices.ContainsFunc(model.Graph.Layers, isMixture) {
+	if names := namesOf(model.Graph); names != nil {
 		var params map[string]int64
 		if modules, params = names.targets(targets); isMixture(*layer) {
 			out = expertAdapters(layer, params, workload.LoRARank)
@@ -82,12 +82,51 @@ func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter)
 	}
 	for j := range projections {
 		linear := &projections[j]
-		if Targeted(targets, linear) && modules(linear.Below[strings.LastIndexByte(linear.Below, '.')+1:]) {
+		if targeted(targets, linear) && modules(leafOf(linear.Below)) {
 			out = append(out, ops.Adapter{Module: linear.Below, In: linear.In, Out: linear.Out, Rank: workload.LoRARank, Output: linear.Output, Up: linear.Up})
 		}
 	}
 	return out
 }
+
+// namesOf are those of a graph's experts, if they are parameters.
+func namesOf(graph *modelgraph.Graph) *expertNames {
+	if slices.ContainsFunc(graph.Layers, isMixture) {
+		return fusedExperts[graph.Family]
+	}
+	return nil
+}
+
+// Targeted reports whether a target is that of a linear layer or of experts' parameters.
+// PEFT refuses one of the names that are fused into gate_up_proj without the other, which
+// it then returns.
+func Targeted(graph *modelgraph.Graph, targets []string, target string) (found bool, missing string) {
+	one := []string{target}
+	names := namesOf(graph)
+	for i := range graph.Layers {
+		projections := Projections(graph, i)
+		found = found || slices.ContainsFunc(projections, func(linear Projection) bool { return targeted(one, &linear) })
+		if layer := &graph.Layers[i]; names != nil && isMixture(*layer) {
+			_, params := names.targets(one)
+			found = found || len(expertAdapters(layer, params, 1)) > 0
+		}
+	}
+	if names == nil || strings.EqualFold(target, AllLinear) {
+		return found, ""
+	}
+	return found, names.lacking(targets, target)
+}
+
+// lacking is the other half of gate_up_proj, if the targets have but one.
+func (names *expertNames) lacking(targets []string, target string) string {
+	other := map[string]string{names.gate: names.up, names.up: names.gate}[leafOf(target)]
+	if slices.ContainsFunc(targets, func(target string) bool { return leafOf(target) == other || strings.EqualFold(target, AllLinear) }) {
+		return ""
+	}
+	return other
+}
+
+func leafOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 func isMixture(layer modelgraph.Layer) bool {
 	_, mixture := layer.Op.(modelgraph.MoE)

@@ -45,10 +45,10 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 // AllLinear is PEFT's shorthand for every linear layer but the output head.
 const AllLinear = "all-linear"
 
-// Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
+// targeted is PEFT's rule (peft/tuners/tuners_utils.py,
 // check_target_module_exists): a target names the module, or its end after a
 // dot.
-func Targeted(targets []string, linear *Projection) bool {
+func targeted(targets []string, linear *Projection) bool {
 	for _, target := range targets {
 		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
 			return true
