@@ -171,3 +171,23 @@ func (tree *typeTree) unit(name string) string {
 	}
 	return ""
 }
+
+// used fails if the forward does not use the parameters of a layer in a unit that runs.
+func (op *operating) used() {
+	runs := make(map[string]bool) // units
+	for i := range op.layers {
+		_, bare := op.layers[i].Op.(modelgraph.Parameter)
+		runs[op.layers[i].Unit] = runs[op.layers[i].Unit] || !bare && op.layers[i].Op != modelgraph.Opaque{}
+	}
+	for i := range op.layers {
+		layer := &op.layers[i]
+		if op.lists && !decimal(lastComponent(layer.Unit)) {
+			continue
+		}
+		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
+			// A decoder alone, with attention to an encoder: torch makes no gradients of
+			// these, and a plan would count some.
+			op.of.fail("the forward does not use %q", layer.Name)
+		}
+	}
+}

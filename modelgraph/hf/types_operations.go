@@ -226,23 +226,10 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 			op.add(made)
 		}
 	}
-	runs := make(map[string]bool) // units
 	for i := range op.layers {
 		op.describe(&op.layers[i])
-		_, bare := op.layers[i].Op.(modelgraph.Parameter)
-		runs[op.layers[i].Unit] = runs[op.layers[i].Unit] || !bare && op.layers[i].Op != modelgraph.Opaque{}
 	}
-	for i := range op.layers {
-		layer := &op.layers[i]
-		if op.lists && !decimal(lastComponent(layer.Unit)) {
-			continue
-		}
-		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
-			// A decoder alone, with attention to an encoder: torch makes no gradients of
-			// these, and a plan would count some.
-			op.of.fail("the forward does not use %q", layer.Name)
-		}
-	}
+	op.used()
 }
 
 func (op *operating) add(layer modelgraph.Layer) {

@@ -216,27 +216,6 @@ func (reader *onnxReader) node(body span, depth int) (*onnxNode, error) {
 	return node, err
 }
 
-// constant is the tensor of a Constant as a weight of the nodes that read it, as runtimes
-// have it. Numbers, and lists of integers (shapes, axes), remain results.
-func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
-	if node.kind != "Constant" || node.constant == nil || len(node.outputs) != 1 || node.outputs[0] == "" {
-		return nil, nil
-	}
-	read := onnxData{tensor: &onnxTensor{}, raw: -1}
-	if err := reader.fields(*node.constant, func(field wireField) error { return reader.data(&read, field) }); err != nil {
-		return nil, err
-	}
-	dtype, _ := modelgraph.ParseDType(onnxTypes[read.kind])
-	if sides := len(read.tensor.shape); onnxTypes[read.kind] == "" || sides == 0 || sides == 1 && !dtype.Float() {
-		return nil, nil
-	}
-	tensor, err := reader.tensor(*node.constant)
-	if err == nil {
-		tensor.name = node.outputs[0]
-	}
-	return tensor, err
-}
-
 func (reader *onnxReader) crowded(names int) error {
 	const most = 100_000
 	if names > most {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // sorted refuses a graph whose nodes read what later nodes make: a cycle.
@@ -116,4 +118,25 @@ func scopeOf(text string) string {
 		return ""
 	}
 	return strings.Trim(parts[len(parts)-2], `'"`)
+}
+
+// constant is the tensor of a Constant as a weight of the nodes that read it, as runtimes
+// have it. Numbers, and lists of integers (shapes, axes), remain results.
+func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
+	if node.kind != "Constant" || node.constant == nil || len(node.outputs) != 1 || node.outputs[0] == "" {
+		return nil, nil
+	}
+	read := onnxData{tensor: &onnxTensor{}, raw: -1}
+	if err := reader.fields(*node.constant, func(field wireField) error { return reader.data(&read, field) }); err != nil {
+		return nil, err
+	}
+	dtype, _ := modelgraph.ParseDType(onnxTypes[read.kind])
+	if sides := len(read.tensor.shape); onnxTypes[read.kind] == "" || sides == 0 || sides == 1 && !dtype.Float() {
+		return nil, nil
+	}
+	tensor, err := reader.tensor(*node.constant)
+	if err == nil {
+		tensor.name = node.outputs[0]
+	}
+	return tensor, err
 }
