@@ -78,6 +78,8 @@ func checkGrid(workload *costmodel.Workload) error {
 	switch {
 	case workload.ExpertCapacity != 0 && !(workload.ExpertCapacity >= 1 && workload.ExpertCapacity <= float64(max(1, ep))):
 		return refuse("expert_capacity", workload.ExpertCapacity, "%v is not between the mean, 1, and all tokens on one of the %d GPUs with experts", workload.ExpertCapacity, ep)
+	case openGrid(workload) && workload.Runtime == value.Megatron && workload.ShardDegree > 1:
+		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all replicas, whose number is open, or over none: use %v, or leave it out", costmodel.Set("shard_degree", 1))
 	case openGrid(workload):
 		return nil
 	}
