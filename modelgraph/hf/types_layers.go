@@ -101,18 +101,18 @@ func (tree *typeTree) unitOf() func(name string) string {
 		if in := lists.unit(parent(name)); in != "" {
 			return in
 		}
-		return tree.beside(lists, name)
+		return outside(tree.holders, lists, name)
 	}
 }
 
-// beside is the unit of a name outside the lists: the child of a module that holds one, if
+// outside is the unit of a name outside the lists: the child of a module that holds one, if
 // it has modules of its own, whose results it joins.
-func (tree *typeTree) beside(lists *tree, name string) string {
+func outside(holders map[string]bool, lists *tree, name string) string {
 	for at := range len(name) + 1 {
 		if at < len(name) && name[at] != '.' {
 			continue
 		}
-		if path := name[:at]; tree.holders[parent(path)] && !tree.holders[path] {
+		if path := name[:at]; holders[parent(path)] && !holders[path] {
 			if lists.parents[path] {
 				return path
 			}

@@ -68,7 +68,7 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 
 // operating gives layers of a tree their operations.
 type operating struct {
-	lists  bool // units without a number are modules beside lists
+	lists  bool // units without a number are modules outside of lists
 	line   *typeOperations
 	of     *evaluation
 	whole  map[string]any // sizes of the tensors without a number in their names, and lengths of lists

@@ -229,9 +229,9 @@ func TestTypesQuantised(t *testing.T) {
 	}
 }
 
-// TestTypesBeside: where classes name no unsplit modules, a module beside the outermost
+// TestTypesOutside: if classes name no unsplit modules, a module outside the outermost
 // lists is a unit, and one device holds what a module has before its list.
-func TestTypesBeside(t *testing.T) {
+func TestTypesOutside(t *testing.T) {
 	for config, want := range map[string]struct{ unit, joined string }{
 		`{"model_type":"roformer","architectures":["RoFormerForMaskedLM"]}`: {"roformer.embeddings", ""},
 		`{"model_type":"funnel"}`:     {"funnel.embeddings", ""},

@@ -49,14 +49,14 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Casts = shape.plainCasts(0, 0, op.in()*dims.q)
 	}
 	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
-	cost.kept(&op, &dims, shape)
+	addCache(&cost, &op, &dims, shape)
 	cost.attentionPeaks(op, dims, shape)
 	return cost
 }
 
-// kept adds the cache of a decoder, and a bias that its layers share: a variable of the
+// addCache adds the cache of a decoder, and a bias that its layers share: a variable of the
 // decoder's forward.
-func (cost *Cost) kept(op *attention, dims *geo, shape *Shape) {
+func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
 	if op.Bidirectional || op.SharedKV {
 		return
 	}

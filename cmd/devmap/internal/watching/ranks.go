@@ -142,7 +142,7 @@ type FailedRank struct {
 	ExitStatus int    `json:"exit_status"`
 }
 
-// Unmeasured is a rank, and its devices of which no process reported a peak.
+// Unmeasured is a rank, and its devices without a peak that a process reported.
 type Unmeasured struct {
 	Rank    int    `json:"rank"`
 	Host    string `json:"host"`
