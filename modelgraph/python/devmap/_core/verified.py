@@ -155,7 +155,7 @@ def _child(step: Callable[[bool], dict[str, Any]], writer: int) -> None:
             text = json.dumps(step(True))
         except DevmapError as error:
             text = json.dumps({"error": str(error)})
-        except BaseException as error:  # noqa: BLE001 - told by the parent
+        except BaseException as error:  # noqa: BLE001 - printed by the parent
             text = json.dumps({"error": f"verify: {type(error).__name__}: {str(error).strip()[:300]}"})
         data = text.encode()
         while data:
