@@ -90,7 +90,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(model, ask.Reading(command.Request)...)
+	graph, err := ask.ReadModel(model, ask.ReadingOf(command.Request))
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func refusedBy(target *emit.Target, plan *devicemap.Plan) error {
 	if info, err := os.Stat(plan.Model.Source); plan.Workload.Runtime != "jax" || err == nil && !info.Mode().IsRegular() && !info.IsDir() { // reading a pipe waits
 		return nil
 	}
-	graph, err := ask.ReadModel(plan.Model.Source, plan.Model.Transformers)
+	graph, err := ask.ReadModel(plan.Model.Source, ask.Reading{Transformers: plan.Model.Transformers})
 	if err != nil || graph.Digest() != plan.Model.Digest {
 		return nil //nolint:nilerr // it has moved, and emit does not need it
 	}

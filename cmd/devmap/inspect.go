@@ -81,7 +81,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	graph, err := ask.ReadModel(arg, ask.Reading(command.Request)...)
+	graph, err := ask.ReadModel(arg, ask.ReadingOf(command.Request))
 	if err != nil {
 		return err
 	}

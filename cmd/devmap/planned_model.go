@@ -21,7 +21,7 @@ func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, 
 	if place == "" {
 		place = plan.Model.Source
 	}
-	graph, err := ask.ReadModel(place, plan.Model.Transformers)
+	graph, err := ask.ReadModel(place, ask.Reading{Transformers: plan.Model.Transformers})
 	switch {
 	case err != nil && model == "":
 		return nil, fmt.Errorf("reading the model that %s names (--model says where else it is): %w", file, err)
@@ -44,7 +44,7 @@ func mismatchText(plan *devicemap.Plan, graph *modelgraph.Graph) string {
 	if missing := missingModules(plan.DeviceMap, graph); len(missing) > 0 {
 		found = append(found, "it lacks "+fewOf(missing)+" of the device map")
 	}
-	was, err := ask.ReadModel(plan.Model.Source, plan.Model.Transformers)
+	was, err := ask.ReadModel(plan.Model.Source, ask.Reading{Transformers: plan.Model.Transformers})
 	if err == nil && was.Digest() == plan.Model.Digest {
 		found = append(found, differences(was, graph)...)
 	}

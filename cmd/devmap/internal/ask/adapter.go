@@ -70,7 +70,7 @@ func Base(request *Request, arg string) (base string, notes []string, err error)
 			as = append(as, "--"+name+" "+set[name])
 		}
 	}
-	if _, err := ReadModel(read.Base, request.Transformers); err != nil {
+	if _, err := ReadModel(read.Base, Reading{Transformers: request.Transformers}); err != nil {
 		return "", nil, fmt.Errorf("%s: the adapter's base: %w", file, err)
 	}
 	note := fmt.Sprintf("%s holds LoRA adapters: planned is their base %s", arg, out.Cell(read.Base))

@@ -21,24 +21,26 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// ReadModel reads the MODEL argument, by a release of Transformers if one is named, and
-// with the symbolic dimensions of ONNX, as NAME=N.
-func ReadModel(arg string, how ...string) (*modelgraph.Graph, error) {
-	options := load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv}
-	for _, word := range how {
-		name, number, dim := strings.Cut(word, "=")
-		if !dim {
-			options.Transformers = word
-			continue
+// Reading says how a model is read: by a release of Transformers ("": the model's own),
+// and with sizes of ONNX's symbolic dimensions, each as NAME=N.
+type Reading struct {
+	Transformers string
+	Dims         []string
+}
+
+// ReadModel reads the MODEL argument.
+func ReadModel(arg string, how ...Reading) (*modelgraph.Graph, error) {
+	options := load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv, Dims: make(map[string]int64)}
+	for _, reading := range how {
+		options.Transformers = reading.Transformers
+		for _, word := range reading.Dims {
+			name, number, _ := strings.Cut(word, "=")
+			size, err := strconv.ParseInt(number, 10, 64)
+			if err != nil || size < 1 || name == "" {
+				return nil, out.Usagef("--dim %s: give a dimension's name and a number of 1 or more, as batch=1", word)
+			}
+			options.Dims[name] = size
 		}
-		size, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || size < 1 || name == "" {
-			return nil, out.Usagef("--dim %s: give a dimension's name and a number of 1 or more, as batch=1", word)
-		}
-		if options.Dims == nil {
-			options.Dims = map[string]int64{}
-		}
-		options.Dims[name] = size
 	}
 	return load.Model(arg, options)
 }

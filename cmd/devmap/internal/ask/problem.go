@@ -20,19 +20,19 @@ func (request *Request) Problem(model string) (*Question, error) {
 	}
 	asked, err := request.parse(nil)
 	if err != nil { // what the flags say may be said of a program
-		if graph, unread := ReadModel(model, Reading(request)...); unread == nil && request.asProgram(graph) {
+		if graph, unread := ReadModel(model, ReadingOf(request)); unread == nil && request.asProgram(graph) {
 			asked, err = request.parse(nil)
 		}
 	}
 	if err != nil {
 		if !request.NamesDevices() { // a file that cannot be read may be one that names its own devices
-			if _, unread := ReadModel(model, Reading(request)...); unread != nil {
+			if _, unread := ReadModel(model, ReadingOf(request)); unread != nil {
 				return nil, unread
 			}
 		}
 		return nil, err
 	}
-	if asked.Graph, err = ReadModel(model, Reading(request)...); err != nil {
+	if asked.Graph, err = ReadModel(model, ReadingOf(request)); err != nil {
 		return nil, err
 	}
 	asked.Graph.Warnings = append(asked.Graph.Warnings, notes...)

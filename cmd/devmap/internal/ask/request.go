@@ -55,10 +55,8 @@ func New(cmd *cobra.Command) *Request {
 	return request
 }
 
-// Reading is how [ReadModel] reads the model of a request.
-func Reading(request *Request) []string {
-	return append([]string{request.Transformers}, request.Dims...)
-}
+// ReadingOf is how the flags of a command have its model read.
+func ReadingOf(request *Request) Reading { return Reading{request.Transformers, request.Dims} }
 
 // Given reports that the user gave a flag of these names.
 func (request *Request) Given(names ...string) bool { return given(request.cmd.Flags(), names...) }

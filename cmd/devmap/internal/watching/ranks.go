@@ -53,6 +53,11 @@ func (device *RankDevice) above() bool {
 	return device.PredictedBytes > 0 && float64(device.measured()) > (1+abovePart)*float64(device.PredictedBytes)
 }
 
+// percent is how much more a device holds than the plan says.
+func (device *RankDevice) percent() float64 {
+	return 100 * (float64(device.measured())/float64(device.PredictedBytes) - 1)
+}
+
 // launchers are the variables of a rank's number and of the number of ranks: of
 // torchrun, Slurm, Open MPI and MPICH.
 var launchers = [][2]string{
@@ -263,8 +268,7 @@ func (merged *Merged) judge(rank *Ranked) {
 			without = append(without, device.Device)
 		}
 		if device.above() {
-			percent := 100 * (float64(measured)/float64(device.PredictedBytes) - 1)
-			merged.AbovePlan = append(merged.AbovePlan, AbovePlan{rank.Rank, rank.Host, device.Device, measured, device.PredictedBytes, percent})
+			merged.AbovePlan = append(merged.AbovePlan, AbovePlan{rank.Rank, rank.Host, device.Device, measured, device.PredictedBytes, device.percent()})
 		}
 	}
 	if len(without) > 0 || len(rank.Devices) == 0 {
@@ -348,5 +352,5 @@ func ratio(device *RankDevice) string {
 	if device.PredictedBytes == 0 || device.measured() == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%+.2f%%", 100*(float64(device.measured())/float64(device.PredictedBytes)-1))
+	return fmt.Sprintf("%+.2f%%", device.percent())
 }

@@ -287,7 +287,7 @@ def _router32(flow: Flow, path: str, steps: set[int], experts: int) -> bool:
 
 
 def _cast_weights(flow: Flow, steps: set[int], top_k: int) -> bool:
-    """Whether the weights of the experts of a token, last of what is as wide as they are many, have 16 bits."""
+    """Whether a token's weights for its experts have 16 bits: the last tensor of top_k columns that the router makes."""
     last = None
     for at in sorted(steps):
         for number in flow.steps[at].outputs:
