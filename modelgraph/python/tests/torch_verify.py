@@ -150,6 +150,22 @@ class VerifyTest(unittest.TestCase):
                 verdicts.append(mine)
         self.assertEqual(set(verdicts), {True, False})
 
+    def test_offloaded(self):
+        """A module on the CPU or the disk runs on the first GPU, and only it can read its weights there."""
+        for device in ("cpu", "disk"):
+            self.assertTrue(devmap.verify(Residual(), {"emb": 1, "layers": device, "out": 1}, inputs=(torch.zeros(2, 16),)))
+            self.assertFalse(devmap.verify(Residual(), {"emb": 1, "layers": device, "out": 0}, inputs=(torch.zeros(2, 16),)))
+            found = devmap.verify(Shared(), {"emb": device, "body": 0}, inputs=(IDS,))
+            self.assertRegex(found.message, "mm at .* reads tensors on cuda:0 and cpu; an offloaded weight")
+
+    def test_devices(self):
+        self.assertFalse(devmap.verify(Residual(), {"": 0, "layers.3": "cuda:9"}, inputs=(torch.zeros(2, 16),)))
+        for device in ("mps", "cuda:x", "first", -1, 126, True, None):
+            with self.assertRaisesRegex(devmap.UsageError, rf"the map puts 'head' on {device!r}: name a GPU by its number"):
+                devmap.verify(Scaled(), {"scale": 0, "body": 0, "head": device}, inputs=(ROWS,))
+        with self.assertRaisesRegex(devmap.UsageError, "the map puts 'head' on 'cpu': name a stage"):
+            devmap.verify(Scaled(), {"scale": 0, "body": 0, "head": "cpu"}, inputs=(ROWS,), engine="torch")
+
     def test_says_where(self):
         found = devmap.verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, inputs=(PIXELS,))
         self.assertFalse(found)
