@@ -93,7 +93,12 @@ class _Judge(Ledger):
         out = self._met_or_not(func, name, types, args, kwargs)
         if name not in _RANDOM and not name.endswith("_"):
             _follow(func, args, kwargs, out)
+        if isinstance(out, FakeTensor) and out.dtype == torch.bool:
+            out._devmap_made_by = name  # type: ignore[attr-defined]
         return out
+
+    def made_by(self, tensor: Any) -> str:
+        return getattr(tensor, "_devmap_made_by", "")
 
     def _met_or_not(self, func: Any, name: str, types: Any, args: Any, kwargs: Any) -> Any:
         try:
