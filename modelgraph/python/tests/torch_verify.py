@@ -278,6 +278,28 @@ class ConfigTest(unittest.TestCase):
             checked.built({**json.loads(config), "architectures": ["HerOwnForCausalLM"]}, "")
 
 
+    def test_kinds(self):
+        """Types whose forward runs in fp32 alone, needs sound, or has a way that only data leads to."""
+        import transformers
+        from devmap._core import checked
+
+        text = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+        sound = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        for kind, name, settings in (
+            ("fnet", "FNetForMaskedLM", text),
+            ("xlnet", "XLNetLMHeadModel", {"n_layer": 2, "d_model": 32, "n_head": 4, "d_inner": 64}),
+            ("longformer", "LongformerForMaskedLM", {**text, "attention_window": 8}),
+            ("clap", "ClapModel", {"text_config": {**text, "max_position_embeddings": 64}}),
+            ("speech_to_text", "Speech2TextForConditionalGeneration", sound),
+        ):
+            config = transformers.AutoConfig.for_model(kind, **settings).to_json_string()
+            with self.subTest(kind):
+                self.assertTrue(checked.checked({"config": config, "class": name, "engine": "accelerate", "map": {"": 0}})["ok"])
+        wrong = transformers.AutoConfig.for_model("xlnet", n_layer=1, d_model=32, n_head=4, attn_type="none").to_json_string()
+        with self.assertRaisesRegex(devmap.DevmapError, r"fails by itself: .* \(with input_ids \(2, 37\): in Python, devmap.verify"):
+            checked.checked({"config": wrong, "class": "XLNetLMHeadModel", "engine": "accelerate", "map": {"": 0}})
+
+
 class PlanTest(unittest.TestCase):
     def test_maps_run(self):
         for kind, inputs in MODULES:
