@@ -403,6 +403,8 @@ def _features(config: Any) -> torch.Tensor:
     bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
     if hasattr(config, "spec_size"):
         return torch.empty((BATCH, 4 if config.enable_fusion else 1, 1001, bins), device="meta")
+    if hasattr(config, "feature_projection_input_dim"):  # Wav2Vec2-BERT
+        return torch.empty((BATCH, 100, config.feature_projection_input_dim), device="meta")
     if hasattr(config, "input_feat_per_channel"):
         return torch.empty((BATCH, frames // 2, config.input_feat_per_channel * config.input_channels), device="meta")
     return torch.empty((BATCH, bins, frames), device="meta")
