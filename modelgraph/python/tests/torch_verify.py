@@ -185,6 +185,13 @@ class VerifyTest(unittest.TestCase):
 
     def test_cannot(self):
         for words, call in {
+            "verify: nosuch.json cannot be read as a map: No such file": lambda: devmap.verify(Scaled(), "nosuch.json", inputs=(ROWS,)),
+            "verify: .*torch_verify.py cannot be read as a map: Extra data": lambda: devmap.verify(Scaled(), __file__, inputs=(ROWS,)),
+            "verify: a NoneType is no map": lambda: devmap.verify(Scaled(), None, inputs=(ROWS,)),
+            "check: a int is no map": lambda: devmap.check("gpt2", 5, gpus=2),
+            "export: /nosuch/x.json cannot be written": lambda: devmap.export(Scaled(), "/nosuch/x.json", inputs=(ROWS,)),
+            "no_split holds 3": lambda: devmap.export(Scaled(), no_split=[3], inputs=(ROWS,)),
+            "values=5: give a dict": lambda: devmap.measure(Scaled, values=5),
             "no key of the map is above 'head.weight'": lambda: devmap.verify(Scaled(), {"scale": 0, "body": 1}, inputs=(ROWS,)),
             "pass inputs=": lambda: devmap.verify(Scaled(), {"": 0}),
             "the forward fails by itself: torch_verify.py": lambda: devmap.verify(Scaled(), {"": 0}, inputs=(IDS,)),

@@ -239,7 +239,7 @@ def place(
     for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         device = _nearest(devices, name)
         if device is None:
-            raise DevmapError(f"verify: no key of the map is above {name!r}")
+            raise DevmapError(f"verify: no key of the map is above {name!r}: give it, or a module that holds it, a device")
         path, _, own = name.rpartition(".")
         holder = module.get_submodule(path)
         if name in devices:  # a bare tensor: loaders put it there, hooks do not move it
