@@ -22,7 +22,7 @@ func (op attention) masked(shape *Shape) bool {
 }
 
 // maskBytes is the mask of a layer on another GPU than the embedding's. AlignDevicesHook
-// copies it for the call. SDPA takes a boolean mask, of which at::where makes a bias. The
+// copies it for the call. SDPA takes a boolean mask, and at::where makes a bias of it. The
 // eager function takes one of the compute's type, for all layers of text (eager_mask).
 func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	switch {

@@ -17,7 +17,6 @@ from torch.fx import traceback as fx_traceback
 from torch.nn.modules import module as hooks
 
 _OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
-_PASSED = (*_OWN, os.path.join("lib", "python"), "<frozen", "<string>")
 
 
 def _traced() -> str:
