@@ -165,7 +165,7 @@ _KERNEL = "CUDA" if torch.version.cuda else "CPU"
 @functools.cache
 def parts(func: Any, name: str) -> Any:
     """The function of C++ that CUDA runs as other operations; None if CUDA has a kernel of its own (native_functions.yaml)."""
-    if name in _ALONE or name.startswith(("_foreach_", "_fused_")) or func.namespace != "aten" or library(func, name) or func.is_view:
+    if name in _ALONE or name.startswith(("_foreach_", "_fused_")) or func.namespace != "aten" or library(func, name) or func.is_view and name != "to":
         return None
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     if has(func.name(), _KERNEL):
