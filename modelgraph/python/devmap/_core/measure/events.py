@@ -97,6 +97,7 @@ class Ledger(TorchDispatchMode):
         self.homes: dict[int, Any] = {}  # by the sequence number of autograd's node
         self.last = torch.device("cuda", 0)
         self.meta = False
+        self.kept: dict[Any, Any] = {}  # states of cuDNN's dropout
         self.plans: set[Any] = set()  # convolutions that cuDNN's plans were tried for
 
     # What the functions of torch.cuda say to the allocator.
@@ -337,7 +338,7 @@ class Ledger(TorchDispatchMode):
                 self.log.append([0, index, 0])
             if space:
                 self.die(self.born(space, index, place, inside=True))
-                self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace ({name}) is not followed", space + convolutions.unsure(self.machine.name), index)
+                self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace ({name}) is not followed", math.inf if torch.backends.cudnn.benchmark else space + convolutions.unsure(self.machine.name), index)
         for number in copies:
             self.die(number)
         return True

@@ -301,7 +301,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types
-    swaps += [(kinds, "", FakeTensor)]
+    swaps += [(one, "", FakeTensor) for one in {id(one): one for one in (kinds, sys.modules["torch.optim.optimizer"]._foreach_supported_types)}.values()]
     swaps += [(torch._subclasses, "FakeTensor", _Unseen)]
     with contextlib.ExitStack() as stack:
         for owner, name, value in swaps:

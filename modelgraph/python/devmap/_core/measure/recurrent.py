@@ -52,10 +52,19 @@ def run(function: Any, name: str, x: Any, *args: Any) -> Any:
     flat = weights[0].detach().as_strided((total,), (1,), 0) if len({one.untyped_storage()._cdata for one in weights}) == 1 else None
     hidden = weights[0].shape[0] // {"lstm": 4, "gru": 3}.get(name, 1)
     project = hx.shape[-1] if hx.shape[-1] != hidden else 0
+    state = _dropped(x) if dropout and train else None
     made = torch.ops.aten._cudnn_rnn(
-        x, weights, each, flat, hx, cx, _MODES[name], hidden, project, layers, bool(first and first[0]), dropout, train, both, [] if sizes is None else sizes.tolist(), None
+        x, weights, each, flat, hx, cx, _MODES[name], hidden, project, layers, bool(first and first[0]), dropout, train, both, [] if sizes is None else sizes.tolist(), state
     )
     return (made[0], made[1], made[2]) if name == "lstm" else (made[0], made[1])
+
+
+def _dropped(x: Any) -> Any:
+    """get_dropout_state: one a GPU and process, 24 bytes for each of 2,048 threads of 132 multiprocessors."""
+    kept = x.fake_mode.ledger.kept
+    if x.fake_device not in kept:
+        kept[x.fake_device] = torch.empty(132 * 2048 * 24, dtype=torch.uint8, device=x.fake_device)
+    return kept[x.fake_device]
 
 
 def _count(weights: Any, bias: bool) -> int:
