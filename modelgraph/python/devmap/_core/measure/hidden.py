@@ -38,8 +38,15 @@ def _rounded(number: int, to: int) -> int:
 
 
 def _softmax_backward(grad, output, *_, **__):
-    """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output"""
-    return [grad.numel() * max(grad.element_size(), output.element_size())]
+    """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output, in the layout of grad; host_softmax_backward copies it
+    into the usual layout."""
+    product = grad.numel() * max(grad.element_size(), output.element_size())
+    return [product] * (1 if grad.is_contiguous() or 0 in grad.stride() else 2)
+
+
+def _copies(*which):
+    """Arguments that a kernel needs in the usual layout: contiguous() or expect_contiguous() of the file"""
+    return lambda *args, **_: [args[one].numel() * args[one].element_size() for one in which if not args[one].is_contiguous()]
 
 
 def _flash_backward(_grad, q, k, _v, *_, **__):
@@ -117,7 +124,15 @@ def _mse(tensor, _target, reduction=1, *_, **__):
     return [tensor.nbytes] if reduction else []
 
 
-BEFORE: dict[str, Callable[..., list[int]]] = {"_softmax_backward_data": _softmax_backward}
+BEFORE: dict[str, Callable[..., list[int]]] = {
+    "_softmax_backward_data": _softmax_backward,
+    "_softmax": _copies(0),  # native/cuda/SoftMax.cu, host_softmax
+    "_log_softmax": _copies(0),
+    "_log_softmax_backward_data": _copies(0),  # host_softmax_backward
+    "native_layer_norm": _copies(0),  # native/cuda/layer_norm_kernel.cu
+    "native_layer_norm_backward": _copies(0, 1),
+    "embedding_dense_backward": _copies(0),  # native/cuda/Embedding.cu
+}
 MULTIPROCESSORS = 132  # of an H200
 AFTER: dict[str, Callable[..., list[int]]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
