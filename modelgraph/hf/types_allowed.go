@@ -10,13 +10,13 @@ import (
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Unread {
-		if !strings.HasSuffix(path, "auto_map") && of.object.unread(path) {
+		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this field")
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(class.Pins)) {
-		if !of.object.pinned(path, class.Pins[path]) {
+		if !class.pinned(of.object, path) {
 			of.place = path
 			return tree.unexplained(of, class, "no rule explains another value than the default")
 		}
@@ -33,11 +33,83 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	if err := tree.computed(class, of); err != nil {
 		return err
 	}
-	if path := "layer_types"; of.otherEnd(path) {
+	if path := "layer_types"; lastReplaced[class.Config] && of.otherEnd(path) {
 		of.place = path
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
+}
+
+// noTensors are fields that Transformers' common code reads, and that no tensor
+// depends on (configuration_utils.py, modeling_utils.py; expert_dtype: what
+// configuration_deepseek_v4.py adds to the quantization_config).
+var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
+
+// pinned reports that a field has the value that a line is known for, or that
+// which its class makes of null. A backbone's stages have names and numbers: one
+// says both.
+func (class *typeClass) pinned(object *typeObject, path string) bool {
+	want, dot := class.Pins[path], strings.LastIndexByte(path, '.')+1
+	if object.pinned(path, want) || noTensors[path[dot:]] {
+		return true
+	}
+	twin := map[string]string{"out_features": "out_indices", "out_indices": "out_features"}[path[dot:]]
+	if stages := class.Pins[path[:dot]+twin]; want == nil && twin != "" && stages != nil {
+		return object.pinned(path[:dot]+twin, stages)
+	}
+	v, _ := object.get(path)
+	made, known := object.made(path)
+	if rule, ruled := class.Rules[path]; ruled {
+		alone := &evaluation{object: object.with(path, nil)}
+		made = alone.eval(rule, nil)
+		known = alone.err == nil
+	}
+	return want == nil && known && deepEqual(v, made)
+}
+
+// leaves reports a field of a config inside, of which a model inside is built, that
+// the class itself does not read: the class of that model checks it.
+func (class *typeClass) leaves(path string) bool {
+	dot := strings.LastIndexByte(path, '.') + 1
+	if dot == 0 || path[dot:] == "tie_word_embeddings" {
+		return false
+	}
+	inside := false
+	for _, entry := range class.Entries {
+		if readsAny(entry[2:], path) {
+			return false
+		}
+		if entry[0] == "i" && len(entry) > 3 {
+			at, _ := entry[3].(string)
+			inside = inside || at != "" && strings.HasPrefix(path, at)
+		}
+	}
+	return inside && !readsAny(slices.Collect(maps.Values(class.Rules)), path) && !readsAny(slices.Collect(maps.Values(class.Rounds)), path)
+}
+
+// leavesAll reports a condition of the file that reads such fields alone.
+func (class *typeClass) leavesAll(rule []any) bool {
+	fields := fieldsIn(rule[1], nil)
+	return rule[0] == true && len(fields) > 0 && !slices.ContainsFunc(fields, func(path string) bool { return !class.leaves(path) })
+}
+
+// fieldsIn are the fields that an expression reads.
+func fieldsIn(e any, into []string) []string {
+	switch e := e.(type) {
+	case string:
+		if path, ok := strings.CutPrefix(e, "$"); ok {
+			return append(into, path)
+		}
+	case []any:
+		for _, x := range e {
+			into = fieldsIn(x, into)
+		}
+	}
+	return into
+}
+
+func readsAny(all []any, path string) bool {
+	return slices.ContainsFunc(all, func(x any) bool { return reads(x, path) })
 }
 
 // activations refuses those that hold tensors, if the builds had another one.
@@ -53,8 +125,12 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	return nil
 }
 
+// lastReplaced are config classes whose code makes the last layer a full one,
+// whatever the file says: no other of 5.24 changes it.
+var lastReplaced = map[string]bool{"DiffusionGemmaTextConfig": true, "EmbeddingGemma2TextConfig": true, "Gemma4TextConfig": true, "Gemma4UnifiedTextConfig": true}
+
 // otherEnd reports a list of the file whose last text is another than that of the
-// list which the class makes without it. Some classes replace it (Gemma 4).
+// list which the class makes without it.
 func (of *evaluation) otherEnd(path string) bool {
 	said, ok := of.object.said[path].([]any)
 	rule, ruled := of.rules[path]
@@ -96,13 +172,13 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Texts {
 		path, _ := rule[1].(string)
 		v, ok := at[rule[0]].find(path)
-		if ok && !allTexts(v, rule[2]) {
+		if ok && !allTexts(v, rule[2]) && (rule[0] != true || !class.leaves(path)) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this value")
 		}
 	}
 	for _, rule := range class.Met {
-		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) {
+		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
 			of.place = on.place
 			return tree.unexplained(of, class, "no build was like it")
 		}

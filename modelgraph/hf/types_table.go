@@ -60,6 +60,10 @@ type typeClass struct {
 	// known for. Sets are fields of configs inside that this one sets by Rules.
 	Pins map[string]any `json:"pins"`
 	Sets []string       `json:"sets"`
+	// Linear are the modules of a whole model that are nn.Linear, Tables those with
+	// other matrices, with stars for numbers.
+	Linear []string `json:"linear"`
+	Tables []string `json:"tables"`
 }
 
 // float32Names are expressions for parameters that stay in that type.
@@ -89,6 +93,7 @@ type typeConfig struct {
 	Labels float64              `json:"labels"` // by default; 0: two
 	Inner  map[string]typeInner `json:"inner"`
 	Pops   []string             `json:"pops"` // other fields that its code reads
+	Made   map[string]any       `json:"made"` // what it makes of fields that are null by default
 	Base   map[string]any       `json:"base"` // what a config must say for a model to be built
 }
 
@@ -131,8 +136,8 @@ func (in *release) pinnedClass(name string, object *typeObject) (found *typeClas
 			continue
 		}
 		all := true
-		for path, want := range read.Pins {
-			all = all && object.pinned(path, want)
+		for path := range read.Pins {
+			all = all && read.pinned(object, path)
 		}
 		if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
 			found, met = read, all
