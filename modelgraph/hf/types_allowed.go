@@ -67,11 +67,10 @@ func (class *typeClass) pinned(object *typeObject, path string) bool {
 	return want == nil && known && deepEqual(v, made)
 }
 
-// leaves reports a field of a config inside, of which a model inside is built, that
-// the class itself does not read: the class of that model checks it.
+// leaves reports a field of a config, of which a model inside is built, that the
+// class itself does not read: the class of that model checks it.
 func (class *typeClass) leaves(path string) bool {
-	dot := strings.LastIndexByte(path, '.') + 1
-	if dot == 0 || path[dot:] == "tie_word_embeddings" {
+	if path[strings.LastIndexByte(path, '.')+1:] == "tie_word_embeddings" {
 		return false
 	}
 	inside := false
@@ -81,7 +80,7 @@ func (class *typeClass) leaves(path string) bool {
 		}
 		if entry[0] == "i" && len(entry) > 3 {
 			at, _ := entry[3].(string)
-			inside = inside || at != "" && strings.HasPrefix(path, at)
+			inside = inside || strings.HasPrefix(path, at) && (at != "" || !strings.Contains(path, "."))
 		}
 	}
 	return inside && !readsAny(slices.Collect(maps.Values(class.Rules)), path) && !readsAny(slices.Collect(maps.Values(class.Rounds)), path)
