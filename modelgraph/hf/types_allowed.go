@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // allowed refuses configs unlike every build that made the table.
@@ -44,72 +46,6 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 // depends on (configuration_utils.py, modeling_utils.py; expert_dtype: what
 // configuration_deepseek_v4.py adds to the quantization_config).
 var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
-
-// pinned reports that a field has the value that a line is known for, or that
-// which its class makes of null. A backbone's stages have names and numbers: one
-// says both.
-func (class *typeClass) pinned(object *typeObject, path string) bool {
-	want, dot := class.Pins[path], strings.LastIndexByte(path, '.')+1
-	if object.pinned(path, want) || noTensors[path[dot:]] {
-		return true
-	}
-	twin := map[string]string{"out_features": "out_indices", "out_indices": "out_features"}[path[dot:]]
-	if stages := class.Pins[path[:dot]+twin]; want == nil && twin != "" && stages != nil {
-		return object.pinned(path[:dot]+twin, stages)
-	}
-	v, _ := object.get(path)
-	made, known := object.made(path)
-	if rule, ruled := class.Rules[path]; ruled {
-		alone := &evaluation{object: object.with(path, nil)}
-		made = alone.eval(rule, nil)
-		known = alone.err == nil
-	}
-	return want == nil && known && deepEqual(v, made)
-}
-
-// leaves reports a field of a config, of which a model inside is built, that the
-// class itself does not read: the class of that model checks it.
-func (class *typeClass) leaves(path string) bool {
-	if path[strings.LastIndexByte(path, '.')+1:] == "tie_word_embeddings" {
-		return false
-	}
-	inside := false
-	for _, entry := range class.Entries {
-		if readsAny(entry[2:], path) {
-			return false
-		}
-		if entry[0] == "i" && len(entry) > 3 {
-			at, _ := entry[3].(string)
-			inside = inside || strings.HasPrefix(path, at) && (at != "" || !strings.Contains(path, "."))
-		}
-	}
-	return inside && !readsAny(slices.Collect(maps.Values(class.Rules)), path) && !readsAny(slices.Collect(maps.Values(class.Rounds)), path)
-}
-
-// leavesAll reports a condition of the file that reads such fields alone.
-func (class *typeClass) leavesAll(rule []any) bool {
-	fields := fieldsIn(rule[1], nil)
-	return rule[0] == true && len(fields) > 0 && !slices.ContainsFunc(fields, func(path string) bool { return !class.leaves(path) })
-}
-
-// fieldsIn are the fields that an expression reads.
-func fieldsIn(e any, into []string) []string {
-	switch e := e.(type) {
-	case string:
-		if path, ok := strings.CutPrefix(e, "$"); ok {
-			return append(into, path)
-		}
-	case []any:
-		for _, x := range e {
-			into = fieldsIn(x, into)
-		}
-	}
-	return into
-}
-
-func readsAny(all []any, path string) bool {
-	return slices.ContainsFunc(all, func(x any) bool { return reads(x, path) })
-}
 
 // activations refuses those that hold tensors, if the builds had another one.
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
@@ -179,10 +115,28 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Met {
 		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
 			of.place = on.place
+			if entries, layers, uneven := on.uneven(rule); uneven {
+				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
+			}
 			return tree.unexplained(of, class, "no build was like it")
 		}
 	}
 	return nil
+}
+
+// uneven gives the sides of the condition that a list has an entry for each layer.
+func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
+	condition, _ := rule[1].([]any)
+	if len(condition) != 3 || condition[0] != "==" || condition[1] != "$num_hidden_layers" {
+		return nil, nil, false
+	}
+	length, _ := condition[2].([]any)
+	if len(length) != 2 || length[0] != "len" {
+		return nil, nil, false
+	}
+	layers, entries = of.eval(condition[1], nil), of.eval(length, nil)
+	uneven, of.err = of.err == nil && rule[2] == true, nil
+	return entries, layers, uneven
 }
 
 // asComputed reports that no build had a field of the file and that it has the

@@ -346,7 +346,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 			}
 		}
 		if kind != "" && class != "" && from.otherType(kind, class) {
-			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
+			from.fail(prefix+"model_type", "%q is not the %s that a %s of Transformers %s has here: correct it", clipName(kind), class, obj.class.Config, from.in.name)
 			return
 		}
 		if class != info.Config && len(info.Given) > 0 {
@@ -355,7 +355,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		}
 		obj.inner[name] = from.read(prefix, class, said, info.Given)
 	default:
-		from.fail(obj.prefix+name, "it is no object")
+		from.fail(obj.prefix+name, "%s is not an object, as Transformers %s needs: correct or remove it", inJSON(v), from.in.name)
 		return
 	}
 	obj.values[name] = "{}"
