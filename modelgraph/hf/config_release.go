@@ -31,6 +31,14 @@ func (cfg *config) choose(asked []string) error {
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
 
+// drift notes that other releases make something else of the config, for what the
+// tables of older releases do not say.
+func (cfg *fieldSet) drift(what string) {
+	if !cfg.shared.asked {
+		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
+	}
+}
+
 // newerNote says that a config is of a release that no table is of.
 func newerNote(cfg *config) string {
 	version := cfg.lenient("transformers_version")

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +48,9 @@ func paligemma(cfg *config) *multimodal {
 		text.members = paligemmaText
 		vocab := int64(257152)
 		own := cfg.pos(vocab, "vocab_size")
+		if own != vocab {
+			cfg.drift(fmt.Sprintf("releases from 5.20 on give a text_config that is absent the vocab_size %d, earlier ones %d", vocab, own))
+		}
 		if !cfg.since("5.20") {
 			vocab = own
 		}

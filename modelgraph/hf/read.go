@@ -48,6 +48,7 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
+	graph.Warnings = append(graph.Warnings, cfg.shared.drifts...)
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if storedMethod(cfg) != "" {

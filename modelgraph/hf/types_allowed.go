@@ -60,9 +60,9 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// lastReplaced are config classes whose code makes the last layer a full one,
-// whatever the file says: no other of 5.24 changes it.
-var lastReplaced = map[string]bool{"DiffusionGemmaTextConfig": true, "EmbeddingGemma2TextConfig": true, "Gemma4TextConfig": true, "Gemma4UnifiedTextConfig": true}
+// lastReplaced are config classes whose code reads or replaces the last layer's
+// type: no other of 5.24 does.
+var lastReplaced = map[string]bool{"BeamConfig": true, "OlmoHybridConfig": true, "DiffusionGemmaTextConfig": true, "EmbeddingGemma2TextConfig": true, "Gemma4TextConfig": true, "Gemma4UnifiedTextConfig": true}
 
 // otherEnd reports a list of the file whose last text is another than that of the
 // list which the class makes without it.

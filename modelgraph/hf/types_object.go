@@ -95,7 +95,23 @@ func (obj *typeObject) made(path string) (any, bool) {
 		return nil, false
 	}
 	v, ok := obj.class.Made[path]
-	return v, ok
+	return v, ok && obj.unchanged()
+}
+
+// unchanged reports fields that all are as by default, or as the class makes them.
+func (obj *typeObject) unchanged() bool {
+	for name, v := range obj.said {
+		usual, field := obj.class.Fields[name]
+		if made := obj.class.Made[name]; field && !anyToken(name) && !deepEqual(v, usual) && (usual != nil || !deepEqual(v, made)) {
+			return false
+		}
+	}
+	for _, inner := range obj.inner {
+		if !inner.unchanged() {
+			return false
+		}
+	}
+	return true
 }
 
 // standard is the default of a field that names something.

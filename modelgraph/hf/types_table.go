@@ -131,16 +131,24 @@ func (in *release) class(name, config string) (found *typeClass) {
 // for some values of its config, that with the most pins that the object has.
 func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
 	met := false
-	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
-		if read.Config != object.class.Config {
-			continue
+	for _, as := range []func(*typeClass, string) bool{
+		func(read *typeClass, path string) bool { return object.pinned(path, read.Pins[path]) },
+		func(read *typeClass, path string) bool { return read.pinned(object, path) }, // as saved
+	} {
+		for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
+			if read.Config != object.class.Config {
+				continue
+			}
+			all := true
+			for path := range read.Pins {
+				all = all && as(read, path)
+			}
+			if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
+				found, met = read, all
+			}
 		}
-		all := true
-		for path := range read.Pins {
-			all = all && read.pinned(object, path)
-		}
-		if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
-			found, met = read, all
+		if met {
+			break
 		}
 	}
 	return found
