@@ -247,8 +247,10 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.of.err != nil {
 		return nil, false
 	}
+	if op.linears(layers) {
+		tree.linear = op.line.Linear
+	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
-	tree.linears = err == nil && op.linears(layers)
 	return graph, err == nil
 }
 
