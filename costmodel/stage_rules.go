@@ -38,5 +38,6 @@ func StageRulesOf(runtime string) StageRules {
 	if runtime == Devmap {
 		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
 	}
-	return StageRules{KeepsOutputs: true, MergesOutputs: true, KeepsGradient: true}
+	// torchtitan asks for no outputs (trainer.py, pp_forward_backward_step: return_outputs).
+	return StageRules{KeepsOutputs: true, MergesOutputs: runtime != value.Torchtitan, KeepsGradient: true}
 }

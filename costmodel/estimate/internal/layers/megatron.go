@@ -128,6 +128,9 @@ func narrowMegatron(op modelgraph.Op, workload *costmodel.Workload, vocab int64)
 func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload) {
 	context := workload.CP.Count()
 	shape.Sequence = 1
+	if workload.Runtime == value.Torchtitan {
+		shape.Context, shape.Tensor = context, workload.TP.Count()
+	}
 	shape.Tokens, shape.Logits = (shape.Tokens+context-1)/context, (shape.Logits+context-1)/context
 	if workload.SequenceParallel {
 		shape.Sequence = workload.TP.Count()
