@@ -84,6 +84,9 @@ func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 			kept += group.HeadReduce
 			reduces -= group.HeadReduce
 		}
+		if runs > 2 { // its output is the third, and added to the first
+			reduces += group.HeadReduced
+		}
 		out.ResidentGrads += kept
 		memory.Forward = max(memory.Forward, reduces)
 	}
