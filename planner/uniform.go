@@ -76,8 +76,12 @@ type formSearch struct {
 
 // try cuts a form; false: no later one is better, or the time has ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if search.best != nil && search.failed == nil && form.below >= search.best.Value {
+	switch {
+	case search.best == nil:
+	case search.failed == nil && form.below >= search.best.Value:
 		return false
+	case search.failed != nil && cmp.Or(search.Objective, Memory) == Memory && form.below >= max(1, search.best.LargestShare):
+		return false // it does not fit either, and is no closer
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
 		search.below = min(search.below, form.below)
