@@ -186,13 +186,16 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
-	rows := max(1, open.Batch/max(1, open.MicroBatches))
+	rows, most := max(1, open.Batch/max(1, open.MicroBatches)), units
+	if open.Runtime != megatron { // torch's schedules take no more stages than micro-batches
+		most = min(units, max(1, open.MicroBatches))
+	}
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
 			for _, pp := range stageCounts(&open, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
 				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
-				if pp > min(units, max(1, open.MicroBatches)) || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
+				if pp > most || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
 					continue
 				}
 				for _, ep := range degrees(open.EP, dp*cp) {
