@@ -5,6 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // titan is torchtitan 0.3 with tensor, context or pipeline parallelism. FSDP2 is always
@@ -21,7 +22,18 @@ func (titan) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
 func (titan) Refuse(workload *costmodel.Workload) error {
 	return refuseFirst(workload, []refusal{
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
-		{workload.EP.Count() > 1, "ep", workload.EP.String(), "1"},
+		{workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree, "ep", workload.EP.String(), "1"},
+		{workload.ExpertCapacity != 0, "expert_capacity", costmodel.Set("", workload.ExpertCapacity).Value, ""},
+		{ops.HalfPrecision(workload.Precision), "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
+		{workload.Optimizer != costmodel.AdamW && workload.Optimizer != "adamw-foreach", "optimizer", workload.Optimizer, costmodel.AdamW},
+		{workload.Loss != "" && workload.Loss != value.LossEager && workload.Loss != value.LossChunked, "loss", workload.Loss, value.LossChunked},
+		{workload.Attention == value.EagerAttention, "attention", workload.Attention, value.SDPA},
+		{workload.Liger, "liger", "true", ""},
+		{workload.EMA, "ema", "true", ""},
+		{workload.LossOnly, "loss_only", "true", ""},
+		{workload.GradientViews, "gradient_as_bucket_view", "true", ""},
+		{workload.BuiltOn == value.BuiltOnCPU, "built_on", workload.BuiltOn, "gpu"},
+		{workload.LabelTokens > 0, "label_tokens", costmodel.Set("", workload.LabelTokens).Value, ""},
 		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "0"},
 		{workload.Quantize != "", "quantize", workload.Quantize, "off"},
 	})
