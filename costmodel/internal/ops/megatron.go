@@ -17,8 +17,12 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	case modelgraph.Norm:
 		megatronNorm(op, &cost, shape)
 	case modelgraph.Attention:
-		if op.KVRank > 0 || op.Cross || op.Gated || op.SharedKV {
+		if op.Cross || op.Gated || op.SharedKV || op.IndexHeads > 0 {
 			return cost, false
+		}
+		if op.KVRank > 0 {
+			megatronLatent(attention{Attention: op}, &cost, shape)
+			break
 		}
 		megatronAttention(attention{Attention: op}, &cost, shape)
 	case modelgraph.MLP:
@@ -112,6 +116,43 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	cost.peak(
 		backwardPoint{stream + out + whole + recomputed + op.kernelBackward(&dims, shape), 0, 0},
 		backwardPoint{2*stream + q + kv + rotated - cost.Memory.Saved, 0, 0},
+	)
+}
+
+// megatronLatent is multi-latent attention (core/transformer/multi_latent_attention.py,
+// MLASelfAttention). The projections down are whole on each GPU, and read its tokens
+// alone. Those up have the norms of the latents, of which TransformerEngine keeps input
+// and output. Rotary parts are joined with the others to new queries and keys, and
+// values are copied (MultiLatentAttention.forward, contiguous).
+func megatronLatent(op attention, cost *Cost, shape *Shape) {
+	dims, tokens := op.geometry(shape), shape.Tokens
+	dims.by = flashKernel
+	q, values := 2*tokens*op.Heads*op.HeadDim, 2*tokens*op.Heads*op.ValueDim
+	stream, whole := apart(shape, 2*tokens*op.Dim), gatheredTokens(shape, 2*tokens*max(op.QRank, op.KVRank))
+	latents := apart(shape, 2*tokens*(2*op.QRank+2*op.KVRank+op.RopeDim)) + 2*tokens*op.RopeDim
+	up := 2 * tokens * op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim) // keys without the rotary part, and values
+	cost.Output, cost.FLOPs = stream, dims.flops
+	cost.Memory.Saved = latents + 2*q + 2*values
+	recomputed := 2*q + values
+	if !shape.CoreAttention {
+		cost.Memory.Saved += 4 * tokens * op.Heads
+		recomputed = 0
+	}
+	if op.Dropout {
+		cost.Memory.Saved += apart(shape, op.Dim*tokens)
+	}
+	if shape.Attention == value.EagerAttention {
+		scores := op.Heads * tokens * shape.Length
+		cost.Memory.Saved += 2 * scores
+		if op.Dropout {
+			cost.Memory.Saved += 3 * scores
+		}
+		recomputed += 4 * scores
+	}
+	cost.Memory.Forward = 2*stream + cost.Memory.Saved + max(q+up, stream, whole)
+	cost.peak(
+		backwardPoint{stream + values + whole + recomputed + op.kernelBackward(&dims, shape), 0, 0},
+		backwardPoint{2*stream + 2*q + up + values - cost.Memory.Saved, 0, 0},
 	)
 }
 

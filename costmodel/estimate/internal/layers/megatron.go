@@ -2,6 +2,7 @@ package layers
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
@@ -38,6 +39,7 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 			case Routed(layer.Op, param.Shape):
 				narrow(param, 0, expert)
 				narrow(param, 1, tensor)
+			case matrix && strings.Contains(param.Name, "_a_proj"): // down to a latent: whole (parallel_mode duplicated)
 			case matrix:
 				axis := 0
 				if output != (graph.Family == "gpt2") { // whose matrices are transposed, as [Projections] has it
