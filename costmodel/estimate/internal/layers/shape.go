@@ -74,7 +74,9 @@ func (model *Model) shape(i int) ops.Shape {
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
-	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
+	if model.Rules.Megatron {
+		shape.Float8.On = workload.Float8 != "" && model.Train
+	} else if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
 		shape.Float8 = ops.Float8{
 			On: true, Gathered: workload.Float8 == value.TensorwiseGathered && model.Rules.Cut, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
 			First: i == model.firstLinear(),
