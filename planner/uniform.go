@@ -76,12 +76,8 @@ type formSearch struct {
 
 // try cuts a form; false: no later one is better, or the time has ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	switch {
-	case search.best == nil:
-	case search.failed == nil && form.below >= search.best.Value:
+	if search.best != nil && form.below >= search.enough() {
 		return false
-	case search.failed != nil && cmp.Or(search.Objective, Memory) == Memory && form.below >= max(1, search.best.LargestShare):
-		return false // it does not fit either, and is no closer
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
 		search.below = min(search.below, form.below)
@@ -106,6 +102,18 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 		search.best, search.failed = sol, err
 	}
 	return true
+}
+
+// enough is a bound from which on no form is better than the best one: its value, or what
+// it needs if it does not fit.
+func (search *formSearch) enough() float64 {
+	switch {
+	case search.failed == nil:
+		return search.best.Value
+	case cmp.Or(search.Objective, Memory) == Memory:
+		return max(1, search.best.LargestShare)
+	}
+	return math.Inf(1)
 }
 
 // better reports that a solution is better than another: one that fits before one that

@@ -70,7 +70,7 @@ func (of wholeModel) Peak(_ Rank, workspace int64) int64 {
 	return walk(oneStage(of.table, &costmodel.Device{WorkspaceBytes: workspace})).Memory.Total()
 }
 
-// Floor is that of a part, of which nothing is known.
+// Floor is that of a part: nothing is known.
 func (wholeModel) Floor(Rank, int64, bool) int64 { return 0 }
 
 // pipelineEvents is the engine of one rank of a pipeline: a step, action by action

@@ -53,7 +53,7 @@ func (shape *Shape) othersKeys(dims *geo) int64 {
 	return shape.elementBytes() * max(0, shape.Context-1) * shape.Tokens * (dims.k + dims.v)
 }
 
-// scatteredOutput is the sum over the GPUs that share matrices, of which each keeps its
+// scatteredOutput is the sum over the GPUs that share matrices. Each keeps its
 // tokens (reduce_scatter_tensor, one of the operations whose results SelectiveAC keeps).
 func (shape *Shape) scatteredOutput(width int64) int64 {
 	if shape.Tensor < 2 {

@@ -124,8 +124,8 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 
 // megatronLatent is multi-latent attention (core/transformer/multi_latent_attention.py,
 // MLASelfAttention). The projections down are whole on each GPU, and read its tokens
-// alone. Those up have the norms of the latents, of which TransformerEngine keeps input
-// and output. Rotary parts are joined with the others to new queries and keys, and
+// alone. Those up have the norms of the latents. TransformerEngine keeps their inputs
+// and outputs. Rotary parts are joined with the others to new queries and keys, and
 // values are copied (MultiLatentAttention.forward, contiguous).
 func megatronLatent(op attention, cost *Cost, shape *Shape) {
 	dims, tokens := op.geometry(shape), shape.Tokens

@@ -90,16 +90,16 @@ func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 			continue
 		}
 		runs := max(1, model.Workload.MicroBatches)
-		kept := group.HeadReduced * min(2, runs)
+		retained := group.HeadReduced * min(2, runs)
 		reduces := memory.LossAlive + 2*group.HeadReduce
 		if runs > 1 {
-			kept += group.HeadReduce
+			retained += group.HeadReduce
 			reduces -= group.HeadReduce
 		}
 		if runs > 2 { // its output is the third, and added to the first
 			reduces += group.HeadReduced
 		}
-		out.ResidentGrads += kept
+		out.ResidentGrads += retained
 		memory.Forward = max(memory.Forward, reduces)
 	}
 }
