@@ -49,13 +49,13 @@ func (op attention) bound(shape *Shape) bound {
 
 // othersKeys are the keys and values of tokens on other GPUs, which are gathered for the
 // kernel (torchtitan 0.3, distributed/context_parallel/api.py, cp_forward).
-func (shape *Shape) othersKeys(dims *geo) int64 {
+func othersKeys(shape *Shape, dims *geo) int64 {
 	return shape.elementBytes() * max(0, shape.Context-1) * shape.Tokens * (dims.k + dims.v)
 }
 
 // scatteredOutput is the sum over the GPUs that share matrices. Each keeps its
 // tokens (reduce_scatter_tensor, one of the operations whose results SelectiveAC keeps).
-func (shape *Shape) scatteredOutput(width int64) int64 {
+func scatteredOutput(shape *Shape, width int64) int64 {
 	if shape.Tensor < 2 {
 		return 0
 	}
@@ -69,6 +69,6 @@ func (shape *Shape) scatteredOutput(width int64) int64 {
 func selectedByTitan(op *attention, selective *Selective, dims *geo, shape *Shape) int64 {
 	total := selective.product(shape, shape.Tokens, dims.q+dims.k+dims.v)
 	total += selective.product(shape, shape.Tokens, op.Dim)
-	total += shape.othersKeys(dims) + shape.scatteredOutput(op.Dim)
+	total += othersKeys(shape, dims) + scatteredOutput(shape, op.Dim)
 	return total + shape.elementBytes()*shape.Tokens*(dims.q+dims.k+dims.v+dims.out) + 4*op.Heads*shape.Tokens
 }
