@@ -74,7 +74,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
-	shape.Float8 = model.float8(i)
+	shape.Float8 = float8Of(model, i)
 	switch {
 	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
 		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
@@ -94,8 +94,8 @@ func (model *Model) shape(i int) ops.Shape {
 	return shape
 }
 
-// float8 says how a layer's products have 8 bits.
-func (model *Model) float8(i int) ops.Float8 {
+// float8Of says how a layer's products have 8 bits.
+func float8Of(model *Model, i int) ops.Float8 {
 	workload := &model.Workload
 	switch {
 	case workload.Float8 == "" || !model.Train || !model.Rules.Megatron && !ops.Float8s(model.Layers[i].Op):
