@@ -33,6 +33,9 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	}
 	table := &costmodel.Table{Workload: workload}
 	run := workload
+	if run.Runtime == value.Torchtitan && run.Preset == "" {
+		run.Preset, run.ShardDegree = "torchtitan:eager", max(1, run.ShardDegree) // its modules and groups
+	}
 	if asFP32(&run) {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}

@@ -113,6 +113,10 @@ func (op head) lossBytes(shape *Shape) int64 {
 // distributed/tensor/parallel/loss.py, loss_parallel.
 func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
 	cost.Memory.Forward += 4 * nV
+	if shape.Modules != "" { // the same steps (torchtitan 0.3, components/loss.py, _LossParallelCrossEntropy)
+		cost.Memory.LossForward += 4 * nV
+		cost.Memory.LossBackward = 12 * nV
+	}
 	cost.peak(
 		backwardPoint{12 * nV, 0, 0},
 		backwardPoint{2*shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
