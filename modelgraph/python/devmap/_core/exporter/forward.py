@@ -373,6 +373,8 @@ def usual(module: torch.nn.Module) -> dict | None:
         given["input_ids"] = _ids(SEQ)
         if "return_loss" in takes and "pixel_values" in takes:  # CLIP and its kin need both
             given["pixel_values"] = _pixels(getattr(config, "vision_config", config))
+    elif "input_ids" in takes and hasattr(config, "text_config") and not getattr(config, "is_encoder_decoder", False):
+        given["input_ids"] = _ids(SEQ)  # text alone, of a model that reads sound or images too
     elif "input_features" in takes:
         bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
         given["input_features"] = torch.empty((BATCH, bins, frames), device="meta")

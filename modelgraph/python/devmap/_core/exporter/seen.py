@@ -100,7 +100,7 @@ def _started(owner: dict[int, str]) -> list[str]:
 def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str]], rows: dict[str, int],
             batch: int, seq: int, target: int) -> dict[str, dict | None]:  # fmt: skip
     """The stream of every layer with an operation; None is the text's."""
-    out: dict[str, dict | None] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
+    out: dict[str, dict | None] = {name: _of(_share(count, batch * seq), batch, seq, target) for name, count in rows.items()}
     for layer in layers:
         part = of.get(id(layer))
         if part is None or part.op["kind"] in ("rotary",):
@@ -118,6 +118,11 @@ def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str
         if kind == "conv":
             _rate(layer.name, part, out, inputs)
     return out
+
+
+def _share(rows: int, tokens: int) -> int:
+    """Rows of what each token has several of (a norm of a width for each layer) are the tokens'."""
+    return tokens if tokens and rows % tokens == 0 else rows
 
 
 def _of(tokens: int, batch: int, seq: int, target: int) -> dict | None:
