@@ -406,17 +406,35 @@ func (op *operating) fixed(name string) int64 {
 	if extra := more(row); extra["tokens"] != nil {
 		of := op.on(layer)
 		if kind, _ := of.eval(extra["stream"], stars).(string); kind == modelgraph.Fixed {
-			before := op.before(op.inputs(row, stars))
-			if op.on(layer); before > 0 {
-				of.sizes["#in"] = float64(before)
-			}
+			inputs := op.inputs(row, stars)
+			before := op.before(inputs)
+			op.on(layer)
 			if conv, ok := layer.Op.(modelgraph.Conv); ok {
 				of.sizes["#stride"] = float64(conv.Stride)
+				if len(inputs) == 0 {
+					before = of.pixels()
+				}
+			}
+			if before > 0 {
+				of.sizes["#in"] = float64(before)
 			}
 			op.tokens[name] = whole(of.eval(extra["tokens"], stars))
 		}
 	}
 	return op.tokens[name]
+}
+
+// pixels are those of the image that a class takes.
+func (of *evaluation) pixels() int64 {
+	for _, path := range []string{"image_size", "vision_config.image_size"} {
+		switch side, _ := of.find(path); side := side.(type) {
+		case float64:
+			return int64(side * side)
+		case []any:
+			return whole(side[0]) * whole(side[len(side)-1])
+		}
+	}
+	return 224 * 224
 }
 
 // values are those of fields that have one.

@@ -332,8 +332,15 @@ def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
         if call.path in rest and call.path not in out:
             shapes = [trace.tensors[number].shape for number in call.inputs if trace.tensors[number].dim() > 1]
             if shapes:
-                out[call.path] = prod(shapes[0][:-1])
+                out[call.path] = prod(shapes[0]) // shapes[0][_width_at(shapes[0], trace.modules[call.path])]
     return out
+
+
+def _width_at(shape: torch.Size, module: torch.nn.Module) -> int:
+    """Which side of a tensor is the width: the last, of pictures the channels."""
+    widths = {tensor.shape[0] for tensor in (*module.parameters(False), *module.buffers(False)) if tensor.dim() == 1}
+    widths = {getattr(module, "in_channels", None)} if hasattr(module, "in_channels") else widths
+    return 1 if len(shape) == 4 and shape[1] in widths and shape[-1] not in widths else -1
 
 
 def _again(module, layers, units, args, kwargs, values, size, new) -> dict[str, Bytes]:
