@@ -330,7 +330,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 	}
 }
 
-// describe finds what a layer reads, of which tokens, and its declared costs.
+// describe finds what a layer reads, its tokens and its declared costs.
 func (op *operating) describe(layer *modelgraph.Layer) {
 	own := op.fixed(layer.Name)
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
@@ -431,7 +431,9 @@ func (of *evaluation) pixels() int64 {
 		case float64:
 			return int64(side * side)
 		case []any:
-			return whole(side[0]) * whole(side[len(side)-1])
+			if len(side) > 0 {
+				return whole(side[0]) * whole(side[len(side)-1])
+			}
 		}
 	}
 	return 224 * 224
