@@ -376,6 +376,8 @@ def usual(module: torch.nn.Module) -> dict | None:
         if "return_loss" in takes and "input_features" in takes:  # CLAP
             given["input_features"] = _features(config.audio_config)
             given["is_longer"] = torch.ones((BATCH, 1), dtype=torch.bool)
+    elif "input_ids" in takes and hasattr(config, "text_config") and not getattr(config, "is_encoder_decoder", False):
+        given["input_ids"] = _ids(SEQ)  # text alone, of a model that reads sound or images too
     elif "input_features" in takes:
         given["input_features"] = _features(config)
     elif "input_values" in takes:
