@@ -3,6 +3,7 @@ package hf
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -33,10 +34,6 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	if err := tree.computed(class, of); err != nil {
 		return err
 	}
-	if path := "layer_types"; of.otherEnd(path) {
-		of.place = path
-		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
-	}
 	return tree.conditions(class, of)
 }
 
@@ -53,39 +50,59 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// otherEnd reports a list of the file whose last text is another than that of the
-// list which the class makes without it. Some classes replace it (Gemma 4).
-func (of *evaluation) otherEnd(path string) bool {
-	said, ok := of.object.said[path].([]any)
-	rule, ruled := of.rules[path]
-	if !ok || !ruled || len(said) == 0 {
-		return false
-	}
-	without := *of.object
-	without.values = maps.Clone(of.object.values)
-	without.values[path] = nil
-	alone := &evaluation{object: &without}
-	made, _ := alone.eval(rule, nil).([]any)
-	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
-}
-
-// computed refuses a value of the file for a field that the table computes from
-// other fields alone, unless both are the same. Some classes take the file's
-// value, others overwrite it, and no build had it. The default is no exception:
-// T5's is_gated_act is false by default, and a file that says so overwrites what
-// feed_forward_proj means.
+// computed notes values of the file for fields that the table computes from other
+// fields alone, unless both are the same. Some classes take the file's value, others
+// overwrite it, and no build had it. The default is no exception: T5's is_gated_act is
+// false by default, and a file that says so overwrites what feed_forward_proj means.
 func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
+	const most = 3
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
 		v := of.object.saidOf(path)
 		if v == nil || reads(class.Rules[path], path) || slices.Contains(class.Sets, path) {
 			continue
 		}
 		made, ok := of.find(path)
-		if of.err != nil || !ok || !deepEqual(v, made) {
+		if of.err == nil && ok && deepEqual(v, made) {
+			continue
+		}
+		if of.contested = append(of.contested, path); of.err != nil || !ok || len(of.contested) > most {
 			of.err, of.place = nil, path
-			return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
+			return tree.overwritten(of, class)
 		}
 	}
+	return nil
+}
+
+func (tree *typeTree) overwritten(of *evaluation, class *typeClass) error {
+	return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
+}
+
+// either adds the tensors of a class if they are the same with the file's value of
+// each contested field and with the computed one.
+func (tree *typeTree) either(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
+	var first *typeTree
+	for chosen := range 1 << len(of.contested) {
+		made := *tree
+		made.tensors, made.ties, made.units = nil, make(map[string]string), make(map[string]string)
+		as := &evaluation{object: of.object, rules: of.rules, setInside: of.setInside, known: make(map[string]any)}
+		for i, path := range of.contested {
+			if chosen>>i&1 == 1 {
+				as.known[path] = of.object.saidOf(path)
+			}
+		}
+		if err := made.entries(class, as, module, key, joins); err != nil {
+			return err
+		}
+		if first == nil {
+			first = &made
+		} else if !reflect.DeepEqual([]any{first.tensors, first.ties, first.units}, []any{made.tensors, made.ties, made.units}) {
+			of.place = of.contested[0]
+			return tree.overwritten(of, class)
+		}
+	}
+	tree.tensors, tree.noSplit, tree.visited = append(tree.tensors, first.tensors...), first.noSplit, first.visited
+	maps.Copy(tree.ties, first.ties)
+	maps.Copy(tree.units, first.units)
 	return nil
 }
 
@@ -96,7 +113,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Texts {
 		path, _ := rule[1].(string)
 		v, ok := at[rule[0]].find(path)
-		if ok && !allTexts(v, rule[2]) {
+		if ok && !allTexts(v, class.texts(rule[0], path)) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this value")
 		}
@@ -108,6 +125,18 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 		}
 	}
 	return nil
+}
+
+// texts are all that builds had of a field: what files said, and what the class made of
+// a field that its tensors do not depend on.
+func (class *typeClass) texts(file any, path string) (all []any) {
+	for _, rule := range class.Texts {
+		if rule[0] == file && rule[1] == path {
+			some, _ := rule[2].([]any)
+			all = append(all, some...)
+		}
+	}
+	return all
 }
 
 // asComputed reports that no build had a field of the file and that it has the

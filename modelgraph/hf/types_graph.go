@@ -177,6 +177,14 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	if err := tree.allowed(class, of); err != nil {
 		return err
 	}
+	if len(of.contested) > 0 {
+		return tree.either(class, of, module, key, joins)
+	}
+	return tree.entries(class, of, module, key, joins)
+}
+
+// entries adds those of a class.
+func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	if joins {
 		tree.noSplit = append(tree.noSplit, class.NoSplit...)
 	}
@@ -188,7 +196,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		parts := ordered(places, pattern)
 		all := tree.numbers(class, of, pattern)
 		if tree.visited += len(all); tree.visited > maxTensors {
-			return &typeError{tree.file, object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
+			return &typeError{tree.file, of.object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
 		}
 		there := false
 		for _, stars := range all {

@@ -243,9 +243,16 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	return obj
 }
 
+// lastFull are config classes whose __post_init__ makes the last of layer_types
+// full_attention, whatever the file says.
+var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
+
 func (from *objects) set(obj *typeObject, name string, v any) {
 	_, field := obj.class.Fields[name]
 	_, inner := obj.class.Inner[name]
+	if list, ok := v.([]any); ok && name == "layer_types" && len(list) > 0 && slices.Contains(lastFull, obj.class.Config) {
+		v = append(slices.Clone(list[:len(list)-1]), "full_attention")
+	}
 	obj.said[name] = v
 	switch {
 	case inner:
