@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -51,8 +52,8 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 }
 
 // computed notes values of the file for fields that the table computes from other
-// fields alone, unless both are the same. Some classes take the file's value, others
-// overwrite it, and no build had it. The default is no exception: T5's is_gated_act is
+// fields alone, unless both are the same or the table says which one its class takes:
+// some take the file's value, others overwrite it, and no build had it. The default is no exception: T5's is_gated_act is
 // false by default, and a file that says so overwrites what feed_forward_proj means.
 func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
 	const most = 3
@@ -65,12 +66,25 @@ func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
 		if of.err == nil && ok && deepEqual(v, made) {
 			continue
 		}
+		switch how := tree.in.whenSaid(class.Config, path); {
+		case how == "over" && of.err == nil && ok:
+			continue
+		case how == "kept" && !slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return of.dependsOn(path, pin) }):
+			of.err, of.known[path] = nil, v
+			continue
+		}
 		if of.contested = append(of.contested, path); of.err != nil || !ok || len(of.contested) > most {
 			of.err, of.place = nil, path
 			return tree.overwritten(of, class)
 		}
 	}
 	return nil
+}
+
+// dependsOn reports a field that is computed from a field of the file.
+func (of *evaluation) dependsOn(path, field string) bool {
+	rule, ruled := of.rules[path]
+	return ruled && reads(rule, field)
 }
 
 func (tree *typeTree) overwritten(of *evaluation, class *typeClass) error {
@@ -90,7 +104,7 @@ func (tree *typeTree) either(class *typeClass, of *evaluation, module string, ke
 				as.known[path] = of.object.saidOf(path)
 			}
 		}
-		if err := made.entries(class, as, module, key, joins); err != nil {
+		if err := cmp.Or(tree.conditions(class, as), made.entries(class, as, module, key, joins)); err != nil {
 			return err
 		}
 		if first == nil {
@@ -221,6 +235,24 @@ func (of *evaluation) standard(e any) bool {
 		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
 	}
 	return true
+}
+
+// zeroed reports an expression that reads a field which the file sets to 0 and which is
+// null by default or computed otherwise: a class may take 0 for none.
+func (of *evaluation) zeroed(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		rule, ruled := of.rules[path]
+		n, isNumber := number(of.object.saidOf(path))
+		if isField && isNumber && n == 0 && (ruled || of.object.byDefault(path) == nil) {
+			return true
+		}
+		return isField && ruled && (&evaluation{object: of.object}).zeroed(rule)
+	case []any:
+		return slices.ContainsFunc(e, of.zeroed)
+	}
+	return false
 }
 
 // openIndex reports a fixed place in a list whose elements are one value by default and

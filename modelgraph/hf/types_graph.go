@@ -286,7 +286,7 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 	const largest = 1 << 50
 	for i, dim := range dims {
 		n, ok := number(of.eval(dim, stars))
-		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
+		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && of.zeroed(dim) && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
 			of.fail("size %v of %q", n, name)
 		}
 		t.shape[i] = int64(n)

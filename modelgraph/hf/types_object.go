@@ -144,6 +144,14 @@ func (obj *typeObject) differs(path string) (v any, differs bool) {
 	return v, ok && !deepEqual(v, obj.class.Fields[path])
 }
 
+// byDefault is the default of a field.
+func (obj *typeObject) byDefault(path string) any {
+	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
+		return obj.inner[first].byDefault(rest)
+	}
+	return obj.class.Fields[path]
+}
+
 // unread reports a field that the class does not have, and that the file says.
 func (obj *typeObject) unread(path string) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {

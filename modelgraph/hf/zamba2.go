@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -47,6 +48,8 @@ func zamba2(cfg *config) *decoder {
 	if model.adapted && (heads*width != wide || model.attn.KVHeads != heads) {
 		cfg.fail("use_shared_attention_adapter", "adapters are %d wide, as %d heads of %d and %d KV heads are not", wide, heads, width, model.attn.KVHeads)
 	}
+	cfg.computes("attention_hidden_size", wide)
+	cfg.computes("attention_head_dim", width)
 	model.mlp = modelgraph.MLP{Dim: hidden, Hidden: model.inner, Gated: true, Fused: true, Activation: cfg.str("gelu", "hidden_act")}
 	cfg.members["conv_bias"] = jsontext.Value("true") // whatever use_conv_bias says
 	_, model.mixer = chunked(cfg, hidden, mambaFields{
@@ -57,6 +60,10 @@ func zamba2(cfg *config) *decoder {
 		if kind == zamba2Hybrid {
 			model.hybrid = append(model.hybrid, int64(i))
 		}
+	}
+	var said []int64
+	if cfg.said("hybrid_layer_ids") && (json.Unmarshal(cfg.members["hybrid_layer_ids"], &said) != nil || !slices.Equal(said, model.hybrid)) {
+		cfg.fail("hybrid_layer_ids", "they are not the hybrid layers of layers_block_type: remove them")
 	}
 	const most = 1000 // each of them has the names of all that share its block
 	if len(model.hybrid) > most {
