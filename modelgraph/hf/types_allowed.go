@@ -35,6 +35,10 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	if err := tree.computed(class, of); err != nil {
 		return err
 	}
+	if path := "layer_types"; of.otherEnd(path) {
+		of.place = path
+		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
+	}
 	return tree.conditions(class, of)
 }
 
@@ -49,6 +53,22 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 		}
 	}
 	return nil
+}
+
+// otherEnd reports a list of the file whose last text is another than that of the
+// list which the class makes without it, unless the class takes the file's as it is.
+func (of *evaluation) otherEnd(path string) bool {
+	said, ok := of.object.said[path].([]any)
+	rule, ruled := of.rules[path]
+	if whole, _ := rule.([]any); !ok || !ruled || len(said) == 0 || len(whole) == 4 && deepEqual(whole[1], []any{"null", "$" + path}) && whole[3] == "$"+path {
+		return false
+	}
+	without := *of.object
+	without.values = maps.Clone(of.object.values)
+	without.values[path] = nil
+	alone := &evaluation{object: &without}
+	made, _ := alone.eval(rule, nil).([]any)
+	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
 }
 
 // computed notes values of the file for fields that the table computes from other

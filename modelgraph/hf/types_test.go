@@ -164,8 +164,8 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
 		// A VoxtralConfig gives its text's config fields.
 		`{"model_type":"voxtral","text_config":{"model_type":"qwen2"}}`: "text_config.model_type",
-		// The default's parameter without elements is known, another is not.
-		`{"model_type":"dinov3_vit","num_channels":0}`: "num_channels",
+		// A class may take 0 for none.
+		`{"model_type":"blt_patcher","num_key_value_heads":0}`: "num_attention_heads",
 	} {
 		_, err := readTypes(newest, []byte(config))
 		var refused *typeError

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -60,10 +59,6 @@ func zamba2(cfg *config) *decoder {
 		if kind == zamba2Hybrid {
 			model.hybrid = append(model.hybrid, int64(i))
 		}
-	}
-	var said []int64
-	if cfg.said("hybrid_layer_ids") && (json.Unmarshal(cfg.members["hybrid_layer_ids"], &said) != nil || !slices.Equal(said, model.hybrid)) {
-		cfg.fail("hybrid_layer_ids", "they are not the hybrid layers of layers_block_type: remove them")
 	}
 	const most = 1000 // each of them has the names of all that share its block
 	if len(model.hybrid) > most {
