@@ -155,28 +155,6 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// readAs reports a config that the table refuses and a hand-written reader has exact.
-func (sample *typeSample) readAs(t *testing.T) bool {
-	t.Helper()
-	graph, err := FromConfig("config.json", sample.Config)
-	if err != nil {
-		return false
-	}
-	var lines []string
-	owner := owners(graph.Ties)
-	for i := range graph.Layers {
-		for _, p := range graph.Layers[i].Params {
-			if name := modelgraph.FullName(graph.Layers[i].Name, p.Name); owner[name] == "" {
-				lines = append(lines, name+" "+strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Shape), " ", ","), "[]"))
-			}
-		}
-	}
-	if graph.ParamCount() != sample.Params {
-		t.Errorf("wrong by its reader: %.200s: %d parameters, Transformers has %d", sample.Config, graph.ParamCount(), sample.Params)
-	}
-	return linesDigest(lines) == sample.Tensors
-}
-
 // TestTypesRefused has configs that no build explains: the error names the field.
 func TestTypesRefused(t *testing.T) {
 	for config, field := range map[string]string{
