@@ -248,8 +248,9 @@ func (op *operating) add(layer modelgraph.Layer) {
 // operatingGraph is the graph with operations; false if the table does not say all of
 // them, or their sizes are not those of the tensors.
 func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
+	empty := func(t typeTensor) bool { return !t.buffer && slices.Contains(t.shape, 0) }
 	op := tree.operations(class, tree.root)
-	if op == nil {
+	if op == nil || slices.ContainsFunc(tree.tensors, empty) {
 		return nil, false
 	}
 	layers := tree.layers(class, dtype, op)
