@@ -11,7 +11,7 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
-	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut || model.Rules.InOrder {
 		states.rests = model.rests()
 	}
 	rests, followed := model.Followed()
