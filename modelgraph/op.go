@@ -22,6 +22,9 @@ type Embedding struct {
 	Padding int64 `json:"padding,omitzero"`
 	// Dropout: in training the rows pass a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
+	// Held: the rows of one sequence are in a variable of the model's forward
+	// (modeling_gpt2.py: position_embeds).
+	Held bool `json:"held,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
@@ -60,6 +63,9 @@ type Norm struct {
 	OwnInput bool `json:"own_input,omitzero"`
 	// Dropout is as in [Embedding].
 	Dropout bool `json:"dropout,omitzero"`
+	// Held: the result is in a variable of the model's forward (modeling_modernbert.py:
+	// mask_kwargs).
+	Held bool `json:"held,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -241,6 +247,9 @@ type Head struct {
 	// OwnType: the loss reads the logits in their own type, not in fp32
 	// (modeling_bert.py: CrossEntropyLoss).
 	OwnType bool `json:"own_type,omitzero"`
+	// Body is the width of the body's output, if a variable holds it while the head runs
+	// (modeling_albert.py: sequence_outputs); 0: Dim, with OwnType.
+	Body int64 `json:"body,omitzero"`
 }
 
 // Linear is one projection outside a block: a projector, a pooler.

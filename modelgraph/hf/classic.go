@@ -32,6 +32,16 @@ func addLayerNorm(modules *builder, name string, dim int64, input string) string
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
+// held marks the norm that was added last as one whose result the model's forward keeps in
+// a variable (modeling_bert.py, BertModel.forward: embedding_output).
+func (modules *builder) held() {
+	layer := &modules.layers[len(modules.layers)-1]
+	if norm, ok := layer.Op.(modelgraph.Norm); ok {
+		norm.Held = true
+		layer.Op = norm
+	}
+}
+
 // addTable adds an embedding table [rows, dim] whose rows are added to input,
 // and returns its name. The first table of a model has no input.
 func addTable(modules *builder, name string, rows, dim int64, input string) string {

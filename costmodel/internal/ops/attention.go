@@ -156,7 +156,8 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		backwardPoint{2*stream + element*tokens*(dims.q+op.in()), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
+		// by then what the kernel and the norms kept is gone
+		backwardPoint{2*stream + element*tokens*(dims.q+op.in()) - op.kernelSaved(&dims, shape) - normsSaved(&op, &dims, shape), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
 }
 
@@ -182,6 +183,9 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
 		softmax += op.ExtraScores * element * dims.scores
+		if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
+			softmax += element * tokens * dims.q // a copy of v (modeling_bloom.py: reshape)
+		}
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
 }

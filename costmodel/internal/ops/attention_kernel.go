@@ -120,6 +120,9 @@ func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
 	work := element*q + 4*(q+k) + (8+element)*dims.scores
 	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
 		work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+		if op.Fused { // copies of q and k from the projection's blocks (modeling_codegen.py, _split_heads)
+			work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+		}
 	}
 	return work
 }

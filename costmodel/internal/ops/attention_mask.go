@@ -27,7 +27,7 @@ func (op attention) masked(shape *Shape) bool {
 // type under the eager function, which all layers of text need (eager_mask).
 func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	switch {
-	case op.Bidirectional || op.Cross:
+	case op.Bidirectional || op.Cross || hasBias(&op, shape): // it joins the bias
 		return 0
 	case op.written(shape):
 		return shape.elementBytes() * shape.Tokens * shape.Length

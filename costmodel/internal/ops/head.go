@@ -52,7 +52,9 @@ func (op head) cost(shape *Shape) Cost {
 // inferring is what a forward without a loss has at once, for nV logits of in elements.
 func (op head) inferring(element, nV, in int64) int64 {
 	bytes := element * (nV + in)
-	if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
+	if op.Body > 0 {
+		bytes += element * op.Body * nV / max(1, op.Vocab)
+	} else if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
 		bytes += element * in
 	}
 	if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor

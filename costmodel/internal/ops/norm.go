@@ -39,6 +39,9 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		return cost
 	}
 	defer func() { cost.Memory.Saved += op.more(shape) }()
+	if op.Held {
+		cost.Memory.UntilBodyEnd = cost.Output
+	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		layerNorm(&cost, op, shape, out)

@@ -24,6 +24,8 @@ func (model *Model) shapes() {
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
+		in := model.Layers[i].InputLayers
+		shape.SameResidual = len(in) > 1 && in[0] == in[1]
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {

@@ -89,6 +89,7 @@ func (unit *adder) add(states *matrixStates) {
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
+	unit.earlierRuns()
 	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
 	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
 	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) {
@@ -105,6 +106,20 @@ func (unit *adder) add(states *matrixStates) {
 	unit.embedsLast()
 	keepSelected(unit.Model, unit.index, out)
 	keepInputs(unit.Model, unit.index, out)
+}
+
+// earlierRuns adds what earlier runs of a repeated unit keep to the backward of its last
+// run: the layers behind are back, of that run alone.
+func (unit *adder) earlierRuns() {
+	var earlier int64
+	exec := unit.Unit(unit.index)
+	for k := len(unit.out.Layers) - 1; k >= 0; k-- {
+		step, times := &unit.out.Layers[k], unit.Layers[exec[k]].Times()
+		if step.Backward > 0 {
+			step.Backward += earlier
+		}
+		earlier += step.Saved / times * (times - 1)
+	}
 }
 
 // stores adds what is there at every moment, and is the size of what the

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -33,6 +34,13 @@ func biases(layer *modelgraph.Layer) int {
 		}
 	}
 	return count
+}
+
+// Biased reports a product with a bias.
+func (model *Model) Biased() bool {
+	return slices.ContainsFunc(model.Layers, func(layer Layer) bool {
+		return layer.Runs && hasProjections(layer.Op) && biases(layer.Layer) > 0
+	})
 }
 
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the
