@@ -250,6 +250,8 @@ type Head struct {
 	// Body is the width of the body's output, if a variable holds it while the head runs
 	// (modeling_albert.py: sequence_outputs); 0: Dim, with OwnType.
 	Body int64 `json:"body,omitzero"`
+	// FP32: the model returns the logits in fp32 (modeling_mamba.py).
+	FP32 bool `json:"fp32,omitzero"`
 }
 
 // Linear is one projection outside a block: a projector, a pooler.
@@ -296,6 +298,8 @@ type StateSpace struct {
 	Chunk int64 `json:"chunk,omitzero"`
 	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
 	Delta bool `json:"delta,omitzero"`
+	// FP32Residual: the residual stream is fp32 (modeling_mamba.py: residual_in_fp32).
+	FP32Residual bool `json:"fp32_residual,omitzero"`
 }
 
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.

@@ -246,6 +246,9 @@ func headAlone(graph *modelgraph.Graph) []bool {
 func inputs(graph *modelgraph.Graph) int {
 	decoder := false
 	for i := range graph.Layers {
+		if _, mixes := graph.Layers[i].Op.(modelgraph.StateSpace); mixes {
+			decoder = true
+		}
 		attention, ok := graph.Layers[i].Op.(modelgraph.Attention)
 		if !ok || graph.Layers[i].Stream.Kind != modelgraph.Text {
 			continue
