@@ -151,6 +151,9 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Parallel {
 		back += element * tokens * op.in()
 	}
+	if op.Dropout { // its mask is gone
+		back -= op.Dim * tokens
+	}
 	cost.back = back
 	cost.peak(
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},

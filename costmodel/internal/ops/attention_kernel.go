@@ -98,6 +98,15 @@ func biasBytes(op *attention, shape *Shape) int64 {
 	return shape.elementBytes() * op.Heads * shape.Length * keys
 }
 
+// BiasHeld is the bias that a checkpoint of each layer keeps.
+func BiasHeld(layer modelgraph.Op, shape *Shape) int64 {
+	op, ok := operationOf(layer).(attention)
+	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !hasBias(&op, shape) {
+		return 0
+	}
+	return biasBytes(&op, shape)
+}
+
 // biasSaved is what it keeps for backward: the buckets that the table was read by, the
 // zeros, and where the causal mask is (sdpa_attention.py: torch.where).
 func biasSaved(op *attention, shape *Shape) (bytes int64) {
@@ -267,6 +276,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
+		}
+		if hasBias(&op, shape) && !shape.Frozen { // its gradient, and the sum of those of later layers
+			back += 2 * biasBytes(&op, shape)
 		}
 		if hasBias(&op, shape) && op.Dropout {
 			back -= 5 * dims.scores // the dropout's result and mask are gone

@@ -45,7 +45,7 @@ func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 // it. windowed distinguishes the two kinds.
 func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
 	op := attention{Attention: layer}
-	if op.Bidirectional || op.Cross || shape.Tokens == 0 {
+	if op.Bidirectional || op.Cross || shape.Tokens == 0 || hasBias(&op, shape) {
 		return 0, false
 	}
 	switch {

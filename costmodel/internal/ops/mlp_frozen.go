@@ -27,6 +27,9 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 			ffn.gate.adapter = adapter
 		}
 	}
+	if op.Activation == "xielu" {
+		ffn.act = 3 // its input, expm1 and a product
+	}
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
@@ -64,6 +67,9 @@ func (ffn *feedForward) saved() int64 {
 	bytes := shape.adapterSaved(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
 	if ffn.gates {
 		bytes += ffn.act * ffn.fN
+		if ffn.op.Activation == "xielu" { // where it is positive
+			bytes += ffn.op.Hidden * shape.Tokens
+		}
 		if ffn.op.Gated {
 			bytes += ffn.fN // up, for the activation's gradient
 		}

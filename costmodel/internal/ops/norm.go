@@ -30,8 +30,8 @@ func (op norm) cost(shape *Shape) Cost {
 func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
 	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
-	out := shape.elementBytes() * hN // the next linear layer's input
-	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
+	out := shape.elementBytes() * hN                                                                 // the next linear layer's input
+	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Held && shape.Recompute { // a checkpoint keeps its block's input
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	if shape.oneKernel(op.Style) {
@@ -68,7 +68,11 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		}
 		summed(&cost, op, shape)
 	}
-	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
+	gone := int64(4) // of the saved tensors the normalised one in 16 bits, and the output
+	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
+		gone = 2 // which nothing keeps
+	}
+	cost.peak(backwardPoint{residual + (20-gone)*hN, shape.NewGrads, 0})
 	return cost
 }
 

@@ -22,6 +22,9 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
 	if model.Biased() {
 		table.BiasWorkspace = 1 << 20
+		if model.Train && model.Recomputes { // autograd's thread runs forwards
+			table.BiasWorkspace = 2 << 20
+		}
 	}
 	if model.Train {
 		followMap(model, table)

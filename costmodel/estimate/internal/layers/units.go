@@ -1,6 +1,8 @@
 package layers
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -92,7 +94,7 @@ func (unit *adder) add(states *matrixStates) {
 	unit.earlierRuns()
 	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
 	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) {
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
@@ -106,6 +108,15 @@ func (unit *adder) add(states *matrixStates) {
 	unit.embedsLast()
 	keepSelected(unit.Model, unit.index, out)
 	keepInputs(unit.Model, unit.index, out)
+}
+
+// looksUp reports a unit with a table of tokens: embeddings are no GradientCheckpointingLayer
+// (modeling_bert.py, BertEmbeddings).
+func (unit *adder) looksUp() bool {
+	return slices.ContainsFunc(unit.Unit(unit.index), func(i int) bool {
+		op, ok := unit.Layers[i].Op.(modelgraph.Embedding)
+		return ok && op.Index == modelgraph.TokenIndex
+	})
 }
 
 // earlierRuns adds what earlier runs of a repeated unit keep to the backward of its last
