@@ -119,6 +119,7 @@ func (model *bart) stack(modules *builder, path string, layers int64, block fair
 		block.add(modules, indexed(dot(path, "layers"), i))
 	}
 	last := modules.hidden
-	addLayerNorm(modules, norm, model.hidden, places)
+	op := modelgraph.Norm{Dim: model.hidden, Style: modelgraph.LayerNorm, Epsilon: modules.epsilon, Dropout: block.mlp.Dropout}
+	modules.add(norm, op, []string{places}, normParams("", model.hidden, true)...)
 	modules.hidden = last
 }

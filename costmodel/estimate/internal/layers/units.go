@@ -226,6 +226,22 @@ func (unit *adder) embedsLast() {
 	}
 }
 
+// tableBefore is the table that a norm reads whose module follows its readers
+// (modeling_bart.py: layernorm_embedding), or -1.
+func (model *Model) tableBefore(i int) int {
+	in := model.Layers[i].InputLayers
+	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) != 1 || model.Layers[in[0]].UnitIndex >= model.Layers[i].UnitIndex {
+		return -1
+	}
+	early := slices.ContainsFunc(model.Layers, func(layer Layer) bool {
+		return slices.Contains(layer.InputLayers, i) && layer.UnitIndex < model.Layers[i].UnitIndex
+	})
+	if _, table := model.Layers[in[0]].Op.(modelgraph.Embedding); !table || !early {
+		return -1
+	}
+	return in[0]
+}
+
 // passOutputs charges the input of every recomputed unit to the unit that makes it, on
 // whose device it stays. The engine checkpoints a block's argument before the hook
 // copies it: GradientCheckpointingLayer wraps the hooked forward.
@@ -235,6 +251,9 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
+			if table := model.tableBefore(from); table >= 0 {
+				from = table
+			}
 			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
