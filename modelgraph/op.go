@@ -178,8 +178,10 @@ type Attention struct {
 	// OwnScores: softmax runs in the type of the scores, with a column for the sink
 	// of a head, and its result multiplies v (modeling_gpt_oss.py).
 	OwnScores bool `json:"own_scores,omitzero"`
-	// Dropout: in training the result passes a dropout, which keeps a mask.
-	Dropout bool `json:"dropout,omitzero"`
+	// Dropout: in training the result passes a dropout, which keeps a mask. InnerDropout:
+	// softmax's result in memory passes one, too (modeling_deberta_v2.py).
+	Dropout      bool `json:"dropout,omitzero"`
+	InnerDropout bool `json:"inner_dropout,omitzero"`
 	// ExtraScores are tensors of the scores' size of variables in addition: of the
 	// block before, which returns its weights (modeling_mpt.py), and the product
 	// before its mask (modeling_bloom.py).

@@ -47,6 +47,7 @@ func readDeberta(cfg *config) *deberta {
 	}
 	model.attention.Eager, model.attention.OwnScores = true, true // DisentangledSelfAttention is the only form
 	model.attention.Bidirectional, model.attention.Dropout = true, cfg.float(0, "hidden_dropout_prob") > 0
+	model.attention.InnerDropout = cfg.float(0, "attention_probs_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout
 	model.headsWidth = cfg.product("attention_head_size", model.attention.Heads, model.attention.HeadDim)
 	model.biased, model.width = cfg.bool(true, "position_biased_input"), cfg.pos(hidden, "embedding_size")

@@ -179,6 +179,8 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		turned := element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + turnedBy(&op, dims, shape)
 		scored := element*tokens*(op.Dim+2*dims.q) + element*(dims.kvTokens*(dims.k+dims.v)+dims.repeated) + 9*dims.scores
 		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
+	case op.OwnScores && op.Bidirectional && dims.by == scoresInMemory: // scores and softmax's result
+		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + 2*element*dims.scores
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):

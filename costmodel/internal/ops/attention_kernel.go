@@ -192,6 +192,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.FP32Scores { // of q and k, the casts are kept
 		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
 	}
+	if op.InnerDropout { // its result and a mask
+		saved += dims.scores * (element + 1)
+	}
 	if op.SoftCap {
 		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
 	}
@@ -274,6 +277,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
+		if op.InnerDropout {
+			back -= dims.scores * (element + 1)
+		}
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
 		}

@@ -27,6 +27,9 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 			ffn.gate.adapter = adapter
 		}
 	}
+	if !op.Gated && KeepsOutput(op.Activation) && output != nil && shape.converts() && !shape.keepsInputs() {
+		ffn.act++ // its output, as the adapter reads a cast
+	}
 	if op.Activation == "xielu" {
 		ffn.act = 3 // its input, expm1 and a product
 	}
