@@ -104,6 +104,9 @@ func (ffn *feedForward) forward(record *tape) {
 		record.add(ffn.fN) // the product
 	} else {
 		record.add(ffn.act * ffn.fN)
+		if KeepsOutput(ffn.op.Activation) { // its input goes
+			record.drop(ffn.act * ffn.fN)
+		}
 	}
 	if ffn.shape.Recompute {
 		record.stop(ffn.down)

@@ -14,7 +14,7 @@ type accelerate struct{ base }
 
 func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
-	rules.RotaryCopies, rules.InOrder = true, true
+	rules.RotaryCopies, rules.InOrder, rules.Padding = true, true, true
 	return rules
 }
 
