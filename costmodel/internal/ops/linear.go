@@ -63,7 +63,12 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 // follow goes through a frozen layer and its adapter, tensor by tensor.
 func (op linear) follow(cost *Cost, shape *Shape, saved int64) {
 	cost.Memory.Saved += saved
-	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved) + shape.work()
+	ahead := tape{shape: shape, element: shape.elementBytes(), now: 2 * shape.elementBytes() * op.In * shape.Tokens, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	cost.Memory.Forward = cost.Memory.Saved
+	ahead.forward(linearLayer{in: op.In, out: op.Out, adapter: &shape.Adapters[0]})
+	if op.Activation != "" {
+		ahead.add(ahead.element * op.Out * shape.Tokens)
+	}
 	record := tape{shape: shape, element: shape.elementBytes(), now: cost.Output, see: func(point backwardPoint) { cost.peak(point) }}
 	if op.Activation != "" {
 		out := record.element * op.Out * shape.Tokens
