@@ -176,5 +176,5 @@ func (op stateSpace) bound(*Shape) bound {
 	if op.Heads > 0 {
 		return bound{width: float64(op.Dim) + 4*float64(op.Heads*op.Chunk) + float64(op.Inner*op.State) + float64(2*op.Groups*op.State+op.Inner)*(8+float64(op.Kernel))}
 	}
-	return bound{width: float64(op.Dim) + float64(op.Inner)*(8+float64(op.State)+float64(op.Kernel))}
+	return bound{width: 2*float64(op.Dim) + float64(op.DtRank) + 2*float64(op.State) + float64(op.Inner)*(8+float64(op.State)+float64(op.Kernel))}
 }

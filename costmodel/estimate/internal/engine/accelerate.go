@@ -35,9 +35,6 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 func outputs(model *layers.Model) int64 {
 	read := make([]bool, len(model.Layers))
 	for i := range model.Layers {
-		if layer := &model.Layers[i]; embeds(layer) {
-			continue // it reads tokens
-		}
 		for _, j := range model.Layers[i].InputLayers {
 			read[j] = true
 		}
@@ -51,15 +48,6 @@ func outputs(model *layers.Model) int64 {
 		}
 	}
 	return total
-}
-
-// embeds reports a table or a parameter that no layer comes before.
-func embeds(layer *layers.Layer) bool {
-	switch layer.Op.(type) {
-	case modelgraph.Embedding, modelgraph.Opaque, modelgraph.Parameter:
-		return len(layer.Inputs) == 0
-	}
-	return false
 }
 
 // pixels is the size of the images in inference, which stay where the caller
