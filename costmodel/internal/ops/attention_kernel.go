@@ -222,7 +222,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	switch {
 	case inMath(&op, shape):
 		return 4, 0
-	case op.OwnScores:
+	case op.OwnScores && !MixedPrecision(shape.Precision):
 		return element, 0
 	}
 	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
