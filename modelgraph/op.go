@@ -22,9 +22,9 @@ type Embedding struct {
 	Padding int64 `json:"padding,omitzero"`
 	// Dropout: in training the rows pass a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
-	// Held: the rows of one sequence are in a variable of the model's forward
+	// Persists: the rows of one sequence are in a variable of the model's forward
 	// (modeling_gpt2.py: position_embeds).
-	Held bool `json:"held,omitzero"`
+	Persists bool `json:"persists,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
@@ -63,9 +63,9 @@ type Norm struct {
 	OwnInput bool `json:"own_input,omitzero"`
 	// Dropout is as in [Embedding].
 	Dropout bool `json:"dropout,omitzero"`
-	// Held: the result is in a variable of the model's forward (modeling_modernbert.py:
+	// Persists: the result is in a variable of the model's forward (modeling_modernbert.py:
 	// mask_kwargs).
-	Held bool `json:"held,omitzero"`
+	Persists bool `json:"persists,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.

@@ -32,13 +32,13 @@ func addLayerNorm(modules *builder, name string, dim int64, input string) string
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
-// held marks the norm that was added last as one whose result the model's forward keeps in
+// persists marks the norm that was added last as one whose result the model's forward keeps in
 // a variable (modeling_bert.py, BertModel.forward: embedding_output), after a dropout if it
 // drops.
-func (modules *builder) held(drops bool) {
+func (modules *builder) persists(drops bool) {
 	layer := &modules.layers[len(modules.layers)-1]
 	if norm, ok := layer.Op.(modelgraph.Norm); ok {
-		norm.Held, norm.Dropout = true, norm.Dropout || drops
+		norm.Persists, norm.Dropout = true, norm.Dropout || drops
 		layer.Op = norm
 	}
 }

@@ -140,7 +140,7 @@ func (model *deberta) embed(modules *builder, path string) {
 		modules.hidden = modules.add(dot(path, "embed_proj"), modelgraph.Linear{In: model.width, Out: model.hidden}, []string{modules.hidden}, linearParams("", model.width, model.hidden, false)...).Name
 	}
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.hidden, modules.hidden)
-	modules.held(model.mlp.Dropout)
+	modules.persists(model.mlp.Dropout)
 	modules.join(from) // rows are added, and the norm's result is multiplied by the mask, in DebertaV2Embeddings.forward
 }
 

@@ -95,7 +95,7 @@ func (model *gpt2) summary(modules *builder, cfg *config) {
 func (model *gpt2) stack(modules *builder, path string) {
 	modules.epsilon = model.epsilon
 	modules.hidden = addTable(modules, dot(path, "wte"), model.vocab, model.hidden, "")
-	places := modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Held: true}
+	places := modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}
 	modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
 	modules.empty(dot(path, "drop"))
 	for i := range model.layers {

@@ -54,7 +54,7 @@ func modernBERT(modules *builder, cfg *config, class string) {
 		model.embed(modules, path)
 		norm := dot(path, "embeddings.norm")
 		model.addNorm(modules, norm, false, modules.hidden, "")
-		modules.held(cfg.float(0, "embedding_dropout") > 0)
+		modules.persists(cfg.float(0, "embedding_dropout") > 0)
 		modules.hidden = norm
 	})
 	model.stack(modules, path)

@@ -112,7 +112,7 @@ func gptNeo(cfg *config) *decoder {
 // placesBehind adds a table of positions, and the dropout after it.
 func (model *parts) placesBehind(positions int64) func(modules *builder, path string) {
 	return func(modules *builder, path string) {
-		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Held: true}
+		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}
 		modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
 		modules.empty(dot(path, "drop"))
 	}

@@ -98,8 +98,8 @@ func biasBytes(op *attention, shape *Shape) int64 {
 	return shape.elementBytes() * op.Heads * shape.Length * keys
 }
 
-// BiasHeld is the bias that a checkpoint of each layer keeps.
-func BiasHeld(layer modelgraph.Op, shape *Shape) int64 {
+// BiasRetained is the bias that a checkpoint of each layer keeps.
+func BiasRetained(layer modelgraph.Op, shape *Shape) int64 {
 	op, ok := operationOf(layer).(attention)
 	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !hasBias(&op, shape) {
 		return 0

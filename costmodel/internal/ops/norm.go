@@ -30,8 +30,8 @@ func (op norm) cost(shape *Shape) Cost {
 func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
 	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
-	out := shape.elementBytes() * hN                                                                 // the next linear layer's input
-	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Held && shape.Recompute { // a checkpoint keeps its block's input
+	out := shape.elementBytes() * hN                                                                     // the next linear layer's input
+	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute { // a checkpoint keeps its block's input
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	if shape.oneKernel(op.Style) {
@@ -39,7 +39,7 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		return cost
 	}
 	defer func() { cost.Memory.Saved += op.more(shape) }()
-	if op.Held {
+	if op.Persists {
 		cost.Memory.UntilBodyEnd = cost.Output
 	}
 	switch op.Style {

@@ -20,7 +20,7 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
-	if model.Biased() {
+	if layers.Biased(model) {
 		table.BiasWorkspace = 1 << 20
 		if model.Train && model.Recomputes { // autograd's thread runs forwards
 			table.BiasWorkspace = 2 << 20

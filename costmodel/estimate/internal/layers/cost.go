@@ -157,7 +157,7 @@ func (model *Model) holdMasks() {
 		pending[kind] = max(pending[kind], size)
 	}
 	for i := range model.Layers {
-		pending[0] += ops.BiasHeld(model.Layers[i].Op, &model.Layers[i].Shape)
+		pending[0] += ops.BiasRetained(model.Layers[i].Op, &model.Layers[i].Shape)
 	}
 	step := &model.Layers[at].Cost.Memory
 	step.Saved += pending[0] + pending[1]

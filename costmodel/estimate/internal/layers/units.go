@@ -1,8 +1,6 @@
 package layers
 
 import (
-	"slices"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -110,29 +108,6 @@ func (unit *adder) add(states *matrixStates) {
 	keepInputs(unit.Model, unit.index, out)
 }
 
-// looksUp reports a unit with a table of tokens: embeddings are no GradientCheckpointingLayer
-// (modeling_bert.py, BertEmbeddings).
-func (unit *adder) looksUp() bool {
-	return slices.ContainsFunc(unit.Unit(unit.index), func(i int) bool {
-		op, ok := unit.Layers[i].Op.(modelgraph.Embedding)
-		return ok && op.Index == modelgraph.TokenIndex
-	})
-}
-
-// earlierRuns adds what earlier runs of a repeated unit keep to the backward of its last
-// run: the layers behind are back, of that run alone.
-func (unit *adder) earlierRuns() {
-	var earlier int64
-	exec := unit.Unit(unit.index)
-	for k := len(unit.out.Layers) - 1; k >= 0; k-- {
-		step, times := &unit.out.Layers[k], unit.Layers[exec[k]].Times()
-		if step.Backward > 0 {
-			step.Backward += earlier
-		}
-		earlier += step.Saved / times * (times - 1)
-	}
-}
-
 // stores adds what is there at every moment, and is the size of what the
 // layer's forward reads.
 func (unit *adder) stores(layer *Layer) int64 {
@@ -226,22 +201,6 @@ func (unit *adder) embedsLast() {
 	}
 }
 
-// tableBefore is the table that a norm reads whose module follows its readers
-// (modeling_bart.py: layernorm_embedding), or -1.
-func (model *Model) tableBefore(i int) int {
-	in := model.Layers[i].InputLayers
-	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) != 1 || model.Layers[in[0]].UnitIndex >= model.Layers[i].UnitIndex {
-		return -1
-	}
-	early := slices.ContainsFunc(model.Layers, func(layer Layer) bool {
-		return slices.Contains(layer.InputLayers, i) && layer.UnitIndex < model.Layers[i].UnitIndex
-	})
-	if _, table := model.Layers[in[0]].Op.(modelgraph.Embedding); !table || !early {
-		return -1
-	}
-	return in[0]
-}
-
 // passOutputs charges the input of every recomputed unit to the unit that makes it, on
 // whose device it stays. The engine checkpoints a block's argument before the hook
 // copies it: GradientCheckpointingLayer wraps the hooked forward.
@@ -251,7 +210,7 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
-			if table := model.tableBefore(from); table >= 0 {
+			if table := tableBefore(model, from); table >= 0 {
 				from = table
 			}
 			maker := &units[model.Layers[from].UnitIndex]
