@@ -15,8 +15,8 @@ import (
 // activations are no wider, or are recomputed, those of one block alone are free. Then
 // the first states are cut from blocks of the loss, and each other takes a segment with
 // the rest of its weight. A gradient is made right after its layer's activations are
-// freed, recomputed or not. Under a device map the loss is on one GPU, so that the rests
-// depend on the map: they are not counted.
+// freed, recomputed or not. Under a device map the loss is on one GPU: what the first states
+// of the others have in addition depends on the map, and is not counted.
 type matrixStates struct {
 	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid
