@@ -188,11 +188,17 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
 		softmax += op.ExtraScores * element * dims.scores
-		if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
-			softmax += element * tokens * dims.q // a copy of v (modeling_bloom.py: reshape)
-		}
+		softmax += op.copiedValues(dims, shape)
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
+}
+
+// copiedValues is a copy of v that a reshape makes (modeling_bloom.py).
+func (op attention) copiedValues(dims *geo, shape *Shape) int64 {
+	if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
+		return shape.elementBytes() * shape.Tokens * dims.q
+	}
+	return 0
 }
 
 // turnedBy is the most that rotation makes in addition to the projections' outputs.

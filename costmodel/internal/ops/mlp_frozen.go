@@ -27,12 +27,7 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 			ffn.gate.adapter = adapter
 		}
 	}
-	if !op.Gated && KeepsOutput(op.Activation) && output != nil && shape.converts() && !shape.keepsInputs() {
-		ffn.act++ // its output, as the adapter reads a cast
-	}
-	if op.Activation == "xielu" {
-		ffn.act = 3 // its input, expm1 and a product
-	}
+	ffn.act = ffn.retained(output)
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
@@ -42,6 +37,17 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
 	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
 	return ffn
+}
+
+// retained is how many tensors the activation keeps in addition to its result.
+func (ffn *feedForward) retained(output *Adapter) int64 {
+	switch name := ffn.op.Activation; {
+	case name == "xielu": // its input, expm1 and a product
+		return 3
+	case !ffn.op.Gated && KeepsOutput(name) && output != nil && ffn.shape.converts() && !ffn.shape.keepsInputs():
+		return 1 // its output, as the adapter reads a cast
+	}
+	return ffn.act
 }
 
 // freeze keeps the gate, and activation and up, each where the other factor

@@ -30,8 +30,8 @@ func (op norm) cost(shape *Shape) Cost {
 func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
 	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
-	out := shape.elementBytes() * hN                                                                     // the next linear layer's input
-	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute { // a checkpoint keeps its block's input
+	out := shape.elementBytes() * hN // the next linear layer's input
+	if op.passes(shape) {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	if shape.oneKernel(op.Style) {
@@ -68,12 +68,23 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		}
 		summed(&cost, op, shape)
 	}
-	gone := int64(4) // of the saved tensors the normalised one in 16 bits, and the output
-	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
-		gone = 2 // which nothing keeps
-	}
-	cost.peak(backwardPoint{residual + (20-gone)*hN, shape.NewGrads, 0})
+	cost.peak(backwardPoint{residual + (20-op.gone(shape))*hN, shape.NewGrads, 0})
 	return cost
+}
+
+// passes reports that nothing keeps the output for the norm: a checkpoint keeps the input
+// of its block.
+func (op norm) passes(shape *Shape) bool {
+	return MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute
+}
+
+// gone is what of the saved tensors is gone in backward, in bytes an element: the
+// normalised one in 16 bits, and the output unless nothing keeps it.
+func (op norm) gone(shape *Shape) int64 {
+	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
+		return 2
+	}
+	return 4
 }
 
 // more is what the norm keeps in addition: its input as it is, and a dropout's mask.
