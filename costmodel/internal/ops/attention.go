@@ -188,13 +188,13 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
 		softmax += op.ExtraScores * element * dims.scores
-		softmax += op.copiedValues(dims, shape)
+		softmax += copiedValues(&op, dims, shape)
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
 }
 
 // copiedValues is a copy of v that a reshape makes (modeling_bloom.py).
-func (op attention) copiedValues(dims *geo, shape *Shape) int64 {
+func copiedValues(op *attention, dims *geo, shape *Shape) int64 {
 	if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
 		return shape.elementBytes() * shape.Tokens * dims.q
 	}
