@@ -153,7 +153,7 @@ house: ## Check the limits on the source: cycles, sizes, exported names, private
 kernels: ## Compile the PTX of the CUDA kernels again (PYTHON=python3; minutes)
 	@executor/cuda/internal/ptx/make.sh
 
-oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, LIMIT seconds a part, PYTHON); TABLE=5.24.0 writes the table of a release, TYPES=10 tries the default and ten configs of each type, DIFFUSERS=1 writes the table of diffusers
+oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1 or cells, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, LIMIT seconds a part, PYTHON); TABLE=5.24.0 writes the table of a release, TYPES=10 tries the default and ten configs of each type, DIFFUSERS=1 writes the table of diffusers
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
@@ -182,6 +182,7 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=
 	elif [ -n "$(PEAKS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; export DEVMAP_BINARY="$$work/devmap" PYTHONPATH="modelgraph/python$${PYTHONPATH:+:$$PYTHONPATH}"; \
 		export ORACLE_SECONDS="$(LIMIT)"; failed=0; \
+		if [ "$(PEAKS)" = cells ]; then "$$python" fixtures/oracle/peaks.py cells $(FAMILY); exit; fi; \
 		"$$python" fixtures/oracle/peaks.py rows $(FAMILY) || failed=1; \
 		"$$python" fixtures/oracle/peaks.py plans $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),1) $(FAMILY) || failed=1; exit $$failed; \
 	elif [ -n "$(FOLDERS)" ]; then \

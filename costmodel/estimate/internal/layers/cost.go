@@ -156,6 +156,9 @@ func (model *Model) holdMasks() {
 		}
 		pending[kind] = max(pending[kind], size)
 	}
+	for i := range model.Layers {
+		pending[0] += ops.BiasRetained(model.Layers[i].Op, &model.Layers[i].Shape)
+	}
 	step := &model.Layers[at].Cost.Memory
 	step.Saved += pending[0] + pending[1]
 	step.Forward += pending[0] + pending[1]

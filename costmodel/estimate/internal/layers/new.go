@@ -58,6 +58,12 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 		model.Layers[i].cost()
 		gathersInput(model, i, &model.Layers[i].Cost)
 	}
+	for i := range model.Layers { // backward comes to the norm when it comes to the table
+		if table := tableBefore(model, i); table >= 0 && model.Train {
+			from, to := &model.Layers[i].Cost.Memory, &model.Layers[table].Cost.Memory
+			to.Saved, to.Forward, from.Saved = to.Saved+from.Saved, to.Forward+from.Saved, 0
+		}
+	}
 	model.holdMasks()
 	return model, nil
 }

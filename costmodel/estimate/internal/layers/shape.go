@@ -24,6 +24,8 @@ func (model *Model) shapes() {
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
+		in := model.Layers[i].InputLayers
+		shape.SameResidual = len(in) > 1 && in[0] == in[1]
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
@@ -254,6 +256,9 @@ func headAlone(graph *modelgraph.Graph) []bool {
 func inputs(graph *modelgraph.Graph) int {
 	decoder := false
 	for i := range graph.Layers {
+		if _, mixes := graph.Layers[i].Op.(modelgraph.StateSpace); mixes {
+			decoder = true
+		}
 		attention, ok := graph.Layers[i].Op.(modelgraph.Attention)
 		if !ok || graph.Layers[i].Stream.Kind != modelgraph.Text {
 			continue

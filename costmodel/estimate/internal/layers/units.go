@@ -11,7 +11,7 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
-	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut || model.Rules.InOrder {
 		states.rests = model.rests()
 	}
 	rests, followed := model.Followed()
@@ -89,9 +89,10 @@ func (unit *adder) add(states *matrixStates) {
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
+	unit.earlierRuns()
 	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
 	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) {
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
@@ -209,6 +210,9 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
+			if table := tableBefore(model, from); table >= 0 {
+				from = table
+			}
 			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
