@@ -134,7 +134,31 @@ func (line *typeOperations) allows(root *typeObject) bool {
 			return false
 		}
 	}
-	return true
+	return line.sees(layerKinds) || line.oneKind(root)
+}
+
+const layerKinds = "layer_types"
+
+// sees reports that operations depend on a field, or that its texts are known.
+func (line *typeOperations) sees(field string) bool {
+	for path := range line.Texts {
+		if strings.HasSuffix(path, field) {
+			return true
+		}
+	}
+	return strings.Contains(fmt.Sprint(line.Layers, line.Rules), "$"+field)
+}
+
+// oneKind reports that a file has no other kinds of layers than the operations, which
+// do not depend on them: all have a window, or none has.
+func (line *typeOperations) oneKind(obj *typeObject) bool {
+	kind := "full_attention"
+	if strings.Contains(fmt.Sprint(line.Layers), "window:") {
+		kind = "sliding_attention"
+	}
+	list, _ := obj.said[layerKinds].([]any)
+	other := func(x any) bool { return x != kind }
+	return !slices.ContainsFunc(list, other) && !slices.ContainsFunc(slices.Collect(maps.Values(obj.inner)), func(inner *typeObject) bool { return !line.oneKind(inner) })
 }
 
 // even reports that the sides of an image are multiples of those of a patch.
