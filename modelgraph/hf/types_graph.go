@@ -231,8 +231,9 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 
 // computed notes values of the file for fields that the table computes from other
 // fields alone, unless both are the same or the table says which one its class takes:
-// some take the file's value, others overwrite it, and no build had it. The default is no exception: T5's is_gated_act is
-// false by default, and a file that says so overwrites what feed_forward_proj means.
+// some take the file's value, others overwrite it, and no build had it. The default
+// is no exception: T5's is_gated_act is false by default, and a file that says so
+// overwrites what feed_forward_proj means.
 func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	const most = 3
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
@@ -244,19 +245,32 @@ func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 		if of.err == nil && ok && deepEqual(v, made) {
 			continue
 		}
-		switch how := tree.in.whenSaid(class.Config, path); {
-		case how == "over" && of.err == nil && ok:
-			continue
-		case how == "kept" && !slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return of.dependsOn(path, pin) }):
-			of.err, of.known[path] = nil, v
+		ok = ok && of.err == nil
+		if settled(tree, class, of, path, ok) {
 			continue
 		}
-		if of.contested = append(of.contested, path); of.err != nil || !ok || len(of.contested) > most {
+		if of.contested = append(of.contested, path); !ok || len(of.contested) > most {
 			of.err, of.place = nil, path
 			return overwritten(tree, of, class)
 		}
 	}
 	return nil
+}
+
+// settled reports that the table says what a class does with a file's value of a field
+// that it computes (made: it can).
+func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
+	switch tree.in.whenSaid(class.Config, path) {
+	case "over":
+		return made
+	case "kept":
+		if slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return of.dependsOn(path, pin) }) {
+			return false
+		}
+		of.err, of.known[path] = nil, of.object.saidOf(path)
+		return true
+	}
+	return false
 }
 
 // dependsOn reports a field that is computed from a field of the file.

@@ -289,12 +289,17 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 // full_attention, whatever the file says.
 var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
 
+func lastLayer(config, name string, v any) any {
+	if list, ok := v.([]any); ok && name == layerKinds && len(list) > 0 && slices.Contains(lastFull, config) {
+		return append(slices.Clone(list[:len(list)-1]), "full_attention")
+	}
+	return v
+}
+
 func (from *objects) set(obj *typeObject, name string, v any) {
 	_, field := obj.class.Fields[name]
 	_, inner := obj.class.Inner[name]
-	if list, ok := v.([]any); ok && name == "layer_types" && len(list) > 0 && slices.Contains(lastFull, obj.class.Config) {
-		v = append(slices.Clone(list[:len(list)-1]), "full_attention")
-	}
+	v = lastLayer(obj.class.Config, name, v)
 	obj.said[name] = v
 	switch {
 	case inner:

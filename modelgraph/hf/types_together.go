@@ -85,6 +85,11 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 	if entry[0] != "p" && entry[0] != "b" {
 		return nil
 	}
+	return sized(tree, class, of, entry, path)
+}
+
+// sized refuses a size that is null by default, and that no build had with a path.
+func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string) error {
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
 		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) {
 			of.place = name

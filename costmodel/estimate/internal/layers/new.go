@@ -48,6 +48,11 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if workload.Mode == costmodel.Load {
 		return model, nil // bounded by modelgraph.New
 	}
+	return costs(model)
+}
+
+// costs computes what every layer takes in a step.
+func costs(model *Model) (*Model, error) {
 	model.shapes()
 	if err := model.bound(); err != nil {
 		return nil, err

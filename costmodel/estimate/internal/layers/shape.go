@@ -32,15 +32,21 @@ func (model *Model) shapes() {
 			model.titan(i, &shape)
 		}
 		if model.Frozen {
-			shape.Frozen, shape.InputGrad = true, reached[i]
-			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
-			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
-			shape.AdapterDropout = model.Workload.LoRADropout
-			shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
-			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
+			shape.InputGrad = reached[i]
+			adapted(model, i, &shape)
 		}
 		model.Layers[i].Shape = shape
 	}
+}
+
+// adapted is what adapters change for a layer.
+func adapted(model *Model, i int, shape *ops.Shape) {
+	shape.Frozen = true
+	shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+	shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
+	shape.AdapterDropout = model.Workload.LoRADropout
+	shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+	shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 }
 
 // titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
