@@ -122,7 +122,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	case unknown == 0 || program && engine.Program(model.Graph):
 		return nil
 	case model.Train && known == 0 && !program:
-		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: %v plans the weights, %s",
+		return refuse("mode", costmodel.Train, "no operation and no declared cost is known for any of the %d layers with parameters (the first is %q), so activations, logits and loss of a training step cannot be counted: %v plans the weights, %s",
 			unknown, first, costmodel.Set("mode", costmodel.Load), exported)
 	}
 	if planned(model) && !program { // what it cannot run it refuses, and all else is counted

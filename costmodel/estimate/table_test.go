@@ -196,7 +196,7 @@ func TestUnknownOperations(t *testing.T) {
 	known := bare
 	known.Name, known.Op = "b", modelgraph.Linear{In: 4, Out: 4}
 	declared := modelgraph.Layer{Name: "c", Declared: &modelgraph.Declared{ParamsBytes: 8, ActivationBytes: 8, WorkspaceBytes: -1, OutputBytes: -1}}
-	const warned, refused = "no operation or cost is known for layer \"a\"", "mode: of none of the 1 layers"
+	const warned, refused = "no operation or cost is known for layer \"a\"", "mode: no operation and no declared cost is known for any of the 1 layers"
 	for _, c := range []struct {
 		layers []modelgraph.Layer
 		mode   costmodel.Mode
