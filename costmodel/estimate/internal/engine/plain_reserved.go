@@ -46,7 +46,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	workload := &model.Workload
 	path := &trainer.Of(workload.Preset).Path
 	plain := path.Modules == "" && !path.LastGradients && !path.Reference && !path.Generates && !model.Rules.Compiled && !workload.Liger && !model.Optimizer.EMA
-	if workload.GradientViews || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
+	if workload.GradientViews || workload.OptimizerInBackward || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
 		return rests, false
 	}
 	decoder, ok := reserve.Follow(model)
