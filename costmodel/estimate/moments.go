@@ -77,7 +77,7 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 		}
 	}
 	if rests, ok := model.Followed(); ok {
-		out.Units[0].Padding = rests[1]
+		layers.Spread(out.Units, rests[1])
 	}
 	out.OutputBytes, out.OutputsDropped = 0, false
 	table.Evaluation, table.Retained = &out, retained(forward)

@@ -55,7 +55,7 @@ func maskRows(t *testing.T) []row {
 //   - A capped head without the norm on its GPU has let go of its input.
 //   - Up to 20 MiB of Gemma 3, and of LoRA with eager attention, not located.
 func TestMaskAccuracy(t *testing.T) {
-	const trained, inferred, middle = .25, .45, .05 // percent
+	const trained, inferred, middle = .3, .45, .05 // percent
 	table := newPeaks()
 	for _, r := range maskRows(t) {
 		worst := trained

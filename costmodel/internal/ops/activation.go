@@ -34,6 +34,11 @@ func activationWork(name string) int64 {
 	return 2
 }
 
+// OneKernel reports an activation that keeps its input and its output alone.
+func OneKernel(activation string) bool {
+	return activationExtra(activation) == 1 && activationWork(activation) == 2
+}
+
 // KeepsOutput reports that an activation's backward needs its output
 // (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
 // is kept whoever reads it.

@@ -142,6 +142,9 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Train {
 		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
+	if !shape.Train && !op.Fused { // the cache's keys and values are in the place of the projections'
+		work -= stream + min(cost.Memory.KV, element*dims.kvTokens*(dims.k+dims.v))
+	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
 	if !shape.Train {
 		scoresInferred(cost, op, &dims, shape)
@@ -212,7 +215,7 @@ func turnedBy(op *attention, dims *geo, shape *Shape) int64 {
 	case op.Turning > 0: // both with the part that turned, before that goes
 		return element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
 	}
-	return element * (3*q + k)
+	return element * max(3*q, q+3*k) // apply_rotary_pos_emb turns q, then k
 }
 
 // geo is attention's widths and counts.

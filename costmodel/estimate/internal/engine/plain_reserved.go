@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // followMap has a table follow the requests of a device that holds some units
@@ -46,15 +47,27 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	workload := &model.Workload
 	path := &trainer.Of(workload.Preset).Path
 	plain := path.Modules == "" && !path.LastGradients && !path.Reference && !path.Generates && !model.Rules.Compiled && !workload.Liger && !model.Optimizer.EMA
-	if workload.GradientViews || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
+	if workload.GradientViews || workload.OptimizerInBackward || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
 		return rests, false
 	}
 	decoder, ok := reserve.Follow(model)
-	if !ok {
+	if !ok || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}
 	device := wholeDevice(model)
 	return device.Rests(decoder), true
+}
+
+// adaptsAll reports a model whose blocks have an adapter on each linear layer, so that
+// gradients reach all of them.
+func adaptsAll(model *layers.Model) bool {
+	for i := range model.Layers {
+		_, head := model.Layers[i].Op.(modelgraph.Head)
+		if !head && len(model.Layers[i].Whole.Adapters) != len(layers.Projections(model.Graph, i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // wholeMarks are those of such a GPU ([marks]).

@@ -21,10 +21,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 		units = append(units, unit.out)
 	}
 	if followed {
-		for i := range units {
-			units[i].Padding = 0
-		}
-		units[0].Padding = rests[0]
+		Spread(units, rests[0])
 	}
 	if model.Optimizer.compiled() {
 		largestStep(units)
@@ -216,5 +213,19 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
+	}
+}
+
+// Spread has units hold rests of the whole model, each by its part of the parameters, so
+// that a device has those of its units.
+func Spread(units []costmodel.Unit, rests int64) {
+	var total, given, params int64
+	for i := range units {
+		total += units[i].Params
+	}
+	for i := range units {
+		params += units[i].Params
+		share := int64(float64(rests) * float64(params) / float64(max(1, total)))
+		units[i].Padding, given = share-given, share
 	}
 }

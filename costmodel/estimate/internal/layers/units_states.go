@@ -75,7 +75,7 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 	if model.follow == nil {
 		model.follow = sync.OnceValues(func() (rests [2]int64, ok bool) {
 			torchao := model.Workload.Float8 != "" || model.Optimizer.compiled() // its casts and its step are not followed
-			if model.Rules.Rests == nil || !model.Train || model.Frozen || torchao {
+			if model.Rules.Rests == nil || !model.Train || torchao || model.Frozen && !model.Rules.InOrder {
 				return rests, false
 			}
 			return model.Rules.Rests(model)

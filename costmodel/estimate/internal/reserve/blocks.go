@@ -69,7 +69,8 @@ func (out *Decoder) headNorm(layer *layers.Layer, weight string, heads int64, op
 }
 
 func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
-	if op.LayerScale || op.Dropout || !op.Gated {
+	fused := ops.OneKernel(op.Activation) && !ops.KeepsOutput(op.Activation)
+	if op.LayerScale || op.Dropout || op.Extra > 0 || !op.Gated && !fused {
 		return nil, false
 	}
 	mlp := &replay.MLP{Hidden: op.Hidden, Fused: op.Fused}
@@ -83,6 +84,6 @@ func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
 			mlp.Up = linear
 		}
 	}
-	ok := mlp.Down != nil && mlp.Gate != nil && op.Fused == (mlp.Up == nil)
+	ok := mlp.Down != nil && mlp.Gate != nil && (op.Fused || !op.Gated) == (mlp.Up == nil)
 	return mlp, ok
 }

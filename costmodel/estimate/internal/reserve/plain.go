@@ -59,6 +59,7 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 type plain struct {
 	*Plain
 	*Process
+	trained int64 // size of an element of what is trained
 	buckets []*replay.Tensor
 }
 
@@ -83,9 +84,15 @@ func (device *Plain) Rests(decoder *Decoder) [2]int64 {
 
 func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
 	process := newProcess(decoder, 1)
-	work := &plain{Plain: device, Process: &process}
+	work := &plain{Plain: device, Process: &process, trained: device.Stored}
 	for _, weight := range decoder.Params {
 		process.New(weight.Numel * device.Stored)
+	}
+	if decoder.layers.Frozen { // PEFT makes the adapters on the model's GPU, after the model
+		work.trained = decoder.Adapter
+		for _, weight := range decoder.Trained {
+			process.New(weight.Numel * work.trained)
+		}
 	}
 	process.Cache.ResetPeaks()
 	for step := range device.Steps {
@@ -107,7 +114,7 @@ func (device *plain) step(first bool) {
 	for _, weight := range device.Trained {
 		for range device.States {
 			if first {
-				device.New(weight.Numel * device.Stored)
+				device.New(weight.Numel * device.trained)
 			}
 		}
 	}
