@@ -16,7 +16,7 @@ import (
 func Topics() []*cobra.Command {
 	pages := []struct{ name, short, text string }{
 		{"precision", "Values of --precision, and what engines call them", precisionTopic},
-		{"presets", "Values of --preset, and what bf16: true means", presetsTopic()},
+		{"presets", "Values of --preset, and what bf16: true means", ""},
 		{"strategies", "Strategies, engines and pipeline schedules", strategiesTopic()},
 		{"optimizers", "Values of --optimizer and their memory", optimizersTopic},
 		{"offload", "Values of --offload: weights outside the GPUs", offloadTopic},
