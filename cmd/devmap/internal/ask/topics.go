@@ -28,6 +28,10 @@ func Topics() []*cobra.Command {
 	for i, page := range pages {
 		topics[i] = &cobra.Command{Use: page.name, Short: page.short, Long: strings.TrimSpace(page.text)}
 	}
+	topics[1].SetHelpFunc(func(cmd *cobra.Command, args []string) { // it reads all presets, which no other command needs
+		cmd.Long = presetsTopic()
+		Help(cmd, args)
+	})
 	return topics
 }
 

@@ -127,9 +127,6 @@ func (f *flag) bracketed(help string) string {
 func Help(cmd *cobra.Command, _ []string) {
 	to := cmd.OutOrStdout()
 	width := out.Width(to)
-	if cmd.Name() == "presets" { // it reads all presets, which no other command needs
-		cmd.Long = presetsTopic()
-	}
 	text := reflowed(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), width) + "\n"
 	io.WriteString(to, out.Readable(text)) //nolint:errcheck // the stream keeps the error
 	if cmd.Runnable() || cmd.HasSubCommands() {
