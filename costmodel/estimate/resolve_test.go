@@ -168,7 +168,7 @@ func TestResolveOfModel(t *testing.T) {
 		workload costmodel.Workload
 	}{
 		"attention: flash-attn computes in 16 bits alone": {small(), costmodel.Workload{Attention: value.FlashAttention, Precision: costmodel.FP32True}},
-		"precision: the engine builds modules of its own": {eight, costmodel.Workload{Mode: costmodel.Train, Runtime: value.Megatron}},
+		"precision: the engine builds modules of its own": {eight, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Preset: "torchtitan", World: 2}},
 		"runtime:  is a JAX program of OpenPI":            {&program, costmodel.Workload{}},
 	} {
 		if _, err := estimate.Resolve(c.graph, c.workload); err == nil || !strings.HasPrefix(err.Error(), want) {

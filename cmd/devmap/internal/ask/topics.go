@@ -30,7 +30,7 @@ func Topics() []*cobra.Command {
 	}
 	topics[1].SetHelpFunc(func(cmd *cobra.Command, args []string) { // it reads all presets, which no other command needs
 		cmd.Long = presetsTopic()
-		Help(cmd, args)
+		cmd.Root().HelpFunc()(cmd, args)
 	})
 	return topics
 }
