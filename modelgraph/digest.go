@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"strconv"
 )
 
 // Digest names what the model is: names, shapes, types and ties, not if it was
@@ -30,8 +31,16 @@ func (graph *Graph) Digest() string {
 }
 
 func digestTensors(h hash.Hash, kind string, ts []Tensor) {
+	var text []byte
 	for i := range ts {
-		fmt.Fprintf(h, "%s %q %v %v\n", kind, ts[i].Name, ts[i].Shape, ts[i].DType)
+		text = append(strconv.AppendQuote(append(append(text[:0], kind...), ' '), ts[i].Name), " ["...) // fmt takes four times as long
+		for j, size := range ts[i].Shape {
+			if j > 0 {
+				text = append(text, ' ')
+			}
+			text = strconv.AppendInt(text, size, 10)
+		}
+		h.Write(append(append(append(text, "] "...), ts[i].DType.String()...), '\n'))
 	}
 }
 

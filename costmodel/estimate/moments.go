@@ -326,6 +326,24 @@ func upcasts8(workload *costmodel.Workload) bool {
 	return workload.Float8 != "" && workload.Strategy.Traits().ByBlock && trainer.Of(workload.Preset).Path.Float8Pads
 }
 
+// checkBuilt refuses parameters of 8-bit floats under engines that train modules of their
+// own, whatever dtype the config has (torchtitan, training.dtype; Megatron-LM, --bf16).
+func checkBuilt(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	own := trainer.Of(workload.Preset).Path.Modules != "" || workload.Runtime == value.Torchtitan || workload.Runtime == value.Megatron
+	if workload.Mode != costmodel.Train || !own || graph.Quantized != "" {
+		return nil
+	}
+	for i := range graph.Layers {
+		for _, param := range graph.Layers[i].Params {
+			if param.DType.Bits() == 8 && !param.DType.Float() {
+				return refuse("precision", workload.Precision, "the engine builds modules of its own, in fp32 or bf16, and %q is %v: set dtype to bfloat16 in the config",
+					modelgraph.FullName(graph.Layers[i].Name, param.Name), param.DType)
+			}
+		}
+	}
+	return nil
+}
+
 // checkDecoder refuses models that a program with modules or a head of its own does
 // not have: torchtune's and torchtitan's are counted as dense decoders of text, and
 // TRL's losses are of decoders (trl/trainer/utils.py, add_fused_lm_head).

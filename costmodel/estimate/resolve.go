@@ -70,6 +70,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkKernels(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkDecoder(graph, &workload) },
+		func() error { return checkBuilt(graph, &workload) },
 		func() error { return checkFloat8(graph, &workload) },
 		func() error { return checkTorchAO(&workload) },
 		func() error { return checkRepeated(graph, &workload) },

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // weights is a model of one layer per type, of so many elements.
@@ -158,11 +159,16 @@ func TestOverflow(t *testing.T) {
 func TestResolveOfModel(t *testing.T) {
 	program := *small()
 	program.Family = "openpi_pi0"
+	eight, err := hf.FromConfig("config.json", []byte(`{"model_type":"llama","num_hidden_layers":2,"dtype":"float8_e4m3fn"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, c := range map[string]struct {
 		graph    *modelgraph.Graph
 		workload costmodel.Workload
 	}{
 		"attention: flash-attn computes in 16 bits alone": {small(), costmodel.Workload{Attention: value.FlashAttention, Precision: costmodel.FP32True}},
+		"precision: the engine builds modules of its own": {eight, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Preset: "torchtitan", World: 2}},
 		"runtime:  is a JAX program of OpenPI":            {&program, costmodel.Workload{}},
 	} {
 		if _, err := estimate.Resolve(c.graph, c.workload); err == nil || !strings.HasPrefix(err.Error(), want) {

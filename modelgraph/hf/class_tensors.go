@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -24,21 +23,21 @@ func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelg
 		for j := range layer.Params {
 			param := &layer.Params[j]
 			name := modelgraph.FullName(layer.Name, param.Name)
-			if param.DType == noType && (planned != nil && planned.MatchString(name) || slices.Contains(class.Made, starred(name))) {
+			if param.DType == noType && (planned != nil && planned(name) || slices.Contains(class.Made, starred(name))) {
 				param.DType = modelgraph.F32
 			}
 		}
 	}
 }
 
-// float32Names is an expression for the parameters that stay, nil for none.
-func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *regexp.Regexp {
+// float32Names reports the parameters that stay, nil for none.
+func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) func(name string) bool {
 	in := cfg.shared.in
 	config := in.configOf(cfg.name("model_type"))
 	model, _, _ := strings.Cut(class.Class, "For")
 	for _, name := range []string{class.Class, model + "ForCausalLM", model + "Model"} {
 		if tabled := in.class(name, config); tabled != nil && tabled.Config == config {
-			return tabled.float32(dtype)
+			return anyIn(tabled.float32Names(dtype))
 		}
 	}
 	var names []string
@@ -55,11 +54,7 @@ func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *rege
 	})
 	slices.Sort(names)
 	names = slices.Compact(names)
-	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
-	if len(names) == 0 || err != nil {
-		return nil
-	}
-	return expr
+	return anyIn(names)
 }
 
 // save marks the buffers that state dicts hold, by their patterns.

@@ -112,7 +112,7 @@ var decoderFamilies = []struct {
 	{model: "smollm3", read: smolLM3},
 	{model: "stablelm", read: stablelm},
 	{model: "starcoder2", read: starcoder2},
-	{model: "zamba2", read: zamba2, unread: []string{"mamba_headdim", "attention_hidden_size", "ffn_hidden_size", "kv_channels", "num_query_groups", "hybrid_layer_ids", "attention_head_dim", "lora_rank"}},
+	{model: "zamba2", read: zamba2, unread: []string{"mamba_headdim", "attention_hidden_size", "ffn_hidden_size", "kv_channels", "num_query_groups", "attention_head_dim", "lora_rank"}},
 }
 
 func init() {

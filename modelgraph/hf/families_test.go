@@ -148,7 +148,7 @@ func TestAttentionOps(t *testing.T) {
 		"qwen3": with(func(a *modelgraph.Attention) { a.HeadDim, a.QKNorm, a.QKEpsilon = 128, modelgraph.RMSNorm, 1e-6 }),
 		"gemma": with(func(a *modelgraph.Attention) { a.HeadDim = 256 }),
 		"gemma2": with(func(a *modelgraph.Attention) {
-			a.HeadDim, a.Window, a.SoftCap, a.ScoreCap, a.Scale = 256, 4096, true, 50, 1/16.
+			a.HeadDim, a.Window, a.SoftCap, a.ScoreCap, a.Scale, a.Eager = 256, 4096, true, 50, 1/16., true
 		}),
 		"gemma3_text": with(func(a *modelgraph.Attention) {
 			a.HeadDim, a.Window, a.QKNorm, a.QKEpsilon, a.Scale = 256, 4096, modelgraph.GemmaRMSNorm, 1e-6, 1/16.
@@ -187,9 +187,9 @@ func TestFeedForwardOps(t *testing.T) {
 }
 
 // ops are the operations of one kind, in module order.
-func ops[T modelgraph.Op](t *testing.T, config []byte) []T {
+func ops[T modelgraph.Op](t *testing.T, config []byte, release ...string) []T {
 	t.Helper()
-	g, err := FromConfig("config.json", config)
+	g, err := FromConfig("config.json", config, release...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,4 +203,29 @@ func ops[T modelgraph.Op](t *testing.T, config []byte) []T {
 		t.Fatal("none in " + strings.TrimSpace(string(config)))
 	}
 	return out
+}
+
+// TestAttentionByRelease: _supports_sdpa of gemma2 and gptj, and layers of cohere2 that
+// do not rotate (modeling_*.py of each release).
+func TestAttentionByRelease(t *testing.T) {
+	for _, test := range []struct {
+		config, release string
+		eager, rope     string // of the first four layers
+	}{
+		{`{"model_type":"gemma2"}`, "5.20", "....", "RRRR"},
+		{`{"model_type":"gemma2"}`, "5.21", "EEEE", "RRRR"},
+		{`{"model_type":"gptj"}`, "5.23", "EEEE", "RRRR"},
+		{`{"model_type":"codegen"}`, "5.24", "....", "RRRR"},
+		{`{"model_type":"cohere2"}`, "5.24", "....", "RRR."},
+		{`{"model_type":"cohere2","sliding_window":null}`, "5.17", "....", "...."},
+	} {
+		eager, rope := "", ""
+		mark := func(on bool, as string) string { return map[bool]string{true: as, false: "."}[on] }
+		for _, op := range ops[modelgraph.Attention](t, []byte(test.config), test.release)[:4] {
+			eager, rope = eager+mark(op.Eager, "E"), rope+mark(op.Rope, "R")
+		}
+		if eager != test.eager || rope != test.rope {
+			t.Errorf("%s under %s: eager %s, rotating %s; want %s, %s", test.config, test.release, eager, rope, test.eager, test.rope)
+		}
+	}
 }

@@ -9,13 +9,14 @@ import (
 // gemma2: four norms a block, every second layer with a window, a soft cap on
 // the logits.
 //
-// The cap on attention scores does not make the attention eager: Transformers
-// picks scaled_dot_product_attention, which leaves the cap out
-// (modeling_gemma2.py: _supports_sdpa; sdpa_attention.py takes no softcap).
+// Before 5.21, Transformers picked scaled_dot_product_attention, which leaves the cap
+// on attention scores out (sdpa_attention.py takes no softcap). Since, attention is
+// eager, with a cap or without (modeling_gemma2.py: _supports_sdpa).
 func gemma2(cfg *config) *decoder {
 	cfg = cfg.filled("gemma2")
 	model := gemmaSandwich(cfg)
 	model.attn.rotation = cfg.rotation(model.attn.headDim, 0)
+	model.attn.eager = cfg.since("5.21")
 	model.attn.softCap = !cfg.null("attn_logit_softcapping") && cfg.float(50, "attn_logit_softcapping") != 0
 	model.attn.scoreCap = cfg.softCap(50, "attn_logit_softcapping")
 	model.sliding(readWindow(cfg, 4096), alternate)

@@ -60,7 +60,7 @@ func turningGPT(cfg *config) *parts {
 	model.form = blockForm{attnNorm: "ln_1", attn: "attn", ffn: "mlp", parallel: true, order: []string{"ln_1", "attn", "mlp"}}
 	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
 	model.mlp.up, model.mlp.down, model.headBias = "fc_in", "fc_out", true
-	model.attn.eager, model.attn.fp32Scores = true, true
+	model.attn.eager, model.attn.fp32Scores = !cfg.since("5.24"), !cfg.since("5.24") // _supports_sdpa
 	width := cfg.dim(0, "rotary_dim")
 	if width < model.attn.headDim {
 		model.attn.turning = width

@@ -20,8 +20,8 @@ func cohere(cfg *config) *decoder {
 	return model.done()
 }
 
-// cohere2: windows in all but every fourth layer; a head's width is never
-// given.
+// cohere2: windows in all but every fourth layer, which does not rotate either
+// (Cohere2Attention.forward: sliding_window); a head's width is never given.
 func cohere2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
@@ -30,7 +30,13 @@ func cohere2(cfg *config) *decoder {
 	cfg.computes("head_dim", model.attn.headDim)
 	model.rotaryDim = model.attn.headDim
 	pattern := cfg.pos(4, "sliding_window_pattern")
-	model.sliding(readWindow(cfg, 0), func(i int64) bool { return (i+1)%pattern != 0 })
+	width := readWindow(cfg, 0)
+	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%pattern != 0 })
+	model.attention = func(i int64) part {
+		at := model.attn
+		at.unturned = types[i] != slidingAttention || cfg.null("sliding_window")
+		return at.windows(types, width)(i)
+	}
 	return model.done()
 }
 

@@ -86,7 +86,7 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 		modules.warnings = append(modules.warnings, fmt.Sprintf("the config names no dtype: %s its weights are counted as %v, as Transformers' from_config makes them (from_pretrained takes the checkpoint's type)", fromConfigAlone, dtype))
 	}
 	if dtype.Float() && !slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.F16, modelgraph.BF16}, dtype) {
-		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so; activations are counted in bf16, --precision 32-true counts them in fp32", dtype))
+		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so if they keep the checkpoint's type; activations are counted in bf16, --precision 32-true counts them in fp32", dtype))
 	}
 	if !dtype.Float() {
 		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so, and without gradients: torch's modules compute with float32, float16 or bfloat16", dtype))

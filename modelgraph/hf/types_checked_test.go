@@ -61,6 +61,7 @@ func TestCheckedTensors(t *testing.T) {
 func TestCheckedRefused(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type":"olmoe","hidden_size":2040}`:                              `disagree about "model.layers.0.self_attn.q_norm.weight": [2032] or [2040]`,
+		`{"model_type":"zamba2","hybrid_layer_ids":[6]}`:                         `hybrid_layer_ids: [6] contradicts layers_block_type, whose hybrid layers are [6,12,`,
 		`{"model_type":"cohere2","head_dim":384}`:                                `head_dim: 384 contradicts the 128`,
 		`{"model_type":"deepseek_v3","head_dim":128}`:                            `head_dim: 128 contradicts the 64`,
 		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:   `is_gated_act: true contradicts feed_forward_proj "gelu"`,
@@ -112,7 +113,7 @@ func TestCheckedNotes(t *testing.T) {
 		`{"model_type":"t5","architectures":["T5ForConditionalGeneration"]}`:                                     {"", "T5ForConditionalGeneration"},
 		`{"model_type":"llama","architectures":["LlamaForCausalLM"]}`:                                            {"", ""},
 		`{"model_type":"llama","num_hiden_layers":4}`:                                                            {`the config has "num_hiden_layers", which llama does not read: did you mean "num_hidden_layers"?`, ""},
-		`{"model_type":"llama","dtype":"float64"}`:                                                               {"dtype F64: weights are counted so; activations are counted in bf16", ""},
+		`{"model_type":"llama","dtype":"float64"}`:                                                               {"dtype F64: weights are counted so if they keep the checkpoint's type; activations are counted in bf16", ""},
 		`{"model_type":"llama","dtype":"float8_e4m3fn"}`:                                                         {"dtype F8_E4M3: weights are counted so, and without gradients", ""},
 		`{"model_type":"kimi_k25","architectures":["KimiK25ForConditionalGeneration"],"text_config":{"model_type":"kimi_k2"},"auto_map":{"AutoModel":"modeling_kimi_k25.KimiK25ForConditionalGeneration"}}`: {`with trust_remote_code, Transformers builds a "KimiK25ForConditionalGeneration" of the repository's own code`, "Kimi_K25ForConditionalGeneration"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // treeFacts are what a release makes of a config, as lines.
@@ -41,7 +42,7 @@ func (tree *typeTree) facts() *treeFacts {
 // compared says in one line what other releases make of the config, if it is
 // something else.
 func (in *release) compared(cfg *config, tree *typeTree, class string) string {
-	facts, done := tree.facts(), *in.span
+	facts, done := sync.OnceValue(tree.facts), *in.span
 	said := make(map[string][]string)
 	var order []string
 	for _, r := range releases {
@@ -58,7 +59,7 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 		case err != nil: // its table does not say
 			continue
 		default:
-			what = facts.unlike(made.facts())
+			what = facts().unlike(made.facts())
 		}
 		for _, same := range releases {
 			if span>>same.at&1 == 1 && done>>same.at&1 == 0 {

@@ -328,15 +328,16 @@ func ordered(places map[string]int, pattern string) (at []int) {
 // numbers.
 func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
+	key = make([]int, 0, 2*len(parts))
 	for i, part := range parts {
 		key = append(key, at[i])
-		number, err := strconv.Atoi(part)
-		if part == "*" {
-			number, err, stars = stars[0], nil, stars[1:]
-			parts[i] = strconv.Itoa(number)
-		}
-		if err == nil {
-			key = append(key, number)
+		switch {
+		case part == "*":
+			key, parts[i], stars = append(key, stars[0]), strconv.Itoa(stars[0]), stars[1:]
+		case part != "" && part[0] <= '9': // Atoi makes an error of each word
+			if number, err := strconv.Atoi(part); err == nil {
+				key = append(key, number)
+			}
 		}
 	}
 	return strings.Join(parts, "."), key

@@ -39,7 +39,7 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	unit := tree.unitOf()
 	above := tree.above()
-	keep := class.float32(dtype)
+	keep := anyIn(class.float32Names(dtype))
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
 	for i := range tree.tensors {
@@ -59,7 +59,7 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 		made := modelgraph.Tensor{Name: strings.TrimPrefix(strings.TrimPrefix(t.name, module), "."), Shape: t.shape, DType: dtype}
 		if t.dtype != "" {
 			made.DType = typeNamed(t.dtype)
-		} else if keep != nil && !t.buffer && keep.MatchString(t.name) {
+		} else if keep != nil && !t.buffer && keep(t.name) {
 			made.DType = modelgraph.F32
 		}
 		if t.buffer {

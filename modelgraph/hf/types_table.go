@@ -75,14 +75,25 @@ func (class *typeClass) float32Names(dtype modelgraph.DType) []string {
 	}[dtype]
 }
 
-// float32 is one for all of them.
-func (class *typeClass) float32(dtype modelgraph.DType) *regexp.Regexp {
-	names := class.float32Names(dtype)
-	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
-	if len(names) == 0 || err != nil {
+// anyIn reports names that one of the expressions is in; nil for none.
+func anyIn(exprs []string) func(name string) bool {
+	var all []*regexp.Regexp
+	for _, text := range exprs {
+		expr, err := regexp.Compile(strings.ReplaceAll(text, "*", ".*"))
+		if err != nil {
+			return nil
+		}
+		all = append(all, expr)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return expr
+	return func(name string) bool {
+		return slices.ContainsFunc(all, func(expr *regexp.Regexp) bool {
+			prefix, _ := expr.LiteralPrefix()
+			return strings.Contains(name, prefix) && expr.MatchString(name) // Contains is much faster
+		})
+	}
 }
 
 // typeConfig is the line of a config class.

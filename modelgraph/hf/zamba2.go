@@ -60,6 +60,9 @@ func zamba2(cfg *config) *decoder {
 			model.hybrid = append(model.hybrid, int64(i))
 		}
 	}
+	if ids := cfg.dims("hybrid_layer_ids"); cfg.has("hybrid_layer_ids") && !model.among(ids) {
+		cfg.fail("hybrid_layer_ids", "%s contradicts layers_block_type, whose hybrid layers are %s: leave it out", inJSON(ids), inJSON(model.hybrid))
+	}
 	const most = 1000 // each of them has the names of all that share its block
 	if len(model.hybrid) > most {
 		cfg.fail("layers_block_type", "%d hybrid layers are more than %d", len(model.hybrid), most)
@@ -78,6 +81,17 @@ func zamba2(cfg *config) *decoder {
 		d.ahead = model.share
 	}
 	return d
+}
+
+// among reports ids that have each hybrid layer once, at a place where its block has an
+// adapter (Zamba2Attention: num_fwd_mem_blocks, layer_dic).
+func (model *zamba2Model) among(ids []int64) bool {
+	for at, layer := range model.hybrid {
+		if place := slices.Index(ids, layer); place < 0 || model.blocks < 1 || (int64(place)-int64(at))%model.blocks != 0 {
+			return false
+		}
+	}
+	return len(ids) == len(model.hybrid) || len(model.hybrid) == 0
 }
 
 const zamba2Hybrid = "hybrid"

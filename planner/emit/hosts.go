@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -15,7 +16,7 @@ import (
 //go:embed jobs
 var jobTexts embed.FS
 
-var jobForms = template.Must(template.ParseFS(jobTexts, "jobs/*.tmpl"))
+var jobForms = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(jobTexts, "jobs/*.tmpl")) })
 
 // form fills in the text of a job's file. Text from outside is in the headline alone,
 // which is a comment, and in the job's name.
@@ -25,7 +26,7 @@ func form(to io.Writer, name string, plan *devicemap.Plan, values map[string]any
 		values = make(map[string]any)
 	}
 	values["Headline"], values["Name"], values["Hosts"], values["Each"] = headline(plan), jobName(plan), hosts, each
-	return jobForms.ExecuteTemplate(to, name+".tmpl", values)
+	return jobForms().ExecuteTemplate(to, name+".tmpl", values)
 }
 
 // headline is the comment of a job's file.

@@ -5,9 +5,11 @@ package trainer
 import (
 	"cmp"
 	_ "embed"
-	"encoding/json"
 	"slices"
 	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 //go:embed paths.json
@@ -156,7 +158,7 @@ type Path struct {
 
 // Presets are all, in the order in which they are listed.
 var Presets = sync.OnceValue(func() []Preset {
-	var rows []json.RawMessage
+	var rows []jsontext.Value
 	if err := json.Unmarshal(table, &rows); err != nil {
 		panic(err) // the table is part of the program
 	}
@@ -170,12 +172,12 @@ var Presets = sync.OnceValue(func() []Preset {
 // read reads a row of the table over the path of the preset that it is like.
 func read(row []byte, before []Preset) (preset Preset) {
 	var named struct{ Like string }
-	err := json.Unmarshal(row, &named)
+	err := json.Unmarshal(row, &named, json.MatchCaseInsensitiveNames(true))
 	if named.Like != "" {
 		at := slices.IndexFunc(before, func(one Preset) bool { return one.Name == named.Like })
 		preset.Path = before[at].Path
 	}
-	if err = cmp.Or(err, json.Unmarshal(row, &preset)); err != nil {
+	if err = cmp.Or(err, json.Unmarshal(row, &preset, json.MatchCaseInsensitiveNames(true))); err != nil {
 		panic(err)
 	}
 	return preset

@@ -31,9 +31,9 @@ type part struct {
 // New is the table of a file of that name.
 func New(name string, packed []byte) *Table {
 	return &Table{name, sync.OnceValue(func() (parts []part) {
+		var reader gzip.Reader // one for all headers: each would allocate windows
 		for len(packed) > 0 {
-			reader, err := gzip.NewReader(bytes.NewReader(packed))
-			if err != nil {
+			if err := reader.Reset(bytes.NewReader(packed)); err != nil {
 				panic(fmt.Sprintf("%s: %v", name, err))
 			}
 			member := packed
@@ -54,8 +54,8 @@ const sizeField = 8
 func unpacked(name string, packed []byte) []byte {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {
-		var table []byte
-		if table, err = io.ReadAll(reader); err == nil {
+		table := make([]byte, binary.LittleEndian.Uint32(packed[len(packed)-4:])) // RFC 1952, 2.3.1: ISIZE
+		if _, err = io.ReadFull(reader, table); err == nil {
 			return table
 		}
 	}

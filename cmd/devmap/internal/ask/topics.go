@@ -16,7 +16,7 @@ import (
 func Topics() []*cobra.Command {
 	pages := []struct{ name, short, text string }{
 		{"precision", "Values of --precision, and what engines call them", precisionTopic},
-		{"presets", "Values of --preset, and what bf16: true means", presetsTopic()},
+		{"presets", "Values of --preset, and what bf16: true means", ""},
 		{"strategies", "Strategies, engines and pipeline schedules", strategiesTopic()},
 		{"optimizers", "Values of --optimizer and their memory", optimizersTopic},
 		{"offload", "Values of --offload: weights outside the GPUs", offloadTopic},
@@ -28,6 +28,10 @@ func Topics() []*cobra.Command {
 	for i, page := range pages {
 		topics[i] = &cobra.Command{Use: page.name, Short: page.short, Long: strings.TrimSpace(page.text)}
 	}
+	topics[1].SetHelpFunc(func(cmd *cobra.Command, args []string) { // it reads all presets, which no other command needs
+		cmd.Long = presetsTopic()
+		cmd.Root().HelpFunc()(cmd, args)
+	})
 	return topics
 }
 
