@@ -73,7 +73,7 @@ func (model *model) attends(layer int) error {
 		return unrunnable(at, "it is multi-head latent attention; the nearest that it runs has keys and values of its own (grouped queries)")
 	case op.Cross:
 		return unrunnable(at, "it attends to an encoder; the nearest that it runs is self-attention")
-	case op.ScoreBias != "" || op.Eager:
+	case op.ScoreBias != "" || op.Eager && !op.SoftCap:
 		bias := op.ScoreBias
 		if bias == "" {
 			bias = "score bias"

@@ -79,7 +79,7 @@ func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := hf.FromConfig("config.json", data)
+	g, err := hf.FromConfig("config.json", data, "5.17") // which was measured
 	if err != nil {
 		t.Fatal(err)
 	}
