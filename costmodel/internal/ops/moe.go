@@ -96,7 +96,7 @@ func (op moe) together(shape *Shape) *Shape {
 // indices, and the scores in the order of experts; the rows that come in, by expert
 // (_permute); w1's output, its activation, w3's and their product; and in fp32 the
 // rows that come back (combine). Nobody keeps the norm's output but shared experts.
-// [MoERows] of the measured folder has these tensors, counted on a CPU.
+// Its tensors were counted on a CPU (TestTitanExperts).
 func (op moe) byTitan(shape *Shape) Cost {
 	tokens, sent := shape.Tokens, op.TopK*shape.Tokens
 	rows := sent
@@ -114,9 +114,13 @@ func (op moe) byTitan(shape *Shape) Cost {
 		work += width * rows // the experts' output, before it is sent back
 	}
 	cost.Memory.Forward = 2*stream + saved + width*sent + work
-	if op.SharedHidden > 0 {
+	matrix, gone, others := shape.weightBytes(), int64(0), int64(0)
+	others = matrix * op.Dim * 3 * op.SharedHidden
+	matrix = max(0, shape.NewGrads-others-matrix*op.Dim*op.Experts) / 3
+	if op.SharedHidden > 0 { // they run backward first, and leave their gradients and the input's
 		own := op.together(shape)
 		shared := op.shared().cost(own)
+		gone = shared.Memory.Saved - stream
 		saved += shared.Memory.Saved + shape.elementBytes()*op.Dim*(own.Tokens-tokens)
 		cost.FLOPs += shared.FLOPs
 	} else {
@@ -124,11 +128,11 @@ func (op moe) byTitan(shape *Shape) Cost {
 	}
 	cost.Memory.Saved = saved
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+saved)
-	matrix := shape.NewGrads / 3
+	others = min(others, shape.NewGrads)
 	cost.peak(
-		backwardPoint{stream + 3*back, 0, 0},                                    // the sum's gradient in fp32, that of the rows and of the scores
-		backwardPoint{stream - back + width*rows + hidden, matrix, matrix},      // w2's
-		backwardPoint{stream - back + 2*width*rows - 3*hidden, 3 * matrix, matrix}, // w1's
+		backwardPoint{stream + 3*back - gone, others, 0},                                         // the sum's gradient in fp32, that of the rows and of the scores
+		backwardPoint{stream - back + width*rows + hidden - gone, others + matrix, matrix},       // w2's
+		backwardPoint{stream - back + 2*width*rows - 3*hidden - gone, others + 3*matrix, matrix}, // w1's
 	)
 	return cost
 }
