@@ -170,7 +170,7 @@ func spread(model *layers.Model, table *costmodel.Table) {
 		layer := &model.Layers[i]
 		if op, routed := layer.Op.(modelgraph.MoE); routed && layer.Runs {
 			each := layer.Shape.Routed * (2*op.Dim + 6*op.Hidden) / 10 // as ops.megatronExperts keeps
-			if model.Recomputes { // what torchtitan's have in one block
+			if model.Recomputes {                                      // what torchtitan's have in one block
 				more = max(more, each+layer.Shape.Routed*op.Hidden/5)
 				continue
 			}
