@@ -114,9 +114,9 @@ func (op moe) byTitan(shape *Shape) Cost {
 		work += width * rows // the experts' output, before it is sent back
 	}
 	cost.Memory.Forward = 2*stream + saved + width*sent + work
-	matrix, gone, others := shape.weightBytes(), int64(0), int64(0)
-	others = matrix * op.Dim * 3 * op.SharedHidden
-	matrix = max(0, shape.NewGrads-others-matrix*op.Dim*op.Experts) / 3
+	var gone int64
+	others := shape.weightBytes() * op.Dim * 3 * op.SharedHidden
+	matrix := max(0, shape.NewGrads-others-shape.weightBytes()*op.Dim*op.Experts) / 3
 	if op.SharedHidden > 0 { // they run backward first, and leave their gradients and the input's
 		own := op.together(shape)
 		shared := op.shared().cost(own)

@@ -58,6 +58,9 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 // ofTitan leaves a GPU its experts, whole under tensor parallelism (torchtitan 0.3,
 // models/common/moe_sharding.py, expert_param_placement_sparse).
 func ofTitan(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.Graph {
+	if workload.Runtime != value.Torchtitan || workload.EP.Count() == 1 {
+		return graph
+	}
 	out := *graph
 	out.Layers = slices.Clone(graph.Layers)
 	for i := range out.Layers {
