@@ -206,7 +206,11 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 				if pp > most || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
 					continue
 				}
-				for _, ep := range degrees(open.EP, dp*cp) {
+				shared := dp * cp
+				if open.Runtime == torchtitan {
+					shared *= tp
+				}
+				for _, ep := range degrees(open.EP, shared) {
 					for _, recompute := range recomputes {
 						out = append(out, formOf(open, tp, cp, pp, dp, ep, recompute))
 					}

@@ -76,11 +76,15 @@ func checkGrid(workload *costmodel.Workload) error {
 	}
 	ep := workload.EP.Count()
 	switch {
+	case workload.EP == costmodel.AutoDegree && workload.ExpertCapacity >= 1: // each number is asked
+	case workload.ExpertCapacity > 1 && ep == 1:
+		return refuse("expert_capacity", workload.ExpertCapacity, "each GPU has all experts, and gets the mean of their tokens: give %v, or leave it out", costmodel.Setting{Field: "ep"})
 	case workload.ExpertCapacity != 0 && !(workload.ExpertCapacity >= 1 && workload.ExpertCapacity <= float64(max(1, ep))):
 		return refuse("expert_capacity", workload.ExpertCapacity, "%v is not between the mean, 1, and all tokens on one of the %d GPUs with experts", workload.ExpertCapacity, ep)
 	case openGrid(workload) && workload.Runtime == value.Megatron && workload.ShardDegree > 1:
 		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all replicas, whose number is open, or over none: use %v, or leave it out", costmodel.Set("shard_degree", 1))
-	case openGrid(workload):
+	}
+	if openGrid(workload) {
 		return nil
 	}
 	return cmp.Or(checkCounts(workload), checkParts(workload))
@@ -116,14 +120,17 @@ func checkCounts(workload *costmodel.Workload) error {
 // checkParts refuses what replicas, experts and parts of sequences cannot share.
 func checkParts(workload *costmodel.Workload) error {
 	dp, tp, cp, ep := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.EP.Count()
+	titan := workload.Runtime == value.Torchtitan
 	switch {
+	case titan && max(1, workload.ShardDegree)*tp%ep != 0: // parallel_dims.py, build_mesh: efsdp
+		return refuse("ep", workload.EP, "experts are shared within the %d GPUs that cut parameters × %d that cut matrices, and %d GPUs do not divide these", max(1, workload.ShardDegree), tp, ep)
 	case workload.Runtime == value.Megatron && workload.ShardDegree > 1 && workload.ShardDegree != dp*cp:
 		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all %d replicas or over none: use %v, or leave it out", dp*cp, costmodel.Set("shard_degree", 1))
-	case dp*cp%ep != 0:
+	case !titan && dp*cp%ep != 0:
 		return refuse("ep", workload.EP, "experts are shared within the %d replicas × %d parts of a sequence, and %d GPUs do not divide these", dp, cp, ep)
 	case workload.Seq%(2*cp) != 0 && cp > 1:
 		return refuse("cp", workload.CP, "%d GPUs take two parts each of a sequence, and %d tokens have no %d equal parts", cp, workload.Seq, 2*cp)
-	case workload.Runtime == value.Torchtitan && workload.Seq/cp%tp != 0: // trainer.py, seq_len_divisor
+	case titan && workload.Seq/cp%tp != 0: // trainer.py, seq_len_divisor
 		return refuse("tp", workload.TP, "%d tokens have no %d equal parts, and torchtitan cuts them", workload.Seq/cp, tp)
 	case workload.SequenceParallel && workload.Seq/cp%tp != 0:
 		return refuse("sequence_parallel", true, "%d tokens have no %d equal parts", workload.Seq/cp, tp)
@@ -146,7 +153,9 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		switch {
 		case op.Experts%ep != 0:
 			return refuse("ep", workload.EP, "layer %q has %d experts, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Experts, ep, value.NearestDivisors(ep, op.Experts, nil))
-		case op.Hidden%tp != 0:
+		case workload.Runtime == value.Torchtitan && (op.Clamped || op.Dense) && ep > 1:
+			return refuse("ep", workload.EP, "layer %q has experts of a form that devmap does not count under %v (%v works)", graph.Layers[i].Name, costmodel.Set("runtime", workload.Runtime), costmodel.Set("ep", 1))
+		case workload.Runtime != value.Torchtitan && op.Hidden%tp != 0:
 			return refuse("tp", workload.TP, "layer %q has experts of %d features, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Hidden, tp, value.NearestDivisors(tp, op.Hidden, nil))
 		}
 	}
@@ -275,6 +284,9 @@ func checkTensors(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		if workload.Runtime == value.Megatron {
 			break // its layers are its own, whatever the form of a checkpoint
 		}
+		if _, experts := graph.Layers[i].Op.(modelgraph.MoE); experts && workload.Runtime == value.Torchtitan && workload.EP.Count() > 1 {
+			continue // each GPU has its experts whole
+		}
 		if why := layers.Uncut(graph, i); why != "" {
 			return refuse("tp", degree, "layer %q is %s, which is not modelled under tensor parallelism (%v works)", graph.Layers[i].Name, why, costmodel.Set("tp", 1))
 		}
@@ -310,6 +322,8 @@ func undivided(op modelgraph.Op, degree int64, workload *costmodel.Workload) (na
 		sides = []side{{"attention heads", op.Heads}, {"KV heads", op.KVHeads}}
 	case modelgraph.MLP:
 		sides = []side{{"hidden features (the FFN's width)", op.Hidden}}
+	case modelgraph.MoE:
+		sides = []side{{"hidden features of shared experts", op.SharedHidden}}
 	case modelgraph.Embedding:
 		sides = []side{{"rows (the vocabulary)", op.Vocab}}
 	case modelgraph.Head:

@@ -64,6 +64,7 @@ func titanPlan(plan *devicemap.Plan) error {
 var flavours = map[string]string{
 	"llama 2048 16 8192 128256": "1B", "llama 3072 28 8192 128256": "3B", "llama 4096 32 14336 128256": "8B", "llama 8192 80 28672 128256": "70B", "llama 16384 126 53248 128256": "405B",
 	"qwen3 1024 28 3072 151936": "0.6B", "qwen3 2048 28 6144 151936": "1.7B", "qwen3 2560 36 9728 151936": "4B", "qwen3 4096 36 12288 151936": "8B", "qwen3 5120 40 17408 151936": "14B", "qwen3 5120 64 25600 151936": "32B",
+	"qwen3_moe 2048 48 6144 151936": "30B-A3B", "qwen3_moe 4096 94 12288 151936": "235B-A22B",
 }
 
 // flavourOf is the size of torchtitan's own that a model has, or empty.
@@ -114,11 +115,11 @@ func titanConfig(to io.Writer, input *Input) error {
 	types := titanTypes[workload.Precision]
 	shards := max(1, made.shard/made.cp)
 	return form(to, "torchtitan.py", plan, map[string]any{
-		"Native": native, "Family": map[string]string{"llama": "llama3", "qwen3": "qwen3"}[model.Type], "Flavour": cmp.Or(flavour, "full"),
+		"Native": native, "Family": map[string]string{"llama": "llama3", "qwen3": "qwen3", "qwen3_moe": "qwen3"}[model.Type], "Flavour": cmp.Or(flavour, "full"),
 		"Implementation": titanOptimizers[workload.Optimizer], "Loss": loss, "Checkpointing": titanCheckpoints[made.recompute],
 		"Batch": batch, "Global": made.step * made.dp, "Seq": workload.Seq, "Type": types[0], "Compute": types[1], "Offload": pythonBool(workload.HostShards),
 		"Eager":    pythonBool(!native || workload.Strategy.Traits().Staged || workload.Preset == "torchtitan:eager"),
-		"Replicas": made.dp / shards, "Shards": shards, "TP": made.tp, "CP": made.cp, "PP": made.ranks,
+		"Replicas": made.dp / shards, "Shards": shards, "TP": made.tp, "CP": made.cp, "EP": made.ep, "PP": made.ranks,
 		"Parts": parts, "Micro": made.perMicro, "Schedule": titanSchedules[workload.Schedule],
 	})
 }

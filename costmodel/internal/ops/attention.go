@@ -73,7 +73,7 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	switch {
 	case op.QKNorm == "":
 		return 0
-	case shape.OneKernel: // the projections' outputs as they are
+	case shape.OneKernel, shape.Modules == Torchtitan: // the projections' outputs as they are
 		normed -= 4
 	case op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNormFP32:
 		normed = 4 // (1 + weight) multiplies in fp32

@@ -356,6 +356,9 @@ func native(op *attention, dims *geo, shape *Shape) int64 {
 		if op.Rope {
 			saved += 4 * op.HeadDim * shape.Tokens
 		}
+		if op.Rope && op.QKNorm != "" { // Qwen3 has cosines and sines instead (CosSinRoPE)
+			saved += 4 * op.HeadDim * shape.Tokens
+		}
 		return saved + othersKeys(shape, dims)
 	}
 	return 0

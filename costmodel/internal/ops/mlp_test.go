@@ -64,3 +64,31 @@ func TestScaleInBackward(t *testing.T) {
 			b.Saved-a.Saved, b.Saved+b.Backward-a.Saved-a.Backward, a.Saved+a.Backward, saved)
 	}
 }
+
+// TestTitanExperts has what torchtitan 0.3's MoE module keeps, and its backward takes in
+// addition: live storages on a CPU, one rank of torch's fake process group, with routing
+// that is even (2026-11-29, torch 2.15). The counts of tokens and of offsets are left out.
+func TestTitanExperts(t *testing.T) {
+	for _, row := range []struct{ dim, hidden, experts, topK, tokens, gpus, shared, saved, over int64 }{
+		{256, 128, 16, 2, 1024, 4, 0, 6459472, 6299648},
+		{512, 256, 16, 2, 1024, 1, 0, 12750976, 12591104},
+		{256, 512, 64, 8, 512, 8, 0, 23955744, 12599296},
+		{256, 128, 32, 4, 1024, 4, 512, 16060576, 9715712},
+		{256, 1024, 32, 1, 64, 4, 0, 732064, 12189696},
+	} {
+		op := modelgraph.MoE{Dim: row.dim, Hidden: row.hidden, Experts: row.experts, TopK: row.topK, SharedHidden: row.shared, Activation: "silu"}
+		stream := 2 * row.dim * row.tokens
+		shape := ops.Shape{
+			Tokens: row.tokens, Length: row.tokens, Batch: 1, Train: true, Precision: costmodel.BF16True, Modules: ops.Torchtitan, Followed: true,
+			Routed: row.topK * row.tokens, Dispatched: row.gpus > 1, NewGrads: 2 * row.dim * (3*row.hidden*row.experts/row.gpus + 3*row.shared + row.experts),
+		}
+		memory := ops.Of(op, &shape).Memory
+		saved := memory.Saved + 4*row.experts + 4*row.experts/row.gpus
+		if row.shared == 0 {
+			saved += stream // the norm's output, which the module does not keep
+		}
+		if over := memory.Backward - stream; saved != row.saved || over > row.over || 100*over < 99*row.over {
+			t.Errorf("%+v: %d saved, %d over", row, saved, over)
+		}
+	}
+}

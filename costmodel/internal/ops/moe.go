@@ -17,6 +17,9 @@ func (op moe) shared() mlp {
 // pass gate_up and down of their experts. Under autocast grouped_mm stays in
 // fp32.
 func (op moe) cost(shape *Shape) Cost {
+	if op.titan(shape) {
+		return op.byTitan(shape)
+	}
 	element, tokens := shape.streamBytes(), shape.Tokens
 	rows := op.TopK * tokens
 	if op.Dense {
@@ -85,6 +88,66 @@ func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
 		backwardPoint{cost.Output + 2*rows*element*op.Hidden - shared, grads, down},
 		backwardPoint{cost.Output + rows*element*(op.Dim-2*op.Hidden) - shared, min(shape.NewGrads, grads+2*down), 2 * down},
 	)
+}
+
+// titan reports experts that torchtitan's own module runs: gpt-oss has another there, and
+// Llama 4 none.
+func (op moe) titan(shape *Shape) bool {
+	return shape.Modules == Torchtitan && shape.Train && !op.Clamped && !op.Dense
+}
+
+// together is what shared experts see: the tokens of all GPUs that share matrices.
+func (op moe) together(shape *Shape) *Shape {
+	own := *shape
+	own.Weights, own.Tokens = 3*op.Dim*op.SharedHidden, shape.Tokens*max(1, shape.Tensor)
+	return &own
+}
+
+// byTitan follows torchtitan 0.3 (models/common/moe.py, MoE.forward and
+// GroupedExperts.forward; token_dispatcher.py, AllToAllTokenDispatcher). Kept are the
+// router's input and weight, which autocast makes fp32, and its scores; four lists of
+// indices, and the scores in the order of experts; the rows that come in, by expert
+// (_permute); w1's output, its activation, w3's and their product; and in fp32 the
+// rows that come back (combine). Nobody keeps the norm's output but shared experts.
+// Its tensors were counted on a CPU (TestTitanExperts).
+func (op moe) byTitan(shape *Shape) Cost {
+	tokens, sent := shape.Tokens, op.TopK*shape.Tokens
+	rows := sent
+	if shape.Routed > 0 {
+		rows = shape.Routed
+	}
+	stream, width, hidden := shape.elementBytes()*op.Dim*tokens, 2*op.Dim, 2*op.Hidden*rows
+	cost := Cost{Known: true, Output: stream}
+	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
+	back := 2 * width * sent // fp32
+	saved := 4*op.Dim*(tokens+op.Experts) + 4*tokens*op.Experts + 32*sent + 4*tokens + width*rows + 4*hidden + back
+	work := back + width*sent + stream // times the scores, that in 16 bits, and zeros for the sum
+	if shape.Dispatched {
+		saved += 8 * rows    // the order by expert
+		work += width * rows // the experts' output, before it is sent back
+	}
+	cost.Memory.Forward = 2*stream + saved + width*sent + work
+	var gone int64
+	others := shape.weightBytes() * op.Dim * 3 * op.SharedHidden
+	matrix := max(0, shape.NewGrads-others-shape.weightBytes()*op.Dim*op.Experts) / 3
+	if op.SharedHidden > 0 { // they run backward first, and leave their gradients and the input's
+		own := op.together(shape)
+		shared := op.shared().cost(own)
+		gone = shared.Memory.Saved - stream
+		saved += shared.Memory.Saved + shape.elementBytes()*op.Dim*(own.Tokens-tokens)
+		cost.FLOPs += shared.FLOPs
+	} else {
+		saved -= stream
+	}
+	cost.Memory.Saved = saved
+	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+saved)
+	others = min(others, shape.NewGrads)
+	cost.peak(
+		backwardPoint{stream + 3*back - gone, others, 0},                                         // the sum's gradient in fp32, that of the rows and of the scores
+		backwardPoint{stream - back + width*rows + hidden - gone, others + matrix, matrix},       // w2's
+		backwardPoint{stream - back + 2*width*rows - 3*hidden - gone, others + 3*matrix, matrix}, // w1's
+	)
+	return cost
 }
 
 // clamped adds what GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,
@@ -164,6 +227,15 @@ func (op moe) fold(cost *Cost, shape *Shape) {
 
 // selected is the router; experts run in aten._grouped_mm, which is not listed.
 func (op moe) selected(selective *Selective, shape *Shape, _ int) int64 {
+	if op.titan(shape) {
+		// topk's values and indices. The router's product is forced to run again, and the
+		// all-to-all is c10d.alltoall_, which is not listed (activation_checkpoint.py).
+		bytes := 12 * op.TopK * shape.Tokens
+		if op.SharedHidden > 0 {
+			bytes += op.shared().selected(selective, op.together(shape), 0)
+		}
+		return bytes
+	}
 	bytes := selective.product(shape, shape.Tokens, op.Experts)
 	if op.SharedHidden > 0 {
 		bytes += op.shared().selected(selective, shape, 0)

@@ -97,8 +97,10 @@ type Shape struct {
 	// Context is over how many GPUs torchtitan cuts sequences, of all of whose tokens
 	// FlexAttention reads keys and values; Tensor over how many it cuts matrices; 0: 1.
 	Context, Tensor int64
-	// Routed are the tokens, each as often as it is routed, that the GPU's experts get.
+	// Routed are the tokens, each as often as it is routed, that the GPU's experts get;
+	// Dispatched: from other GPUs, too.
 	Routed         int64
+	Dispatched     bool
 	AdapterDropout bool // on their inputs
 	// LinearInputs: frozen linear layers keep their inputs.
 	LinearInputs bool

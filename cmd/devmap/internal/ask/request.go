@@ -100,7 +100,7 @@ func layGrid(request *Request, workload *costmodel.Workload) error {
 	switch {
 	case workload.Runtime != "megatron" && !titan:
 		return nil
-	case titan && workload.EP.Count() == 1 && !request.Given("tp", "pp", "cp", "schedule") && (!request.Given("strategy") || workload.Strategy != costmodel.Pipeline):
+	case titan && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree && !request.Given("tp", "pp", "cp", "schedule", "expert-capacity") && (!request.Given("strategy") || workload.Strategy != costmodel.Pipeline):
 		workload.Runtime = ""
 		if !request.Given("strategy") {
 			workload.Strategy = costmodel.FSDP

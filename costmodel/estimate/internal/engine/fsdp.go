@@ -156,8 +156,9 @@ type fsdpGroup struct {
 	costmodel.Group
 	model  *layers.Model
 	degree int64
-	stored int64 // gradients in the type that they are stored in
-	cast   int64 // gathered bytes that are cast first
+	stored int64 // gradients in the type that they are stored in, as if all were cut over degree
+	reduce int64 // the same in the type that they are reduced in
+	cast   int64 // gathered bytes that are cast first, likewise
 	whole  int64 // parameters in the type that they are stored in
 	casts8 int64 // what making the 8-bit copy of the largest part has in addition
 }
@@ -240,18 +241,20 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 		group.Buffer += group.degree * bytes
 		if trained {
 			group.Reduce += group.degree * bytes
+			group.reduce += group.degree * bytes
 			group.stored += group.degree * bytes
 			group.LastGrad = layer.Declared.ParamsBytes
 		}
 		return
 	}
 	for j, part := range layer.Shard.Owned() {
+		degree := layer.Shard.Degree(j)
 		if packed := layer.Shard.Packed(j); packed > 0 {
-			group.add(group.degree * packed)
+			group.add(group.degree*packed, degree)
 			continue
 		}
 		if !part.DType.Float() {
-			group.add(group.degree * part.Bytes)
+			group.add(group.degree*part.Bytes, degree)
 			continue
 		}
 		each := ops.WeightBytes(compute)
@@ -262,11 +265,10 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			each = 1
 			group.casts8 = max(group.casts8, 8*part.Numel)
 		}
-		size := group.degree * part.Numel * each
-		group.add(size)
-		group.whole += group.degree * layer.Shard.Stored(j)
-		if size != group.degree*layer.Shard.Stored(j) {
-			group.cast += size
+		group.add(degree*part.Numel*each, degree)
+		group.whole += degree * layer.Shard.Stored(j)
+		if part.Numel*each != layer.Shard.Stored(j) {
+			group.cast += group.degree * part.Numel * each
 		}
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
 			reduced := ops.WeightBytes(workload.Precision)
@@ -276,7 +278,8 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			} else if trainer.Of(workload.Preset).Path.ReduceFP32 {
 				reduced = 4
 			}
-			group.Reduce += group.degree * part.Numel * reduced
+			group.Reduce += degree * part.Numel * reduced
+			group.reduce += group.degree * part.Numel * reduced
 			group.LastGrad = layer.Params[j].Numel * ops.WeightBytes(compute)
 		}
 	}
@@ -288,22 +291,25 @@ func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
 	for _, matrix := range layer.Shard.Matrices() {
 		numel := group.degree * matrix.Numel()
 		size := numel * group.model.AdapterCompute()
-		group.add(size)
+		group.add(size, group.degree)
 		if group.model.AdapterCompute() != group.model.AdapterStored() {
 			group.cast += size
 		}
 		if trained {
 			group.Reduce += numel * group.model.AdapterReduce()
+			group.reduce += numel * group.model.AdapterReduce()
 			group.stored += numel * group.model.AdapterStored()
 			group.LastGrad = size
 		}
 	}
 }
 
-// add gathers a tensor.
-func (group *fsdpGroup) add(size int64) {
+// add gathers a tensor over so many GPUs; one copies it.
+func (group *fsdpGroup) add(size, degree int64) {
 	group.Gathered += size + allocator.Rounding(size)
-	group.Buffer += size
+	if degree > 1 {
+		group.Buffer += size
+	}
 }
 
 // exchange sizes a group's buffers. Buffer and Reduced come from pools of their
@@ -314,11 +320,11 @@ func (group *fsdpGroup) add(size int64) {
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.stored / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)
-	if group.stored != group.Reduce {
-		group.Staged = group.Reduce / group.degree
+	if group.stored != group.reduce {
+		group.Staged = group.reduce / group.degree
 	}
 	if group.degree == 1 {
-		group.Buffer, group.LastGrad = 0, 0
+		group.LastGrad = 0
 		if group.model.Rules.Modules == ops.Torchtitan { // foreach_reduce divides the input by a factor, which is 1
 			group.Staged = group.Reduce
 		}

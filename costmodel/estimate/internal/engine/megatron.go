@@ -130,7 +130,9 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 
 // copies8 are the 8-bit copies of a layer's weights by rows and by columns, which stay
 // from one micro-batch to the next (TransformerEngine, pytorch/module/base.py,
-// get_weight_workspace). Embedding and head have none.
+// get_weight_workspace: _fp8_workspaces). A GPU whose FP8 products take any layout
+// (is_non_tn_fp8_gemm_supported: Blackwell) has one: the plan is then on the safe side.
+// Embedding and head have none.
 func copies8(model *layers.Model, i int) int64 {
 	layer := &model.Layers[i]
 	if _, head := layer.Op.(modelgraph.Head); model.Workload.Float8 == "" || head {
@@ -167,7 +169,12 @@ func spread(model *layers.Model, table *costmodel.Table) {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if op, routed := layer.Op.(modelgraph.MoE); routed && layer.Runs {
-			more += layer.Shape.Routed * (2*op.Dim + 6*op.Hidden) / 10 // as ops.megatronExperts keeps
+			each := layer.Shape.Routed * (2*op.Dim + 6*op.Hidden) / 10 // as ops.megatronExperts keeps
+			if model.Recomputes {                                      // what torchtitan's have in one block
+				more = max(more, each+layer.Shape.Routed*op.Hidden/5)
+				continue
+			}
+			more += each
 		}
 	}
 	if more > 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // titan is torchtitan 0.3 with tensor, context or pipeline parallelism. FSDP2 is always
@@ -22,8 +23,6 @@ func (titan) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
 func (titan) Refuse(workload *costmodel.Workload) error {
 	return refuseFirst(workload, []refusal{
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
-		{workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree, "ep", workload.EP.String(), "1"},
-		{workload.ExpertCapacity != 0, "expert_capacity", costmodel.Set("", workload.ExpertCapacity).Value, ""},
 		{ops.HalfPrecision(workload.Precision), "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
 		{workload.Optimizer != costmodel.AdamW && workload.Optimizer != "adamw-foreach", "optimizer", workload.Optimizer, costmodel.AdamW},
 		{workload.Loss != "" && workload.Loss != value.LossEager && workload.Loss != value.LossChunked, "loss", workload.Loss, value.LossChunked},
@@ -46,7 +45,28 @@ func (titan) Rules(workload *costmodel.Workload) layers.Rules {
 	return rules
 }
 
+// experts warns of what was read alone, and adds the counts of tokens and the biases of
+// routing (torchtitan 0.3, models/common/moe.py, MoE._init_self_buffers).
+func (titan) experts(model *layers.Model, table *costmodel.Table) {
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		op, routed := layer.Op.(modelgraph.MoE)
+		if !routed {
+			continue
+		}
+		table.Units[layer.UnitIndex].Buffers += 2 * 512 * ((4*op.Experts + 511) / 512)
+		if table.Band == 0 {
+			table.Band = .1
+			warn(table, "torchtitan's experts were read in its sources, and their tensors counted on a CPU, not measured on a GPU: peaks are ±10 %%")
+		}
+	}
+	if model.Workload.EP.Count() > 1 {
+		spread(model, table)
+	}
+}
+
 func (of titan) Finish(model *layers.Model, table *costmodel.Table) {
+	of.experts(model, table)
 	if model.Workload.PP.Count() == 1 {
 		fsdp{}.Finish(model, table)
 		return

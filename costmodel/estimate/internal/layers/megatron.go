@@ -55,6 +55,43 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 	return &out
 }
 
+// ofTitan leaves a GPU its experts, whole under tensor parallelism (torchtitan 0.3,
+// models/common/moe_sharding.py, expert_param_placement_sparse).
+func ofTitan(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.Graph {
+	if workload.Runtime != value.Torchtitan || workload.EP.Count() == 1 {
+		return graph
+	}
+	out := *graph
+	out.Layers = slices.Clone(graph.Layers)
+	for i := range out.Layers {
+		layer := &out.Layers[i]
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			if Routed(layer.Op, layer.Params[j].Shape) {
+				narrow(&layer.Params[j], 0, workload.EP.Count())
+			}
+		}
+	}
+	return &out
+}
+
+// Degree is over how many GPUs FSDP2 cuts parameter j: torchtitan's experts over those
+// that have the same ones (distributed/parallel_dims.py, build_mesh: efsdp).
+func (part *Part) Degree(j int) int64 {
+	workload := &part.model.Workload
+	if workload.Runtime != value.Torchtitan || !Routed(part.Op, part.Params[j].Shape) {
+		return workload.ShardDegree
+	}
+	return max(1, workload.ShardDegree*workload.TP.Count()/workload.EP.Count())
+}
+
+// byColumns reports experts that are fewer than GPUs, whose second dimension is cut
+// (distributed/fsdp.py, apply_fsdp_to_decoder: expert_shard_placement).
+func (part *Part) byColumns(j int) bool {
+	op, _ := part.Op.(modelgraph.MoE)
+	return part.model.Workload.Runtime == value.Torchtitan && Routed(part.Op, part.Params[j].Shape) && part.Degree(j)*part.model.Workload.EP.Count() > op.Experts
+}
+
 // Routed reports a weight of experts, which are stacked.
 func Routed(op modelgraph.Op, shape []int64) bool {
 	_, experts := op.(modelgraph.MoE)
@@ -137,10 +174,12 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 	if workload.SequenceParallel {
 		shape.Sequence = workload.TP.Count()
 	}
-	if _, norm := op.(modelgraph.Norm); norm && workload.Runtime == value.Torchtitan {
+	experts, ok := op.(modelgraph.MoE)
+	if _, norm := op.(modelgraph.Norm); (norm || ok) && workload.Runtime == value.Torchtitan {
 		shape.Tokens = (shape.Tokens + workload.TP.Count() - 1) / workload.TP.Count()
 	}
-	if experts, ok := op.(modelgraph.MoE); ok && workload.Strategy.Traits().Staged && !experts.Clamped && !experts.Dense {
+	shape.Dispatched = ok && workload.EP.Count() > 1
+	if ok && workload.Strategy.Traits().Staged && !experts.Clamped && !experts.Dense {
 		shape.Routed = shape.Tokens * experts.TopK
 		if workload.ExpertCapacity > 0 {
 			shape.Routed = int64(workload.ExpertCapacity * float64(shape.Routed))
@@ -161,8 +200,14 @@ func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 		}
 	case modelgraph.MoE:
 		if experts := workload.EP.Count(); experts > 1 {
-			sent := float64(2*op.Dim) * float64(shape.Routed) / float64(workload.TP.Count()) * float64(experts-1) / float64(experts)
+			sent := float64(2*op.Dim) * float64(shape.Routed) * float64(experts-1) / float64(experts)
+			if workload.Runtime != value.Torchtitan { // whose tokens are cut already
+				sent /= float64(workload.TP.Count())
+			}
 			forward.Dispatched, backward.Dispatched = 2*sent, 2*sent
+			if model.Recomputes {
+				backward.Dispatched *= 2 // they are sent again
+			}
 		}
 	}
 	if !model.Train {

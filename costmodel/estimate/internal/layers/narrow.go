@@ -77,6 +77,9 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 	case modelgraph.MLP:
 		op.Hidden /= degree
 		return op
+	case modelgraph.MoE:
+		op.SharedHidden /= degree
+		return op
 	case modelgraph.Embedding:
 		op.Vocab /= degree
 		return op

@@ -26,6 +26,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	case degree > 1:
 		graph = narrowed(graph, degree)
 	}
+	graph = ofTitan(graph, &workload)
 	model := &Model{
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,

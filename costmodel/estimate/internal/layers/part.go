@@ -31,7 +31,12 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 	whole := make([]int64, len(part.Params))
 	for j := range part.Params {
 		whole[j] = part.Params[j].Numel
-		local.Params[j] = rule.Tensor(&part.Params[j], degree)
+		if part.byColumns(j) {
+			local.Params[j] = part.Params[j]
+			narrow(&local.Params[j], 1, part.Degree(j))
+			continue
+		}
+		local.Params[j] = rule.Tensor(&part.Params[j], part.Degree(j))
 	}
 	if bytes, ok := part.DeclaredBytes(); ok {
 		declared := *part.Declared
