@@ -13,11 +13,11 @@ from typing import Any
 import torch
 
 from ..errors import DevmapError
-from . import program
+from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
-from .seen import Seen, look, of_module
+from .seen import STOPPED, Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
 
@@ -72,6 +72,8 @@ def export(
         warnings += groups.warnings
         if groups.joined:
             model["joined"] = groups.joined
+        if not any(said.startswith(STOPPED) for said in warnings):
+            warnings += _tapes(module, model, seen, given)
     if warnings:
         model["warnings"] = warnings
     model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
@@ -80,6 +82,26 @@ def export(
             json.dump(model, file, indent=1)
             file.write("\n")
     return model
+
+
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any) -> list[str]:
+    """Adds the memory of a step to layers. Models of Transformers whose operations are all known have rules, which also
+    know the losses of trainers."""
+    if quantised.any_in(module) or usual(module) is not None and not seen.declared:
+        return []
+    parts, why = tape.play(module, seen.layers, inputs, {})
+    for layer in model["layers"]:
+        if layer["name"] in parts:
+            layer["tape"] = parts[layer["name"]]
+    model["taken"] = seen.size
+    still = [mode for mode, said in why.items() if said == tape.STILL]
+    said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items() if one != tape.STILL]
+    if still:
+        said.append(
+            f"how the memory of a step grows with the batch was not seen ({', '.join(still)}): it holds for the batch of {seen.size['batch']} of this export; export with "
+            "inputs of the batch that you plan"
+        )
+    return said
 
 
 def _known(seen: Seen) -> str:
