@@ -123,6 +123,8 @@ type tapedStep struct {
 	// Bytes of what another layer keeps that it keeps too, by that layer: on another GPU it
 	// has a copy.
 	Copied map[string][]int64 `json:"copied,omitzero"`
+	// What the allocator's blocks of its parameters and of AdamW's states have above these.
+	Rests int64 `json:"rests,omitzero"`
 	// It runs matrix products.
 	Products bool `json:"products,omitzero"`
 }
@@ -161,7 +163,7 @@ func (tape *layerTape) check(place string) error {
 		if step == nil {
 			continue
 		}
-		all := slices.Concat([][]int64{step.Kept, step.Returned}, slices.Collect(maps.Values(step.Copied)))
+		all := slices.Concat([][]int64{step.Kept, step.Returned, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
 		for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
 			all = append(all, moment.Bytes)
 			all = slices.AppendSeq(all, maps.Values(moment.Past))

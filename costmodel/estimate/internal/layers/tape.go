@@ -18,7 +18,7 @@ type tape struct {
 // tapedLayer is a layer in it. others is what its unit and other units both keep, of
 // which it has a copy on another device, by unit.
 type tapedLayer struct {
-	kept                          int64
+	kept, rests                   int64
 	forward, backward, accumulate []tapedMoment
 	copied                        map[int]int64
 	products                      bool
@@ -119,7 +119,7 @@ func (model *Model) tape() *tape {
 		if step == nil {
 			continue
 		}
-		layer := &tapedLayer{kept: bytesOf(step.Kept), products: step.Products, copied: byUnit(step.Copied)}
+		layer := &tapedLayer{kept: bytesOf(step.Kept), rests: step.Rests, products: step.Products, copied: byUnit(step.Copied)}
 		if apart {
 			out.returned += bytesOf(step.Returned)
 		} else {
@@ -160,7 +160,7 @@ func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int)
 	var kept int64
 	for u := range units {
 		unit := &units[u]
-		unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
+		unit.Padding, unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = 0, false, false, 0, 0, 0, 0, 0
 		for k, i := range model.Unit(u) {
 			step := &unit.Layers[k]
 			*step = costmodel.LayerMemory{
@@ -172,6 +172,7 @@ func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int)
 				continue
 			}
 			unit.Products = unit.Products || layer.products
+			unit.Padding += layer.rests
 			step.Saved = layer.kept
 			step.Forward = max(step.Saved, largest(layer.forward, owns)-kept)
 			kept += step.Saved

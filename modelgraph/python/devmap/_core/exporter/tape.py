@@ -13,6 +13,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import gc
+import json
 import logging
 import os
 import sys
@@ -25,7 +26,7 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.checkpoint import checkpoint
 
-from .. import verified
+from .. import binary, verified
 from ..errors import DevmapError
 from ..measure import fake_copies, placed
 from ..measure.calls import Calls
@@ -95,6 +96,7 @@ class _Recorder(Ledger):
         self.events: list[tuple[int, str, int]] = []
         self.products: set[str] = set()
         self.biased: list[str] = []  # layers with products that add a bias, which have a workspace more
+        self.inside: set[int] = set()  # memory inside kernels
         self.nodes: dict[int, int] = {}  # by the storage, the node of autograd that made it
         self.savers: dict[int, list[str]] = {}  # by the storage, the layers whose backward needs it
         self.readers: dict[int, dict[str, None]] = {}  # by the storage, the layers whose operations read it
@@ -103,6 +105,8 @@ class _Recorder(Ledger):
 
     def born(self, size: int, device: int, place: Place, inside: bool = False) -> int:
         number = super().born(size, device, place, inside)
+        if inside:
+            self.inside.add(number)
         self.events.append((number, self.windows.label(), self.windows.phase))
         node = torch._C._current_autograd_node() if self.windows.phase == BACKWARD else None
         self.nodes[number] = node._sequence_nr() if node is not None else -1
@@ -144,11 +148,14 @@ class Ran(NamedTuple):
     """A step: the sizes of storages and their kinds, events, and labels in the order of their first windows."""
 
     sizes: list[int]
+    blocks: list[int]  # as PyTorch's allocator cuts them in a second step
+    rests: dict[str, int]  # what the blocks of parameters and of AdamW's states have above these, by parameter
     kinds: list[str]  # "", "static", "input", "output", "grad"
     nodes: list[int]
     savers: list[list[str]]
     readers: list[list[str]]
     events: list[tuple[int, str, int]]
+    inside: set[int]
     products: list[str]
     biased: list[str]
     failed: str
@@ -208,7 +215,8 @@ def step(recorder: _Recorder, module: torch.nn.Module, names: list[str], units: 
         windows.phase = AFTER
         kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
-        events = list(recorder.events)
+        events, log = list(recorder.events), list(recorder.log)
+        owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
         del result, twin, args, kwargs
         gc.collect()
         recorder.refs.clear()
@@ -224,8 +232,36 @@ def step(recorder: _Recorder, module: torch.nn.Module, names: list[str], units: 
             for number in read:
                 recorder.readers.setdefault(number, {})[label] = None
     events = [(number, moved.get(number, label), phase) for number, label, phase in events]
+    blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [list(recorder.readers.get(one, ())) for one in order], events, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [list(recorder.readers.get(one, ())) for one in order], events, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+
+
+def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
+    """The block that each storage gets in a second step, after one of AdamW: a rest of up to 1 MiB is not cut off."""
+    first = sum(number > 0 and kinds.get(number) == "static" and phase == STATIC for number, _, phase in events)
+    count = len([number for number, _, _ in events if number > 0])
+    again = list(log)
+    alive = {number for number, _, _ in events if number > 0} - {-number for number, _, _ in events if number < 0}
+    made = [size for _, _, size in parameters for _ in range(states)]
+    again += [[2 * count + at + 1, 0, size] for at, size in enumerate(made) if size] + [[-number] for number in sorted(alive) if kinds.get(number) == "grad"]
+    gone = [[-number] for number in sorted(alive) if kinds.get(number, "") in ("input", "output", "")]
+    order = []
+    for (number, _, phase), event in zip(events, log):
+        if abs(number) <= first or kinds.get(abs(number)) in ("static", "workspace"):
+            continue
+        if phase == FORWARD and gone:  # the batch and the results of the step before are replaced
+            again, gone = again + gone, []
+        again.append([event[0] + count, *event[1:]] if number > 0 else [event[0] - count])
+        order += [number] if number > 0 else []
+    document = {"format_version": "devmap.allocations/v1", "devices": 1, "blocks": True, "events": again}
+    blocks = json.loads(binary.run(["replay", "-"], fed=json.dumps(document, separators=(",", ":")).encode()).stdout)["devices"][0]["blocks"]
+    once, of_states, twice = blocks[:count], iter(blocks[count:]), dict(zip(order, blocks[len(blocks) - len(order) :]))
+    rests: dict[str, int] = {}
+    for name, number, size in parameters:
+        held = [once[number - 1]] + [next(of_states) for _ in range(states) if size]
+        rests[name] = sum(held) - len(held) * size
+    return [twice.get(number, 0) for number in range(1, count + 1)], rests
 
 
 def _plain(result: Any) -> Any:
@@ -312,7 +348,7 @@ def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str
         if ran.failed or runs and ran.events != runs[0].events:
             break
         runs.append(ran)
-    tape = Tape(runs, [point[:2] for point in points[: len(runs)]] if len(runs) == len(points) else points[:1], {layer.name: layer.unit for layer in layers if layer.unit})
+    tape = Tape(runs, [point[:2] for point in points[: len(runs)]] if len(runs) == len(points) else points[:1], layers)
     return {label: part for label in names if (part := tape.of(label))}, "" if tape.grows else STILL
 
 
@@ -334,19 +370,27 @@ def _points(batch: int, seq: int, target: int) -> list[tuple[int, int, int]]:
 class Tape:
     """Vectors of bytes by TERMS: fixed, a sequence, a token, a pair of tokens, a position, a pair of positions."""
 
-    def __init__(self, runs: list[Ran], points: list[tuple[int, int]], units: Mapping[str, str]) -> None:
+    def __init__(self, runs: list[Ran], points: list[tuple[int, int]], layers: list[Layer]) -> None:
         first = runs[0]
-        self.units = units
+        self.units = {layer.name: layer.unit for layer in layers if layer.unit}
+        self.layers = {layer.name for layer in layers}
         self.kept: dict[str, list[int]] = {}
         self.returned: dict[str, list[int]] = {}
         self.copied: dict[str, dict[str, list[int]]] = {}
         self.moments: dict[tuple[str, str], list[tuple[list[int], list[int], dict[str, list[int]]]]] = {}
         self.products = first.products
         same = len(points) > 2 and all(run.events == first.events and run.kinds == first.kinds for run in runs[1:])
-        sizes = [_fitted(points, [run.sizes[at] for run in runs]) for at in range(len(first.sizes))] if same else []
+        sizes = [_fitted(points, [run.sizes[at] for run in runs], at + 1 in first.inside) for at in range(len(first.sizes))] if same else []
         self.grows = same and all(sizes)
         self.sizes: list[list[int]] = sizes if self.grows else [[_rounded(size)] for size in first.sizes]
+        for size, plain, block in zip(self.sizes, first.sizes, first.blocks):
+            size[0] += max(0, block - _rounded(plain))
         self.order = list(dict.fromkeys(label for number, label, _ in first.events if label and first.kinds[abs(number) - 1] not in _ELSEWHERE))
+        self.rests: dict[str, int] = {}
+        for name, rest in first.rests.items():
+            while name and name not in self.layers:
+                name = name.rpartition(".")[0]
+            self.rests[name] = self.rests.get(name, 0) + rest
         self._keeps(first)
         self._read(first)
 
@@ -368,10 +412,9 @@ class Tape:
                 for saver in ran.savers[number - 1]:
                     if saver != owner:
                         self._keep(self.copied.setdefault(saver, {}), owner, size)
+            elif kind == "output":
+                self._keep(self.returned, label, size)
             else:
-                if kind == "output":
-                    self._keep(self.returned, label, size)
-                    end = None
                 users = {label, *ran.readers[number - 1]}
                 home = min(users, key=self._place)
                 touched = {self.units.get(one, one) for one in users}
@@ -445,6 +488,8 @@ class Tape:
                 out[what] = [{"bytes": _short(one), **({"past": _shorts(past)} if past else {})} for one, _, past in found]
         if self.copied.get(label):
             out["copied"] = _shorts(self.copied[label])
+        if self.rests.get(label):
+            out["rests"] = self.rests[label]
         if label in self.products:
             out["products"] = True
         return out
@@ -477,8 +522,9 @@ def _rounded(size: int) -> int:
     return max(512, -(-size // 512) * 512)
 
 
-def _fitted(points: list[tuple[int, int]], sizes: list[int]) -> list[int] | None:
-    """A size as one of TERMS or the sum of two, through all points; the allocator rounds what is fixed."""
+def _fitted(points: list[tuple[int, int]], sizes: list[int], inside: bool) -> list[int] | None:
+    """A size as one of TERMS or the sum of two, through all points; the allocator rounds what is fixed. What a kernel
+    takes inside grows in steps: it counts by the sequence."""
     if len(set(sizes)) == 1:
         return [_rounded(sizes[0])]
     rows = [[term(*point) for term in TERMS] for point in points]
@@ -490,7 +536,7 @@ def _fitted(points: list[tuple[int, int]], sizes: list[int]) -> list[int] | None
             found = _two(rows, sizes, one, other)
             if found is not None:
                 return found
-    return None
+    return [0, -(-sizes[0] // points[0][0])] if inside else None
 
 
 def _two(rows: list[list[int]], sizes: list[int], one: int, other: int) -> list[int] | None:
