@@ -346,6 +346,7 @@ def export(
     no_split: Optional[Iterable[Union[str, type]]] = None,
     inputs: Any = None,
     name: Optional[str] = None,
+    values: Optional[Mapping[str, Any]] = None,
 ) -> dict[str, Any]:
     """Describes a torch.nn.Module as a model.json, writes it to path if one is given, and returns it as a dict.
 
@@ -357,6 +358,7 @@ def export(
         _no_split_modules, as Transformers has them; else the members of its outermost lists.
     inputs: the arguments of one forward, as a tuple or a dict. Transformers models of text need none.
     name: the name of the model in tables.
+    values: answers to questions about data by line, as measure has them; without, all that a mask could choose is taken.
 
     >>> import devmap, torch  # doctest: +SKIP
     >>> model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())  # doctest: +SKIP
@@ -371,7 +373,7 @@ def export(
         if (err.name or "").partition(".")[0] != "torch":
             raise
         raise DevmapError("devmap.export describes a torch.nn.Module, and torch is not installed") from err
-    document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name)
+    document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name, values=values)
     return document
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -29,6 +29,8 @@ def export(
     no_split: Iterable[str | type] | None = None,
     inputs: Any = None,
     name: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    steps: bool = True,
 ) -> dict[str, Any]:
     """Describes module as a model.json, writes it to path if one is given, and returns it as a dict.
 
@@ -41,6 +43,8 @@ def export(
     inputs: what one forward takes, as a tuple of arguments or a dict of keyword arguments; shapes and types count, and
         values of integers that the forward asks for. Transformers models of text have usual ones.
     name: what tables call the model.
+    values: answers to questions about data, by line, for the memory of a step.
+    steps: whether to follow the memory of steps, which weights alone do not need.
     """
     if program.is_program(module):
         module, example = program.opened(module)
@@ -72,8 +76,8 @@ def export(
         warnings += groups.warnings
         if groups.joined:
             model["joined"] = groups.joined
-        if not any(said.startswith(STOPPED) for said in warnings):
-            warnings += _tapes(module, model, seen, given)
+        if steps and not any(said.startswith(STOPPED) for said in warnings):
+            warnings += _tapes(module, model, seen, given, dict(values or {}))
     if warnings:
         model["warnings"] = warnings
     model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
@@ -84,12 +88,12 @@ def export(
     return model
 
 
-def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any) -> list[str]:
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> list[str]:
     """Adds the memory of a step to layers. Models of Transformers whose operations are all known have rules, which also
     know the losses of trainers."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
         return []
-    parts, why = tape.play(module, seen.layers, inputs, {})
+    parts, why = tape.play(module, seen.layers, inputs, values)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
