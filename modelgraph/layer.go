@@ -111,7 +111,7 @@ type layerTape struct {
 // layers together, without parameters, buffers and cuBLAS's workspaces.
 type tapedStep struct {
 	// Bytes that stay from its forward to its backward; of the first layer also the inputs.
-	Kept []int64 `json:"kept,omitzero"`
+	Saved []int64 `json:"saved,omitzero"`
 	// Bytes that the model returns of it.
 	Returned []int64 `json:"returned,omitzero"`
 	// Moments of its forward.
@@ -120,7 +120,7 @@ type tapedStep struct {
 	Backward []tapedMoment `json:"backward,omitzero"`
 	// Moments of its backward, with the new gradients that are not added up yet.
 	Accumulate []tapedMoment `json:"accumulate,omitzero"`
-	// Bytes of what another layer keeps that it keeps too, by that layer: on another GPU it
+	// Bytes of what another layer saves that it saves too, by that layer: on another GPU it
 	// has a copy.
 	Copied map[string][]int64 `json:"copied,omitzero"`
 	// What the allocator's blocks of its parameters and of AdamW's states have above these.
@@ -163,7 +163,7 @@ func (tape *layerTape) check(place string) error {
 		if step == nil {
 			continue
 		}
-		all := slices.Concat([][]int64{step.Kept, step.Returned, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
+		all := slices.Concat([][]int64{step.Saved, step.Returned, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
 		for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
 			all = append(all, moment.Bytes)
 			all = slices.AppendSeq(all, maps.Values(moment.Past))

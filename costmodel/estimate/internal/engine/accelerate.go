@@ -20,7 +20,7 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
-	if part, returned := model.Play(table.Units); part != nil {
+	if part, returned := model.ApplyTape(table.Units); part != nil {
 		table.OutputBytes, table.Part = returned, part
 		return
 	}

@@ -15,10 +15,10 @@ type tape struct {
 	train    bool
 }
 
-// tapedLayer is a layer in it. others is what its unit and other units both keep, of
-// which it has a copy on another device, by unit.
+// tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
+// another device the layer has a copy.
 type tapedLayer struct {
-	kept, rests                   int64
+	saved, rests                  int64
 	forward, backward, accumulate []tapedMoment
 	copied                        map[int]int64
 	products                      bool
@@ -119,11 +119,11 @@ func (model *Model) tape() *tape {
 		if step == nil {
 			continue
 		}
-		layer := &tapedLayer{kept: bytesOf(step.Kept), rests: step.Rests, products: step.Products, copied: byUnit(step.Copied)}
+		layer := &tapedLayer{saved: bytesOf(step.Saved), rests: step.Rests, products: step.Products, copied: byUnit(step.Copied)}
 		if apart {
 			out.returned += bytesOf(step.Returned)
 		} else {
-			layer.kept += bytesOf(step.Returned)
+			layer.saved += bytesOf(step.Returned)
 		}
 		for _, moment := range step.Forward {
 			layer.forward = append(layer.forward, tapedMoment{bytesOf(moment.Bytes), byUnit(moment.Past)})
@@ -153,11 +153,11 @@ func largest(moments []tapedMoment, owns func(unit int) bool) (most int64) {
 	return most
 }
 
-// play sets the memory of units to that of the tape, on a device that owns some. Its
+// apply sets the memory of units to that of the tape, on a device that owns some. Its
 // moments are of all layers together: what others keep by then, and their gradients, are
 // taken off, as the walk adds those of the device's own.
-func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
-	var kept int64
+func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
+	var before int64
 	for u := range units {
 		unit := &units[u]
 		unit.Padding, unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = 0, false, false, 0, 0, 0, 0, 0
@@ -173,9 +173,9 @@ func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int)
 			}
 			unit.Products = unit.Products || layer.products
 			unit.Padding += layer.rests
-			step.Saved = layer.kept
-			step.Forward = max(step.Saved, largest(layer.forward, owns)-kept)
-			kept += step.Saved
+			step.Saved = layer.saved
+			step.Forward = max(step.Saved, largest(layer.forward, owns)-before)
+			before += step.Saved
 			for other, bytes := range layer.copied {
 				if copies && !owns(other) {
 					step.Saved, step.Forward = step.Saved+bytes, step.Forward+bytes
@@ -188,9 +188,9 @@ func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int)
 		for k := len(units[u].Layers) - 1; k >= 0; k-- {
 			step, layer := &units[u].Layers[k], tape.layers[model.Unit(u)[k]]
 			if layer != nil {
-				step.AccumPeak = largest(layer.accumulate, owns) - kept - tape.returned
-				step.Backward = largest(layer.backward, owns) - kept - tape.returned - grads
-				kept -= layer.kept
+				step.AccumPeak = largest(layer.accumulate, owns) - before - tape.returned
+				step.Backward = largest(layer.backward, owns) - before - tape.returned - grads
+				before -= layer.saved
 			}
 			if units[u].ResidentGrads > 0 {
 				step.Backward, step.BackwardGrads = step.AccumPeak, 0
@@ -202,21 +202,21 @@ func (tape *tape) play(model *Model, units []costmodel.Unit, owns func(unit int)
 	}
 }
 
-// Play sets units to the tape of the step, if the model has one that ran as the workload
+// ApplyTape sets units to the tape of the step, if the model has one that ran as the workload
 // does, and is a table's Part and Returned.
-func (model *Model) Play(units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
+func (model *Model) ApplyTape(units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
 	tape := model.tape()
 	if tape == nil {
 		return nil, 0
 	}
-	tape.play(model, units, func(int) bool { return true }, false)
+	tape.apply(model, units, func(int) bool { return true }, false)
 	return func(owned []int, copies bool) []costmodel.Unit {
 		all := make([]costmodel.Unit, len(units))
 		for u := range units {
 			all[u] = units[u]
 			all[u].Layers = slices.Clone(units[u].Layers)
 		}
-		tape.play(model, all, func(unit int) bool { _, ok := slices.BinarySearch(owned, unit); return ok }, copies)
+		tape.apply(model, all, func(unit int) bool { _, ok := slices.BinarySearch(owned, unit); return ok }, copies)
 		out := make([]costmodel.Unit, len(owned))
 		for at, unit := range owned {
 			out[at] = all[unit]

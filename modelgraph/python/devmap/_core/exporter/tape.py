@@ -167,11 +167,19 @@ def _storages(recorder: Ledger, value: Any) -> set[int]:
     return {recorder.refs[key][1] for key in (one.untyped_storage()._cdata for one in tensors) if key in recorder.refs}
 
 
+class _Answers(placed._Guesses):
+    """Answers of the user before guesses."""
+
+    def count(self, operation: str, tensor: Any, line: str) -> int:
+        value = self._given(line, tensor)
+        return super().count(operation, tensor, line) if value is None else max(0, int(value))
+
+
 @contextlib.contextmanager
 def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
     """A recorder, with torch as it is on a GPU."""
     machine, windows = Machine.of(1), _Windows()
-    recorder = _Recorder(machine, placed._Guesses(given), windows)
+    recorder = _Recorder(machine, _Answers(given), windows)
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
@@ -479,7 +487,7 @@ class Tape:
     def of(self, label: str) -> dict[str, Any]:
         """A layer's part of model.json."""
         out: dict[str, Any] = {}
-        for name, of in (("kept", self.kept), ("returned", self.returned)):
+        for name, of in (("saved", self.kept), ("returned", self.returned)):
             if any(of.get(label, ())):
                 out[name] = _short(of[label])
         for what in ("forward", "backward", "accumulate"):
