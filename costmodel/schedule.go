@@ -23,12 +23,15 @@ type Schedule struct {
 	Stages, Chunks, MicroBatches int64
 	// AnyMicroBatches is [StageRules.AnyMicroBatches] of the engine.
 	AnyMicroBatches bool
+	WholeRounds     bool // [StageRules.WholeRounds]
 }
 
 // NewSchedule is a workload's on so many GPUs, with so many runs of the chain
 // each. It has no kind if the workload is no pipeline.
 func NewSchedule(workload *Workload, stages, chunks int64) Schedule {
-	out := Schedule{Stages: stages, Chunks: chunks, MicroBatches: max(1, workload.MicroBatches), AnyMicroBatches: StageRulesOf(workload.Runtime).AnyMicroBatches}
+	out := Schedule{Stages: stages, Chunks: chunks, MicroBatches: max(1, workload.MicroBatches)}
+	rules := StageRulesOf(workload.Runtime)
+	out.AnyMicroBatches, out.WholeRounds = rules.AnyMicroBatches, rules.WholeRounds
 	if workload.Strategy.Traits().Staged {
 		out.Kind = cmp.Or(workload.Schedule, OneFOneB)
 	}
@@ -60,7 +63,13 @@ func (err *scheduleError) Error() string {
 // fewer micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number
 // that is not a multiple of its rounds.
 func (schedule Schedule) Check() error {
-	if schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved) {
+	switch {
+	case schedule.WholeRounds && schedule.Kind == Interleaved:
+		if over := schedule.MicroBatches % schedule.Stages; over != 0 { // Megatron-Core 0.19, schedules.py
+			return &scheduleError{schedule, fmt.Sprintf("takes rounds of %d", schedule.Stages), schedule.MicroBatches - over, schedule.MicroBatches - over + schedule.Stages}
+		}
+		return nil
+	case schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved):
 		return nil
 	}
 	switch schedule.Kind {

@@ -21,6 +21,9 @@ type StageRules struct {
 	// stages; interleaved rounds are of at most as many as there are stages, the
 	// last one shorter.
 	AnyMicroBatches bool
+	// WholeRounds: interleaved rounds are of as many micro-batches as stages, the last
+	// one, too.
+	WholeRounds bool
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool
 	// Passing: a stage holds what comes in as its first layer's input alone, and what
@@ -32,11 +35,12 @@ type StageRules struct {
 // for every one but [Devmap], and Megatron-Core, which frees an output once it is sent
 // (core/pipeline_parallel/schedules.py, deallocate_output_tensor).
 func StageRulesOf(runtime string) StageRules {
-	if runtime == value.Megatron {
-		return StageRules{Passing: true}
+	if runtime == value.Megatron { // num_warmup_microbatches; final_microbatch_group_size
+		return StageRules{Passing: true, AnyMicroBatches: true, WholeRounds: true}
 	}
 	if runtime == Devmap {
 		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
 	}
-	return StageRules{KeepsOutputs: true, MergesOutputs: true, KeepsGradient: true}
+	// torchtitan asks for no outputs (trainer.py, pp_forward_backward_step: return_outputs).
+	return StageRules{KeepsOutputs: true, MergesOutputs: runtime != value.Torchtitan, KeepsGradient: true}
 }

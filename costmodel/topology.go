@@ -80,6 +80,13 @@ func (topology *Topology) Check() error {
 		return fmt.Errorf("host_memory_bytes: %d is negative", topology.HostMemoryBytes)
 	}
 	for i := range topology.Devices {
+		if i > 0 { // most are like the one before
+			before := topology.Devices[i-1]
+			before.Host = topology.Devices[i].Host
+			if before == topology.Devices[i] {
+				continue
+			}
+		}
 		if err := topology.Devices[i].check(); err != nil {
 			return fmt.Errorf("devices[%d]: %w", i, err)
 		}

@@ -9,11 +9,11 @@ import (
 type Workload struct {
 	Mode     Mode     `json:"mode"`
 	Strategy Strategy `json:"strategy"`
-	// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
-	// naive model parallelism), torch (DDP, FSDP2 and
-	// torch.distributed.pipelining), lightning (PyTorch Lightning's defaults on
-	// torch's engines), deepspeed, jax (a program that XLA compiles, as OpenPI's),
-	// torchtitan, megatron or devmap (its own engine).
+	// Runtime is the engine whose tensors are counted. accelerate is Hugging Face's naive
+	// model parallelism. torch is DDP, FSDP2 and torch.distributed.pipelining, and
+	// lightning is these with PyTorch Lightning's defaults. jax is a program that XLA
+	// compiles, such as OpenPI's. devmap is the project's own engine. The others are
+	// deepspeed, torchtitan and megatron.
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch

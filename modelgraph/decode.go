@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func DecodeJSON(file string, data []byte, value any, strict bool) error {
 	}
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
+		if errors.Is(syn.Err, io.ErrUnexpectedEOF) {
+			return &SyntaxError{File: file, Place: placeOf(data, syn.ByteOffset, syn.JSONPointer), Msg: "the file is cut off: unexpected EOF"}
+		}
 		return &SyntaxError{File: file, Place: placeOf(data, syn.ByteOffset, syn.JSONPointer), Msg: strings.TrimPrefix(syn.Err.Error(), "jsontext: ")}
 	}
 	var sem *json.SemanticError

@@ -84,7 +84,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
 		{"empty", ``, `m.json: the file is empty`},
 		{"not an object", `[]`, `m.json: line 1, column 1: cannot read array as object`},
-		{"truncated", one, `m.json: layers[0] (line 1, column 69): unexpected EOF`},
+		{"truncated", one, `m.json: layers[0] (line 1, column 69): the file is cut off: unexpected EOF`},
 		{"another version", `{"format_version":"devmap.model/v2","layers":[]}`, `m.json: format_version: "devmap.model/v2" is not "devmap.model/v1"`},
 		{"no version", `{"layers":[` + a + `]}`, `m.json: format_version: "" is not "devmap.model/v1"`},
 		{"no layers", head + `[]}`, `m.json: layers: the model has no layers`},

@@ -76,7 +76,7 @@ type formSearch struct {
 
 // try cuts a form; false: no later one is better, or the time has ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if search.best != nil && search.failed == nil && form.below >= search.best.Value {
+	if search.best != nil && form.below >= search.enough() {
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -102,6 +102,18 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 		search.best, search.failed = sol, err
 	}
 	return true
+}
+
+// enough is a bound from which on no form is better than the best one: its value, or what
+// it needs if it does not fit.
+func (search *formSearch) enough() float64 {
+	switch {
+	case search.failed == nil:
+		return search.best.Value
+	case cmp.Or(search.Objective, Memory) == Memory:
+		return max(1, search.best.LargestShare)
+	}
+	return math.Inf(1)
 }
 
 // better reports that a solution is better than another: one that fits before one that
@@ -182,13 +194,16 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
-	rows := max(1, open.Batch/max(1, open.MicroBatches))
+	rows, most := max(1, open.Batch/max(1, open.MicroBatches)), units
+	if open.Runtime != megatron { // torch's schedules take no more stages than micro-batches
+		most = min(units, max(1, open.MicroBatches))
+	}
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
 			for _, pp := range stageCounts(&open, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
 				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
-				if pp > min(units, max(1, open.MicroBatches)) || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
+				if pp > most || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
 					continue
 				}
 				for _, ep := range degrees(open.EP, dp*cp) {

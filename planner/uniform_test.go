@@ -1,10 +1,13 @@
 package planner_test
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -45,7 +48,7 @@ func slowGrid(t *testing.T, problem planner.Problem) (best float64, forms int) {
 			for pp := int64(1); tp*cp*pp <= gpus; pp++ {
 				dp := gpus / (tp * cp * pp)
 				work := problem.Workload
-				if dp*tp*cp*pp != gpus || work.Batch/work.MicroBatches%dp != 0 || pp > work.MicroBatches {
+				if dp*tp*cp*pp != gpus || work.Batch/work.MicroBatches%dp != 0 || pp > work.MicroBatches && work.Runtime != "megatron" {
 					continue
 				}
 				work.TP, work.CP, work.PP, work.DP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp)
@@ -131,4 +134,82 @@ func TestUniformRefuses(t *testing.T) {
 	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "differs from device 0") {
 		t.Errorf("other GPUs: %v", err)
 	}
+}
+
+// TestAutoAgainstGrids compares the chosen degrees with the best of all uniform degrees
+// whose stages have equal numbers of blocks, as configurators of clusters try them.
+// GRIDS=1 adds 256 and 1,024 GPUs.
+func TestAutoAgainstGrids(t *testing.T) {
+	sizes := []int{64}
+	if os.Getenv("GRIDS") != "" {
+		sizes = append(sizes, 256, 1024)
+	}
+	for _, name := range []string{"llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "mistral-7b-v0.1", "mixtral-8x7b"} {
+		for _, gpus := range sizes {
+			for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+				problem := gridProblem(t, gpus, "megatron", objective)
+				for i := range problem.Topology.Devices {
+					problem.Topology.Devices[i].Host = fmt.Sprint(i / 8)
+				}
+				work := &problem.Workload
+				problem.Graph, work.Batch, work.MicroBatches, work.Seq, work.SequenceParallel = readModel(t, name), 2*int64(gpus), 8, 4096, true
+				start := time.Now()
+				sol, err := planner.Solve(t.Context(), problem, planner.Settings{TimeLimit: time.Minute})
+				took := time.Since(start)
+				best, forms := evenGrid(problem)
+				if err != nil && best > 1 {
+					t.Logf("%s, %d GPUs, %s: nothing fits, and of %d forms of the grid none", name, gpus, objective, forms)
+					continue
+				}
+				if err != nil || forms < 10 || sol.Value > best*(1+1e-9) {
+					t.Fatalf("%s, %d GPUs, %s: %v; the best of %d forms has %v", name, gpus, objective, err, forms, best)
+				}
+				chosen := &sol.Costs.Workload
+				t.Logf("%s, %d GPUs, %s: dp %d tp %d cp %d pp %d: %.4f (bound %.4f), the grid of %d forms %.4f: %+.1f %%, %.1f s", name, gpus, objective,
+					chosen.DP.Count(), chosen.TP.Count(), chosen.CP.Count(), chosen.PP.Count(), sol.Value, sol.LowerBound, forms, best, 100*(best/sol.Value-1), took.Seconds())
+			}
+		}
+	}
+}
+
+// evenGrid is the best value of all degrees with as many blocks on each stage.
+func evenGrid(problem planner.Problem) (best float64, forms int) {
+	best = math.Inf(1)
+	gpus := int64(len(problem.Topology.Devices))
+	for tp := int64(1); tp <= gpus; tp *= 2 {
+		for cp := int64(1); tp*cp <= gpus; cp *= 2 {
+			for pp := int64(1); tp*cp*pp <= gpus; pp *= 2 {
+				dp := gpus / (tp * cp * pp)
+				work := problem.Workload
+				blocks := int64(0)
+				for unit := range problem.Graph.Units {
+					if strings.Contains(problem.Graph.Units[unit].Name, "layers.") {
+						blocks++
+					}
+				}
+				if work.Batch/work.MicroBatches%dp != 0 || blocks%pp != 0 {
+					continue
+				}
+				work.TP, work.CP, work.PP, work.DP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp)
+				work.Batch /= dp
+				one := problem
+				one.Workload = work
+				one, err := one.Resolved()
+				if err != nil {
+					continue
+				}
+				forms++
+				placed, block := make(devicemap.Map, len(problem.Graph.Units)), int64(0)
+				for unit := range placed {
+					stage := min(block*pp/blocks, pp-1)
+					placed[unit] = devicemap.Device(stage * gpus / pp)
+					if strings.Contains(problem.Graph.Units[unit].Name, "layers.") {
+						block++
+					}
+				}
+				best = min(best, valueOf(&one, placed))
+			}
+		}
+	}
+	return best, forms
 }

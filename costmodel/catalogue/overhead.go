@@ -52,10 +52,10 @@ var loadOverhead = sync.OnceValue(func() overhead {
 })
 
 // Overhead is the memory of a GPU in addition to the allocator's requests at the peak.
-// used has the bytes of contexts and of NCCL. body and head are the slack of the pool, as
-// [costmodel.Table] has it, on GPUs without and with the model's head. followed is the
-// slack if the pool's requests are followed one by one. An arena is one block without
-// NCCL ([costmodel.StageRules]); its context is smaller than PyTorch's.
+//   - used: bytes of contexts and of NCCL. An arena ([costmodel.StageRules]) has no NCCL,
+//     and a smaller context than PyTorch.
+//   - body, head: slack of the pool, on GPUs without and with the model's head.
+//   - followed: that slack if the cost model follows the pool's requests one by one.
 func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, followed [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
 		used.Contexts = contexts(load().OwnContext, workload.Mode)

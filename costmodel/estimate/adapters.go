@@ -57,6 +57,8 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 		return refuse("lora_rank", workload.LoRARank, "%d is not between 0 (none) and %d", workload.LoRARank, maxRank)
 	case workload.LoRARank == 0 && len(workload.LoRATargets) > 0:
 		return refuse("lora_targets", targets, "%s: a rank is missing; add %v", targets, usualRank)
+	case workload.LoRARank > 0 && weightsAlone(graph):
+		return refuse("lora_rank", workload.LoRARank, "devmap knows the weights of this model alone, not which of its layers are linear: %v plans the weights, %s", costmodel.Set("mode", costmodel.Load), exported)
 	case workload.LoRARank > 0 && len(workload.LoRATargets) == 0:
 		return refuse("lora_targets", "", "no modules are named, and PEFT has no default for this model; it has %s, and %s means all of them", suffixes(graph, ""), allLinear.Value)
 	case workload.Quantize != "" && workload.Mode == costmodel.Train && workload.LoRARank == 0:
@@ -110,6 +112,21 @@ func projections(graph *modelgraph.Graph) []layers.Projection {
 	}
 	return out
 }
+
+// weightsAlone reports a model of whose layers no operation is known, as one of a
+// table of weights.
+func weightsAlone(graph *modelgraph.Graph) bool {
+	return !slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		switch layer.Op.(type) {
+		case modelgraph.Opaque, modelgraph.Parameter:
+			return layer.Declared != nil
+		}
+		return true
+	})
+}
+
+// exported is how to plan more than the weights.
+const exported = "devmap.export(module) in Python writes a model.json with what the layers compute, for all else"
 
 // whyNone says why a model has nothing that takes adapters: no linear layers,
 // or none whose shapes are known.

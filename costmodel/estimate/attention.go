@@ -58,6 +58,11 @@ func checkKernels(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Kernels == "" || mixesTwo(graph) {
 		return nil
 	}
+	for i := range graph.Layers {
+		if layer := &graph.Layers[i]; len(layer.Params) > 0 && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil {
+			return refuse("kernels", workload.Kernels, "it changes activations, and the operation of layer %q is not known, so these are not counted: leave it out", layer.Name)
+		}
+	}
 	return refuse("kernels", workload.Kernels, "it chooses what runs Mamba-2's mixers, which this model has not: leave it out")
 }
 

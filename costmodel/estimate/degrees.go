@@ -17,8 +17,8 @@ import (
 // stage if nothing else was asked for, as torchtitan does
 // (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
-	if equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
-		workload.SequenceParallel = false // training/arguments.py, validate_args
+	if workload.Runtime == value.Torchtitan || equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
+		workload.SequenceParallel = false // training/arguments.py, validate_args; torchtitan always has it
 	}
 	gridDegrees(workload)
 	for _, degree := range []*costmodel.Degree{&workload.DP, &workload.TP, &workload.CP, &workload.EP} {
@@ -123,6 +123,8 @@ func checkParts(workload *costmodel.Workload) error {
 		return refuse("ep", workload.EP, "experts are shared within the %d replicas × %d parts of a sequence, and %d GPUs do not divide these", dp, cp, ep)
 	case workload.Seq%(2*cp) != 0 && cp > 1:
 		return refuse("cp", workload.CP, "%d GPUs take two parts each of a sequence, and %d tokens have no %d equal parts", cp, workload.Seq, 2*cp)
+	case workload.Runtime == value.Torchtitan && workload.Seq/cp%tp != 0: // trainer.py, seq_len_divisor
+		return refuse("tp", workload.TP, "%d tokens have no %d equal parts, and torchtitan cuts them", workload.Seq/cp, tp)
 	case workload.SequenceParallel && workload.Seq/cp%tp != 0:
 		return refuse("sequence_parallel", true, "%d tokens have no %d equal parts", workload.Seq/cp, tp)
 	}

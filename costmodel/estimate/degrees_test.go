@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -98,5 +99,38 @@ func TestTensorParts(t *testing.T) {
 		if math := saved - want; math < 0 || math > want/200 { // what the allocator adds
 			t.Errorf("tp %v: a block saves %d B, want %d", tensor, saved, want)
 		}
+	}
+}
+
+// TestMegatronFloat8: two 8-bit copies of each linear weight of the blocks on a GPU, half
+// of what products keep of their inputs, and a band.
+func TestMegatronFloat8(t *testing.T) {
+	const config = `{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 2, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
+	graph, err := hf.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(float8 string) *costmodel.Table {
+		work, err := estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train, Runtime: "megatron", Strategy: costmodel.Pipeline, World: 2, TP: 2, PP: 1, DP: 1, Batch: 1, Seq: 1024, Float8: float8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := estimate.Table(graph, work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	plain, narrow := table(""), table("tensorwise")
+	const weights = (1024*(16+8+8)*64 + 16*64*1024 + 3*1024*2816) / 2
+	if more := narrow.Units[1].Buffers - plain.Units[1].Buffers; more != 2*weights || narrow.Band != .1 || plain.Band != 0 {
+		t.Errorf("%d bytes more, bands %v and %v; want %d", more, plain.Band, narrow.Band, 2*weights)
+	}
+	var less int64
+	for k := range plain.Units[1].Layers {
+		less += plain.Units[1].Layers[k].Saved - narrow.Units[1].Layers[k].Saved
+	}
+	if want := int64(1024 * (2*1024 + 2816/2)); less != want { // two norms' outputs, and the activation's
+		t.Errorf("%d bytes less are kept, want %d", less, want)
 	}
 }

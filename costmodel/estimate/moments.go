@@ -285,6 +285,8 @@ func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		return nil
 	case workload.Mode != costmodel.Train:
 		return refuse("float8", workload.Float8, "it is of training: use %v, or leave %v out", costmodel.Set("mode", costmodel.Train), off)
+	case workload.Runtime == value.Megatron:
+		return checkTransformerEngine(workload)
 	case len(recipes) == 0:
 		return refuse("float8", workload.Float8, "devmap counts torchao's linear layers under Accelerate, not under %v: use %v or axolotl, or leave %v out",
 			costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("preset", trainer.Usual), off)
@@ -342,4 +344,12 @@ func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		}
 	}
 	return nil
+}
+
+// checkTransformerEngine refuses recipes of 8-bit products that devmap does not count.
+func checkTransformerEngine(workload *costmodel.Workload) error {
+	if workload.Float8 == value.Tensorwise {
+		return nil
+	}
+	return refuse("float8", workload.Float8, "of TransformerEngine's recipes devmap counts tensorwise: use %v", costmodel.Set("float8", value.Tensorwise))
 }

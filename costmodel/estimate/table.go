@@ -33,6 +33,9 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	}
 	table := &costmodel.Table{Workload: workload}
 	run := workload
+	if run.Runtime == value.Torchtitan && run.Preset == "" {
+		run.Preset, run.ShardDegree = "torchtitan:eager", max(1, run.ShardDegree) // its modules and groups
+	}
 	if asFP32(&run) {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
@@ -119,8 +122,8 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	case unknown == 0 || program && engine.Program(model.Graph):
 		return nil
 	case model.Train && known == 0 && !program:
-		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with %v, or describe the operations in a model.json",
-			unknown, first, costmodel.Set("mode", costmodel.Load))
+		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: %v plans the weights, %s",
+			unknown, first, costmodel.Set("mode", costmodel.Load), exported)
 	}
 	if planned(model) && !program { // what it cannot run it refuses, and all else is counted
 		return nil

@@ -217,6 +217,10 @@ func TestUnknownOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_, err = estimate.Resolve(g, costmodel.Workload{Mode: c.mode, Seq: 1, Kernels: "package"})
+		if bare := c.layers[0].Name == "a"; err == nil || strings.Contains(err.Error(), "Mamba-2's mixers, which this model has not") == bare {
+			t.Errorf("%d layers, --kernels package: %v", len(c.layers), err)
+		}
 		var said string
 		if tab, err := estimate.Table(g, w); err != nil {
 			said = err.Error()

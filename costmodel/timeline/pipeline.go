@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
@@ -18,6 +19,9 @@ type Rank struct {
 func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return walk(arenaEvents(table, place, dev))
+	}
+	if alone(table) {
+		return walk(oneStage(table, dev))
 	}
 	return walk(pipelineEvents(table, place, dev))
 }
@@ -38,8 +42,36 @@ func NewRanks(table *costmodel.Table) Ranks {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return newArenaChain(table)
 	}
+	if alone(table) {
+		return wholeModel{table}
+	}
 	return newStageChain(table)
 }
+
+// alone reports a stage of torchtitan's that is the whole model, which is FSDP2 without
+// a pipeline (trainer.py, forward_backward_step).
+func alone(table *costmodel.Table) bool {
+	return table.Workload.Runtime == value.Torchtitan && table.Workload.PP.Count() == 1
+}
+
+// oneStage is the step of such a stage.
+func oneStage(table *costmodel.Table, dev *costmodel.Device) producer {
+	all := make(unitList, len(table.Units))
+	for i := range all {
+		all[i] = &table.Units[i]
+	}
+	return sharded(table, all, ResidentOn(table, table.InputDevice, dev, false))
+}
+
+// wholeModel answers for the only rank that there is.
+type wholeModel struct{ table *costmodel.Table }
+
+func (of wholeModel) Peak(_ Rank, workspace int64) int64 {
+	return walk(oneStage(of.table, &costmodel.Device{WorkspaceBytes: workspace})).Memory.Total()
+}
+
+// Floor is that of a part: nothing is known.
+func (wholeModel) Floor(Rank, int64, bool) int64 { return 0 }
 
 // pipelineEvents is the engine of one rank of a pipeline: a step, action by action
 // (of a row of like ones the first and the last, see [order.Phase.Ends]).
@@ -123,7 +155,7 @@ func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
 	switch {
 	case piece.ends && rules.MergesOutputs:
 		piece.logits = output
-	case !piece.ends && rules.KeepsOutputs:
+	case rules.KeepsOutputs:
 		piece.own = output
 	}
 }

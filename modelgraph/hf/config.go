@@ -37,10 +37,10 @@ func newConfig(file, prefix string, members map[string]jsontext.Value, shared *r
 
 // reading is what a config and the objects inside it share.
 type reading struct {
-	in    *release // of Transformers
-	asked bool     // the user names it
-	// drifts say what other releases make of the config.
-	drifts []string
+	in     *release        // of Transformers
+	asked  bool            // the user names it
+	drifts []string        // what other releases make of the config
+	linear []string        // modules that are nn.Linear, with stars, if the table names them
 	fault  error           // the first
 	read   map[string]bool // fields by their full names
 	opened []*config       // objects inside the file that were read

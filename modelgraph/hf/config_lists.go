@@ -81,9 +81,16 @@ func (cfg *fieldReader) perLayer(name string, layers int64) []int64 {
 		return slices.Repeat(sizes, int(layers))
 	case int64(len(sizes)) < layers:
 		if cfg.fault() == nil {
-			cfg.fail(name, "%d entries for num_hidden_layers %d", len(sizes), layers)
+			cfg.uneven(name, len(sizes), layers)
 		}
 		return make([]int64, layers)
 	}
 	return sizes
 }
+
+// uneven refuses a list that has no entry for each layer.
+func (cfg *fieldSet) uneven(name string, entries int, layers int64) {
+	cfg.fail(name, unevenText, entries, layers, cfg.shared.in.name)
+}
+
+const unevenText = "%v entries for num_hidden_layers %v: Transformers %s refuses them together; correct one"

@@ -31,7 +31,8 @@ func (cfg *config) choose(asked []string) error {
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
 
-// drift notes that other releases make something else of the config.
+// drift notes that other releases make something else of the config, for what the
+// tables of older releases do not say.
 func (cfg *fieldSet) drift(what string) {
 	if !cfg.shared.asked {
 		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
@@ -54,11 +55,7 @@ func (cfg *config) depth(def int64) int64 {
 	if !cfg.said("num_hidden_layers") {
 		return depth
 	}
-	layers := cfg.count(def, "num_hidden_layers")
-	if layers != depth {
-		cfg.drift(fmt.Sprintf("releases from 5.23 on make %snum_hidden_layers, %d, the tower's layers, earlier ones depth, %d", cfg.prefix, layers, depth))
-	}
-	if cfg.since("5.23") {
+	if layers := cfg.count(def, "num_hidden_layers"); cfg.since("5.23") {
 		return layers
 	}
 	return depth

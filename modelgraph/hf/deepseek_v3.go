@@ -91,7 +91,7 @@ func mlpKinds(cfg *config, layers int64) []bool {
 	sparse, first := make([]bool, layers), cfg.dim(0, "first_k_dense_replace")
 	kinds := cfg.strs(name)
 	if cfg.has(name) && int64(len(kinds)) != layers {
-		cfg.fail(name, "%d entries for num_hidden_layers %d", len(kinds), layers)
+		cfg.uneven(name, len(kinds), layers)
 		return sparse
 	}
 	for i := range sparse {

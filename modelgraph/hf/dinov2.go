@@ -24,7 +24,6 @@ func init() {
 // the blocks are a no-split class: each bare parameter of the embeddings is a unit.
 func dinov2(modules *builder, cfg *config, path string) string {
 	later := cfg.since("5.18")
-	cfg.drift("releases from 5.18 on call modules of attention q_proj, k_proj, v_proj and o_proj, earlier ones attention.query, attention.key, attention.value and output.dense")
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 224, 14), cfg.pos(0, "num_channels")
 	op := visionAttention(cfg, hidden, 0, "num_attention_heads")
 	op.LayerScale = true

@@ -1,9 +1,12 @@
 package hf
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // checkFields refuses a config whose fields may say of the modules what the
@@ -36,6 +39,23 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 		}
 	}
 	return nil
+}
+
+// misspelt are notes on fields that nothing reads, and whose name differs in a letter or
+// two from a field that the config lacks: its default is counted in its place.
+func (f *family) misspelt(cfg *config) (notes []string) {
+	var absent []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.shared.read)) {
+		if _, there := cfg.members[name]; (!there || cfg.stood[name]) && !strings.Contains(name, ".") {
+			absent = append(absent, name)
+		}
+	}
+	for _, name := range cfg.unread(f) {
+		if near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12); len(name) > 4 && len(near) > 0 {
+			notes = append(notes, fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(name), f.types[0], near[0]))
+		}
+	}
+	return notes
 }
 
 // plain are objects that hold no part of the model.

@@ -27,7 +27,7 @@ func miniMaxText01(cfg *config) *decoder {
 	attn := groupedAttention(cfg, hidden, headDefaults{})
 	kinds := cfg.dims("attn_type_list")
 	if int64(len(kinds)) < layers {
-		cfg.fail("attn_type_list", "%d entries for num_hidden_layers %d", len(kinds), layers)
+		cfg.uneven("attn_type_list", len(kinds), layers)
 		kinds = make([]int64, layers)
 	}
 	turned, positions := cfg.orNull(0, attn.headDim, "rotary_dim"), cfg.pos(0, "max_position_embeddings")

@@ -42,7 +42,7 @@ func deciBlocks(cfg *config, hidden, heads int64) []deciBlock {
 	entries := cfg.objects("block_configs")
 	layers := cfg.count(32, "num_hidden_layers")
 	if int64(len(entries)) != layers {
-		cfg.fail("block_configs", "%d entries for num_hidden_layers %d", len(entries), layers)
+		cfg.uneven("block_configs", len(entries), layers)
 		return nil
 	}
 	blocks := make([]deciBlock, layers)

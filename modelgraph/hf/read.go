@@ -48,7 +48,7 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
 	}
-	graph.Warnings = append(graph.Warnings, cfg.shared.drifts...)
+	graph.Warnings = append(append(graph.Warnings, cfg.shared.drifts...), f.misspelt(cfg)...)
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
 	graph.Name, graph.Source, graph.Config = modelName(cfg, file), file, data
 	if storedMethod(cfg) != "" {
@@ -87,6 +87,9 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	}
 	if dtype.Float() && !slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.F16, modelgraph.BF16}, dtype) {
 		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so; activations are counted in bf16, --precision 32-true counts them in fp32", dtype))
+	}
+	if !dtype.Float() {
+		modules.warnings = append(modules.warnings, fmt.Sprintf("dtype %v: weights are counted so, and without gradients: torch's modules compute with float32, float16 or bfloat16", dtype))
 	}
 	graph, err := modules.graph("", dtype)
 	if err != nil {

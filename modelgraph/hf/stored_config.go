@@ -36,6 +36,7 @@ type storedFormat struct {
 	bias     string         // type of the biases of layers that are packed; empty: their own
 	missing  string         // why the tensors do not follow
 	cut      int64          // experts that were taken apart
+	linear   []string       // modules that are linear layers, with stars, where the layers do not say
 }
 
 // maxCut is more experts, over all layers, than any published model has.
@@ -161,6 +162,9 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
 		return nil
 	case modelgraph.Opaque:
+		if format.linear != nil && !format.swapped && !format.inBlock {
+			break
+		}
 		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
 			format.missing = fmt.Sprintf("it is not known which weights of %q are linear layers", layer.Name)
 		}
@@ -208,6 +212,9 @@ func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.T
 	base, module := lastComponent(tensor.Name), parent(full)
 	if len(tensor.Shape) == 3 && (base == "gate_up_proj" || base == "down_proj") {
 		return format.expertTensors(full, tensor)
+	}
+	if _, opaque := layer.Op.(modelgraph.Opaque); opaque && !slices.Contains(format.linear, starred(module)) {
+		return nil
 	}
 	if len(tensor.Shape) != 2 || base != "weight" || notLinear[lastComponent(module)] || format.skips(layer, module) {
 		return nil

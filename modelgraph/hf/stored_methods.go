@@ -51,7 +51,7 @@ var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_q
 // of the config; missing names what is not known here.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	section := cfg.sub("quantization_config")
-	format := &storedFormat{method: storedMethod(cfg), swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
+	format := &storedFormat{method: storedMethod(cfg), linear: cfg.shared.linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
 	if format.method == "" {
 		cfg.fail("quantization_config", `it has no quant_method, and Transformers refuses such a config: add the method that wrote the weights, as "quant_method": "gptq" or "awq" (fields: %s), or remove quantization_config if they are not quantised`,
 			strings.Join(memberNames(section), ", "))

@@ -5,18 +5,20 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // allowed refuses configs unlike every build that made the table.
 func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Unread {
-		if !strings.HasSuffix(path, "auto_map") && of.object.unread(path) {
+		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this field")
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(class.Pins)) {
-		if !of.object.pinned(path, class.Pins[path]) {
+		if !class.pinned(of.object, path) {
 			of.place = path
 			return tree.unexplained(of, class, "no rule explains another value than the default")
 		}
@@ -33,12 +35,17 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	if err := tree.computed(class, of); err != nil {
 		return err
 	}
-	if path := "layer_types"; of.otherEnd(path) {
+	if path := "layer_types"; lastReplaced[class.Config] && of.otherEnd(path) {
 		of.place = path
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
 	return tree.conditions(class, of)
 }
+
+// noTensors are fields that Transformers' common code reads, and that no tensor
+// depends on (configuration_utils.py, modeling_utils.py; expert_dtype: what
+// configuration_deepseek_v4.py adds to the quantization_config).
+var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
 
 // activations refuses those that hold tensors, if the builds had another one.
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
@@ -53,8 +60,12 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	return nil
 }
 
+// lastReplaced are config classes whose code reads or replaces the last layer's
+// type: no other of 5.24 does.
+var lastReplaced = map[string]bool{"BeamConfig": true, "OlmoHybridConfig": true, "DiffusionGemmaTextConfig": true, "EmbeddingGemma2TextConfig": true, "Gemma4TextConfig": true, "Gemma4UnifiedTextConfig": true}
+
 // otherEnd reports a list of the file whose last text is another than that of the
-// list which the class makes without it. Some classes replace it (Gemma 4).
+// list which the class makes without it.
 func (of *evaluation) otherEnd(path string) bool {
 	said, ok := of.object.said[path].([]any)
 	rule, ruled := of.rules[path]
@@ -96,18 +107,36 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Texts {
 		path, _ := rule[1].(string)
 		v, ok := at[rule[0]].find(path)
-		if ok && !allTexts(v, rule[2]) {
+		if ok && !allTexts(v, rule[2]) && (rule[0] != true || !class.leaves(path)) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this value")
 		}
 	}
 	for _, rule := range class.Met {
-		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) {
+		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
 			of.place = on.place
+			if entries, layers, uneven := on.uneven(rule); uneven {
+				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
+			}
 			return tree.unexplained(of, class, "no build was like it")
 		}
 	}
 	return nil
+}
+
+// uneven gives the sides of the condition that a list has an entry for each layer.
+func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
+	condition, _ := rule[1].([]any)
+	if len(condition) != 3 || condition[0] != "==" || condition[1] != "$num_hidden_layers" {
+		return nil, nil, false
+	}
+	length, _ := condition[2].([]any)
+	if len(length) != 2 || length[0] != "len" {
+		return nil, nil, false
+	}
+	layers, entries = of.eval(condition[1], nil), of.eval(length, nil)
+	uneven, of.err = of.err == nil && rule[2] == true, nil
+	return entries, layers, uneven
 }
 
 // asComputed reports that no build had a field of the file and that it has the

@@ -110,7 +110,9 @@ func TestCheckedNotes(t *testing.T) {
 		`{"model_type":"bert","architectures":["BertForSequenceClassification"]}`:                                {"", "BertForSequenceClassification"},
 		`{"model_type":"t5","architectures":["T5ForConditionalGeneration"]}`:                                     {"", "T5ForConditionalGeneration"},
 		`{"model_type":"llama","architectures":["LlamaForCausalLM"]}`:                                            {"", ""},
+		`{"model_type":"llama","num_hiden_layers":4}`:                                                            {`the config has "num_hiden_layers", which llama does not read: did you mean "num_hidden_layers"?`, ""},
 		`{"model_type":"llama","dtype":"float64"}`:                                                               {"dtype F64: weights are counted so; activations are counted in bf16", ""},
+		`{"model_type":"llama","dtype":"float8_e4m3fn"}`:                                                         {"dtype F8_E4M3: weights are counted so, and without gradients", ""},
 		`{"model_type":"kimi_k25","architectures":["KimiK25ForConditionalGeneration"],"text_config":{"model_type":"kimi_k2"},"auto_map":{"AutoModel":"modeling_kimi_k25.KimiK25ForConditionalGeneration"}}`: {`with trust_remote_code, Transformers builds a "KimiK25ForConditionalGeneration" of the repository's own code`, "Kimi_K25ForConditionalGeneration"},
 	} {
 		g, err := FromConfig("config.json", []byte(config))

@@ -78,7 +78,7 @@ func (in *release) note(cfg *config, kind string, outermost, operates bool) stri
 	if cfg.has("quantization_config") {
 		whole = "unquantised " + whole
 	}
-	rest := "activations are not counted"
+	rest := "activations are not counted (devmap.export(module) describes them)"
 	if operates {
 		rest = fmt.Sprintf("what its layers compute is experimental: as devmap.export sees it in Transformers %s, on small models", newest.name)
 	}

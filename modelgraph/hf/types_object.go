@@ -85,6 +85,35 @@ func (obj *typeObject) pinned(path string, want any) bool {
 	return ok && deepEqual(v, want)
 }
 
+// made is what its class makes of a field that is null, all others being as by
+// default.
+func (obj *typeObject) made(path string) (any, bool) {
+	if first, rest, ok := strings.Cut(path, "."); ok {
+		if inner := obj.inner[first]; inner != nil {
+			return inner.made(rest)
+		}
+		return nil, false
+	}
+	v, ok := obj.class.Made[path]
+	return v, ok && obj.unchanged()
+}
+
+// unchanged reports fields that all are as by default, or as the class makes them.
+func (obj *typeObject) unchanged() bool {
+	for name, v := range obj.said {
+		usual, field := obj.class.Fields[name]
+		if made := obj.class.Made[name]; field && !anyToken(name) && !deepEqual(v, usual) && (usual != nil || !deepEqual(v, made)) {
+			return false
+		}
+	}
+	for _, inner := range obj.inner {
+		if !inner.unchanged() {
+			return false
+		}
+	}
+	return true
+}
+
 // standard is the default of a field that names something.
 func (obj *typeObject) standard(path string) string {
 	if first, rest, ok := strings.Cut(path, "."); ok {
@@ -216,6 +245,11 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 		from.fail(prefix+"model_type", "Transformers %s has no config class %q that is known here", from.in.name, clipName(class))
 		return nil
 	}
+	if from.in.at == newest.at {
+		said = spelled(c, said)
+	} else {
+		c.Made = nil // which is the newest release's
+	}
 	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
 	if obj.values == nil {
 		obj.values = make(map[string]any)
@@ -321,9 +355,6 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
 	case map[string]any:
 		kind, _ := said["model_type"].(string)
-		if kind == "kimi_k2" && obj.class.Type == "kimi_k25" { // configuration_kimi_k25.py
-			kind = "deepseek_v3"
-		}
 		if info.Auto && kind != "" {
 			if class = from.in.configOf(kind); class == "" {
 				from.fail(prefix+"model_type", "%q is no type of Transformers %s", clipName(kind), from.in.name)
@@ -331,7 +362,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 			}
 		}
 		if kind != "" && class != "" && from.otherType(kind, class) {
-			from.fail(prefix+"model_type", "%q is not the %s that a %s has here", clipName(kind), class, obj.class.Config)
+			from.fail(prefix+"model_type", "%q is not the %s that a %s of Transformers %s has here: correct it", clipName(kind), class, obj.class.Config, from.in.name)
 			return
 		}
 		if class != info.Config && len(info.Given) > 0 {
@@ -340,7 +371,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 		}
 		obj.inner[name] = from.read(prefix, class, said, info.Given)
 	default:
-		from.fail(obj.prefix+name, "it is no object")
+		from.fail(obj.prefix+name, "%s is not an object, as Transformers %s needs: correct or remove it", inJSON(v), from.in.name)
 		return
 	}
 	obj.values[name] = "{}"

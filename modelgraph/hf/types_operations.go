@@ -77,6 +77,8 @@ type operating struct {
 	layers []modelgraph.Layer
 	named  map[string]bool   // these
 	stars  map[string]string // layers of tensors, both with stars
+	index  map[string]int    // layers by name
+	tokens map[string]int64  // of layers whose stream is fixed
 }
 
 // operations are those of a config; nil if the table does not say them.
@@ -226,6 +228,13 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 			op.add(made)
 		}
 	}
+	op.index, op.tokens = make(map[string]int), make(map[string]int64)
+	for i := range op.layers {
+		op.index[op.layers[i].Name] = i
+	}
+	for i := range op.layers {
+		op.compute(&op.layers[i])
+	}
 	for i := range op.layers {
 		op.describe(&op.layers[i])
 	}
@@ -247,8 +256,10 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.of.err != nil {
 		return nil, false
 	}
+	if op.linears(layers) {
+		tree.linear = op.line.Linear
+	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
-	tree.linears = err == nil && op.linears(layers)
 	return graph, err == nil
 }
 
@@ -300,7 +311,8 @@ func (op *operating) on(layer *modelgraph.Layer) *evaluation {
 	return op.of
 }
 
-func (op *operating) describe(layer *modelgraph.Layer) {
+// compute finds what a layer computes.
+func (op *operating) compute(layer *modelgraph.Layer) {
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
 	if len(row) < 4 {
 		of.fail("%q has no line", layer.Name)
@@ -318,25 +330,115 @@ func (op *operating) describe(layer *modelgraph.Layer) {
 	} else if len(layer.Params) == 0 && len(layer.Buffers) > 0 {
 		layer.Op = modelgraph.Parameter{}
 	}
-	layer.Inputs = []string{}
-	slots, _ := row[3].([]any)
-	for _, slot := range slots {
-		if name := op.input(slot, stars); name != "" {
-			layer.Inputs = append(layer.Inputs, name)
-		}
+}
+
+// describe finds what a layer reads, its tokens and its declared costs.
+func (op *operating) describe(layer *modelgraph.Layer) {
+	own := op.fixed(layer.Name)
+	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
+	if of.err != nil {
+		return
 	}
+	layer.Inputs = op.inputs(row, stars)
 	extra := more(row)
 	if extra["stream"] != nil {
 		layer.Stream.Kind, _ = of.eval(extra["stream"], stars).(string)
 	}
-	if layer.Stream.Kind == modelgraph.Fixed {
-		layer.Stream.Tokens = whole(of.eval(extra["tokens"], stars))
+	layer.Stream.Tokens = own
+	if extra["declared"] != nil && own == 0 {
+		if own = op.before(layer.Inputs); own > 0 {
+			op.on(layer)
+		}
+	}
+	if own > 0 {
+		of.sizes["#own"] = float64(own)
+	}
+	if i, ok := op.first(layer.Inputs); ok && len(layer.Params)+len(layer.Buffers) == 0 {
+		for _, tensor := range append(slices.Clone(op.layers[i].Params), op.layers[i].Buffers...) {
+			for d, side := range tensor.Shape {
+				of.sizes["#p/"+tensor.Name+"/"+strconv.Itoa(d)] = float64(side)
+			}
+		}
 	}
 	if extra["repeat"] != nil {
 		layer.Repeat = whole(of.eval(extra["repeat"], stars))
 	}
 	costs, _ := extra["declared"].(map[string]any)
 	layer.Declared = declaredCosts(of.values(costs, stars))
+}
+
+// inputs are the layers that one reads.
+func (op *operating) inputs(row []any, stars []int) []string {
+	names := []string{}
+	slots, _ := row[3].([]any)
+	for _, slot := range slots {
+		if name := op.input(slot, stars); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// before is the fixed number of tokens of the first layer that one reads.
+func (op *operating) before(inputs []string) int64 {
+	if i, ok := op.first(inputs); ok {
+		return op.fixed(op.layers[i].Name)
+	}
+	return 0
+}
+
+// first is the first of a layer's inputs.
+func (op *operating) first(inputs []string) (int, bool) {
+	for _, name := range inputs {
+		if i, ok := op.index[name]; ok {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// fixed is the number of tokens of a layer whose stream is fixed, else 0.
+func (op *operating) fixed(name string) int64 {
+	if n, ok := op.tokens[name]; ok {
+		return n
+	}
+	op.tokens[name] = 0 // a layer that reads itself has none
+	layer := &op.layers[op.index[name]]
+	row, stars := op.at[starred(name)], numbersIn(name)
+	if extra := more(row); extra["tokens"] != nil {
+		of := op.on(layer)
+		if kind, _ := of.eval(extra["stream"], stars).(string); kind == modelgraph.Fixed {
+			inputs := op.inputs(row, stars)
+			before := op.before(inputs)
+			op.on(layer)
+			if conv, ok := layer.Op.(modelgraph.Conv); ok {
+				of.sizes["#stride"] = float64(conv.Stride)
+				if len(inputs) == 0 {
+					before = of.pixels()
+				}
+			}
+			if before > 0 {
+				of.sizes["#in"] = float64(before)
+			}
+			op.tokens[name] = whole(of.eval(extra["tokens"], stars))
+		}
+	}
+	return op.tokens[name]
+}
+
+// pixels are those of the image that a class takes.
+func (of *evaluation) pixels() int64 {
+	for _, path := range []string{"image_size", "vision_config.image_size"} {
+		switch side, _ := of.find(path); side := side.(type) {
+		case float64:
+			return int64(side * side)
+		case []any:
+			if len(side) > 0 {
+				return whole(side[0]) * whole(side[len(side)-1])
+			}
+		}
+	}
+	return 224 * 224
 }
 
 // values are those of fields that have one.

@@ -186,7 +186,7 @@ func otherFields(want, have modelgraph.Op) string {
 // asReaders are types with readers that were written by hand: in every random config
 // that both read, the table says the same.
 var asReaders = strings.Fields(`apertus arcee bitnet cohere cwm deepseek_v3 ernie4_5 exaone4 gemma
-	glm glm4 helium hunyuan_v1_dense hunyuan_v1_moe lfm2 llama minicpm3`)
+	glm glm4 helium hunyuan_v1_dense hunyuan_v1_moe lfm2 llama minicpm3 ministral ministral3 mistral olmo2 seed_oss starcoder2`)
 
 // TestOperationsOfReaders: operations, inputs and streams are those of readers.
 func TestOperationsOfReaders(t *testing.T) {

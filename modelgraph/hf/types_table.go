@@ -60,6 +60,10 @@ type typeClass struct {
 	// known for. Sets are fields of configs inside that this one sets by Rules.
 	Pins map[string]any `json:"pins"`
 	Sets []string       `json:"sets"`
+	// Linear are the modules of a whole model that are nn.Linear, Tables those with
+	// other matrices, with stars for numbers.
+	Linear []string `json:"linear"`
+	Tables []string `json:"tables"`
 }
 
 // float32Names are expressions for parameters that stay in that type.
@@ -89,6 +93,7 @@ type typeConfig struct {
 	Labels float64              `json:"labels"` // by default; 0: two
 	Inner  map[string]typeInner `json:"inner"`
 	Pops   []string             `json:"pops"` // other fields that its code reads
+	Made   map[string]any       `json:"made"` // what it makes of fields that are null by default
 	Base   map[string]any       `json:"base"` // what a config must say for a model to be built
 }
 
@@ -126,16 +131,24 @@ func (in *release) class(name, config string) (found *typeClass) {
 // for some values of its config, that with the most pins that the object has.
 func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
 	met := false
-	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
-		if read.Config != object.class.Config {
-			continue
+	for _, as := range []func(*typeClass, string) bool{
+		func(read *typeClass, path string) bool { return object.pinned(path, read.Pins[path]) },
+		func(read *typeClass, path string) bool { return read.pinned(object, path) }, // as saved
+	} {
+		for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
+			if read.Config != object.class.Config {
+				continue
+			}
+			all := true
+			for path := range read.Pins {
+				all = all && as(read, path)
+			}
+			if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
+				found, met = read, all
+			}
 		}
-		all := true
-		for path, want := range read.Pins {
-			all = all && object.pinned(path, want)
-		}
-		if found == nil || all && (!met || len(read.Pins) > len(found.Pins)) {
-			found, met = read, all
+		if met {
+			break
 		}
 	}
 	return found

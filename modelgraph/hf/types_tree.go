@@ -21,7 +21,7 @@ type typeTree struct {
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
 	holders   map[string]bool   // modules around these, and those lists
 	root      *typeObject       // the config
-	linears   bool              // it is known which weights are those of linear layers
+	linear    []string          // modules that are linear layers, if that is known of all
 	depth     int
 	visited   int // names that were evaluated
 }
@@ -98,3 +98,14 @@ func (err *typeError) Error() string {
 
 // maxTensors bounds a model, and the names that a table evaluates for it.
 const maxTensors = 1_000_000
+
+// linearOf are the linear layers of a class that says them, nil if a matrix is in
+// neither of its lists.
+func (tree *typeTree) linearOf(class *typeClass) []string {
+	for _, t := range tree.tensors {
+		if module := starred(parent(t.name)); len(t.shape) == 2 && lastComponent(t.name) == "weight" && !slices.Contains(class.Linear, module) && !slices.Contains(class.Tables, module) {
+			return nil
+		}
+	}
+	return class.Linear
+}

@@ -32,6 +32,9 @@ func (err *unknownFamilyError) Error() string {
 	default:
 		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(err.Fields, ", "))
 	}
+	if err.ModelType != "" {
+		what += fmt.Sprintf("; Transformers %s, the newest known here, lacks the type", newest.name)
+	}
 	return fmt.Sprintf("%s: %s; %s", err.File, what, wayOut)
 }
 

@@ -43,7 +43,7 @@ func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) s
 	types := make([]string, layers)
 	given := cfg.strs("layer_types")
 	if cfg.has("layer_types") && int64(len(given)) != layers {
-		cfg.fail("layer_types", "%d entries for num_hidden_layers %d", len(given), layers)
+		cfg.uneven("layer_types", len(given), layers)
 		given = nil
 	}
 	for i := range types {

@@ -86,7 +86,7 @@ func zamba2Kinds(cfg *config) []string {
 	if cfg.has("layers_block_type") {
 		kinds := cfg.strs("layers_block_type")
 		if int64(len(kinds)) != count {
-			cfg.fail("layers_block_type", "%d entries for num_hidden_layers %d", len(kinds), count)
+			cfg.uneven("layers_block_type", len(kinds), count)
 		}
 		for i, kind := range kinds {
 			if now := legacyKinds[kind]; now != "" {

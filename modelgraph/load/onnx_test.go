@@ -226,12 +226,18 @@ func TestONNXHostile(t *testing.T) {
 	}
 }
 
+// FuzzONNX: whatever bytes are an ONNX file, what is read of them is a graph.
 func FuzzONNX(f *testing.F) {
 	f.Add(field(7, message(twoLayers()...)))
-	f.Add(field(7, message(field(5, external("net.data", "0", "256", 8, 8)))))
+	f.Add(field(7, message(field(11, value("x", "batch", 8)), field(12, value("y", "batch", 8)), field(5, external("net.data", "64", "256", 8, 8)), field(1, node("MatMul", "m", "x w", "y")))))
+	f.Add(field(7, message(field(11, value("x", "batch", 8)), constant("w", weight("w", 8, 8)), field(1, node("If", "i", "x", "y", field(5, field(6, message(field(1, node("Add", "a", "x w", "y"))))))))))
 	f.Add(binary.AppendUvarint(nil, 1<<63))
+	dir := f.TempDir() // one of each worker: a new one for each input takes most of the time
+	path := filepath.Join(dir, "net.onnx")
+	if err := os.WriteFile(filepath.Join(dir, "net.data"), make([]byte, 320), 0o600); err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "net.onnx")
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

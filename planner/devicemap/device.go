@@ -70,7 +70,7 @@ func parseDevice(module string, value jsontext.Value) (Device, *Fault) {
 		return Device(count), nil
 	}
 	var text string
-	if json.Unmarshal(value, &text) != nil {
+	if value.Kind() == 'n' || json.Unmarshal(value, &text) != nil {
 		return fault(deviceNotANumber, "%s is not a device (an index, \"cpu\" or \"disk\")", short(value))
 	}
 	switch text {

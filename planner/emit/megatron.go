@@ -105,6 +105,8 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	switch {
 	case err != nil:
 		return err
+	case workload.Float8 != "" && (file == "bridge.yaml" || file == "verl.sh"):
+		return made.refuse("float8 %s, which its recipe sets", workload.Float8)
 	case workload.Schedule == costmodel.GPipe:
 		return made.refuse("the schedule gpipe, and Megatron runs 1f1b and interleaved")
 	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:
@@ -115,6 +117,6 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	return form(to, file, plan, map[string]any{
 		"TP": made.tp, "PP": made.ranks, "Layout": made.layout(), "Micro": made.perMicro, "Global": made.step * made.dp, "Seq": workload.Seq,
 		"CP": made.cp, "EP": made.ep, "Cut": made.tp > 1 && (!own || workload.SequenceParallel), "Whole": own && made.shard == 1 && made.dp*made.cp > 1, "NoMask": own,
-		"Recompute": made.recompute, "Half": half, "Torchrun": torchrun(plan),
+		"Recompute": made.recompute, "Half": half, "Float8": workload.Float8, "Torchrun": torchrun(plan),
 	})
 }

@@ -35,7 +35,7 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 	},
 	Folder: func(input *Input) (map[string]string, error) {
 		files, err := folder(input, titanModule+".py", titanConfig, titanCommand(input.Plan))
-		if err != nil || !input.Plan.Workload.Strategy.Traits().Staged {
+		if workload := &input.Plan.Workload; err != nil || !workload.Strategy.Traits().Staged || workload.Runtime == "torchtitan" && workload.PP.Count() == 1 {
 			return files, err
 		}
 		var schedule bytes.Buffer
@@ -101,6 +101,9 @@ func titanConfig(to io.Writer, input *Input) error {
 	if native && workload.Loss == "chunked" {
 		loss = "ChunkedLossWrapper.Config(loss_fn=" + loss + ")"
 	}
+	if made.ranks == 1 {
+		made.parts = nil // no pipeline: micro-batches are accumulated
+	}
 	if len(made.parts) > 0 {
 		batch = made.step
 	}
@@ -114,7 +117,7 @@ func titanConfig(to io.Writer, input *Input) error {
 		"Native": native, "Family": map[string]string{"llama": "llama3", "qwen3": "qwen3"}[model.Type], "Flavour": cmp.Or(flavour, "full"),
 		"Implementation": titanOptimizers[workload.Optimizer], "Loss": loss, "Checkpointing": titanCheckpoints[made.recompute],
 		"Batch": batch, "Global": made.step * made.dp, "Seq": workload.Seq, "Type": types[0], "Compute": types[1], "Offload": pythonBool(workload.HostShards),
-		"Eager":    pythonBool(!native || len(parts) > 0 || workload.Preset == "torchtitan:eager"),
+		"Eager":    pythonBool(!native || workload.Strategy.Traits().Staged || workload.Preset == "torchtitan:eager"),
 		"Replicas": made.dp / shards, "Shards": shards, "TP": made.tp, "CP": made.cp, "PP": made.ranks,
 		"Parts": parts, "Micro": made.perMicro, "Schedule": titanSchedules[workload.Schedule],
 	})

@@ -91,7 +91,11 @@ func same(workload *costmodel.Workload) []edit {
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
-	add(max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
+	note := accumulates
+	if workload.Strategy.Traits().Staged { // its micro-batches are also what the stages pass on
+		note = ""
+	}
+	add(max(1, workload.MicroBatches) < workload.Batch, note,
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
 	add(cmp.Or(workload.Loss, eagerLoss) == eagerLoss, "",
 		func(w *costmodel.Workload) { w.Loss = chunkedLoss })

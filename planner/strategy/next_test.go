@@ -49,6 +49,20 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestNextPipeline: a pipeline, and a batch in some micro-batches, may have more of them.
+func TestNextPipeline(t *testing.T) {
+	for strategyOf, want := range map[costmodel.Strategy]string{costmodel.Pipeline: "micro_batches=16", costmodel.DeviceMap: "micro_batches=16 (gradient accumulation)"} {
+		p := problem(t, "qwen2.5-3b", "h100-80gb", 4, training(16))
+		p.Workload.Strategy, p.Workload.MicroBatches = strategyOf, 4
+		if strategyOf == costmodel.Pipeline {
+			p.Workload.Schedule = costmodel.OneFOneB
+		}
+		if got := whats(strategy.Next(t.Context(), p, strategy.Options{}, rowsOf(t, p)[0].Solution.Value)); !slices.Contains(got, want) {
+			t.Errorf("%s: no %q among %q", strategyOf, want, got)
+		}
+	}
+}
+
 // TestNextSharded: parameters are sharded over the GPUs that there are.
 func TestNextSharded(t *testing.T) {
 	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))

@@ -44,7 +44,6 @@ var beyond = map[string]string{
 	"gpt/gpt3_mcore_te_tp1_pp4_vp1_resume_torch_dist_tunable_overlap":              "microbatch-group-size-per-virtual-pipeline-stage, which the arguments do not have",
 	"gpt/gpt3_mcore_te_tp1_pp4_vp1_tunable_overlap":                                "as above",
 	"gpt/gpt3_mcore_te_tp1_pp4_vp1_uneven_pipeline":                                "layers of the last stage, which the arguments do not have",
-	"gpt/gpt3_mcore_te_tp2_pp2_mla":                                                "multi-latent attention",
 	"gpt/gpt3_mcore_te_tp2_zp_z3_resume_fsdp_dtensor":                              "Megatron-FSDP",
 	"gpt/gpt3_mcore_tp1_pp2":                                                       "the layers without TransformerEngine (transformer-impl local)",
 	"gpt/gpt3_mcore_tp4_pp1_resume_torch":                                          "as above, in fp16",
@@ -80,6 +79,10 @@ func (row *megatronRow) graph(t *testing.T) *modelgraph.Graph {
 		builder.Add("positions", modelgraph.Embedding{Vocab: row.number("max-position-embeddings", 0), Dim: hidden, Index: "position"})
 	}
 	attention := modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: row.number("num-query-groups", heads), HeadDim: row.number("kv-channels", hidden/heads), Rope: rope, Dropout: row.dropout()}
+	if row.on("multi-latent-attention") { // the defaults of arguments.py, _add_mla_args
+		attention.KVRank, attention.HeadDim, attention.RopeDim, attention.ValueDim = 32, 128+64, 64, 128
+		attention.KVHeads = heads
+	}
 	ffn := row.number("ffn-hidden-size", 4*hidden)
 	if row.on("swiglu") && row.Args["ffn-hidden-size"] == nil {
 		ffn = 4 * hidden * 2 / 3 / 64 * 64 // arguments.py, validate_args

@@ -210,11 +210,10 @@ type geo struct {
 	// DynamicSlidingWindowLayer.update: torch.cat, then a slice).
 	prompt, cached int64
 	scores         int64 // elements of the score matrix
-	// masked are the elements that a sliding window costs where the sequence
-	// fills it: with a mask SDPA is given repeated keys and values, and a
-	// bias [batch, length, length], which at::where makes of the boolean mask
-	// in each layer (sdpa_attention.py: use_gqa_in_sdpa; attention.cpp:
-	// convert_boolean_attn_mask).
+	// masked are the elements that a sliding window costs if the sequence fills it. SDPA
+	// with a mask gets repeated keys and values (sdpa_attention.py: use_gqa_in_sdpa).
+	// In each layer, at::where makes a bias [batch, length, length] of the boolean mask
+	// (attention.cpp: convert_boolean_attn_mask).
 	masked int64
 	// repeated are the elements that repeated keys and values have more than
 	// those of the KV heads (repeat_kv).

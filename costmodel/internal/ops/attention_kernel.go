@@ -335,7 +335,7 @@ func native(op *attention, dims *geo, shape *Shape) int64 {
 		if op.Rope {
 			saved += 4 * op.HeadDim * shape.Tokens
 		}
-		return saved
+		return saved + othersKeys(shape, dims)
 	}
 	return 0
 }

@@ -21,10 +21,9 @@ func (op attention) masked(shape *Shape) bool {
 	return op.windowed(shape) || shape.Masked && !op.Cross && shape.Attention != value.FlashAttention
 }
 
-// maskBytes is the mask as a layer on another GPU than the embedding's is
-// called with it, a copy by AlignDevicesHook that goes when the call returns:
-// boolean under SDPA, where at::where makes a bias of it; of the compute's
-// type under the eager function, which all layers of text need (eager_mask).
+// maskBytes is the mask of a layer on another GPU than the embedding's. AlignDevicesHook
+// copies it for the call. SDPA takes a boolean mask, and at::where makes a bias of it. The
+// eager function takes one of the compute's type, for all layers of text (eager_mask).
 func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.Bidirectional || op.Cross:

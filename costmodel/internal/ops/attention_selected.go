@@ -47,6 +47,21 @@ func (op attention) bound(shape *Shape) bound {
 	return b
 }
 
+// othersKeys are the keys and values of tokens on other GPUs, which are gathered for the
+// kernel (torchtitan 0.3, distributed/context_parallel/api.py, cp_forward).
+func othersKeys(shape *Shape, dims *geo) int64 {
+	return shape.elementBytes() * max(0, shape.Context-1) * shape.Tokens * (dims.k + dims.v)
+}
+
+// scatteredOutput is the sum over the GPUs that share matrices. Each keeps its
+// tokens (reduce_scatter_tensor, one of the operations whose results SelectiveAC keeps).
+func scatteredOutput(shape *Shape, width int64) int64 {
+	if shape.Tensor < 2 {
+		return 0
+	}
+	return shape.elementBytes() * shape.Tokens * width / shape.Tensor
+}
+
 // selectedByTitan is what torchtitan 0.3's SelectiveAC keeps of attention
 // (distributed/activation_checkpoint.py): the first of two products, the fused
 // projection, and the results of FlexAttention's compiled forward. These are the
@@ -54,5 +69,6 @@ func (op attention) bound(shape *Shape) bound {
 func selectedByTitan(op *attention, selective *Selective, dims *geo, shape *Shape) int64 {
 	total := selective.product(shape, shape.Tokens, dims.q+dims.k+dims.v)
 	total += selective.product(shape, shape.Tokens, op.Dim)
+	total += othersKeys(shape, dims) + scatteredOutput(shape, op.Dim)
 	return total + shape.elementBytes()*shape.Tokens*(dims.q+dims.k+dims.v+dims.out) + 4*op.Heads*shape.Tokens
 }

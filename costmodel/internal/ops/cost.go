@@ -26,11 +26,11 @@ type Cost struct {
 	back int64
 }
 
-// backwardPoint is one point of a backward pass: activations above what is saved,
-// and the layer's own gradients that exist by then. fresh of them were just
-// made; where the parameters had gradients already they alone exist, as a
-// gradient is added to the one that is there, in place, before the next node
-// runs (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
+// backwardPoint is one point of a backward pass. activations are bytes in addition to the
+// saved ones. grads are the layer's own gradients at this point, and fresh is the part
+// that was just made. If the parameters had gradients before, only fresh exists: autograd
+// adds each gradient in place before the next node runs
+// (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
 type backwardPoint struct{ activations, grads, fresh int64 }
 
 // peak sets the step's backward to the largest of its moments.

@@ -113,6 +113,10 @@ func (op head) lossBytes(shape *Shape) int64 {
 // distributed/tensor/parallel/loss.py, loss_parallel.
 func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
 	cost.Memory.Forward += 4 * nV
+	if shape.Modules != "" { // the same steps (torchtitan 0.3, components/loss.py, _LossParallelCrossEntropy)
+		cost.Memory.LossForward += 4 * nV
+		cost.Memory.LossBackward = 12 * nV
+	}
 	cost.peak(
 		backwardPoint{12 * nV, 0, 0},
 		backwardPoint{2*shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
@@ -164,10 +168,10 @@ func (cost *Cost) lossParts(loss int64, head backwardPoint) {
 	cost.Memory.LossBackward, cost.Memory.HeadBackward, cost.Memory.HeadGrads = loss, head.activations+head.grads, head.grads
 }
 
-// traffic is the loss (loss_utils.py ForCausalLMLoss): logits cast to
-// fp32, log-softmax (SoftMax.cu reads a row three times: its maximum, its sum,
-// its output), backward the gradient of the likelihood filled in, log-softmax
-// (a sum, then the gradient), and the cast back.
+// traffic is the traffic of the loss (loss_utils.py ForCausalLMLoss). The forward casts
+// logits to fp32 and takes the log-softmax. SoftMax.cu reads each row for its maximum, its
+// sum and its output. The backward fills in the gradient of the likelihood. Then it takes
+// the log-softmax's sum and gradient, and casts the result back.
 func (op head) traffic(shape *Shape) (forward, backward moved) {
 	logits := float64(shape.Logits) * float64(op.Vocab)
 	if op.Pooled {

@@ -198,6 +198,9 @@ func (cost *Cost) titanLoss(op head, shape *Shape) {
 	if element < 4 {
 		loss = max(loss, 8*chunk)
 	}
+	if shape.Shared { // the likelihood's, the exponentials and their sum (_LossParallelCrossEntropy)
+		loss = 16 * chunk
+	}
 	cost.Memory.Forward = element * in
 	cost.Memory.LossForward = cost.Memory.LossAlive + 4*op.Dim*op.Vocab + max(loss, weight+element*(chunk+in/lossChunks))
 	cost.Memory.LossAlive += element * in / lossChunks

@@ -17,8 +17,12 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	case modelgraph.Norm:
 		megatronNorm(op, &cost, shape)
 	case modelgraph.Attention:
-		if op.KVRank > 0 || op.Cross || op.Gated || op.SharedKV {
+		if op.Cross || op.Gated || op.SharedKV || op.IndexHeads > 0 {
 			return cost, false
+		}
+		if op.KVRank > 0 {
+			megatronLatent(attention{Attention: op}, &cost, shape)
+			break
 		}
 		megatronAttention(attention{Attention: op}, &cost, shape)
 	case modelgraph.MLP:
@@ -59,6 +63,9 @@ func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
 	cost.Output, cost.Memory.Saved = out, 2*out+rows
 	if op.Style == modelgraph.LayerNorm {
 		cost.Memory.Saved += rows
+	}
+	if !shape.HeadAlone { // the head is no 8-bit product
+		cost.Memory.Saved -= eighth(shape, out)
 	}
 	cost.Memory.Forward = cost.Memory.Saved + out
 	cost.peak(backwardPoint{3 * out, 0, 0})
@@ -115,6 +122,54 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	)
 }
 
+// megatronLatent is multi-latent attention (core/transformer/multi_latent_attention.py,
+// MLASelfAttention). The projections down are whole on each GPU, and read its tokens
+// alone. Those up have the norms of the latents. TransformerEngine keeps their inputs
+// and outputs. Rotary parts are joined with the others to new queries and keys, and
+// values are copied (MultiLatentAttention.forward, contiguous).
+func megatronLatent(op attention, cost *Cost, shape *Shape) {
+	dims, tokens := op.geometry(shape), shape.Tokens
+	dims.by = flashKernel
+	q, values := 2*tokens*op.Heads*op.HeadDim, 2*tokens*op.Heads*op.ValueDim
+	stream, whole := apart(shape, 2*tokens*op.Dim), gatheredTokens(shape, 2*tokens*max(op.QRank, op.KVRank))
+	latents := apart(shape, 2*tokens*(2*op.QRank+2*op.KVRank+op.RopeDim)) + 2*tokens*op.RopeDim
+	up := 2 * tokens * op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim) // keys without the rotary part, and values
+	cost.Output, cost.FLOPs = stream, dims.flops
+	cost.Memory.Saved = latents + 2*q + 2*values - eighth(shape, apart(shape, 2*tokens*(op.QRank+op.KVRank)))
+	recomputed := 2*q + values
+	if !shape.CoreAttention {
+		cost.Memory.Saved += 4 * tokens * op.Heads
+		recomputed = 0
+	}
+	if op.Dropout {
+		cost.Memory.Saved += apart(shape, op.Dim*tokens)
+	}
+	if shape.Attention == value.EagerAttention {
+		scores := op.Heads * tokens * shape.Length
+		cost.Memory.Saved += 2 * scores
+		if op.Dropout {
+			cost.Memory.Saved += 3 * scores
+		}
+		recomputed += 4 * scores
+	}
+	cost.Memory.Forward = 2*stream + cost.Memory.Saved + max(q+up, stream, whole)
+	cost.peak(
+		backwardPoint{stream + values + whole + recomputed + op.kernelBackward(&dims, shape), 0, 0},
+		backwardPoint{2*stream + 2*q + up + values - cost.Memory.Saved, 0, 0},
+	)
+}
+
+// eighth is the half of 16-bit inputs that 8-bit products do not keep: their copies by
+// columns stay for the weights' gradients (TransformerEngine, pytorch/module/linear.py,
+// update_usage(rowwise_usage=False)). The product behind attention keeps its input as it
+// is (multi_latent_attention.py and attention.py, set_save_original_input).
+func eighth(shape *Shape, bytes int64) int64 {
+	if !shape.Float8.On {
+		return 0
+	}
+	return bytes / 2
+}
+
 // megatronMLP keeps fc1's output for the fused activation, and the activation's
 // for fc2 (core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py).
 func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
@@ -125,15 +180,15 @@ func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 		inner, matrices = 2*hidden, 3
 	}
 	cost.Output, cost.FLOPs = stream, 2*float64(shape.Tokens)*float64(matrices*op.Dim*op.Hidden)
-	cost.Memory.Saved = inner + hidden
+	cost.Memory.Saved = inner + hidden - eighth(shape, hidden)
 	if op.Dropout {
 		cost.Memory.Saved += apart(shape, op.Dim*shape.Tokens)
 	}
 	cost.Memory.Forward = 3*stream + whole + cost.Memory.Saved
 	cost.peak(
-		backwardPoint{stream + hidden + whole, 0, 0},   // fc2's input's gradient
-		backwardPoint{stream + inner, 0, 0},            // the activation's: its output is gone
-		backwardPoint{2*stream + inner - hidden, 0, 0}, // fc1's
+		backwardPoint{stream + hidden + whole, 0, 0},                            // fc2's input's gradient
+		backwardPoint{stream + inner, 0, 0},                                     // the activation's: its output is gone
+		backwardPoint{2*stream + inner - hidden + 2*eighth(shape, inner), 0, 0}, // fc1's; in 8 bits by rows and columns
 	)
 }
 
@@ -175,7 +230,7 @@ func megatronExperts(op modelgraph.MoE, cost *Cost, shape *Shape) {
 	cost.Output = stream
 	cost.FLOPs = 2 * float64(shape.Routed) * float64(3*op.Dim*op.Hidden)
 	routing := here * (8*op.Experts + 8*op.TopK) // logits and probabilities; the map of tokens
-	cost.Memory.Saved = routing + input + 3*hidden + sent
+	cost.Memory.Saved = routing + input + 3*hidden + sent - eighth(shape, input+hidden)
 	if op.SharedHidden > 0 {
 		shared := Cost{}
 		megatronMLP(modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true}, &shared, shape)

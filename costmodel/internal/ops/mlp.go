@@ -199,7 +199,7 @@ func (op mlp) selected(selective *Selective, shape *Shape, biases int) int64 {
 	for _, width := range widths {
 		total += selective.product(shape, shape.Tokens, width)
 	}
-	return total
+	return total + scatteredOutput(shape, op.Dim)
 }
 
 // traffic is the activation, gate × up, the residual's sum, and the sum of

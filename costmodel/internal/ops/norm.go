@@ -216,11 +216,11 @@ func (op norm) kernels(*Shape, float64) (forward, backward float64) {
 
 func (op norm) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
 
-// normTraffic is bytes an element. RMSNorm forward (modeling_llama.py
-// LlamaRMSNorm): the cast to fp32, pow, mean, the product with 1/σ, the cast
-// back, the product with the weight; backward the same nodes, where the
-// product makes two gradients and sums one of them, pow's backward runs three
-// kernels, and the fp32 input collects two gradients.
+// normTraffic is bytes an element. The forward of RMSNorm (modeling_llama.py
+// LlamaRMSNorm) casts to fp32, takes pow and mean, multiplies by 1/σ, casts back and
+// multiplies by the weight. The backward has the same nodes. There the product makes two
+// gradients and sums one of them. pow's backward runs three kernels. The fp32 input
+// collects two gradients.
 func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward moved) {
 	residual := float64(shape.streamBytes())
 	if style == modelgraph.LayerNorm { // one kernel forward; backward one more for weight and bias

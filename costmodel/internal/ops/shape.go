@@ -92,6 +92,9 @@ type Shape struct {
 	// Sequence is over how many GPUs tokens are cut outside of attention and of
 	// feed-forward networks (sequence parallelism); 0: 1.
 	Sequence int64
+	// Context is over how many GPUs torchtitan cuts sequences, of all of whose tokens
+	// FlexAttention reads keys and values; Tensor over how many it cuts matrices; 0: 1.
+	Context, Tensor int64
 	// Routed are the tokens, each as often as it is routed, that the GPU's experts get.
 	Routed         int64
 	AdapterDropout bool // on their inputs

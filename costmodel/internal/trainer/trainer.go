@@ -192,10 +192,16 @@ func Names() []string {
 
 // Of is the preset of a name; that of [Loop] for an unknown one.
 func Of(name string) *Preset {
-	for i := range Presets() {
-		if Presets()[i].Name == name {
-			return &Presets()[i]
-		}
+	if found := byName()[name]; found != nil {
+		return found
 	}
 	return &Presets()[0]
 }
+
+var byName = sync.OnceValue(func() map[string]*Preset {
+	out := make(map[string]*Preset)
+	for i := range Presets() {
+		out[Presets()[i].Name] = &Presets()[i]
+	}
+	return out
+})

@@ -175,12 +175,60 @@ class Data(unittest.TestCase):
         def step():
             torch.compile(nn.Conv2d(3, 8, 3).cuda())(torch.randn(1, 3, 32, 32, device="cuda"))
 
-        found = devmap.measure(step)
+        found = devmap.measure(step, gpu="a100-80gb")  # cuDNN has no description of it here
         self.assertEqual((found.exact, found.fits, len(found.unfollowed)), (False, None, 2))
         self.assertRegex(found.table(), r"not followed: torch_measure.py:\d+")
-        for wrong, said in ((lambda: nn.LSTM(8, 8).cuda()(torch.randn(2, 2, 8, device="cuda")), "recurrent"), (lambda: torch.zeros(99, device="cuda").numpy(), "numpy")):
-            with self.assertRaisesRegex(devmap.DevmapError, f"torch_measure.py:\\d+.*{said}"):
-                devmap.measure(wrong)
+        with self.assertRaisesRegex(devmap.DevmapError, r"torch_measure.py:\d+.*numpy"):
+            devmap.measure(lambda: torch.zeros(99, device="cuda").numpy())
+
+    def test_an_extension_without_a_fake(self):
+        @torch.library.custom_op("devmap_test::opaque", mutates_args=())
+        def opaque(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        with self.assertRaisesRegex(devmap.DevmapError, r"torch_measure.py:\d+.*devmap_test.*opaque.*register_fake"):
+            devmap.measure(lambda: opaque(torch.zeros(9, device="cuda")))
+
+    def test_a_tensor_of_the_cpu_as_a_script_logs_it(self):
+        """Images made of random numbers, format() of a loss, torch.save."""
+
+        def step():
+            with torch.inference_mode():
+                torch.tensor(5, device=torch.device("cuda", 0))
+            torch.save(torch.zeros(999, device="cuda"), "/nowhere/model.pt")
+            return torch.randn(99).numpy().shape, f"{torch.ones((), device='cuda'):.1f}"
+
+        said = []
+        devmap.measure(lambda: said.extend(step()))
+        self.assertEqual(said, [(99,), "1.0"])
+
+    @unittest.skipUnless(torch.version.cuda and torch.backends.cudnn.version(), "cuDNN is part of torch for CUDA")
+    def test_the_workspace_of_a_convolution(self):
+        """NCHW in 16 bits: cuDNN lays the input and the output out anew, at least."""
+
+        def step():
+            conv, x = nn.Conv2d(128, 128, 3, padding=1).cuda().bfloat16(), torch.randn(8, 128, 64, 64, device="cuda", dtype=torch.bfloat16)
+            conv(x)
+
+        found = devmap.measure(step).devices[0]
+        inside = [one.bytes for one in found.alive if one.operation == "inside convolution"]
+        self.assertEqual(len(inside), 1)
+        self.assertGreater(inside[0], 8 * 128 * 64 * 64 * 2)
+
+    def test_a_recurrent_layer(self):
+        """Four gates and a cell of each step in fp32, which is what backward needs, and the weights in one buffer."""
+        kept = {}
+
+        def step(steps):
+            lstm = nn.LSTM(64, 256).cuda()
+            out = lstm(torch.randn(steps, 32, 64, device="cuda"))
+            kept[steps] = torch.cuda.memory_allocated()
+            out[0].sum().backward()
+            return [one.grad for one in lstm.parameters()]
+
+        first, second = devmap.measure(step, 10), devmap.measure(step, 20)
+        self.assertEqual(kept[20] - kept[10], 10 * 32 * 4 * (5 * 256 + 256 + 64))  # what is saved, the output, the input
+        self.assertEqual(first.devices[0].end, second.devices[0].end)  # the gradients and the workspaces of cuBLAS
 
     def test_a_function_of_other_operations(self):
         """logsumexp subtracts and exponentiates: two more tensors of 64 MiB. Inference mode leaves no operation whole."""

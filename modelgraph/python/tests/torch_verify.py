@@ -150,6 +150,22 @@ class VerifyTest(unittest.TestCase):
                 verdicts.append(mine)
         self.assertEqual(set(verdicts), {True, False})
 
+    def test_offloaded(self):
+        """A module on the CPU or the disk runs on the first GPU, and only it can read its weights there."""
+        for device in ("cpu", "disk"):
+            self.assertTrue(devmap.verify(Residual(), {"emb": 1, "layers": device, "out": 1}, inputs=(torch.zeros(2, 16),)))
+            self.assertFalse(devmap.verify(Residual(), {"emb": 1, "layers": device, "out": 0}, inputs=(torch.zeros(2, 16),)))
+            found = devmap.verify(Shared(), {"emb": device, "body": 0}, inputs=(IDS,))
+            self.assertRegex(found.message, "mm at .* reads tensors on cuda:0 and cpu; an offloaded weight")
+
+    def test_devices(self):
+        self.assertFalse(devmap.verify(Residual(), {"": 0, "layers.3": "cuda:9"}, inputs=(torch.zeros(2, 16),)))
+        for device in ("mps", "cuda:x", "first", -1, 126, True, None):
+            with self.assertRaisesRegex(devmap.UsageError, rf"the map puts 'head' on {device!r}: name a GPU by its number"):
+                devmap.verify(Scaled(), {"scale": 0, "body": 0, "head": device}, inputs=(ROWS,))
+        with self.assertRaisesRegex(devmap.UsageError, "the map puts 'head' on 'cpu': name a stage"):
+            devmap.verify(Scaled(), {"scale": 0, "body": 0, "head": "cpu"}, inputs=(ROWS,), engine="torch")
+
     def test_says_where(self):
         found = devmap.verify(UNet(), {"d1": 0, "d2": 0, "m": 1, "u2": 1, "o": 1}, inputs=(PIXELS,))
         self.assertFalse(found)
@@ -169,6 +185,13 @@ class VerifyTest(unittest.TestCase):
 
     def test_cannot(self):
         for words, call in {
+            "verify: nosuch.json cannot be read as a map: No such file": lambda: devmap.verify(Scaled(), "nosuch.json", inputs=(ROWS,)),
+            "verify: .*torch_verify.py cannot be read as a map: Extra data": lambda: devmap.verify(Scaled(), __file__, inputs=(ROWS,)),
+            "verify: a NoneType is no map": lambda: devmap.verify(Scaled(), None, inputs=(ROWS,)),
+            "check: a int is no map": lambda: devmap.check("gpt2", 5, gpus=2),
+            "export: /nosuch/x.json cannot be written": lambda: devmap.export(Scaled(), "/nosuch/x.json", inputs=(ROWS,)),
+            "no_split holds 3": lambda: devmap.export(Scaled(), no_split=[3], inputs=(ROWS,)),
+            "values=5: give a dict": lambda: devmap.measure(Scaled, values=5),
             "no key of the map is above 'head.weight'": lambda: devmap.verify(Scaled(), {"scale": 0, "body": 1}, inputs=(ROWS,)),
             "pass inputs=": lambda: devmap.verify(Scaled(), {"": 0}),
             "the forward fails by itself: torch_verify.py": lambda: devmap.verify(Scaled(), {"": 0}, inputs=(IDS,)),
@@ -260,6 +283,28 @@ class ConfigTest(unittest.TestCase):
             checked.checked({**asked, "class": "os"})
         with self.assertRaisesRegex(devmap.DevmapError, "has no model class"):
             checked.built({**json.loads(config), "architectures": ["HerOwnForCausalLM"]}, "")
+
+
+    def test_kinds(self):
+        """Types whose forward runs in fp32 alone, needs sound, or has a way that only data leads to."""
+        import transformers
+        from devmap._core import checked
+
+        text = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 64}
+        sound = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
+        for kind, name, settings in (
+            ("fnet", "FNetForMaskedLM", text),
+            ("xlnet", "XLNetLMHeadModel", {"n_layer": 2, "d_model": 32, "n_head": 4, "d_inner": 64}),
+            ("longformer", "LongformerForMaskedLM", {**text, "attention_window": 8}),
+            ("clap", "ClapModel", {"text_config": {**text, "max_position_embeddings": 64}}),
+            ("speech_to_text", "Speech2TextForConditionalGeneration", sound),
+        ):
+            config = transformers.AutoConfig.for_model(kind, **settings).to_json_string()
+            with self.subTest(kind):
+                self.assertTrue(checked.checked({"config": config, "class": name, "engine": "accelerate", "map": {"": 0}})["ok"])
+        wrong = transformers.AutoConfig.for_model("xlnet", n_layer=1, d_model=32, n_head=4, attn_type="none").to_json_string()
+        with self.assertRaisesRegex(devmap.DevmapError, r"fails by itself: .* \(with input_ids \(2, 37\): in Python, devmap.verify"):
+            checked.checked({"config": wrong, "class": "XLNetLMHeadModel", "engine": "accelerate", "map": {"": 0}})
 
 
 class PlanTest(unittest.TestCase):

@@ -107,8 +107,28 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	}
 	configured := []string{"batch", "strategy", "precision", "optimizer"}
 	return leftOpen(request, names, values, func(name string) bool {
-		return name == "mode" && request.Implied != "" || request.work.DeepSpeed != nil && slices.Contains(configured, name)
+		asStored := name == "precision" && StoredAs(graph, resolved) == "F64" // the flag would convert the weights
+		return asStored || name == "mode" && request.Implied != "" || request.work.DeepSpeed != nil && slices.Contains(configured, name)
 	})
+}
+
+// StoredAs is the type of most weights, if they keep one that no precision is named for:
+// float64, or an 8-bit float. Else it is empty.
+func StoredAs(graph *modelgraph.Graph, resolved *costmodel.Workload) string {
+	size, most := map[string]int64{}, ""
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Params {
+			tensor := &graph.Layers[i].Params[j]
+			name := tensor.DType.String()
+			if size[name] += tensor.Bytes; size[name] > size[most] {
+				most = name
+			}
+		}
+	}
+	if most == "F64" && resolved.StoredTypes || strings.HasPrefix(most, "F8") && !resolved.Dequantized {
+		return most
+	}
+	return ""
 }
 
 // DiffusionDefaults are the same of a diffusion pipeline.

@@ -53,7 +53,7 @@ var ofWorkload = map[string]flag{
 	"batch": {
 		help: "Sequences per step; per GPU under DDP, FSDP, ZeRO", counts: true, idle: []*idleness{nothingRuns},
 		helpOn: map[command]string{onEstimate: "Sequences per step of all GPUs together"},
-		also:   []string{"batch-size", "per-device-train-batch-size", "per_device_train_batch_size", "bs"},
+		also:   []string{"batch-size", "batchsize", "per-device-train-batch-size", "per_device_train_batch_size", "bs"},
 	},
 	"micro_batches": {
 		help: "Micro-batches per step (gradient accumulation)", counts: true, idle: []*idleness{nothingRuns},
@@ -244,7 +244,7 @@ var deviceFlags = []flag{
 	{
 		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | executing, hidden: executing, again: true,
 		help: "GPU count, memory sizes (24GiB,48GiB), or auto",
-		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
+		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory", "memory", "gpu-memory", "vram"},
 	},
 	{
 		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | executing, hidden: executing, again: true, defaultValue: defaultGPU,

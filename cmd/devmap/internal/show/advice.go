@@ -3,10 +3,12 @@ package show
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
@@ -25,7 +27,7 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 	prediction := &solution.Devices[solution.Bottleneck]
 	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
 		alone, verb, solution.Bottleneck, costmodel.Bytes(prediction.Predicted.PeakAllocatedBytes), prediction.Predicted.PeakAt)
-	if verb == "set" && len(asked.Graph.TiedUnits()) > 0 {
+	if shares(asked.Graph, strings.Split(alone, " + ")) {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
 	fewer, lower := asked.Alternatives(ctx, solution.LargestShare)
@@ -36,6 +38,23 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
 	}
 	return []string{msg}
+}
+
+// shares reports that two of the units share a parameter, and that no residual sum or
+// other join of the forward keeps them together anyway.
+func shares(graph *modelgraph.Graph, names []string) bool {
+	return slices.ContainsFunc(graph.TiedUnits(), func(units []int) bool {
+		found := 0
+		for _, unit := range units {
+			if graph.Units[unit].Joined {
+				return false
+			}
+			if slices.Contains(names, graph.Units[unit].Name) {
+				found++
+			}
+		}
+		return found > 1
+	})
 }
 
 // Changes tells each change and what it comes to. A tight one says so in parentheses

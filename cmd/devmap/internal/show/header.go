@@ -1,11 +1,13 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -79,10 +81,14 @@ func gpuName(device *costmodel.Device) string {
 // doing is the workload in a few words.
 func (printer *Printer) doing() string {
 	workload := &printer.work
+	stored := ask.StoredAs(printer.graph, workload)
 	if workload.Mode == costmodel.Load {
-		return fmt.Sprintf("weights only, %s", workload.Precision)
+		return "weights only, " + cmp.Or(stored, string(workload.Precision))
 	}
 	parts := []string{"inference", printer.sizes(), string(workload.Precision)}
+	if stored != "" {
+		parts[2] = stored + " weights, " + parts[2] + " activations"
+	}
 	if workload.Mode == costmodel.Train {
 		parts[0] = "training"
 		if printer.Implied != "" {

@@ -319,6 +319,9 @@ func (group *fsdpGroup) exchange() {
 	}
 	if group.degree == 1 {
 		group.Buffer, group.LastGrad = 0, 0
+		if group.model.Rules.Modules == ops.Torchtitan { // foreach_reduce divides the input by a factor, which is 1
+			group.Staged = group.Reduce
+		}
 		return
 	}
 	group.CopyIn = group.cast / group.degree // _get_param_all_gather_inputs: one flat cast copy

@@ -110,17 +110,42 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 				continue
 			}
 			layer := &model.Layers[i]
+			out.Buffers += copies8(model, i)
 			for _, tensor := range updated(&layer.Whole, model) {
 				out.ResidentGrads += 4 * tensor.numel
 				out.OptimizerState += 12 * shard.Share(tensor.numel, replicasOf(&model.Workload, layers.Routed(layer.Op, tensor.shape)))
 			}
 		}
 	}
+	if model.Workload.Float8 != "" {
+		table.Band = max(table.Band, .1)
+		warn(table, "FP8 was read in TransformerEngine, not measured: peaks are ±10 %%, and times count products in 16 bits")
+	}
 	if staged := model.Workload.Strategy.Traits().Staged; staged {
 		spread(model, table)
 		return
 	}
 	warn(table, "Megatron's layers were read, not measured: peaks are within 1%% of Megatron-LM's own figures for GPT, and within 10%% with rotary embeddings or without apex")
+}
+
+// copies8 are the 8-bit copies of a layer's weights by rows and by columns, which stay
+// from one micro-batch to the next (TransformerEngine, pytorch/module/base.py,
+// get_weight_workspace). Embedding and head have none.
+func copies8(model *layers.Model, i int) int64 {
+	layer := &model.Layers[i]
+	if _, head := layer.Op.(modelgraph.Head); model.Workload.Float8 == "" || head {
+		return 0
+	}
+	var elements int64
+	for _, projection := range layers.Projections(model.Graph, i) {
+		elements += layer.Params[projection.Param].Numel
+	}
+	for j := range layer.Params {
+		if layers.Routed(layer.Op, layer.Params[j].Shape) {
+			elements += layer.Params[j].Numel
+		}
+	}
+	return 2 * elements
 }
 
 // replicasOf is over how many GPUs the optimizer's states of a weight are cut.

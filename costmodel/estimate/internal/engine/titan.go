@@ -4,10 +4,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// titan is torchtitan 0.3 with tensor, context or pipeline parallelism: its modules on
-// torch's stages, with FSDP2 over replicas and parts of sequences (parallel_dims.py).
+// titan is torchtitan 0.3 with tensor, context or pipeline parallelism. FSDP2 is always
+// there, over one GPU too (models/llama3/parallelize.py, parallelize_llama), and cuts
+// over replicas and parts of sequences (distributed/parallel_dims.py).
 type titan struct{ pipeline }
 
 // Precision is fp32 with bf16 products (config/configs.py, TrainingConfig).
@@ -19,25 +22,102 @@ func (titan) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
 func (titan) Refuse(workload *costmodel.Workload) error {
 	return refuseFirst(workload, []refusal{
 		{workload.Mode != costmodel.Train, "mode", string(workload.Mode), string(costmodel.Train)},
-		{workload.EP.Count() > 1, "ep", workload.EP.String(), "1"},
+		{workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree, "ep", workload.EP.String(), "1"},
+		{workload.ExpertCapacity != 0, "expert_capacity", costmodel.Set("", workload.ExpertCapacity).Value, ""},
+		{ops.HalfPrecision(workload.Precision), "precision", string(workload.Precision), string(costmodel.BF16Mixed)},
+		{workload.Optimizer != costmodel.AdamW && workload.Optimizer != "adamw-foreach", "optimizer", workload.Optimizer, costmodel.AdamW},
+		{workload.Loss != "" && workload.Loss != value.LossEager && workload.Loss != value.LossChunked, "loss", workload.Loss, value.LossChunked},
+		{workload.Attention == value.EagerAttention, "attention", workload.Attention, value.SDPA},
+		{workload.Liger, "liger", "true", ""},
+		{workload.EMA, "ema", "true", ""},
+		{workload.LossOnly, "loss_only", "true", ""},
+		{workload.GradientViews, "gradient_as_bucket_view", "true", ""},
+		{workload.BuiltOn == value.BuiltOnCPU, "built_on", workload.BuiltOn, "gpu"},
+		{workload.LabelTokens > 0, "label_tokens", costmodel.Set("", workload.LabelTokens).Value, ""},
 		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "0"},
 		{workload.Quantize != "", "quantize", workload.Quantize, "off"},
 	})
 }
 
-// Rules: without replicas autocast runs in the place of FSDP2's policy
-// (distributed/utils.py, maybe_enable_amp).
+// Rules are those of its preset. Every stage has copies of what it uses.
 func (titan) Rules(workload *costmodel.Workload) layers.Rules {
-	rules := layers.Rules{Compute: workload.Precision, Untied: true, Modules: ops.Torchtitan, Cut: workload.DP.Count()*workload.CP.Count() > 1}
-	if rules.Cut {
-		rules.Compute = gathered(workload.Precision)
-	}
+	rules := fsdp{}.Rules(workload)
+	rules.Untied = workload.PP.Count() > 1
 	return rules
 }
 
 func (of titan) Finish(model *layers.Model, table *costmodel.Table) {
+	if model.Workload.PP.Count() == 1 {
+		fsdp{}.Finish(model, table)
+		return
+	}
 	of.pipeline.Finish(model, table)
-	if model.Workload.TP.Count() > 1 || model.Workload.CP.Count() > 1 {
-		warn(table, "torchtitan's tensor and context parallelism were read, not measured: peaks are rough where activations are large")
+	table.Rotary = 0 // each block has its cosines and sines
+	for i := range table.Groups {
+		group := &table.Groups[i]
+		if table.Units[group.Units[0]].Layers[0].Loss {
+			wrapped := &shard.Group{Name: group.Name, Units: group.Units, Tail: true}
+			*group = groupOf(model, wrapped).Group
+		}
+		if ops.MixedPrecision(model.Workload.Precision) {
+			group.LastGrad *= 2 // in the type of the reduction
+		}
+	}
+	for unit := range table.Units {
+		out := &table.Units[unit]
+		out.StatePadding = 0
+		if last := len(out.Layers) - 1; last >= 0 && out.Layers[last].Loss {
+			lossOfStage(model, table, unit)
+		}
+		if ops.MixedPrecision(model.Workload.Precision) {
+			sumsFP32(out)
+		}
+	}
+}
+
+// lossOfStage puts the loss, which is made after a stage's forward, in the head's
+// figures. ChunkedLossWrapper reduces the head's gradient in each micro-batch. The input
+// of that reduction stays until the next one, and each of two outputs: the gradient of
+// the head is a part of the first, that of the norm, which the second reduction has
+// too, of the second (torch 2.13, _fsdp_collectives.py, foreach_reduce: as_strided).
+func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
+	out := &table.Units[unit]
+	memory := &out.Layers[len(out.Layers)-1]
+	memory.Forward = max(memory.Forward, memory.LossForward)
+	for i := range table.Groups {
+		group := &table.Groups[i]
+		if group.Units[0] != unit || group.HeadReduce == 0 {
+			continue
+		}
+		runs := max(1, model.Workload.MicroBatches)
+		retained := group.HeadReduced * min(2, runs)
+		reduces := memory.LossAlive + 2*group.HeadReduce
+		if runs > 1 {
+			retained += group.HeadReduce
+			reduces -= group.HeadReduce
+		}
+		if runs > 2 { // its output is the third, and added to the first
+			reduces += group.HeadReduced
+		}
+		out.ResidentGrads += retained
+		memory.Forward = max(memory.Forward, reduces)
+	}
+}
+
+// sumsFP32 is a unit whose gradients are made fp32 when its backward has run, and added
+// up so over micro-batches (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed).
+// Those of a micro-batch stay until then.
+func sumsFP32(out *costmodel.Unit) {
+	var made int64
+	for k := len(out.Layers) - 1; k >= 0; k-- {
+		memory := &out.Layers[k]
+		memory.Backward, memory.BackwardGrads = memory.Backward+made, memory.BackwardGrads+made
+		made += memory.Grads
+		memory.AccumPeak, memory.Grads = memory.Backward, 0
+	}
+	if len(out.Layers) > 0 {
+		first := &out.Layers[0]
+		first.Grads = 2 * made
+		first.Backward = max(first.Backward, 2*made-first.Saved)
 	}
 }

@@ -91,7 +91,7 @@ func (model *Model) adapterGradients() {
 // weight.grad is placed as the backward made it, Replicate (torch 2.11,
 // distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
 func (model *Model) wholeGradient(layer *Layer) int64 {
-	if _, table := layer.Op.(modelgraph.Embedding); table {
+	if _, table := layer.Op.(modelgraph.Embedding); table && model.Rules.Modules != ops.Torchtitan { // its lookup is local (models/common/embedding.py)
 		return model.Workload.TP.Count()
 	}
 	return 1

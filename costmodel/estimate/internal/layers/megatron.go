@@ -2,6 +2,7 @@ package layers
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
@@ -38,6 +39,7 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 			case Routed(layer.Op, param.Shape):
 				narrow(param, 0, expert)
 				narrow(param, 1, tensor)
+			case matrix && strings.Contains(param.Name, "_a_proj"): // down to a latent: whole (parallel_mode duplicated)
 			case matrix:
 				axis := 0
 				if output != (graph.Family == "gpt2") { // whose matrices are transposed, as [Projections] has it
@@ -128,6 +130,9 @@ func narrowMegatron(op modelgraph.Op, workload *costmodel.Workload, vocab int64)
 func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload) {
 	context := workload.CP.Count()
 	shape.Sequence = 1
+	if workload.Runtime == value.Torchtitan {
+		shape.Context, shape.Tensor = context, workload.TP.Count()
+	}
 	shape.Tokens, shape.Logits = (shape.Tokens+context-1)/context, (shape.Logits+context-1)/context
 	if workload.SequenceParallel {
 		shape.Sequence = workload.TP.Count()

@@ -74,12 +74,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Megatron: model.Train && model.Rules.Megatron, CoreAttention: workload.Recompute == value.RecomputeSelective,
 		Modules: model.Rules.Modules,
 	}
-	if workload.Float8 != "" && model.Train && ops.Float8s(layer.Op) {
-		shape.Float8 = ops.Float8{
-			On: true, Gathered: workload.Float8 == value.TensorwiseGathered && model.Rules.Cut, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
-			First: i == model.firstLinear(),
-		}
-	}
+	shape.Float8 = float8Of(model, i)
 	switch {
 	case workload.NewTokens > 0 && model.Train: // labels are the tokens that were generated
 		shape.Cache, shape.Logits = length, shape.Batch*(workload.NewTokens+1)
@@ -97,6 +92,21 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
+}
+
+// float8Of says how a layer's products have 8 bits.
+func float8Of(model *Model, i int) ops.Float8 {
+	workload := &model.Workload
+	switch {
+	case workload.Float8 == "" || !model.Train || !model.Rules.Megatron && !ops.Float8s(model.Layers[i].Op):
+		return ops.Float8{}
+	case model.Rules.Megatron:
+		return ops.Float8{On: true}
+	}
+	return ops.Float8{
+		On: true, Gathered: workload.Float8 == value.TensorwiseGathered && model.Rules.Cut, Pads: trainer.Of(workload.Preset).Path.Float8Pads,
+		First: i == model.firstLinear(),
+	}
 }
 
 // firstLinear is the layer with the model's first linear layer, or -1.

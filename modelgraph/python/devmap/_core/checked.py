@@ -35,7 +35,9 @@ def built(config: dict[str, Any], kind: str) -> Any:
     with torch.device("meta"):
         if library == "diffusers":
             return found.from_config({name: value for name, value in config.items() if name not in ("_class_name", "_diffusers_version")})
-        return found._from_config(_read(module, config), dtype=torch.bfloat16)
+        read = _read(module, config)
+        kept = read.dtype if isinstance(read.dtype, torch.dtype) and read.dtype.itemsize > 1 else torch.float32
+        return found._from_config(read, dtype=kept)
 
 
 def _read(transformers: Any, config: dict[str, Any]) -> Any:
@@ -63,7 +65,13 @@ def checked(asked: Mapping[str, Any]) -> dict[str, Any]:
     places = asked["map"]
     if asked["engine"] == "torch":
         places = verified.stages_of({"device_map": places, "stages": asked.get("stages")})
-    found = verified.verify(module, places, inputs, asked["engine"])
+    try:
+        found = verified.verify(module, places, inputs, asked["engine"])
+    except DevmapError as error:
+        if "fails by itself" not in str(error):
+            raise
+        given = ", ".join(f"{name} {tuple(one.shape)}" for name, one in inputs.items() if hasattr(one, "shape"))
+        raise DevmapError(f"{error} (with {given}: in Python, devmap.verify(model, map, inputs=…) takes others)") from None
     operation = {name: getattr(found, name) for name in ("ok", "message", "module", "line", "operation", "devices", "assumed")}
     return {**operation, "versions": _versions(module)}
 

@@ -228,13 +228,29 @@ def check(
             path = os.fspath(map)
         else:
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(dict(map), file)
+                json.dump(_modules("check", map), file, default=str)  # "cuda:0" of a torch.device
         ran = binary.run(["check", "--json", *call.arguments[1:], path], allowed=(0, 3, 4))
     document = _document(ran)
     if document is None:
         raise call.told(ran.error())
     notes = [line[len("note: ") :] for line in ran.stderr.splitlines() if line.startswith("note: ")]
     return Check(document, [*call.notes, *notes])
+
+
+def _modules(function: str, map: Any) -> dict[str, Any]:
+    if not hasattr(map, "items"):
+        raise UsageError(f"{function}: a {type(map).__name__} is no map: give a plan, a device map (module → GPU), or a file with one")
+    return dict(map)
+
+
+def _read_map(path: Path) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            document = json.load(file)
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise DevmapError(f"verify: {os.fspath(path)} cannot be read as a map: {said}") from None
+    return _modules(f"verify: {os.fspath(path)}", document)
 
 
 def verify(
@@ -268,13 +284,12 @@ def verify(
     if not is_module(module):
         raise DevmapError(f"verify: {type(module).__name__!r} is not a torch.nn.Module")
     if isinstance(map, (str, os.PathLike)):
-        with open(map, encoding="utf-8") as file:
-            document = json.load(file)
+        document = _read_map(map)
         map = Plan(json.dumps(document)) if document.get("format_version") == "devmap.plan/v1" else document.get("device_map", document)
     from . import verified
 
     if not isinstance(map, Plan):
-        return verified.verify(module, dict(map), inputs, engine or "accelerate")
+        return verified.verify(module, _modules("verify", map), inputs, engine or "accelerate")
     engine = engine or ("torch" if map.strategy == "pipeline" else "accelerate")
     return verified.verify(module, verified.stages_of(map.document) if engine == "torch" else map.device_map, inputs, engine)
 
@@ -367,6 +382,8 @@ def export(
     """
     import importlib
 
+    if path is not None and (os.path.isdir(path) or not os.path.isdir(os.path.dirname(os.path.abspath(path)))):
+        raise DevmapError(f"export: {os.fspath(path)} cannot be written: it must be a file in a folder that exists")
     try:
         exporter = importlib.import_module(".exporter", __package__)
     except ImportError as err:

@@ -14,6 +14,7 @@ from .errors import DevmapError, UsageError
 
 # What autograd says in a process that was forked after a backward on a GPU (torch/csrc/autograd/python_engine.cpp).
 _THREADS = "Unable to handle autograd's threading"
+_GPUS = 126  # that torch can number: c10/core/Device.h, DeviceIndex is int8_t
 _SECONDS = 1800  # a step on tensors without data that takes longer hangs
 
 
@@ -31,10 +32,10 @@ class Verified:
 
     __module__ = "devmap"
 
-    def __init__(self, meeting: Any, assumed: list[str]) -> None:
+    def __init__(self, meeting: Any, assumed: list[str], offloads: bool = False) -> None:
         self.module, self.line, self.operation, devices = (meeting or ("", "", "", ()))[:4]
         self.devices = tuple(devices)
-        self.ok, self.assumed = meeting is None, assumed
+        self.ok, self.assumed, self._offloads = meeting is None, assumed, offloads
 
     def __bool__(self) -> bool:
         return self.ok
@@ -47,7 +48,8 @@ class Verified:
         where = f"{self.operation} at {self.line} in {self.module or 'the model'}"
         if self.devices[0].startswith("stage "):
             return f"the forward fails under the map: {where} is of {self.devices[1]}, and {self.devices[0]} runs: tensors cross GPUs where a stage begins"
-        return f"the forward fails under the map: {where} reads tensors on {' and '.join(self.devices)}"
+        away = "; an offloaded weight is on a GPU only while its own module runs" if self._offloads and "cpu" in self.devices else ""
+        return f"the forward fails under the map: {where} reads tensors on {' and '.join(self.devices)}{away}"
 
     def __repr__(self) -> str:
         return f"<devmap.Verified: {self.message}>"
@@ -64,6 +66,7 @@ def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, 
     if engine not in ENGINES:
         raise UsageError(f"engine={engine!r}: verify knows 'accelerate' (a device map) and 'torch' (stages of torch.distributed.pipelining)")
     module, _ = unwrap(module)
+    device_map = {key: _device(key, device, engine) for key, device in device_map.items()}
     given = inputs if inputs is not None else forward.usual(module)
     if given is None:
         raise DevmapError("verify: pass inputs=(…), the arguments of one forward")
@@ -71,7 +74,19 @@ def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, 
     ran = run(module, device_map, args, kwargs, engine=engine)
     if not ran["meetings"] and ran["failed"]:
         raise DevmapError(f"verify: the forward fails by itself: {ran['failed']}")
-    return Verified(ran["meetings"][0] if ran["meetings"] else None, ran["assumed"])
+    return Verified(ran["meetings"][0] if ran["meetings"] else None, ran["assumed"], any(isinstance(device, str) for device in device_map.values()))
+
+
+def _device(key: str, device: Any, engine: str) -> Union[int, str]:
+    """A device of a map: the number of a GPU, "cpu" or "disk". "cuda:1" and torch.device("cuda:1") are GPU 1."""
+    said = str(device)
+    if said in ("cpu", "disk") and engine == "accelerate":
+        return said
+    number = said[len("cuda:") :] if said.startswith("cuda:") else "0" if said == "cuda" else said
+    if isinstance(device, bool) or not (number.isascii() and number.isdigit()) or int(number) >= _GPUS:
+        form = 'a GPU by its number (0, 1, …), "cpu" or "disk"' if engine == "accelerate" else "a stage by its number (0, 1, …)"
+        raise UsageError(f"verify: the map puts {key or 'the model'!r} on {device!r}: name {form}")
+    return int(number)
 
 
 def stages_of(document: Mapping[str, Any]) -> dict[str, Union[int, str]]:

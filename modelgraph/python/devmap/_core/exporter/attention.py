@@ -325,7 +325,7 @@ def _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps) -> 
     else:
         op["kv_heads"] = key // head_dim
     wide = flow.width_out(flow.steps[nearest[0]])
-    if not fused and "kv_rank" not in op and wide == 2 * heads * head_dim:
+    if not fused and "kv_rank" not in op and (wide == 2 * heads * head_dim or _gate(flow, steps, {*nearest, *entries}, heads * value_dim)):
         op["gated"] = True
     _positions(flow, qkv[0], op)
     _norms(flow, qkv[0], nearest[0], steps, op)
@@ -334,6 +334,12 @@ def _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps) -> 
     if behind:
         op.update(result_of(flow, behind[0], steps))
     return op
+
+
+def _gate(flow: Flow, steps, known: set[int], wide: int) -> bool:
+    """Whether a projection of its own makes a gate, as wide as the result, whose sigmoid scales it."""
+    products = sorted(at for at in steps if flow.matrix(flow.steps[at]) and flow.params(flow.steps[at]))
+    return any(flow.steps[at].name == "sigmoid" for at in steps) and any(at not in known and flow.width_out(flow.steps[at]) == wide for at in products[:-1])
 
 
 def _said(module, op: dict) -> None:

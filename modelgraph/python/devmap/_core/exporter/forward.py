@@ -373,9 +373,13 @@ def usual(module: torch.nn.Module) -> dict | None:
         given["input_ids"] = _ids(SEQ)
         if "return_loss" in takes and "pixel_values" in takes:  # CLIP and its kin need both
             given["pixel_values"] = _pixels(getattr(config, "vision_config", config))
+        if "return_loss" in takes and "input_features" in takes:  # CLAP
+            given["input_features"] = _features(config.audio_config)
+            given["is_longer"] = torch.ones((BATCH, 1), dtype=torch.bool)
+    elif "input_ids" in takes and hasattr(config, "text_config") and not getattr(config, "is_encoder_decoder", False):
+        given["input_ids"] = _ids(SEQ)  # text alone, of a model that reads sound or images too
     elif "input_features" in takes:
-        bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
-        given["input_features"] = torch.empty((BATCH, bins, frames), device="meta")
+        given["input_features"] = _features(config)
     elif "input_values" in takes:
         given["input_values"] = torch.empty((BATCH, 16000), device="meta")
     elif "input_ids" in takes:
@@ -394,6 +398,18 @@ def usual(module: torch.nn.Module) -> dict | None:
 
 def _ids(length: int) -> torch.Tensor:
     return torch.zeros((BATCH, length), dtype=torch.int64)
+
+
+def _features(config: Any) -> torch.Tensor:
+    """Sound as a model's feature extractor makes it: CLAP's crops, frames × bins, or bins × frames."""
+    bins, frames = getattr(config, "num_mel_bins", 80), 2 * getattr(config, "max_source_positions", 1500)
+    if hasattr(config, "spec_size"):
+        return torch.empty((BATCH, 4 if config.enable_fusion else 1, 1001, bins), device="meta")
+    if hasattr(config, "feature_projection_input_dim"):  # Wav2Vec2-BERT
+        return torch.empty((BATCH, 100, config.feature_projection_input_dim), device="meta")
+    if hasattr(config, "input_feat_per_channel"):
+        return torch.empty((BATCH, frames // 2, config.input_feat_per_channel * config.input_channels), device="meta")
+    return torch.empty((BATCH, bins, frames), device="meta")
 
 
 def _pixels(config: Any) -> torch.Tensor:

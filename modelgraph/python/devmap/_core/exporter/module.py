@@ -177,6 +177,10 @@ def units_of(module: torch.nn.Module, no_split: Iterable[str | type] | None) -> 
     else:
         if isinstance(no_split, (str, type)):
             no_split = [no_split]
+        no_split = list(no_split) if hasattr(no_split, "__iter__") else [no_split]
+        for one in no_split:
+            if not isinstance(one, (str, type)):
+                raise DevmapError(f"export: no_split holds {one!r}: give classes of modules, or their names")
         names = {one if isinstance(one, str) else one.__name__ for one in no_split}
         classes = {kind for part in module.modules() for kind in _kinds(part)}
         for missing in sorted(names - classes):

@@ -100,7 +100,7 @@ def _started(owner: dict[int, str]) -> list[str]:
 def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str]], rows: dict[str, int],
             batch: int, seq: int, target: int) -> dict[str, dict | None]:  # fmt: skip
     """The stream of every layer with an operation; None is the text's."""
-    out: dict[str, dict | None] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
+    out: dict[str, dict | None] = {name: _of(_share(count, batch * seq), batch, seq, target) for name, count in rows.items()}
     for layer in layers:
         part = of.get(id(layer))
         if part is None or part.op["kind"] in ("rotary",):
@@ -118,6 +118,11 @@ def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str
         if kind == "conv":
             _rate(layer.name, part, out, inputs)
     return out
+
+
+def _share(rows: int, tokens: int) -> int:
+    """Rows of what each token has several of (a norm of a width for each layer) are the tokens'."""
+    return tokens if tokens and rows % tokens == 0 else rows
 
 
 def _of(tokens: int, batch: int, seq: int, target: int) -> dict | None:
@@ -329,8 +334,15 @@ def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
         if call.path in rest and call.path not in out:
             shapes = [trace.tensors[number].shape for number in call.inputs if trace.tensors[number].dim() > 1]
             if shapes:
-                out[call.path] = prod(shapes[0][:-1])
+                out[call.path] = prod(shapes[0]) // shapes[0][_width_at(shapes[0], trace.modules[call.path])]
     return out
+
+
+def _width_at(shape: torch.Size, module: torch.nn.Module) -> int:
+    """Which side of a tensor is the width: the last, of pictures the channels."""
+    widths = {tensor.shape[0] for tensor in (*module.parameters(False), *module.buffers(False)) if tensor.dim() == 1}
+    widths = {getattr(module, "in_channels", None)} if hasattr(module, "in_channels") else widths
+    return 1 if len(shape) == 4 and shape[1] in widths and shape[-1] not in widths else -1
 
 
 def _again(module, layers, units, args, kwargs, values, size, new) -> dict[str, Bytes]:

@@ -42,6 +42,8 @@ def measure(
         raise UsageError(f"measure: {fn!r} cannot be called: give a function that runs the step")
     began = time.monotonic()
     machine = Machine(gpu, gpus)
+    if not hasattr(values or {}, "items"):
+        raise UsageError(f"values={values!r}: give a dict of line → value, as {{'train.py:42': 128}}")
     answers, places = Values(values), Places()
     ledger = Ledger(machine, answers, places)
     calls = Calls(ledger)

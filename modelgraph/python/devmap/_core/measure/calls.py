@@ -18,10 +18,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..errors import DevmapError
-from . import attention
+from . import attention, recurrent
 from .events import Ledger
-from .places import line_of
 
 
 class Calls:
@@ -36,7 +34,7 @@ class Calls:
         instead = {
             id(torch._C._nn.scaled_dot_product_attention): (torch._C._nn.scaled_dot_product_attention, self._attention),
         }
-        found = [(torch._VF, name, functools.partial(_recurrent, getattr(torch._C._VariableFunctions, name))) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+        found = [(torch._VF, name, functools.partial(recurrent.run, getattr(torch._C._VariableFunctions, name), name)) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
         for module in list(sys.modules.values()):
             for name, value in list(getattr(module, "__dict__", {}).items()):
                 if id(value) in instead:
@@ -59,13 +57,6 @@ def _lower(value: Any, dtype: Any) -> Any:
     """cached_cast of ATen/autocast_mode.h: autocast lowers all tensors of attention before the kernel is chosen."""
     lowers = dtype is not None and isinstance(value, torch.Tensor) and value.is_cuda and value.is_floating_point() and value.dtype != torch.float64
     return value.to(dtype) if lowers else value
-
-
-def _recurrent(function: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Any:
-    if input.is_cuda:
-        line = line_of(sys._getframe(1))
-        raise DevmapError(f"measure: {line} runs a recurrent layer by cuDNN, whose reserve space no rule follows")
-    return function(input, *args, **kwargs)
 
 
 class Meta(TorchFunctionMode):

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ..errors import DevmapError
-from . import hidden
+from . import convolutions, hidden, recurrent
 from .machine import IDLE, Machine
 from .places import Place, Places, line_of
 from .values import UNANSWERED, Values, sized
@@ -97,6 +97,8 @@ class Ledger(TorchDispatchMode):
         self.homes: dict[int, Any] = {}  # by the sequence number of autograd's node
         self.last = torch.device("cuda", 0)
         self.meta = False
+        self.kept: dict[Any, Any] = {}  # states of cuDNN's dropout
+        self.plans: set[Any] = set()  # convolutions that cuDNN's plans were tried for
 
     # What the functions of torch.cuda say to the allocator.
 
@@ -249,8 +251,14 @@ class Ledger(TorchDispatchMode):
                 return parts(*args, **kwargs)
         if name in hidden.PRODUCTS:
             self._workspace(name, args, index)
+        if name == "_cudnn_rnn":
+            return self._recurrent(args, index)
+        if name == "_cudnn_rnn_backward":
+            return self._recurrent_backward(args, index)
         inside = self._hidden(hidden.BEFORE, name, args, kwargs, index)
         out = self._faked(func, name, types, args, kwargs)
+        if name in ("convolution", "convolution_backward") and self._convolved(name, args, out, index):
+            return out
         least = args[0].nbytes if name in hidden.RESIZED else 0
         for tensor in tree_leaves(out):
             if isinstance(tensor, FakeTensor) and tensor.fake_device.type == "cuda":
@@ -261,15 +269,91 @@ class Ledger(TorchDispatchMode):
             self.die(number)
         return out
 
+    def _new(self, shape: Any, like: Any, name: str, dtype: Any = None) -> Any:
+        with self.fake:
+            made = torch.empty(shape, dtype=dtype or like.dtype, device=like.fake_device)
+        self.track(made, name)
+        return made
+
+    def _recurrent(self, args: Any, index: int) -> Any:
+        """_cudnn_rnn: output, states, reserve and the weights in one buffer."""
+        x, weights, _, flat, hx, cx, mode, hidden, project, layers, batch_first, dropout, train, both, sizes, _ = args
+        size, name, place = recurrent.Sizes(x, weights, mode, hidden, project, layers, batch_first, dropout if train else 0, both, sizes), "_cudnn_rnn", self.places.here("inside _cudnn_rnn")
+        inside = [self.born(x.nbytes, index, place, inside=True)] if size.copied else []
+        shape = (x.shape[0], size.width) if sizes else (size.steps, size.batch, size.width)
+        out, hy = self._new(shape, x, name), self._new(hx.shape, x, name)
+        cy = self._new(cx.shape if cx is not None else (0,), x, name)
+        kept = flat if flat is not None else self._new((size.weights,), x, name)
+        inside.append(self.born(size.workspace, index, place, inside=True))
+        reserve = self._new((size.reserve if train else 0,), x, name, torch.uint8)
+        self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace of a recurrent layer is not followed", size.workspace, index)
+        for number in inside:
+            self.die(number)
+        with self.fake:
+            return out.transpose(0, 1) if batch_first and not sizes else out, hy, cy, reserve, kept
+
+    def _recurrent_backward(self, args: Any, index: int) -> Any:
+        x, weights, _, _, hx, cx, out, _, _, _, mode, hidden, project, layers, batch_first, dropout, _, both, sizes, _, _, wanted = args
+        size, name, place = recurrent.Sizes(x, weights, mode, hidden, project, layers, batch_first, dropout, both, sizes), "_cudnn_rnn_backward", self.places.here("inside _cudnn_rnn_backward")
+        copy = [x.nbytes] if size.copied else []
+        inside = [self.born(one, index, place, inside=True) for one in copy]
+        dx = self._new(x.shape, x, name)
+        dhx, dcx = self._new(hx.shape, x, name), self._new(cx.shape, x, name) if cx is not None else None
+        inside.append(self.born(size.workspace, index, place, inside=True))
+        for number in inside:
+            self.die(number)
+        if not wanted[3]:
+            return dx, dhx, dcx, [None] * len(weights)
+        inside = [self.born(one, index, place, inside=True) for one in copy]
+        flat, grads, start = self._new((size.weights,), x, name), [], 0
+        inside.append(self.born(size.workspace, index, place, inside=True))
+        with self.fake:
+            for one in weights:
+                grads.append(flat[start : start + one.numel()].view(one.shape))
+                start += one.numel()
+        for number in inside:
+            self.die(number)
+        if not size.biases:  # the buffer has biases that no parameter is: each gradient is copied
+            grads = [self._new(one.shape, x, name) for one in weights]
+        return dx, dhx, dcx, grads
+
+    def _convolved(self, name: str, args: Any, out: Any, index: int) -> bool:
+        """Logs a convolution's memory in cuDNN's order; False if cuDNN does not say it."""
+        if name == "convolution":
+            results, taken = [out], convolutions.taken(self.machine.name, *args[:2], out, args[3:9])
+        else:
+            results, taken = list(out), convolutions.taken(self.machine.name, *args[1:3], args[0], args[4:10], args[0], args[10])
+        if taken is not None and None in taken.spaces or not torch.backends.cudnn.enabled:
+            return False
+        place = self.places.here(f"inside {name}")
+        copies = [self.born(size, index, place, inside=True) for size in taken.copies] if taken else []
+        for number, tensor in enumerate(results):
+            if tensor is not None:
+                self.track(tensor, name)
+            if taken is None or number >= len(taken.spaces):
+                continue
+            tried, space = taken.tried(number, self.plans), taken.spaces[number]
+            if tried is not None:
+                self.die(self.born(tried, index, place, inside=True))
+                self.log.append([0, index, 0])
+            if space:
+                self.die(self.born(space, index, place, inside=True))
+                self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace ({name}) is not followed", math.inf if torch.backends.cudnn.benchmark else space + convolutions.unsure(self.machine.name), index)
+        for number in copies:
+            self.die(number)
+        return True
+
     def _doubt(self, func: Any, name: str, args: Any, index: int) -> None:
         """Notes memory inside an operation that no rule gives, while its results exist."""
         unknown, most = hidden.library(func, name), hidden.bound(name, args)
         if unknown or most:
             place = self.places.here(name)
             where = f"{place.line or 'the step'} ({place.module or 'no module'})"
-            said = f"{where}: {unknown or 'memory inside a kernel'} ({name}) is not followed"
-            high = math.inf if unknown else self.now[index] + most
-            self.doubts[said] = max(self.doubts.get(said, (0, index)), (high, index))
+            self._unsure(f"{where}: {unknown or 'memory inside a kernel'} ({name}) is not followed", math.inf if unknown else most, index)
+
+    def _unsure(self, said: str, most: float, index: int) -> None:
+        """Notes memory of at most so many bytes that is not followed, while what is followed exists."""
+        self.doubts[said] = max(self.doubts.get(said, (0, index)), (self.now[index] + most, index))
 
     @property
     def unfollowed(self) -> list[str]:

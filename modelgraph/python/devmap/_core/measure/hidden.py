@@ -38,8 +38,15 @@ def _rounded(number: int, to: int) -> int:
 
 
 def _softmax_backward(grad, output, *_, **__):
-    """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output"""
-    return [grad.numel() * max(grad.element_size(), output.element_size())]
+    """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output, in the layout of grad; host_softmax_backward copies it
+    into the usual layout."""
+    product = grad.numel() * max(grad.element_size(), output.element_size())
+    return [product] * (1 if grad.is_contiguous() or 0 in grad.stride() else 2)
+
+
+def _copies(*which):
+    """Arguments that a kernel needs in the usual layout: contiguous() or expect_contiguous() of the file"""
+    return lambda *args, **_: [args[one].numel() * args[one].element_size() for one in which if not args[one].is_contiguous()]
 
 
 def _flash_backward(_grad, q, k, _v, *_, **__):
@@ -52,10 +59,13 @@ def _flash_backward(_grad, q, k, _v, *_, **__):
     return [4 * batch * rows * heads * wide, 4 * batch * heads * rows, *grouped]
 
 
-def _efficient_backward(_grad, q, *_, **__):
-    """native/transformers/cuda/attention_backward.cu, _efficient_attention_backward: delta, and dq in fp32"""
+def _efficient_backward(grad, q, *_, **__):
+    """native/transformers/cuda/attention_backward.cu, _efficient_attention_backward: delta, and the workspace of
+    kernel_backward.h: dq in fp32 by tiles of 128 queries and 64 values, and 32 bytes a tile. A gradient of another layout
+    than [batch, length, heads, width] is copied."""
     batch, heads, length, width = q.shape
-    return [4 * batch * heads * length] + ([4 * batch * heads * length * width] if q.element_size() < 4 else [])
+    tiles, copied = -(-length // 128), [] if grad.transpose(1, 2).is_contiguous() else [grad.nbytes]
+    return copied + [4 * batch * heads * length, batch * heads * tiles * (4 * 128 * _rounded(width, 64) + 32)]
 
 
 def _efficient_forward(q, _k, v, *_, **__):
@@ -74,30 +84,56 @@ def _embedding_backward(grad, indices, rows, *_, **__):
 
 
 def _layer_norm_backward(_grad, x, shape, *_, **__):
-    """native/cuda/layer_norm_kernel.cu, LayerNormBackwardKernelImplInternal: partial sums of the weight's gradient"""
+    """native/cuda/layer_norm_kernel.cu, LaunchGammaBetaBackwardCUDAKernel: with many short rows, parts of the gradients of
+    weight and bias, four for each 128 rows, and their sum's parts"""
     width = math.prod(shape)
     rows = x.numel() // max(1, width)
-    return [4 * width * min(64, -(-rows // 128))] * 2 if rows > 128 else []
+    if rows <= 64 * 1024 or width // 32 >= MULTIPROCESSORS // 2:
+        return []
+    parts = 4 * -(-rows // 128)
+    return [parts * width * x.element_size()] * 2 + _parts_of_sum(parts, width)
 
 
 def _sum(tensor, dim=None, *_, **__):
-    """native/cuda/Reduce.cuh, setReduceConfig, ReduceConfig.global_memory_size: the parts of a sum over rows (a bias's
-    gradient), fp32. A block of 32 times 4 threads has 4 columns a thread; rows are cut over blocks where a thread would
-    have 256 values."""
+    """native/cuda/Reduce.cuh: the parts of a sum over rows, such as a bias's gradient, in fp32. Images in channels last are
+    rows of channels."""
     dims = sorted(one % tensor.dim() for one in dim) if dim else []
-    if not tensor.is_contiguous() or not dims or dims != list(range(len(dims))) or len(dims) == tensor.dim():
+    order = sorted(range(tensor.dim()), key=lambda one: -tensor.stride(one))
+    if not dims or sorted(order[: len(dims)]) != dims or len(dims) == tensor.dim() or not tensor.permute(order).is_contiguous():
         return []
-    rows, columns = math.prod(tensor.shape[: len(dims)]), math.prod(tensor.shape[len(dims) :])
-    if columns % 4 or columns < 128:
-        return []
-    values, blocks, target = -(-rows // 4), -(-columns // 128), 132 * 2048 // 128
+    return _parts_of_sum(math.prod(tensor.shape[one] for one in dims), tensor.numel() // max(1, math.prod(tensor.shape[one] for one in dims)))
+
+
+def _parts_of_sum(rows: int, columns: int) -> list[int]:
+    """setReduceConfig and ReduceConfig.global_memory_size: a thread has up to 4 columns. Rows are cut over blocks where a
+    thread would have 256 values."""
+    vector = 4 if columns % 4 == 0 else 2 if columns % 2 == 0 else 1
+    threads, power = 512 // vector, lambda number: 1 << max(0, number.bit_length() - 1)
+    across = min(32, power(columns // vector))
+    down = min(power(rows), threads // across)
+    across = min(power(columns // vector), threads // down)
+    values, blocks, target = -(-rows // down), -(-columns // (across * vector)), MULTIPROCESSORS * (2048 // (across * down))
     if values < 256 or blocks > target:
         return []
     parts = max(min(-(-target // blocks), -(-values // 16)), -(-values // 256))
-    return [4 * columns * parts * 128] if parts > 1 else []
+    return [4 * columns * parts * across * vector] if parts > 1 else []
 
 
-BEFORE: dict[str, Callable[..., list[int]]] = {"_softmax_backward_data": _softmax_backward}
+def _mse(tensor, _target, reduction=1, *_, **__):
+    """native/BinaryOps.cpp and Loss.cpp, mse_loss_out: the squares before their mean"""
+    return [tensor.nbytes] if reduction else []
+
+
+BEFORE: dict[str, Callable[..., list[int]]] = {
+    "_softmax_backward_data": _softmax_backward,
+    "_softmax": _copies(0),  # native/cuda/SoftMax.cu, host_softmax
+    "_log_softmax": _copies(0),
+    "_log_softmax_backward_data": _copies(0),  # host_softmax_backward
+    "native_layer_norm": _copies(0),  # native/cuda/layer_norm_kernel.cu
+    "native_layer_norm_backward": _copies(0, 1),
+    "embedding_dense_backward": _copies(0),  # native/cuda/Embedding.cu
+}
+MULTIPROCESSORS = 132  # of an H200
 AFTER: dict[str, Callable[..., list[int]]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,
@@ -106,11 +142,12 @@ AFTER: dict[str, Callable[..., list[int]]] = {
     "embedding_dense_backward": _embedding_backward,
     "native_layer_norm_backward": _layer_norm_backward,
     "sum": _sum,
+    "mse_loss": _mse,
 }
 
 # Losses that are made in the size of their input and then resized: the storage stays (native/cuda/Loss.cu,
-# binary_cross_entropy_out_cuda).
-RESIZED = frozenset(["binary_cross_entropy"])
+# binary_cross_entropy_out_cuda; mse_loss, as the allocations on an H200 show).
+RESIZED = frozenset(["binary_cross_entropy", "mse_loss"])
 
 # Operations with memory of a library that no rule here gives. An answer names them, and its peak is a lower bound.
 _LIBRARIES: dict[str, str] = {
@@ -165,7 +202,7 @@ _KERNEL = "CUDA" if torch.version.cuda else "CPU"
 @functools.cache
 def parts(func: Any, name: str) -> Any:
     """The function of C++ that CUDA runs as other operations; None if CUDA has a kernel of its own (native_functions.yaml)."""
-    if name in _ALONE or name.startswith(("_foreach_", "_fused_")) or func.namespace != "aten" or library(func, name) or func.is_view:
+    if name in _ALONE or name.startswith(("_foreach_", "_fused_")) or func.namespace != "aten" or library(func, name) or func.is_view and name != "to":
         return None
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     if has(func.name(), _KERNEL):

@@ -20,6 +20,7 @@ from torch.utils import _foreach_utils, backend_registration
 
 from .. import binary
 from ..errors import DevmapError, UsageError
+from .recurrent import flatten
 
 
 # What a function says that sets the driver's device, of which there are 8 without a driver.
@@ -224,6 +225,11 @@ def _address(tensor: Any) -> int:
     return tensor.untyped_storage()._cdata + tensor.storage_offset() * tensor.element_size()
 
 
+def _formatted(tensor: Any, spec: str) -> str:
+    """format() of a tensor of one value, as one logs it"""
+    return format(tensor.item(), spec) if tensor.dim() == 0 else object.__format__(tensor, spec)
+
+
 def _copied(tensor: Any, memo: dict) -> Any:
     """copy.deepcopy"""
     if id(tensor) not in memo:
@@ -289,12 +295,13 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     swaps += [(torch.cuda.memory, name, value) for owner, name, value in swaps if owner is torch.cuda and name in memory]
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
-    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", ledger.numpy), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", lambda _: None), ]
+    swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", lambda tensor, **_: ledger.numpy(tensor)), (FakeTensor, "__format__", _formatted), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", flatten)]
+    swaps += [(torch, "save", lambda *_, **__: None)]  # there is no data to write
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]
     # torch.optim has one kernel for lists of plain tensors on CUDA; fake ones are such here.
     kinds = _foreach_utils._foreach_supported_types
-    swaps += [(kinds, "", FakeTensor)]
+    swaps += [(one, "", FakeTensor) for one in {id(one): one for one in (kinds, sys.modules["torch.optim.optimizer"]._foreach_supported_types)}.values()]
     swaps += [(torch._subclasses, "FakeTensor", _Unseen)]
     with contextlib.ExitStack() as stack:
         for owner, name, value in swaps:

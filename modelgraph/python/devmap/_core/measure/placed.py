@@ -93,7 +93,12 @@ class _Judge(Ledger):
         out = self._met_or_not(func, name, types, args, kwargs)
         if name not in _RANDOM and not name.endswith("_"):
             _follow(func, args, kwargs, out)
+        if isinstance(out, FakeTensor) and out.dtype == torch.bool:
+            out._devmap_made_by = name  # type: ignore[attr-defined]
         return out
+
+    def made_by(self, tensor: Any) -> str:
+        return getattr(tensor, "_devmap_made_by", "")
 
     def _met_or_not(self, func: Any, name: str, types: Any, args: Any, kwargs: Any) -> Any:
         try:
@@ -212,13 +217,12 @@ def place(
 ) -> None:
     """Puts the tensors of a copy on their devices and hooks around its modules, as dispatch_model does on a module whose
     checkpoint was loaded with the map. main is the root's device if not the first."""
-    devices = {key: torch.device("cuda", device) if isinstance(device, int) else torch.device(device) for key, device in device_map.items()}
-    gpus = sorted({device.index for device in devices.values() if device.type == "cuda"})
+    gpus = [device for device in device_map.values() if isinstance(device, int)]
     if not gpus:
-        raise DevmapError(f"verify: the map names no GPU: its devices are {', '.join(sorted({str(one) for one in device_map.values()}))}")
-    fake, main = judge.fake, torch.device("cuda", gpus[0] if main is None else main)
+        raise DevmapError(f"verify: the map names no GPU (its devices: {', '.join(sorted(set(map(str, device_map.values()))))}): on one device every step runs")
+    fake, main = judge.fake, torch.device("cuda", min(gpus) if main is None else main)
     # What is offloaded runs on the first device.
-    devices = {key: main if device.type != "cuda" else device for key, device in devices.items()}
+    devices = {key: torch.device("cuda", device) if isinstance(device, int) else main for key, device in device_map.items()}
     moved: dict[tuple[int, torch.device], Any] = {}
 
     def move(part: torch.nn.Module, device: torch.device) -> None:
@@ -235,7 +239,7 @@ def place(
     for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         device = _nearest(devices, name)
         if device is None:
-            raise DevmapError(f"verify: no key of the map is above {name!r}")
+            raise DevmapError(f"verify: no key of the map is above {name!r}: give it, or a module that holds it, a device")
         path, _, own = name.rpartition(".")
         holder = module.get_submodule(path)
         if name in devices:  # a bare tensor: loaders put it there, hooks do not move it
@@ -248,20 +252,22 @@ def place(
     skip = frozenset(skip)
     hooked: set[int] = set()
 
-    def below(part: torch.nn.Module, device: torch.device) -> None:
+    def below(part: torch.nn.Module, device: torch.device, offloaded: bool) -> None:
         move(part, device)
         if id(part) not in hooked and len(part.state_dict()) > 0:
             hooked.add(id(part))
             _hook(part, device, skip)
+        if offloaded and part._parameters:
+            _offload(part, fake)
         for child in part.children():
-            below(child, device)
+            below(child, device, offloaded)
 
     def visit(path: str, part: torch.nn.Module) -> None:
         if path in devices:
             hooked.discard(id(part))
             _hook(part, devices[path], skip, back=path == "", entered=lambda: judge.last_called.update({devices[path].index: path}))
             hooked.add(id(part))
-            below(part, devices[path])
+            below(part, devices[path], isinstance(device_map[path], str))
         elif path == "":
             move(part, main)
             _hook(part, main, skip, back=True)
@@ -293,6 +299,27 @@ def _hook(
         return result if before is None else _sent(result, before, skip)
 
     part.forward = hooked
+
+
+def _offload(part: torch.nn.Module, fake: Any) -> None:
+    """Gives a module its own weights while it runs, as AlignDevicesHook does; buffers stay (offload_buffers)."""
+    forward, loaded = part.forward, dict(part._parameters)
+    with fake:
+        away = {
+            name: None if one is None else torch.nn.Parameter(torch.empty_strided(one.shape, one.stride(), dtype=one.dtype, device="cpu"), one.requires_grad)
+            for name, one in loaded.items()
+        }
+
+    @functools.wraps(forward)
+    def aligned(*args: Any, **kwargs: Any) -> Any:
+        part._parameters.update(loaded)
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            part._parameters.update(away)
+
+    part._parameters.update(away)
+    part.forward = aligned
 
 
 def _sent(value: Any, device: torch.device, skip: Iterable[str]) -> Any:

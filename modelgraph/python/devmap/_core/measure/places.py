@@ -18,7 +18,6 @@ from torch.nn.modules import module as hooks
 
 _OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
 _OWN += (os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "exporter", "tape.py"),)
-_PASSED = (*_OWN, os.path.join("lib", "python"), "<frozen", "<string>")
 
 
 def _traced() -> str:

@@ -1,0 +1,80 @@
+package hf
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// TestPublished: configs of published models of 2025 and 2026, and configs that
+// Transformers 5.24 saves, are exact or refused (fixtures/oracle/README.md).
+func TestPublished(t *testing.T) {
+	packed, err := os.ReadFile("../../fixtures/oracle/published.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, refused := 0, 0
+	for text := range bytes.Lines(data) {
+		var model struct {
+			Name string `json:"name"`
+			typeSample
+		}
+		if err := json.Unmarshal(text, &model); err != nil {
+			t.Fatal(err)
+		}
+		graph, err := FromConfig("config.json", model.Config)
+		if err != nil {
+			refused++
+			t.Logf("refused %s: %v", model.Name, err)
+			checkRefusal(t, model.Name, err)
+			continue
+		}
+		var members map[string]jsontext.Value
+		if err := json.Unmarshal(model.Config, &members); err != nil {
+			t.Fatal(err)
+		}
+		if _, quantised := members["quantization_config"]; quantised { // Transformers built it plain
+			delete(members, "quantization_config")
+			plain, err := json.Marshal(members)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if graph, err = FromConfig("config.json", plain); err != nil {
+				t.Errorf("%s: %v", model.Name, err)
+				continue
+			}
+		}
+		if exact++; model.Params != 0 && graph.ParamCount() != model.Params {
+			t.Errorf("%s: %d parameters, Transformers builds %d", model.Name, graph.ParamCount(), model.Params)
+		}
+		tree, err := readTypes(newest, model.Config)
+		if err != nil || model.Tensors == "" {
+			continue // a hand-written reader's
+		}
+		facts := typeFacts(tree)
+		slices.Sort(facts["ties"])
+		for name, want := range map[string]string{"tensors": model.Tensors, "buffers": model.Buffers, "ties": model.Ties, "nosplit": model.NoSplit} {
+			if linesDigest(facts[name]) != want {
+				t.Errorf("%s: other %s than Transformers builds: %.300v", model.Name, name, facts[name])
+			}
+		}
+	}
+	t.Logf("published: %d read, %d refused", exact, refused)
+	if exact < 140 {
+		t.Errorf("%d read, %d refused", exact, refused)
+	}
+}
