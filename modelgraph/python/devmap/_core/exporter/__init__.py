@@ -50,7 +50,7 @@ def export(
         module, example = program.opened(module)
         inputs = example if inputs is None else inputs
     if not isinstance(module, torch.nn.Module):
-        raise DevmapError(f"export: {type(module).__name__!r} is no torch.nn.Module and no program of torch.export")
+        raise DevmapError(f"export: {type(module).__name__!r} is not a torch.nn.Module, nor a program of torch.export")
     module, warnings = unwrap(module)
     units, said = units_of(module, no_split)
     warnings += said

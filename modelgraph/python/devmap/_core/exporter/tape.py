@@ -28,7 +28,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .. import binary, verified
 from ..errors import DevmapError
-from ..measure import fake_copies, placed
+from ..measure import convolutions, fake_copies, placed
 from ..measure.calls import Calls
 from ..measure.events import WORKSPACE, Ledger
 from ..measure.machine import Machine, pretended
@@ -83,6 +83,8 @@ class _Windows(Places):
 
 class _Recorder(Ledger):
     """Storages with the layer and the phase of their birth and death."""
+
+    even = True
 
     def __init__(self, machine: Machine, values: Values, windows: _Windows) -> None:
         super().__init__(machine, values, windows)
@@ -179,6 +181,7 @@ class _Answers(placed._Guesses):
 def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
     """A recorder, with torch as it is on a GPU."""
     machine, windows = Machine.of(1), _Windows()
+    machine.name = next(iter(convolutions.DEVICES))  # the GPU whose convolutions cuDNN plans
     recorder = _Recorder(machine, _Answers(given), windows)
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
@@ -186,8 +189,7 @@ def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
         disabled = logging.root.manager.disable
         logging.disable(logging.ERROR)
         stack.callback(logging.disable, disabled)
-        swaps = [one for one in Calls(recorder).swaps() if one[0] is not torch._VF]
-        stack.enter_context(pretended(machine, recorder, swaps + placed._recurrent_layers() + placed._scripts(), alone))
+        stack.enter_context(pretended(machine, recorder, Calls(recorder).swaps() + placed._scripts(), alone))
         stack.enter_context(windows.following())
         stack.enter_context(torch.compiler.set_stance("force_eager"))
         yield recorder
@@ -266,8 +268,10 @@ def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, st
     blocks = json.loads(binary.run(["replay", "-"], fed=json.dumps(document, separators=(",", ":")).encode()).stdout)["devices"][0]["blocks"]
     once, of_states, twice = blocks[:count], iter(blocks[count:]), dict(zip(order, blocks[len(blocks) - len(order) :]))
     rests: dict[str, int] = {}
+    shared: set[int] = set()
     for name, number, size in parameters:
-        held = [once[number - 1]] + [next(of_states) for _ in range(states) if size]
+        held = [0 if number in shared else once[number - 1]] + [next(of_states) for _ in range(states) if size]
+        shared.add(number)  # weights of a recurrent layer are one buffer
         rests[name] = sum(held) - len(held) * size
     return [twice.get(number, 0) for number in range(1, count + 1)], rests
 
