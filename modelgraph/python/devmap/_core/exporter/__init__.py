@@ -93,7 +93,7 @@ def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: A
     know the losses of trainers."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
         return []
-    parts, why = tape.play(module, seen.layers, inputs, values)
+    parts, why, unasked = tape.play(module, seen.layers, inputs, values)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
@@ -105,6 +105,8 @@ def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: A
             f"how the memory of a step grows with the batch was not seen ({', '.join(still)}): it holds for the batch of {seen.size['batch']} of this export; export with "
             "inputs of the batch that you plan"
         )
+    if unasked:
+        said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
     return said
 
 

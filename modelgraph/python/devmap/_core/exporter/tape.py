@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -88,7 +89,7 @@ class _Recorder(Ledger):
 
     def __init__(self, machine: Machine, values: Values, windows: _Windows) -> None:
         super().__init__(machine, values, windows)
-        self.windows = windows
+        self.windows, self.unasked = windows, False
         self.begin(torch.nn.Module(), ())
 
     def begin(self, module: torch.nn.Module, names: Iterable[str]) -> None:
@@ -98,7 +99,7 @@ class _Recorder(Ledger):
         self.events: list[tuple[int, str, int]] = []
         self.products: set[str] = set()
         self.biased: list[str] = []  # layers with products that add a bias, which have a workspace more
-        self.inside: set[int] = set()  # memory inside kernels
+        self.inside: dict[int, str] = {}  # memory inside kernels, by the storage
         self.nodes: dict[int, int] = {}  # by the storage, the node of autograd that made it
         self.savers: dict[int, list[str]] = {}  # by the storage, the layers whose backward needs it
         self.readers: dict[int, dict[str, None]] = {}  # by the storage, the layers whose operations read it
@@ -108,7 +109,7 @@ class _Recorder(Ledger):
     def born(self, size: int, device: int, place: Place, inside: bool = False) -> int:
         number = super().born(size, device, place, inside)
         if inside:
-            self.inside.add(number)
+            self.inside[number] = place.operation
         self.events.append((number, self.windows.label(), self.windows.phase))
         node = torch._C._current_autograd_node() if self.windows.phase == BACKWARD else None
         self.nodes[number] = node._sequence_nr() if node is not None else -1
@@ -126,6 +127,11 @@ class _Recorder(Ledger):
             if label not in found:
                 found.append(label)
         return tensor.detach()
+
+    def _convolved(self, *about: Any) -> bool:
+        known = super()._convolved(*about)
+        self.unasked |= not known
+        return known
 
     def _workspace(self, name: str, args: Any, index: int) -> None:
         self.products.add(self.windows.label())
@@ -157,7 +163,7 @@ class Ran(NamedTuple):
     savers: list[list[str]]
     readers: list[list[str]]
     events: list[tuple[int, str, int]]
-    inside: set[int]
+    inside: dict[int, str]
     products: list[str]
     biased: list[str]
     failed: str
@@ -303,29 +309,30 @@ STILL = "still"
 MODES = ("train", "infer", "recompute")
 
 
-def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str]]:
-    """The tape of each layer by name, as model.json has it, and why a mode has none or how it does not grow."""
+def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool]:
+    """The tape of each layer by name, as model.json has it, why a mode has none or how it does not grow, and whether
+    there were convolutions whose workspaces no cuDNN said."""
     count = Counter(layer.unit for layer in layers if layer.params and layer.unit)
     units = [unit for unit, number in count.items() if number > 1 and isinstance(_submodule(module, unit), torch.nn.Module)]
     args, kwargs, values = prepare(inputs)
     size = lengths(args, kwargs)
 
-    def run(alone: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def run(mode: str, alone: bool) -> dict[str, Any]:
+        if alone:
+            gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
-            for mode in MODES if units else MODES[:2]:
-                found[mode] = _tape(recorder, module, layers, units, (args, kwargs, values), size, mode)
-        return found
+            parts, why = _tape(recorder, module, layers, units, (args, kwargs, values), size, mode)
+            return {"parts": parts, "failed": why, "unasked": recorder.unasked}
 
-    found = _apart(run)
     tapes: dict[str, dict] = {}
     said: dict[str, str] = {}
-    for mode, (parts, why) in found.items():
-        if why:
-            said[mode] = why
-        for label, part in parts.items():
+    found = _apart({mode: functools.partial(run, mode) for mode in (MODES if units else MODES[:2])})
+    for mode, one in found.items():
+        if one["failed"]:
+            said[mode] = one["failed"]
+        for label, part in one["parts"].items():
             tapes.setdefault(label, {})[mode] = part
-    return tapes, said
+    return tapes, said, any(one["unasked"] for one in found.values())
 
 
 def _submodule(module: torch.nn.Module, path: str) -> Any:
@@ -335,22 +342,25 @@ def _submodule(module: torch.nn.Module, path: str) -> Any:
         return None
 
 
-def _apart(run: Any) -> Any:
-    """Runs in a process of its own where the system can fork, as verified.run does."""
-    if not hasattr(os, "fork") or sys.platform == "darwin":
-        return run(False)
-    found = verified._forked(run)
-    if any(verified._THREADS in why for _, why in found.values()) and not torch.cuda.is_available():
-        return run(False)
-    return found
+def _apart(runs: dict[str, Any]) -> dict[str, Any]:
+    """Runs each in a process of its own, all at once, where the system can fork, as verified.run does."""
+    if hasattr(os, "fork") and sys.platform != "darwin":
+        processes = {mode: verified.started(run) for mode, run in runs.items()}
+        found = {mode: verified.ended(one, f"devmap.export follows the memory of a step ({mode})") for mode, one in processes.items()}
+        if torch.cuda.is_available() or not any(verified._THREADS in one["failed"] for one in found.values()):
+            return found
+    return {mode: run(False) for mode, run in runs.items()}
 
 
 def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str], inputs: tuple, size: tuple, mode: str) -> tuple[dict, str]:
     args, kwargs, values = inputs
     names = [layer.name for layer in layers]
     points = _points(*size)
-    runs = []
-    for point in points:
+    runs: list[Ran] = []
+    for at, point in enumerate(points):
+        if at == 2 and _proven(points, runs):
+            points = points[:2]
+            break
         known = dict(values)
         new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
         new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
@@ -370,13 +380,24 @@ def _zeros(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _points(batch: int, seq: int, target: int) -> list[tuple[int, int, int]]:
-    """Sizes to run at: one more than what a term's two factors need, twice where a sequence has a length."""
+    """Sizes to run at: two that tell TERMS apart, and more for sums of two terms."""
     if target:
         return [(batch, seq, target)]
     less = next((one for one in (64, 32, 16, 8, 4, 2) if 3 * one <= seq), 0)
     if not less:
         return [(batch, seq, 0), (batch + 1, seq, 0), (batch + 3, seq, 0)]
-    return [(batch, seq, 0), (batch + 1, seq, 0), (batch, seq - less, 0), (batch + 1, seq - 2 * less, 0)]
+    return [(batch, seq, 0), (batch + 1, seq - less, 0), (batch + 1, seq, 0), (batch, seq - less, 0), (batch + 1, seq - 2 * less, 0)]
+
+
+def _proven(points: list[tuple[int, int, int]], runs: list[Ran]) -> bool:
+    """Whether all sizes of two steps are fixed or grow with one term, and the two sizes tell the terms apart. cuDNN takes
+    another plan for another size, so that its workspaces prove nothing."""
+    rows = [[term(*point[:2]) for term in TERMS if term(*points[0][:2])] for point in points[:2]]
+    growths = [new / old for old, new in zip(*rows)]
+    if len({round(one, 9) for one in growths}) < len(growths):
+        return False
+    inside = runs[0].inside
+    return all(inside.get(number, "").startswith("inside convolution") or any(old * row[1] == new * row[0] for row in zip(*rows)) for number, (old, new) in enumerate(zip(runs[0].sizes, runs[1].sizes), 1))
 
 
 class Tape:
@@ -391,7 +412,7 @@ class Tape:
         self.copied: dict[str, dict[str, list[int]]] = {}
         self.moments: dict[tuple[str, str], list[tuple[list[int], list[int], dict[str, list[int]]]]] = {}
         self.products = first.products
-        same = len(points) > 2 and all(run.events == first.events and run.kinds == first.kinds for run in runs[1:])
+        same = len(points) > 1 and all(run.events == first.events and run.kinds == first.kinds for run in runs[1:])
         sizes = [_fitted(points, [run.sizes[at] for run in runs], at + 1 in first.inside) for at in range(len(first.sizes))] if same else []
         self.grows = same and all(sizes)
         self.sizes: list[list[int]] = sizes if self.grows else [[_rounded(size)] for size in first.sizes]
@@ -543,7 +564,7 @@ def _fitted(points: list[tuple[int, int]], sizes: list[int], inside: bool) -> li
     for at in range(1, len(TERMS)):
         if rows[0][at] and sizes[0] % rows[0][at] == 0 and all(size * rows[0][at] == sizes[0] * row[at] for size, row in zip(sizes, rows)):
             return [0] * at + [sizes[0] // rows[0][at]]
-    for one in range(len(TERMS)):
+    for one in range(len(TERMS) if len(points) > 2 else 0):
         for other in range(one + 1, len(TERMS)):
             found = _two(rows, sizes, one, other)
             if found is not None:
