@@ -41,18 +41,29 @@ func (model *Model) factors() [6]int64 {
 // weights, with all parameters trained, by a runtime that runs PyTorch's modules as they
 // are; and at the workload's sizes, or the tape says how its bytes grow.
 func (model *Model) Taped() bool {
+	runs, same := model.taped()
+	return runs && same
+}
+
+// TapedElsewhere reports a step that ran as the workload runs it, but at another batch or
+// other lengths, and does not say how its bytes grow.
+func (model *Model) TapedElsewhere() bool {
+	runs, same := model.taped()
+	return runs && !same
+}
+
+func (model *Model) taped() (runs, same bool) {
 	workload, taken := &model.Workload, model.Graph.Taken
 	switch {
 	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
-		return false
+		return false, false
 	case taken.Precision != string(workload.Precision) || model.Rules.Compute != workload.Precision:
-		return false
+		return false, false
 	case !slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime):
-		return false
+		return false, false
 	}
-	same := taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
-	runs := false
+	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
 	for i := range model.Layers {
 		step := model.Layers[i].Tape.Step(model.Train, model.Recomputes)
 		if step == nil {
@@ -63,7 +74,7 @@ func (model *Model) Taped() bool {
 			same = same || len(moment.Bytes) > 1 && taken.TargetSeq == 0
 		}
 	}
-	return runs && same
+	return runs, same
 }
 
 // longest bounds the bytes of a layer's tape.

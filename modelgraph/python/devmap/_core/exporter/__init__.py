@@ -98,13 +98,7 @@ def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: A
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
     model["taken"] = seen.size
-    still = [mode for mode, said in why.items() if said == tape.STILL]
-    said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items() if one != tape.STILL]
-    if still:
-        said.append(
-            f"how the memory of a step grows with the batch was not seen ({', '.join(still)}): it holds for the batch of {seen.size['batch']} of this export; export with "
-            "inputs of the batch that you plan"
-        )
+    said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items()]
     if unasked:
         said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
     return said

@@ -50,17 +50,17 @@ class _Windows(Places):
 
     def __init__(self) -> None:
         super().__init__()
-        self.begin(torch.nn.Module(), ())
+        self.begin(torch.nn.Module(), {})
 
-    def begin(self, module: torch.nn.Module, names: Iterable[str]) -> None:
-        self.layers = frozenset(names)
+    def begin(self, module: torch.nn.Module, units: Mapping[str, str]) -> None:
+        self.layers = units
         self.paths = {id(part): path for path, part in module.named_modules()}
         self.begins: list[tuple[int, str]] = []  # sequence numbers of autograd at which another layer began
-        self.now, self.depth, self.phase = "", 0, STATIC
+        self.now, self.entered, self.phase = "", [], STATIC
 
     def _enter(self, module: torch.nn.Module, _: Any) -> None:
-        self.depth += 1
         path = self.paths.get(id(module), "")
+        self.entered.append(path)
         while path and path not in self.layers:
             path = path.rpartition(".")[0]
         if path and path != self.now:
@@ -68,13 +68,17 @@ class _Windows(Places):
             self.begins.append((torch.autograd._get_sequence_nr(), path))
 
     def _leave(self, *_: Any) -> None:
-        self.depth -= 1
+        self.entered.pop()
+
+    def outside(self) -> bool:
+        """Whether the code of a forward runs that is not of the layer's unit but after it, of a module around it."""
+        return self.phase == FORWARD and self.now in self.layers and self.layers[self.now] not in self.entered
 
     def here(self, operation: str) -> Place:
         return _NOWHERE._replace(operation=operation)
 
     def label(self) -> str:
-        node = torch._C._current_autograd_node() if self.phase == BACKWARD and not self.depth else None
+        node = torch._C._current_autograd_node() if self.phase == BACKWARD and not self.entered else None
         if node is not None:
             at = bisect.bisect_right(self.begins, (node._sequence_nr(), "\uffff")) - 1
             if node._sequence_nr() < 1 << 62 and at >= 0:  # gradients are added up in the window of the node before
@@ -90,27 +94,29 @@ class _Recorder(Ledger):
     def __init__(self, machine: Machine, values: Values, windows: _Windows) -> None:
         super().__init__(machine, values, windows)
         self.windows, self.unasked = windows, False
-        self.begin(torch.nn.Module(), ())
+        self.begin(torch.nn.Module(), {})
 
-    def begin(self, module: torch.nn.Module, names: Iterable[str]) -> None:
-        """A new step."""
+    def begin(self, module: torch.nn.Module, units: Mapping[str, str]) -> None:
+        """A new step. units are those of the layers by name."""
         self.log, self.births, self.sizes, self.alive, self.spaces, self.doubts = [], [], [], {}, set(), {}
         self.now, self.most, self.homes = [0], [0], {}
         self.events: list[tuple[int, str, int]] = []
+        self.after: list[bool] = []  # of events, whether code after the layer's unit ran
         self.products: set[str] = set()
         self.biased: list[str] = []  # layers with products that add a bias, which have a workspace more
         self.inside: dict[int, str] = {}  # memory inside kernels, by the storage
         self.nodes: dict[int, int] = {}  # by the storage, the node of autograd that made it
         self.savers: dict[int, list[str]] = {}  # by the storage, the layers whose backward needs it
-        self.readers: dict[int, dict[str, None]] = {}  # by the storage, the layers whose operations read it
+        self.readers: dict[int, dict[str, bool]] = {}  # by the storage, the layers whose operations read it, and whether code after their units does
         self.sums: list[tuple[int, set[int]]] = []  # of gradients: autograd makes them where the tensor was made
-        self.windows.begin(module, names)
+        self.windows.begin(module, units)
 
     def born(self, size: int, device: int, place: Place, inside: bool = False) -> int:
         number = super().born(size, device, place, inside)
         if inside:
             self.inside[number] = place.operation
         self.events.append((number, self.windows.label(), self.windows.phase))
+        self.after.append(self.windows.outside())
         node = torch._C._current_autograd_node() if self.windows.phase == BACKWARD else None
         self.nodes[number] = node._sequence_nr() if node is not None else -1
         return number
@@ -118,6 +124,7 @@ class _Recorder(Ledger):
     def die(self, number: int) -> None:
         super().die(number)
         self.events.append((-number, self.windows.label(), self.windows.phase))
+        self.after.append(self.windows.outside())
 
     def pack(self, tensor: Any) -> Any:
         """Notes that autograd saves a tensor. It keeps an alias: with hooks the tensor itself would refer to its node."""
@@ -146,7 +153,8 @@ class _Recorder(Ledger):
             self.sums += [(made, read) for made in _storages(self, out)]
         else:
             for number in read:
-                self.readers.setdefault(number, {})[label] = None
+                found = self.readers.setdefault(number, {})
+                found[label] = found.get(label, False) or self.windows.outside()
         if name not in placed._RANDOM and not name.endswith("_"):
             placed._follow(func, args, kwargs, out)
         return out
@@ -161,8 +169,9 @@ class Ran(NamedTuple):
     kinds: list[str]  # "", "static", "input", "output", "grad"
     nodes: list[int]
     savers: list[list[str]]
-    readers: list[list[str]]
+    readers: list[dict[str, bool]]
     events: list[tuple[int, str, int]]
+    after: list[bool]
     inside: dict[int, str]
     products: list[str]
     biased: list[str]
@@ -201,11 +210,11 @@ def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
         yield recorder
 
 
-def step(recorder: _Recorder, module: torch.nn.Module, names: list[str], units: list[str], args: tuple, kwargs: dict, mode: str) -> Ran:
+def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str) -> Ran:
     """One forward of a copy, and in training a backward of the loss that it returns, else of the mean of its results."""
     twin, args, kwargs = fake_copies(recorder, (module, args, dict(kwargs)))
     twin.train(mode != "infer")
-    recorder.begin(twin, names)
+    recorder.begin(twin, layers)
     windows = recorder.windows
     if mode == "recompute":
         _checkpointed(twin, units)
@@ -231,7 +240,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, names: list[str], units: 
         windows.phase = AFTER
         kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
-        events, log = list(recorder.events), list(recorder.log)
+        events, after, log = list(recorder.events), list(recorder.after), list(recorder.log)
         owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
         del result, twin, args, kwargs
         gc.collect()
@@ -246,11 +255,11 @@ def step(recorder: _Recorder, module: torch.nn.Module, names: list[str], units: 
         for label in list(recorder.readers.get(made, ()))[:1]:
             moved[made] = label
             for number in read:
-                recorder.readers.setdefault(number, {})[label] = None
+                recorder.readers.setdefault(number, {}).setdefault(label, False)
     events = [(number, moved.get(number, label), phase) for number, label, phase in events]
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [list(recorder.readers.get(one, ())) for one in order], events, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
@@ -305,12 +314,11 @@ def _checkpointed(twin: torch.nn.Module, units: list[str]) -> None:
 
 # Steps at a few sizes as one tape.
 
-STILL = "still"
 MODES = ("train", "infer", "recompute")
 
 
 def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool]:
-    """The tape of each layer by name, as model.json has it, why a mode has none or how it does not grow, and whether
+    """The tape of each layer by name, as model.json has it, why a mode has none, and whether
     there were convolutions whose workspaces no cuDNN said."""
     count = Counter(layer.unit for layer in layers if layer.params and layer.unit)
     units = [unit for unit, number in count.items() if number > 1 and isinstance(_submodule(module, unit), torch.nn.Module)]
@@ -364,14 +372,14 @@ def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str
         known = dict(values)
         new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
         new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
-        ran = step(recorder, module, names, units, *new, mode)
+        ran = step(recorder, module, {layer.name: layer.unit or layer.name for layer in layers}, units, *new, mode)
         if ran.failed and not runs:
             return {}, ran.failed
         if ran.failed or runs and ran.events != runs[0].events:
             break
         runs.append(ran)
     tape = Tape(runs, [point[:2] for point in points[: len(runs)]] if len(runs) == len(points) else points[:1], layers)
-    return {label: part for label in names if (part := tape.of(label))}, "" if tape.grows else STILL
+    return {label: part for label in names if (part := tape.of(label))}, ""
 
 
 def _zeros(tensor: torch.Tensor) -> torch.Tensor:
@@ -432,7 +440,8 @@ class Tape:
         of its birth and its death. A result moves to the GPU that reads it, a gradient to the one that made the tensor."""
         born = {number: (label, phase) for number, label, phase in ran.events if number > 0}
         dies = {-number: (label, phase) for number, label, phase in ran.events if number < 0}
-        self.passing: dict[int, tuple[str, set[str]]] = {}  # its home, and the units that have to do with it
+        # The home, the units that have to do with it, and those whose callers have: a copy for a unit ends with its forward.
+        self.passing: dict[int, tuple[str, set[str], set[str]]] = {}
         for number, (label, phase) in born.items():
             kind, size, end = ran.kinds[number - 1], self.sizes[number - 1], dies.get(number)
             if kind in _ELSEWHERE or kind == "grad":
@@ -451,8 +460,9 @@ class Tape:
                 users = {label, *ran.readers[number - 1]}
                 home = min(users, key=self._place)
                 touched = {self.units.get(one, one) for one in users}
+                called = {self.units.get(one, one) for one, after in ran.readers[number - 1].items() if after or one == label}
                 if end is None or len(touched) > 1 or end[0] != label:
-                    self.passing[number] = home, touched
+                    self.passing[number] = home, touched, called | {self.units.get(label, label)}
         sizes = [self.sizes[at] for at, kind in enumerate(ran.kinds) if kind == "workspace"]
         if ran.biased and sizes:  # a step before made it, on each GPU with such a product
             self._keep(self.kept, ran.biased[0], sizes[0])
@@ -467,7 +477,7 @@ class Tape:
             _add(alive, sizes[0], 1)
         here: set[int] = set()  # of those that pass by
         node = None
-        for number, label, phase in ran.events:
+        for (number, label, phase), after in zip(ran.events, ran.after):
             kind, size = ran.kinds[abs(number) - 1], self.sizes[abs(number) - 1]
             if kind in _ELSEWHERE:
                 continue
@@ -482,8 +492,8 @@ class Tape:
                 _add(fresh, size, 1)
             past: dict[str, list[int]] = {}
             for one in here:
-                home, touched = self.passing[one]
-                if self.units.get(label, label) not in touched:
+                home, touched, called = self.passing[one]
+                if self.units.get(label, label) not in (called if after else touched):
                     self._keep(past, home, self.sizes[one - 1])
             if ran.biased and sizes and self._place(label) < self._place(ran.biased[0]):
                 self._keep(past, ran.biased[0], sizes[0])
