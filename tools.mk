@@ -153,17 +153,21 @@ house: ## Check the limits on the source: cycles, sizes, exported names, private
 kernels: ## Compile the PTX of the CUDA kernels again (PYTHON=python3; minutes)
 	@executor/cuda/internal/ptx/make.sh
 
-oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, LIMIT seconds a part, PYTHON); TABLE=5.24.0 writes the table of a release, DIFFUSERS=1 that of diffusers
+oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1 or cells, OPENPI=CHECKOUT or COMPONENTS=1; FAMILY, CONFIGS, SEED, LIMIT seconds a part, PYTHON); TABLE=5.24.0 writes the table of a release, TYPES=10 tries the default and ten configs of each type, DIFFUSERS=1 writes the table of diffusers
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==$(if $(TABLE),$(TABLE) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(PEAKS),peft==0.21.0) $(if $(COMPONENTS)$(DIFFUSERS),diffusers==0.42.1)); fi; \
+		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==$(if $(TABLE)$(TYPES),$(or $(TABLE),5.24.0) timm torchvision,5.17.0) accelerate==1.15.0 $(if $(PEAKS),peft==0.21.0) $(if $(COMPONENTS)$(DIFFUSERS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(TABLE)" ]; then \
 		write() { "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz" "$$@"; "$$python" fixtures/oracle/releases.py modelgraph/hf "$$work/table.gz"; }; \
 		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz" DEVMAP_TYPES_OF="$(TABLE)"; \
 		write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || write leave "$$work/log"; \
 		$(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
+	elif [ -n "$(TYPES)" ]; then \
+		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/each.gz"; parts=$$(getconf _NPROCESSORS_ONLN); \
+		for part in $$(seq 0 $$((parts - 1))); do "$$python" fixtures/oracle/held_out.py modelgraph/hf/types.jsonl.gz "$$work/each.$$part" $(or $(SEED),1) each $(TYPES) $$part $$parts & done; wait; \
+		cat "$$work"/each.* | gzip > "$$DEVMAP_TYPES"; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(DIFFUSERS)" ]; then \
 		table=modelgraph/hf/types-diffusers.jsonl.gz; export OMP_NUM_THREADS=1; \
 		"$$python" fixtures/oracle/diffusing.py $${CACHE:-$$work/cache} $$table fixtures/oracle/types-diffusers.jsonl.gz; \
@@ -178,6 +182,7 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1, OPENPI=
 	elif [ -n "$(PEAKS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; export DEVMAP_BINARY="$$work/devmap" PYTHONPATH="modelgraph/python$${PYTHONPATH:+:$$PYTHONPATH}"; \
 		export ORACLE_SECONDS="$(LIMIT)"; failed=0; \
+		if [ "$(PEAKS)" = cells ]; then "$$python" fixtures/oracle/peaks.py cells $(FAMILY); exit; fi; \
 		"$$python" fixtures/oracle/peaks.py rows $(FAMILY) || failed=1; \
 		"$$python" fixtures/oracle/peaks.py plans $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),1) $(FAMILY) || failed=1; exit $$failed; \
 	elif [ -n "$(FOLDERS)" ]; then \

@@ -10,6 +10,9 @@ type Table struct {
 	// Workspaces is the number of library workspaces that a device holds
 	// while it runs the model: one per thread that calls the library.
 	Workspaces int64
+	// BiasWorkspace is cuBLASLt's, which products with a bias take in forward
+	// (CUDABlas.cpp, _parseChosenWorkspaceSize of cuBLASLt).
+	BiasWorkspace int64
 	// OutputBytes is the size of the model's outputs, which the engine copies
 	// to the device that the input is on (InputDevice).
 	OutputBytes int64

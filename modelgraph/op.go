@@ -22,6 +22,9 @@ type Embedding struct {
 	Padding int64 `json:"padding,omitzero"`
 	// Dropout: in training the rows pass a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
+	// Persists: the rows of one sequence are in a variable of the model's forward
+	// (modeling_gpt2.py: position_embeds).
+	Persists bool `json:"persists,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
@@ -60,6 +63,9 @@ type Norm struct {
 	OwnInput bool `json:"own_input,omitzero"`
 	// Dropout is as in [Embedding].
 	Dropout bool `json:"dropout,omitzero"`
+	// Persists: the result is in a variable of the model's forward (modeling_modernbert.py:
+	// mask_kwargs).
+	Persists bool `json:"persists,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -172,8 +178,10 @@ type Attention struct {
 	// OwnScores: softmax runs in the type of the scores, with a column for the sink
 	// of a head, and its result multiplies v (modeling_gpt_oss.py).
 	OwnScores bool `json:"own_scores,omitzero"`
-	// Dropout: in training the result passes a dropout, which keeps a mask.
-	Dropout bool `json:"dropout,omitzero"`
+	// Dropout: in training the result passes a dropout, which keeps a mask. InnerDropout:
+	// softmax's result in memory passes one, too (modeling_deberta_v2.py).
+	Dropout      bool `json:"dropout,omitzero"`
+	InnerDropout bool `json:"inner_dropout,omitzero"`
 	// ExtraScores are tensors of the scores' size of variables in addition: of the
 	// block before, which returns its weights (modeling_mpt.py), and the product
 	// before its mask (modeling_bloom.py).
@@ -241,6 +249,11 @@ type Head struct {
 	// OwnType: the loss reads the logits in their own type, not in fp32
 	// (modeling_bert.py: CrossEntropyLoss).
 	OwnType bool `json:"own_type,omitzero"`
+	// Body is the width of the body's output, if a variable holds it while the head runs
+	// (modeling_albert.py: sequence_outputs); 0: Dim, with OwnType.
+	Body int64 `json:"body,omitzero"`
+	// FP32: the model returns the logits in fp32 (modeling_mamba.py).
+	FP32 bool `json:"fp32,omitzero"`
 }
 
 // Linear is one projection outside a block: a projector, a pooler.
@@ -287,6 +300,8 @@ type StateSpace struct {
 	Chunk int64 `json:"chunk,omitzero"`
 	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
 	Delta bool `json:"delta,omitzero"`
+	// FP32Residual: the residual stream is fp32 (modeling_mamba.py: residual_in_fp32).
+	FP32Residual bool `json:"fp32_residual,omitzero"`
 }
 
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.

@@ -3,6 +3,7 @@ package planner_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -281,9 +282,10 @@ type tapedModule struct {
 }
 
 // TestModulePeaks: peaks of exported modules, by the memory of a step in their model.json.
-// On one GPU they are within 0.6 %. On more, a result of one GPU that another reads again
-// is counted there while the reader's own code runs: a U-Net's forward, up to 12.4 %.
+// The allocator's blocks on one of several GPUs have other rests than on one: up to 1 MiB.
+// A GPU without modules has the caller's batch and results, which are not all counted.
 func TestModulePeaks(t *testing.T) {
+	limits := map[string]float64{"U-Net": 0.008, "LSTM": 0.012}
 	for _, row := range exportedLines[tapedModule](t, "../fixtures/oracle/module_peaks.jsonl.gz") {
 		graph, err := modelgraph.Read(bytes.NewReader(row.Model), row.Module)
 		if err != nil {
@@ -307,11 +309,11 @@ func TestModulePeaks(t *testing.T) {
 				flat = append(flat, devicemap.Flat{{Key: key, Device: devicemap.Device(device)}}...)
 			}
 			found := devicemap.Check(graph, plan.Costs, gpus, flat, nil)
-			limit := 0.006
-			if len(run.Oracle) > 1 {
-				limit = 0.125
-			}
+			limit := cmp.Or(limits[row.Module], 0.004)
 			for device, want := range run.Oracle {
+				if found.Devices[device].Units == 0 {
+					continue
+				}
 				have := found.Devices[device].Predicted.PeakAllocatedBytes
 				if off := float64(have-want) / float64(max(want, 1<<20)); max(off, -off) > limit {
 					t.Errorf("%s, %s, GPU %d of %d: %d bytes, the oracle has %d (%+.2f %%)", row.Module, run.Mode, device, len(run.Oracle), have, want, 100*off)

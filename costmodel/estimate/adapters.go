@@ -67,16 +67,18 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	case workload.LoRARank == 0 && workload.LoRAPrecision != "":
 		return refuse("lora_precision", workload.LoRAPrecision, "%s is the type of adapters, which need a rank: add %v", workload.LoRAPrecision, usualRank)
 	}
+	return checkTargets(graph, workload, runtime)
+}
+
+// checkTargets refuses adapters that the runtime cannot train, and a target that no
+// linear layer and no expert is.
+func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
 	if workload.LoRARank > 0 {
 		if _, err := runtime.Adapters(workload); err != nil {
 			return err
 		}
 	}
-	return checkTargets(graph, workload.LoRATargets)
-}
-
-// checkTargets refuses a target that no linear layer and no expert is.
-func checkTargets(graph *modelgraph.Graph, targets []string) error {
+	targets := workload.LoRATargets
 	for _, target := range targets {
 		found, missing := layers.Targeted(graph, targets, target)
 		switch {

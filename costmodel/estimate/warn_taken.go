@@ -15,9 +15,9 @@ import (
 func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	taken, workload := model.Graph.Taken, &model.Workload
 	switch {
-	case workload.Mode == costmodel.Load || model.Taped():
+	case workload.Mode == costmodel.Load || layers.Taped(model):
 		return nil
-	case model.TapedElsewhere():
+	case layers.TapedElsewhere(model):
 		planned := [3]int64{layers.MicroBatch(workload), workload.Seq, workload.TargetSeq}
 		was := [3]int64{taken.Batch, taken.Seq, taken.TargetSeq}
 		return []costmodel.Message{costmodel.Messagef("the memory of a step was followed with %s and does not say how it grows: with %s, peaks are sums over layers, which are less exact; export with inputs of these sizes",

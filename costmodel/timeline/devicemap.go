@@ -34,7 +34,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 		return resident
 	}
 	if !idle {
-		resident.Workspace = table.Workspaces * device.WorkspaceBytes
+		resident.Workspace = table.Workspaces*device.WorkspaceBytes + table.BiasWorkspace
 	}
 	resident.Buckets, resident.LastGradients, resident.Reference = table.Buckets, table.LastGradients, table.Reference
 	if index == table.InputDevice {

@@ -98,6 +98,7 @@ func (model *narrow) albertHead(modules *builder) {
 	addLayerNorm(modules, norm, model.width, dense)
 	addLinear(modules, dense, model.hidden, model.width, model.mlp.Activation, modules.hidden)
 	addClassHead(modules, decoder, model.width, model.vocab, false, norm)
+	modules.layers[len(modules.layers)-1].Op = modelgraph.Head{Dim: model.width, Vocab: model.vocab, OwnType: true, Body: model.hidden}
 	if model.tied {
 		modules.tie("albert.embeddings.word_embeddings.weight", dot(decoder, "weight"))
 		modules.tie(dot(name, "bias"), dot(decoder, "bias"))

@@ -50,6 +50,7 @@ func readBart(cfg *config) *bart {
 	block := func(heads, inner string) fairseqBlock {
 		op := equalHeads(cfg, hidden, 0, heads)
 		op.Dropout = cfg.float(0, "dropout") > 0
+		op.OwnScores, op.InnerDropout = true, cfg.float(0, "attention_dropout") > 0
 		mlp := modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(0, inner), Activation: cfg.str("", "activation_function"), Dropout: op.Dropout}
 		return fairseqBlock{attention: op, mlp: mlp, bias: true, keyBias: true, affine: true, postNorm: true}
 	}
@@ -112,13 +113,14 @@ func (model *bart) build(modules *builder, cfg *config, class string) {
 // blocks; positions have two rows more than there are.
 func (model *bart) stack(modules *builder, path string, layers int64, block fairseqBlock) {
 	embedded := addRows(modules, dot(path, "embed_tokens"), modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Scaled: model.scaled}, "")
-	places := addRows(modules, dot(path, "embed_positions"), modelgraph.Embedding{Vocab: model.positions + 2, Dim: model.hidden, Index: modelgraph.PositionIndex}, embedded)
+	places := addRows(modules, dot(path, "embed_positions"), modelgraph.Embedding{Vocab: model.positions + 2, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}, embedded)
 	norm := dot(path, "layernorm_embedding")
 	modules.hidden = norm
 	for i := range layers {
 		block.add(modules, indexed(dot(path, "layers"), i))
 	}
 	last := modules.hidden
-	addLayerNorm(modules, norm, model.hidden, places)
+	op := modelgraph.Norm{Dim: model.hidden, Style: modelgraph.LayerNorm, Epsilon: modules.epsilon, Dropout: block.mlp.Dropout}
+	modules.add(norm, op, []string{places}, normParams("", model.hidden, true)...)
 	modules.hidden = last
 }

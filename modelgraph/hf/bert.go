@@ -51,6 +51,8 @@ func readBERT(cfg *config) *bert {
 	}
 	model.attention.Dropout = cfg.float(0.1, "hidden_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout
+	// Of eager_attention_forward; SDPA's kernels keep neither.
+	model.attention.OwnScores, model.attention.InnerDropout = true, cfg.float(0.1, "attention_probs_dropout_prob", "attention_dropout") > 0
 	decoder := cfg.bool(false, "is_decoder")
 	model.attention.Bidirectional = !decoder
 	if model.cross && !decoder {

@@ -22,6 +22,7 @@ func (model *bert) embeddings(modules *builder, name string) {
 		}
 		addRows(modules, types, modelgraph.Embedding{Vocab: model.types, Dim: model.hidden, Index: modelgraph.TypeIndex}, name)
 		modules.hidden = addLayerNorm(modules, dot(name, "LayerNorm"), model.hidden, positions)
+		modules.persists(model.mlp.Dropout)
 		if model.lateRows {
 			places()
 		}

@@ -32,6 +32,17 @@ func addLayerNorm(modules *builder, name string, dim int64, input string) string
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
+// persists marks the norm that was added last as one whose result the model's forward keeps in
+// a variable (modeling_bert.py, BertModel.forward: embedding_output), after a dropout if it
+// drops.
+func (modules *builder) persists(drops bool) {
+	layer := &modules.layers[len(modules.layers)-1]
+	if norm, ok := layer.Op.(modelgraph.Norm); ok {
+		norm.Persists, norm.Dropout = true, norm.Dropout || drops
+		layer.Op = norm
+	}
+}
+
 // addTable adds an embedding table [rows, dim] whose rows are added to input,
 // and returns its name. The first table of a model has no input.
 func addTable(modules *builder, name string, rows, dim int64, input string) string {

@@ -133,7 +133,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "bert"}`, "bert.encoder.layer.1.attention",
-			modelgraph.Attention{Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, Bidirectional: true, Dropout: true},
+			modelgraph.Attention{Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, Bidirectional: true, Dropout: true, OwnScores: true, InnerDropout: true},
 			[]string{"bert.encoder.layer.0.output.LayerNorm", "bert.encoder.layer.0.output.LayerNorm"},
 			modelgraph.Stream{},
 		},
@@ -151,7 +151,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "mamba", "hidden_size": 72}`, "backbone.layers.1.mixer",
-			modelgraph.StateSpace{Dim: 72, Inner: 144, State: 16, Kernel: 4, DtRank: 5},
+			modelgraph.StateSpace{Dim: 72, Inner: 144, State: 16, Kernel: 4, DtRank: 5, FP32Residual: true},
 			[]string{"backbone.layers.1.norm", "backbone.layers.0.mixer"},
 			modelgraph.Stream{},
 		},

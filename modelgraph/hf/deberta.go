@@ -45,7 +45,9 @@ func readDeberta(cfg *config) *deberta {
 	if cfg.has("attention_head_size") {
 		model.attention.HeadDim = cfg.pos(0, "attention_head_size")
 	}
+	model.attention.Eager, model.attention.OwnScores = true, true // DisentangledSelfAttention is the only form
 	model.attention.Bidirectional, model.attention.Dropout = true, cfg.float(0, "hidden_dropout_prob") > 0
+	model.attention.InnerDropout = cfg.float(0, "attention_probs_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout
 	model.headsWidth = cfg.product("attention_head_size", model.attention.Heads, model.attention.HeadDim)
 	model.biased, model.width = cfg.bool(true, "position_biased_input"), cfg.pos(hidden, "embedding_size")
@@ -60,7 +62,7 @@ func readDeberta(cfg *config) *deberta {
 // relative reads the table of relative positions and who projects them
 // (DisentangledSelfAttention).
 func (model *deberta) relative(cfg *config) {
-	model.attention.Eager, model.attention.ScoreBias = true, "relative"
+	model.attention.ScoreBias = "relative"
 	span := cfg.float(-1, "max_relative_positions")
 	model.rows = model.positions
 	if span >= 1 {
@@ -138,6 +140,7 @@ func (model *deberta) embed(modules *builder, path string) {
 		modules.hidden = modules.add(dot(path, "embed_proj"), modelgraph.Linear{In: model.width, Out: model.hidden}, []string{modules.hidden}, linearParams("", model.width, model.hidden, false)...).Name
 	}
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.hidden, modules.hidden)
+	modules.persists(model.mlp.Dropout)
 	modules.join(from) // rows are added, and the norm's result is multiplied by the mask, in DebertaV2Embeddings.forward
 }
 

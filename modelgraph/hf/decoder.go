@@ -49,6 +49,7 @@ type decoder struct {
 	classifier  bool // what classifies tokens is called so, not score
 	labelled    bool // qa_outputs has as many rows as there are labels (GPT-J)
 	apart       bool // lm_head never shares the embedding
+	logits32    bool // FP32 of [modelgraph.Head]
 	softCap     bool // logits through a scaled tanh (Gemma 2)
 	logitCap    float64
 	rotary      modelgraph.Layer // its Op and Buffers; no Op: none
@@ -182,7 +183,7 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linearParams("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
 		d.build(modules, base)
-		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap, Scaled: d.scaled}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap, Scaled: d.scaled, FP32: d.logits32}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
 		if tied && !d.apart {
 			modules.tie(dot(base, d.called().embed, "weight"), "lm_head.weight")
 		}

@@ -46,6 +46,7 @@ func (model *narrow) tables(modules *builder, path string, types bool) {
 	}
 	modules.join(from) // their rows are added in the forward of the embeddings
 	modules.hidden = addLayerNorm(modules, dot(path, "LayerNorm"), model.width, modules.hidden)
+	modules.persists(model.mlp.Dropout)
 	for _, name := range places {
 		modules.add(dot(path, name), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{buffer("", int64Type, 1, model.positions)}
 	}

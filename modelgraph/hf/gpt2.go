@@ -42,7 +42,7 @@ func readGPT2(cfg *config) *gpt2 {
 		positions: cfg.pos(1024, "max_position_embeddings", "n_positions"),
 		layers:    cfg.count(12, "num_hidden_layers", "n_layer"),
 		attention: equalHeads(cfg, hidden, 12, "num_attention_heads", "n_head"),
-		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.optional(4*hidden, "n_inner"), Activation: cfg.str("gelu_new", "activation_function")},
+		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.optional(4*hidden, "n_inner"), Activation: cfg.str("gelu_new", "activation_function"), Extra: 1},
 		cross:     cfg.bool(false, "add_cross_attention"),
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
@@ -95,7 +95,7 @@ func (model *gpt2) summary(modules *builder, cfg *config) {
 func (model *gpt2) stack(modules *builder, path string) {
 	modules.epsilon = model.epsilon
 	modules.hidden = addTable(modules, dot(path, "wte"), model.vocab, model.hidden, "")
-	places := modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}
+	places := modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}
 	modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
 	modules.empty(dot(path, "drop"))
 	for i := range model.layers {

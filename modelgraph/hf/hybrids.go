@@ -70,8 +70,12 @@ var mixerBlock = blockForm{attnNorm: "norm", attn: "mixer", order: []string{"nor
 
 // mixers is a decoder of mixers alone.
 func mixers(cfg *config, mixer part) *decoder {
+	if op, ok := mixer.op.(modelgraph.StateSpace); ok {
+		op.FP32Residual = cfg.bool(true, "residual_in_fp32")
+		mixer.op = op
+	}
 	return &decoder{
-		hidden: cfg.pos(0, "hidden_size"), vocab: cfg.pos(0, "vocab_size"), layers: cfg.count(0, "num_hidden_layers"),
+		logits32: true, hidden: cfg.pos(0, "hidden_size"), vocab: cfg.pos(0, "vocab_size"), layers: cfg.count(0, "num_hidden_layers"),
 		norm: modelgraph.RMSNorm, names: mambaNames, form: mixerBlock, attention: func(int64) part { return mixer },
 	}
 }
@@ -253,7 +257,7 @@ func nemotronH(cfg *config) *decoder {
 				modules.warnings = append(modules.warnings, fmt.Sprintf("num_hidden_layers is %d, and the layers' kinds are %d: these count, as in Transformers", said, count))
 			}
 		},
-		hidden: hidden, vocab: cfg.pos(0, "vocab_size"), layers: int64(len(kinds)), norm: modelgraph.RMSNorm,
+		logits32: true, hidden: hidden, vocab: cfg.pos(0, "vocab_size"), layers: int64(len(kinds)), norm: modelgraph.RMSNorm,
 		names: decoderNames{base: "model", embed: "embeddings", layers: "layers", norm: "norm_f"}, form: mixerBlock, apart: true,
 		attention: func(i int64) part { return of[kinds[i]] },
 	}

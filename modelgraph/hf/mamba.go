@@ -33,6 +33,7 @@ func readMamba(cfg *config) *mamba {
 		bias: cfg.bool(false, "use_bias"), convBias: cfg.bool(true, "use_conv_bias"),
 		tied: cfg.bool(true, "tie_word_embeddings"),
 	}
+	model.mixer.FP32Residual = cfg.bool(true, "residual_in_fp32")
 	// intermediate_size is no field of MambaConfig, but sets the attribute.
 	if cfg.has("intermediate_size") {
 		model.mixer.Inner = cfg.pos(0, "intermediate_size")
@@ -72,7 +73,7 @@ func (model *mamba) build(modules *builder, class string) {
 	if model.tied {
 		tied = dot(embed, "weight")
 	}
-	addVocabHead(modules, "lm_head", model.hidden, model.vocab, tied)
+	addHead(modules, "lm_head", modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, FP32: true}, tied)
 }
 
 // block is modeling_mamba.py: MambaBlock, MambaMixer.

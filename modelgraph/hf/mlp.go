@@ -23,7 +23,7 @@ func gatedMLP(cfg *config, dim, hidden int64, activation string) feedForward {
 
 func (ffn feedForward) part() part {
 	if ffn.up != "" {
-		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation, Dropout: ffn.dropout}
+		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation, Extra: ffn.more, Dropout: ffn.dropout}
 		return part{op: op, params: join(linearParams(ffn.up, ffn.dim, ffn.hidden, ffn.bias), linearParams(ffn.down, ffn.hidden, ffn.dim, ffn.bias), ffn.extra)}
 	}
 	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation, Extra: ffn.more, Dropout: ffn.dropout}

@@ -20,7 +20,7 @@ func modernBERT(modules *builder, cfg *config, class string) {
 	heads := equalHeads(cfg, hidden, 0, "num_attention_heads")
 	bias, inner := cfg.flag("attention_bias"), cfg.pos(0, "intermediate_size")
 	mlp := part{
-		op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Fused: true, Activation: cfg.str("", "hidden_activation")},
+		op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Fused: true, Activation: cfg.str("", "hidden_activation"), Extra: 1},
 		params: join(linearParams("Wi", hidden, 2*inner, cfg.flag("mlp_bias")), linearParams("Wo", inner, hidden, cfg.flag("mlp_bias"))),
 	}
 	model := &decoder{
@@ -54,6 +54,7 @@ func modernBERT(modules *builder, cfg *config, class string) {
 		model.embed(modules, path)
 		norm := dot(path, "embeddings.norm")
 		model.addNorm(modules, norm, false, modules.hidden, "")
+		modules.persists(cfg.float(0, "embedding_dropout") > 0)
 		modules.hidden = norm
 	})
 	model.stack(modules, path)
@@ -72,7 +73,7 @@ func modernHead(modules *builder, cfg *config, class string, model *decoder) {
 	modules.hidden = "head.norm"
 	switch {
 	case class == "ModernBertForMaskedLM":
-		head := modelgraph.Head{Dim: model.hidden, Vocab: model.vocab}
+		head := modelgraph.Head{Dim: model.hidden, Vocab: model.vocab, Body: model.hidden}
 		modules.add("decoder", head, []string{modules.hidden}, linearParams("", model.hidden, model.vocab, cfg.flag("decoder_bias"))...)
 		if cfg.bool(true, "tie_word_embeddings") {
 			modules.tie("model.embeddings.tok_embeddings.weight", "decoder.weight")

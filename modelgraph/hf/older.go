@@ -112,7 +112,7 @@ func gptNeo(cfg *config) *decoder {
 // placesBehind adds a table of positions, and the dropout after it.
 func (model *parts) placesBehind(positions int64) func(modules *builder, path string) {
 	return func(modules *builder, path string) {
-		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex}
+		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}
 		modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
 		modules.empty(dot(path, "drop"))
 	}
@@ -163,6 +163,7 @@ func gptBigCode(cfg *config) *decoder {
 	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
 	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
 	model.attn.names = attentionNames{fused: "c_attn", out: "c_proj"}
+	model.mlp.more = 1 // attn_outputs
 	model.attn.bias, model.attn.outBias, model.attn.unturned = true, true, true
 	model.dropped(0.1, "resid_pdrop")
 	if cfg.bool(true, "multi_query") {

@@ -22,6 +22,12 @@ func indexed(prefix string, i int64) string { return fmt.Sprintf("%s.%d", prefix
 // parent is the module that a path lies in, "" at the top.
 func parent(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
 
+func lastComponent(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// notLinear are last names of modules whose weights [out in] belong to no
+// nn.Linear: routers are parameters, and tables are looked up.
+var notLinear = map[string]bool{"gate": true, "router": true, "relative_attention_bias": true, "embed_positions": true, "position_embedding": true, "embedding": true}
+
 // cutLast takes the last part off a path.
 func cutLast(path string) (up, last string) {
 	up = parent(path)

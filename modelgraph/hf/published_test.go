@@ -58,7 +58,8 @@ func TestPublished(t *testing.T) {
 				continue
 			}
 		}
-		if exact++; model.Params != 0 && graph.ParamCount() != model.Params {
+		exact++
+		if model.Params != 0 && graph.ParamCount() != model.Params {
 			t.Errorf("%s: %d parameters, Transformers builds %d", model.Name, graph.ParamCount(), model.Params)
 		}
 		tree, err := readTypes(newest, model.Config)

@@ -158,16 +158,7 @@ func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string)
 // params are a layer's parameters as stored; nil if they stay as they are.
 // Sizes that cannot be known are noted as missing.
 func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor {
-	switch layer.Op.(type) {
-	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
-		return nil
-	case modelgraph.Opaque:
-		if format.linear != nil && !format.swapped && !format.inBlock {
-			break
-		}
-		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
-			format.missing = fmt.Sprintf("it is not known which weights of %q are linear layers", layer.Name)
-		}
+	if !stores(format, layer) {
 		return nil
 	}
 	var plain, packed []modelgraph.Tensor
@@ -193,6 +184,23 @@ func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor 
 		}
 	}
 	return append(plain, packed...)
+}
+
+// stores reports a layer that may store weights otherwise.
+func stores(format *storedFormat, layer *modelgraph.Layer) bool {
+	switch layer.Op.(type) {
+	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
+		return false
+	case modelgraph.Opaque:
+		if format.linear != nil && !format.swapped && !format.inBlock {
+			return true
+		}
+		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
+			format.missing = fmt.Sprintf("it is not known which weights of %q are linear layers", layer.Name)
+		}
+		return false
+	}
+	return true
 }
 
 // cacheScales are the scales of a quantised KV cache that an attention layer stores.
@@ -227,10 +235,6 @@ func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.T
 	}
 	return format.stored(module, weight)
 }
-
-// notLinear are last names of modules whose weights [out in] belong to no
-// nn.Linear: routers are parameters, and tables are looked up.
-var notLinear = map[string]bool{"gate": true, "router": true, "relative_attention_bias": true, "embed_positions": true, "position_embedding": true, "embedding": true}
 
 func (format *storedFormat) skips(layer *modelgraph.Layer, module string) bool {
 	if format.inBlock && (layer.Unit == "" || layer.Stream != (modelgraph.Stream{})) {
@@ -352,5 +356,3 @@ func (format *storedFormat) mxfp4(tensor modelgraph.Tensor) []modelgraph.Tensor 
 		{Name: tensor.Name + "_scales", Shape: []int64{experts, out, in / values}, DType: typeNamed("U8")},
 	}
 }
-
-func lastComponent(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

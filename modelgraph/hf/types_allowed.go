@@ -32,10 +32,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no build had a list")
 		}
 	}
-	if err := tree.computed(class, of); err != nil {
-		return err
-	}
-	if path := "layer_types"; lastReplaced[class.Config] && of.otherEnd(path) {
+	if path := "layer_types"; of.otherEnd(path) {
 		of.place = path
 		return tree.unexplained(of, class, "no build shows another last layer than the class makes")
 	}
@@ -60,16 +57,12 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// lastReplaced are config classes whose code reads or replaces the last layer's
-// type: no other of 5.24 does.
-var lastReplaced = map[string]bool{"BeamConfig": true, "OlmoHybridConfig": true, "DiffusionGemmaTextConfig": true, "EmbeddingGemma2TextConfig": true, "Gemma4TextConfig": true, "Gemma4UnifiedTextConfig": true}
-
 // otherEnd reports a list of the file whose last text is another than that of the
-// list which the class makes without it.
+// list which the class makes without it, unless the class takes the file's as it is.
 func (of *evaluation) otherEnd(path string) bool {
 	said, ok := of.object.said[path].([]any)
 	rule, ruled := of.rules[path]
-	if !ok || !ruled || len(said) == 0 {
+	if whole, _ := rule.([]any); !ok || !ruled || len(said) == 0 || len(whole) == 4 && deepEqual(whole[1], []any{"null", "$" + path}) && whole[3] == "$"+path {
 		return false
 	}
 	without := *of.object
@@ -80,26 +73,6 @@ func (of *evaluation) otherEnd(path string) bool {
 	return alone.err == nil && len(made) > 0 && !deepEqual(made[len(made)-1], said[len(said)-1])
 }
 
-// computed refuses a value of the file for a field that the table computes from
-// other fields alone, unless both are the same. Some classes take the file's
-// value, others overwrite it, and no build had it. The default is no exception:
-// T5's is_gated_act is false by default, and a file that says so overwrites what
-// feed_forward_proj means.
-func (tree *typeTree) computed(class *typeClass, of *evaluation) error {
-	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
-		v := of.object.saidOf(path)
-		if v == nil || reads(class.Rules[path], path) || slices.Contains(class.Sets, path) {
-			continue
-		}
-		made, ok := of.find(path)
-		if of.err != nil || !ok || !deepEqual(v, made) {
-			of.err, of.place = nil, path
-			return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
-		}
-	}
-	return nil
-}
-
 // conditions refuses texts and outcomes of conditions that no build had.
 func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	file := &evaluation{object: of.object}
@@ -107,7 +80,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Texts {
 		path, _ := rule[1].(string)
 		v, ok := at[rule[0]].find(path)
-		if ok && !allTexts(v, rule[2]) && (rule[0] != true || !class.leaves(path)) {
+		if ok && !allTexts(v, class.texts(rule[0], path)) && (rule[0] != true || !class.leaves(path)) {
 			of.place = path
 			return tree.unexplained(of, class, "no build had this value")
 		}
@@ -137,6 +110,18 @@ func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
 	layers, entries = of.eval(condition[1], nil), of.eval(length, nil)
 	uneven, of.err = of.err == nil && rule[2] == true, nil
 	return entries, layers, uneven
+}
+
+// texts are all that builds had of a field: what files said, and what the class made of
+// a field that its tensors do not depend on.
+func (class *typeClass) texts(file any, path string) (all []any) {
+	for _, rule := range class.Texts {
+		if rule[0] == file && rule[1] == path {
+			some, _ := rule[2].([]any)
+			all = append(all, some...)
+		}
+	}
+	return all
 }
 
 // asComputed reports that no build had a field of the file and that it has the
@@ -221,6 +206,24 @@ func (of *evaluation) standard(e any) bool {
 		return !slices.ContainsFunc(e, func(x any) bool { return !of.standard(x) })
 	}
 	return true
+}
+
+// zeroed reports an expression that reads a field which the file sets to 0 and which is
+// null by default or computed otherwise: a class may take 0 for none.
+func (of *evaluation) zeroed(e any) bool {
+	switch e := e.(type) {
+	case string:
+		path, isField := strings.CutPrefix(e, "$")
+		rule, ruled := of.rules[path]
+		n, isNumber := number(of.object.saidOf(path))
+		if isField && isNumber && n == 0 && (ruled || of.object.byDefault(path) == nil) {
+			return true
+		}
+		return isField && ruled && (&evaluation{object: of.object}).zeroed(rule)
+	case []any:
+		return slices.ContainsFunc(e, of.zeroed)
+	}
+	return false
 }
 
 // openIndex reports a fixed place in a list whose elements are one value by default and

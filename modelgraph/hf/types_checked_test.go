@@ -2,6 +2,7 @@ package hf
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -124,4 +125,26 @@ func TestCheckedNotes(t *testing.T) {
 			t.Errorf("%s: loaded by %q, notes %q, want %q and %q", config, g.AutoClass, notes, want[1], want[0])
 		}
 	}
+}
+
+// readAs reports a config that the table refuses and a hand-written reader has exact.
+func (sample *typeSample) readAs(t *testing.T) bool {
+	t.Helper()
+	graph, err := FromConfig("config.json", sample.Config)
+	if err != nil {
+		return false
+	}
+	var lines []string
+	owner := owners(graph.Ties)
+	for i := range graph.Layers {
+		for _, p := range graph.Layers[i].Params {
+			if name := modelgraph.FullName(graph.Layers[i].Name, p.Name); owner[name] == "" {
+				lines = append(lines, name+" "+strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Shape), " ", ","), "[]"))
+			}
+		}
+	}
+	if graph.ParamCount() != sample.Params {
+		t.Errorf("wrong by its reader: %.200s: %d parameters, Transformers has %d", sample.Config, graph.ParamCount(), sample.Params)
+	}
+	return linesDigest(lines) == sample.Tensors
 }

@@ -23,6 +23,8 @@ type evaluation struct {
 	sizes     map[string]any // of tensors, by names that begin with #
 	err       error
 	place     string // the field that was read last
+	// contested are fields that the file says and the class computes from others.
+	contested []string
 }
 
 func (of *evaluation) fail(format string, args ...any) any {

@@ -1,9 +1,12 @@
 package hf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,9 +177,18 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	if of.rules == nil {
 		of.rules = map[string]any{}
 	}
-	if err := tree.allowed(class, of); err != nil {
+	unknown := computed(tree, class, of)
+	if err := cmp.Or(tree.allowed(class, of), unknown); err != nil {
 		return err
 	}
+	if len(of.contested) > 0 {
+		return either(tree, class, of, module, key, joins)
+	}
+	return tree.entries(class, of, module, key, joins)
+}
+
+// entries adds those of a class.
+func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	if joins {
 		tree.noSplit = append(tree.noSplit, class.NoSplit...)
 	}
@@ -188,7 +200,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		parts := ordered(places, pattern)
 		all := tree.numbers(class, of, pattern)
 		if tree.visited += len(all); tree.visited > maxTensors {
-			return &typeError{tree.file, object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
+			return &typeError{tree.file, of.object.prefix + of.place, fmt.Sprintf("the model has more than %d tensors", maxTensors)}
 		}
 		there := false
 		for _, stars := range all {
@@ -215,6 +227,89 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 		}
 	}
 	return tree.together(class, of, present)
+}
+
+// computed notes values of the file for fields that the table computes from other
+// fields alone, unless both are the same or the table says which one its class takes:
+// some take the file's value, others overwrite it, and no build had it. The default
+// is no exception: T5's is_gated_act is false by default, and a file that says so
+// overwrites what feed_forward_proj means.
+func computed(tree *typeTree, class *typeClass, of *evaluation) error {
+	const most = 3
+	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
+		v := of.object.saidOf(path)
+		if v == nil || reads(class.Rules[path], path) || slices.Contains(class.Sets, path) {
+			continue
+		}
+		made, ok := of.find(path)
+		if of.err == nil && ok && deepEqual(v, made) {
+			continue
+		}
+		ok = ok && of.err == nil
+		if settled(tree, class, of, path, ok) {
+			continue
+		}
+		if of.contested = append(of.contested, path); !ok || len(of.contested) > most {
+			of.err, of.place = nil, path
+			return overwritten(tree, of, class)
+		}
+	}
+	return nil
+}
+
+// settled reports that the table says what a class does with a file's value of a field
+// that it computes (made: it can).
+func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
+	switch tree.in.whenSaid(class.Config, path) {
+	case "over":
+		return made
+	case "kept":
+		if slices.ContainsFunc(slices.Collect(maps.Keys(class.Pins)), func(pin string) bool { return of.dependsOn(path, pin) }) {
+			return false
+		}
+		of.err, of.known[path] = nil, of.object.saidOf(path)
+		return true
+	}
+	return false
+}
+
+// dependsOn reports a field that is computed from a field of the file.
+func (of *evaluation) dependsOn(path, field string) bool {
+	rule, ruled := of.rules[path]
+	return ruled && reads(rule, field)
+}
+
+func overwritten(tree *typeTree, of *evaluation, class *typeClass) error {
+	return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
+}
+
+// either adds the tensors of a class if they are the same with the file's value of
+// each contested field and with the computed one.
+func either(tree *typeTree, class *typeClass, of *evaluation, module string, key []int, joins bool) error {
+	var first *typeTree
+	for chosen := range 1 << len(of.contested) {
+		made := *tree
+		made.tensors, made.ties, made.units = nil, make(map[string]string), make(map[string]string)
+		as := &evaluation{object: of.object, rules: of.rules, setInside: of.setInside, known: make(map[string]any)}
+		for i, path := range of.contested {
+			if chosen>>i&1 == 1 {
+				as.known[path] = of.object.saidOf(path)
+			}
+		}
+		if err := cmp.Or(tree.conditions(class, as), made.entries(class, as, module, key, joins)); err != nil {
+			return err
+		}
+		if first == nil {
+			first = &made
+		} else if !reflect.DeepEqual([]any{first.tensors, first.ties, first.units}, []any{made.tensors, made.ties, made.units}) {
+			of.place = of.contested[0]
+			return overwritten(tree, of, class)
+		}
+	}
+	tree.tensors, tree.noSplit, tree.visited = append(tree.tensors, first.tensors...), first.noSplit, first.visited
+	maps.Copy(tree.ties, first.ties)
+	maps.Copy(tree.units, first.units)
+	return nil
 }
 
 // ordered gives each part of a name its place among those of the class. All
@@ -278,7 +373,7 @@ func (tree *typeTree) tensor(isBuffer bool, rest []any, of *evaluation, stars []
 	const largest = 1 << 50
 	for i, dim := range dims {
 		n, ok := number(of.eval(dim, stars))
-		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
+		if of.err == nil && (!ok || n < 0 || n == 0 && !isBuffer && of.zeroed(dim) && !of.standard(dim) || n > largest || n != math.Trunc(n)) {
 			of.fail("size %v of %q", n, name)
 		}
 		t.shape[i] = int64(n)

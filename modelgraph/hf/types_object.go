@@ -173,6 +173,14 @@ func (obj *typeObject) differs(path string) (v any, differs bool) {
 	return v, ok && !deepEqual(v, obj.class.Fields[path])
 }
 
+// byDefault is the default of a field.
+func (obj *typeObject) byDefault(path string) any {
+	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
+		return obj.inner[first].byDefault(rest)
+	}
+	return obj.class.Fields[path]
+}
+
 // unread reports a field that the class does not have, and that the file says.
 func (obj *typeObject) unread(path string) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
@@ -277,9 +285,21 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	return obj
 }
 
+// lastFull are config classes whose __post_init__ makes the last of layer_types
+// full_attention, whatever the file says.
+var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
+
+func lastLayer(config, name string, v any) any {
+	if list, ok := v.([]any); ok && name == layerKinds && len(list) > 0 && slices.Contains(lastFull, config) {
+		return append(slices.Clone(list[:len(list)-1]), "full_attention")
+	}
+	return v
+}
+
 func (from *objects) set(obj *typeObject, name string, v any) {
 	_, field := obj.class.Fields[name]
 	_, inner := obj.class.Inner[name]
+	v = lastLayer(obj.class.Config, name, v)
 	obj.said[name] = v
 	switch {
 	case inner:

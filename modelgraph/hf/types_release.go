@@ -87,7 +87,7 @@ func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source 
 		return nil, cmp.Or(in.lacking(cfg), err)
 	}
 	if tree.linear == nil {
-		tree.linear = tree.linearOf(class)
+		tree.linear = linearOf(tree, class)
 	}
 	if cfg.shared.linear = tree.linear; cfg.has("quantization_config") && tree.linear == nil {
 		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of Transformers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", in.name, clipName(cfg.name("model_type")))}

@@ -149,7 +149,8 @@ func perLayer(said fieldsOf, _ *typeConfig) {
 		if !there { // with zeros before it
 			layer, there = layers[fmt.Sprintf("%0*d", len(strconv.Itoa(len(types)-1)), i)].(map[string]any)
 		}
-		if full++; first == nil {
+		full++
+		if first == nil {
 			first = layer
 		}
 		if !there || !deepEqual(first, layer) {

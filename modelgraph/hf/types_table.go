@@ -54,6 +54,8 @@ type typeClass struct {
 	// Shown are configs that the class was built of, with modules that the
 	// default config does not have.
 	Shown []map[string]any `json:"shown"`
+	// Together are names that a build had together (exploring.py, together).
+	Together [][]string `json:"together"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
 	// Pins are fields of the file with the only values that the entries are
@@ -228,6 +230,20 @@ func (in *release) loader(kind, class string) string {
 		return ""
 	}
 	return class
+}
+
+// whenSaid says what a config class makes of a value of the file for a field that it
+// computes from others: "over" if it overwrites it, "kept" if it takes it and nothing
+// else changes, empty if that is not known.
+func (in *release) whenSaid(config, path string) string {
+	type made struct {
+		Said map[string]map[string]string `json:"said"`
+	}
+	quiet := release{name: in.name, at: in.at, own: in.own}
+	for found := range lines[made](&quiet, `{"said":`) {
+		return found.Said[config][path]
+	}
+	return ""
 }
 
 // configOf is the config class of a type.

@@ -46,7 +46,7 @@ func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) 
 			continue
 		}
 		for _, other := range siblings[parent(path)] {
-			if !parts[path].meets(parts[other]) {
+			if !parts[path].meets(parts[other]) && !class.showed(path, other) {
 				return tree.apart(class, of, parts[path].condition, other, path)
 			}
 		}
@@ -74,20 +74,34 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 		if other[0] == "n" || name == path || parent(parent(name)) != module || shown[name] == (parts[name] != nil) {
 			continue
 		}
-		if fmt.Sprint(other[2]) != text {
+		state := "!" + name
+		if parts[name] != nil {
+			state = name
+		}
+		if fmt.Sprint(other[2]) != text && !class.showed(path, state) {
 			return tree.apart(class, of, other[2], name, path)
 		}
 	}
 	if entry[0] != "p" && entry[0] != "b" {
 		return nil
 	}
+	return sized(tree, class, of, entry, path)
+}
+
+// sized refuses a size that is null by default, and that no build had with a path.
+func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string) error {
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
-		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) {
+		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) {
 			of.place = name
 			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path))
 		}
 	}
 	return nil
+}
+
+// showed reports a name, not there by default, that a build had together with another.
+func (class *typeClass) showed(name, other string) bool {
+	return slices.ContainsFunc(class.Together, func(pair []string) bool { return pair[0] == name && pair[1] == other })
 }
 
 // apart refuses two names; a condition has the field.

@@ -101,7 +101,7 @@ const maxTensors = 1_000_000
 
 // linearOf are the linear layers of a class that says them, nil if a matrix is in
 // neither of its lists.
-func (tree *typeTree) linearOf(class *typeClass) []string {
+func linearOf(tree *typeTree, class *typeClass) []string {
 	for _, t := range tree.tensors {
 		if module := starred(parent(t.name)); len(t.shape) == 2 && lastComponent(t.name) == "weight" && !slices.Contains(class.Linear, module) && !slices.Contains(class.Tables, module) {
 			return nil

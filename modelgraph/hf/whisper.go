@@ -46,6 +46,7 @@ func readWhisper(cfg *config) *whisper {
 		tied: cfg.bool(true, "tie_word_embeddings"),
 	}
 	model.encoder.attention.Bidirectional = true
+	model.encoder.attention.OwnScores, model.decoder.attention.OwnScores = true, true
 	return model
 }
 

@@ -47,6 +47,8 @@ func zamba2(cfg *config) *decoder {
 	if model.adapted && (heads*width != wide || model.attn.KVHeads != heads) {
 		cfg.fail("use_shared_attention_adapter", "adapters are %d wide, as %d heads of %d and %d KV heads are not", wide, heads, width, model.attn.KVHeads)
 	}
+	cfg.computes("attention_hidden_size", wide)
+	cfg.computes("attention_head_dim", width)
 	model.mlp = modelgraph.MLP{Dim: hidden, Hidden: model.inner, Gated: true, Fused: true, Activation: cfg.str("gelu", "hidden_act")}
 	cfg.members["conv_bias"] = jsontext.Value("true") // whatever use_conv_bias says
 	_, model.mixer = chunked(cfg, hidden, mambaFields{

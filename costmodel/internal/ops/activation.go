@@ -53,3 +53,23 @@ func activationTraffic(name string) (forward, backward float64) {
 	}
 	return 2, 3
 }
+
+// factors are the tensors of the FFN's width that the activation's backward makes;
+// act is [activationExtra] of it.
+func (op mlp) factors(act int64, shape *Shape) int64 {
+	switch {
+	case op.Gated && op.oneKernel(shape):
+		return 0
+	case op.Gated:
+		return 2
+	case op.Activation == "xielu": // five of its gradients, and down's input is gone
+		return 4
+	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
+		return 3
+	case act <= 1:
+		return 1 // one kernel with one input
+	case op.oneKernel(shape):
+		return 0
+	}
+	return 2
+}

@@ -151,12 +151,16 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Parallel {
 		back += element * tokens * op.in()
 	}
+	if op.Dropout { // its mask is gone
+		back -= op.Dim * tokens
+	}
 	cost.back = back
 	cost.peak(
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		backwardPoint{2*stream + element*tokens*(dims.q+op.in()), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
+		// by then what the kernel and the norms kept is gone
+		backwardPoint{2*stream + element*tokens*(dims.q+op.in()) - op.kernelSaved(&dims, shape) - normsSaved(&op, &dims, shape), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
 }
 
@@ -175,6 +179,8 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		turned := element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + turnedBy(&op, dims, shape)
 		scored := element*tokens*(op.Dim+2*dims.q) + element*(dims.kvTokens*(dims.k+dims.v)+dims.repeated) + 9*dims.scores
 		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
+	case op.OwnScores && op.Bidirectional && dims.by == scoresInMemory: // scores and softmax's result
+		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + 2*element*dims.scores
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
@@ -182,8 +188,17 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
 		softmax += op.ExtraScores * element * dims.scores
+		softmax += copiedValues(&op, dims, shape)
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
+}
+
+// copiedValues is a copy of v that a reshape makes (modeling_bloom.py).
+func copiedValues(op *attention, dims *geo, shape *Shape) int64 {
+	if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
+		return shape.elementBytes() * shape.Tokens * dims.q
+	}
+	return 0
 }
 
 // turnedBy is the most that rotation makes in addition to the projections' outputs.

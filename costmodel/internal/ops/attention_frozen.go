@@ -37,8 +37,8 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		return
 	}
 	if grads := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v); dims.by == scoresInMemory {
-		cast := record.softmax(op, &dims)
-		record.drop(kernel - element*tokens*dims.out - cast*dims.scores)
+		gone := record.softmax(op, &dims)
+		record.drop(kernel - element*tokens*dims.out - gone*dims.scores)
 		record.add(grads)
 	} else {
 		record.add(cost.back - element*tokens*dims.out)
@@ -79,22 +79,31 @@ func backToInputs(op attention, record *tape, inputs []*Adapter, grads int64) {
 }
 
 // softmax goes back through the product with v and softmax, and is the size of
-// the cast that went with it.
+// an element of the cast, and of a dropout's tensors, that went with it.
 func (record *tape) softmax(op attention, dims *geo) int64 {
 	result, cast := op.scoreTypes(record.shape)
 	out := record.element * record.shape.Tokens * dims.out
+	gone := cast
 	first := result // the gradient of what multiplied v
 	if cast > 0 {
 		first = cast
 	}
 	record.add(first*dims.scores + out)
 	record.drop(2*out + cast*dims.scores) // the output's gradient; v, which made way for its own; the cast
+	if op.InnerDropout {                  // its result and mask
+		record.drop((record.element + 1) * dims.scores)
+		gone += record.element + 1
+	}
+	if hasBias(&op, record.shape) && op.Dropout {
+		record.drop(5 * dims.scores)
+		gone += 5
+	}
 	if cast > 0 {
 		record.turn(cast*dims.scores, result*dims.scores)
 	}
 	record.add(2 * result * dims.scores) // softmax's (SoftMax.cu: gradient × result, and the scores')
 	record.drop(3*result*dims.scores + out)
-	return cast
+	return gone
 }
 
 func (op attention) inputsPersist(shape *Shape) int64 {

@@ -98,6 +98,15 @@ func biasBytes(op *attention, shape *Shape) int64 {
 	return shape.elementBytes() * op.Heads * shape.Length * keys
 }
 
+// BiasRetained is the bias that a checkpoint of each layer keeps.
+func BiasRetained(layer modelgraph.Op, shape *Shape) int64 {
+	op, ok := operationOf(layer).(attention)
+	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !hasBias(&op, shape) {
+		return 0
+	}
+	return biasBytes(&op, shape)
+}
+
 // biasSaved is what it keeps for backward: the buckets that the table was read by, the
 // zeros, and where the causal mask is (sdpa_attention.py: torch.where).
 func biasSaved(op *attention, shape *Shape) (bytes int64) {
@@ -120,6 +129,9 @@ func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
 	work := element*q + 4*(q+k) + (8+element)*dims.scores
 	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
 		work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+		if op.Fused { // copies of q and k from the projection's blocks (modeling_codegen.py, _split_heads)
+			work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
+		}
 	}
 	return work
 }
@@ -180,6 +192,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.FP32Scores { // of q and k, the casts are kept
 		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
 	}
+	if op.InnerDropout { // its result and a mask
+		saved += dims.scores * (element + 1)
+	}
 	if op.SoftCap {
 		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
 	}
@@ -207,7 +222,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	switch {
 	case inMath(&op, shape):
 		return 4, 0
-	case op.OwnScores:
+	case op.OwnScores && !MixedPrecision(shape.Precision):
 		return element, 0
 	}
 	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
@@ -262,8 +277,14 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
+		if op.InnerDropout {
+			back -= dims.scores * (element + 1)
+		}
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
+		}
+		if hasBias(&op, shape) && !shape.Frozen { // its gradient, and the sum of those of later layers
+			back += 2 * biasBytes(&op, shape)
 		}
 		if hasBias(&op, shape) && op.Dropout {
 			back -= 5 * dims.scores // the dropout's result and mask are gone

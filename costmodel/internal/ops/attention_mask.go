@@ -26,7 +26,7 @@ func (op attention) masked(shape *Shape) bool {
 // eager function takes one of the compute's type, for all layers of text (eager_mask).
 func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	switch {
-	case op.Bidirectional || op.Cross:
+	case op.Bidirectional || op.Cross || hasBias(&op, shape): // it joins the bias
 		return 0
 	case op.written(shape):
 		return shape.elementBytes() * shape.Tokens * shape.Length
@@ -44,7 +44,7 @@ func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 // it. windowed distinguishes the two kinds.
 func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
 	op := attention{Attention: layer}
-	if op.Bidirectional || op.Cross || shape.Tokens == 0 {
+	if op.Bidirectional || op.Cross || shape.Tokens == 0 || hasBias(&op, shape) {
 		return 0, false
 	}
 	switch {

@@ -39,6 +39,9 @@ func (op embedding) cost(shape *Shape) Cost {
 		// first block's input is the same tensor, and counts twice there.
 		cost.Memory.UntilBodyEnd = out
 	}
+	if op.Persists && shape.Modules == "" {
+		cost.Memory.UntilBodyEnd = shape.streamBytes() * op.Dim * shape.Length
+	}
 	if shape.Compiled {
 		cost.compiledEmbedding(op, shape)
 		return cost

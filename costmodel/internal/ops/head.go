@@ -25,6 +25,9 @@ func (op head) cost(shape *Shape) Cost {
 	nV := positions * op.Vocab
 	in := op.Dim * positions
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
+	if op.FP32 {
+		cost.Output = 4 * nV
+	}
 	if !shape.Train {
 		cost.Memory.Forward = op.inferring(element, nV, in)
 		return cost
@@ -52,8 +55,13 @@ func (op head) cost(shape *Shape) Cost {
 // inferring is what a forward without a loss has at once, for nV logits of in elements.
 func (op head) inferring(element, nV, in int64) int64 {
 	bytes := element * (nV + in)
-	if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
+	if op.Body > 0 {
+		bytes += element * op.Body * nV / max(1, op.Vocab)
+	} else if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
 		bytes += element * in
+	}
+	if op.FP32 && element < 4 {
+		bytes += 4 * nV
 	}
 	if op.SoftCap || op.Scaled { // logits / cap, tanh and × cap each make a new tensor
 		bytes += element * nV
@@ -77,6 +85,9 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	cost.Memory.Forward = cost.Memory.Saved + element*nV
 	if element < each {
 		cost.Memory.Forward += each * nV // logits.float()
+	}
+	if op.FP32 {
+		cost.Memory.Forward -= element * nV // the logits before
 	}
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward

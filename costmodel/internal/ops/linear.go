@@ -53,7 +53,29 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
 		saved -= inputs[0].input(shape, false) - inputs[0].input(shape, true)
 	}
+	if len(shape.Adapters) == 1 && shape.Adapters[0].Folded == 0 && !op.Pooled {
+		op.follow(cost, shape, saved)
+		return
+	}
 	cost.adapted(shape, saved)
+}
+
+// follow goes through a frozen layer and its adapter, tensor by tensor.
+func (op linear) follow(cost *Cost, shape *Shape, saved int64) {
+	cost.Memory.Saved += saved
+	ahead := tape{shape: shape, element: shape.elementBytes(), now: 2 * shape.elementBytes() * op.In * shape.Tokens, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
+	cost.Memory.Forward = cost.Memory.Saved
+	ahead.forward(linearLayer{in: op.In, out: op.Out, adapter: &shape.Adapters[0]})
+	if op.Activation != "" {
+		ahead.add(ahead.element * op.Out * shape.Tokens)
+	}
+	record := tape{shape: shape, element: shape.elementBytes(), now: cost.Output, see: func(point backwardPoint) { cost.peak(point) }}
+	if op.Activation != "" {
+		out := record.element * op.Out * shape.Tokens
+		record.add(out)
+		record.drop(2 * out) // the gradient before, and what the activation keeps
+	}
+	record.backward(linearLayer{in: op.In, out: op.Out, adapter: &shape.Adapters[0]}, shape.streamBytes())
 }
 
 func (op linear) selected(selective *Selective, shape *Shape, biases int) int64 {

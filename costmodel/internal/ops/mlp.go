@@ -12,24 +12,6 @@ type mlp struct {
 	modelgraph.MLP
 }
 
-// factors are the tensors of the FFN's width that the activation's backward makes;
-// act is [activationExtra] of it.
-func (op mlp) factors(act int64, shape *Shape) int64 {
-	switch {
-	case op.Gated && op.oneKernel(shape):
-		return 0
-	case op.Gated:
-		return 2
-	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
-		return 3
-	case act <= 1:
-		return 1 // one kernel with one input
-	case op.oneKernel(shape):
-		return 0
-	}
-	return 2
-}
-
 // mlp follows modeling_llama.py LlamaMLP, down(act(gate(x)) · up(x)), and for
 // Gated false fc2(act(fc1(x))).
 func (op mlp) cost(shape *Shape) Cost {
@@ -62,21 +44,28 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
-	factors := op.factors(act, shape)
+	factors := element * op.factors(act, shape) * fN
+	masked := int64(0) // a dropout's mask, which is gone
+	if op.Dropout {
+		masked = op.Dim * tokens
+	}
+	if op.Activation == "xielu" {
+		factors -= fN // where it is positive
+	}
 	cost.peak(
 		// down's own backward
-		backwardPoint{stream + element*fN, matrix, matrix},
+		backwardPoint{stream + element*fN - masked, matrix, matrix},
 		// the product's gradient, when gradients of both factors are made (one
 		// kernel has none of them); under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
-		backwardPoint{stream + factors*element*fN - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
+		backwardPoint{stream + factors - masked - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
-		backwardPoint{3*stream - element*tensors*fN, shape.NewGrads, in},
+		backwardPoint{3*stream - element*tensors*fN - masked, shape.NewGrads, in},
 	)
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
 		// output, which a scale keeps, is gone too
-		left, first := 2*stream+element*fN-element*tensors*fN, stream+element*fN
+		left, first := 2*stream+element*fN-element*tensors*fN-masked, stream+element*fN-masked
 		if op.LayerScale {
 			left -= stream
 		}

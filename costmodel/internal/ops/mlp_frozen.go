@@ -27,6 +27,7 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 			ffn.gate.adapter = adapter
 		}
 	}
+	ffn.act = ffn.retained(output)
 	if op.Gated && op.Fused {
 		ffn.gate.out = 2 * op.Hidden
 	}
@@ -36,6 +37,17 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
 	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
 	return ffn
+}
+
+// retained is how many tensors the activation keeps in addition to its result.
+func (ffn *feedForward) retained(output *Adapter) int64 {
+	switch name := ffn.op.Activation; {
+	case name == "xielu": // its input, expm1 and a product
+		return 3
+	case !ffn.op.Gated && KeepsOutput(name) && output != nil && ffn.shape.converts() && !ffn.shape.keepsInputs():
+		return 1 // its output, as the adapter reads a cast
+	}
+	return ffn.act
 }
 
 // freeze keeps the gate, and activation and up, each where the other factor
@@ -64,6 +76,9 @@ func (ffn *feedForward) saved() int64 {
 	bytes := shape.adapterSaved(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
 	if ffn.gates {
 		bytes += ffn.act * ffn.fN
+		if ffn.op.Activation == "xielu" { // where it is positive
+			bytes += ffn.op.Hidden * shape.Tokens
+		}
 		if ffn.op.Gated {
 			bytes += ffn.fN // up, for the activation's gradient
 		}
@@ -95,6 +110,9 @@ func (ffn *feedForward) forward(record *tape) {
 		record.add(ffn.fN) // the product
 	} else {
 		record.add(ffn.act * ffn.fN)
+		if KeepsOutput(ffn.op.Activation) { // its input goes
+			record.drop(ffn.act * ffn.fN)
+		}
 	}
 	if ffn.shape.Recompute {
 		record.stop(ffn.down)

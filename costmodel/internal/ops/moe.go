@@ -39,9 +39,6 @@ func (op moe) cost(shape *Shape) Cost {
 	if op.Clamped {
 		work = clamped(&cost, op, shape, rows)
 	}
-	if op.Dense { // no result is weighted
-		cost.Memory.Saved -= rows * element * op.Dim
-	}
 	if op.SharedHidden > 0 {
 		own := *shape
 		own.Weights = 3 * op.Dim * op.SharedHidden
@@ -62,6 +59,10 @@ func (op moe) cost(shape *Shape) Cost {
 	}
 	op.weightedBack(&cost, shape)
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
+	if op.Dense {
+		op.denseBack(&cost, shape, down)
+		return cost
+	}
 	cost.peak(
 		// the product's gradient, and those of both factors; the experts' output
 		// and the product are gone
@@ -72,6 +73,18 @@ func (op moe) cost(shape *Shape) Cost {
 		backwardPoint{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
 	)
 	return cost
+}
+
+// denseBack is the backward of experts that compute every token: the repeated and the
+// scaled input are kept, no result is. The shared experts, which run last, are back.
+func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
+	element, rows := shape.streamBytes(), op.Experts*shape.Tokens
+	shared := 4 * element * op.SharedHidden * shape.Tokens
+	grads := down + min(shape.NewGrads-down, 3*shape.weightBytes()*op.Dim*op.SharedHidden)
+	cost.peak(
+		backwardPoint{cost.Output + 2*rows*element*op.Hidden - shared, grads, down},
+		backwardPoint{cost.Output + rows*element*(op.Dim-2*op.Hidden) - shared, min(shape.NewGrads, grads+2*down), 2 * down},
+	)
 }
 
 // clamped adds what GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,

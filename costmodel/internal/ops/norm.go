@@ -31,7 +31,7 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
 	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
-	if MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone {
+	if op.passes(shape) {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	if shape.oneKernel(op.Style) {
@@ -39,6 +39,9 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		return cost
 	}
 	defer func() { cost.Memory.Saved += op.more(shape) }()
+	if op.Persists {
+		cost.Memory.UntilBodyEnd = cost.Output
+	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
 		layerNorm(&cost, op, shape, out)
@@ -65,8 +68,23 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		}
 		summed(&cost, op, shape)
 	}
-	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
+	cost.peak(backwardPoint{residual + (20-op.gone(shape))*hN, shape.NewGrads, 0})
 	return cost
+}
+
+// passes reports that nothing keeps the output for the norm: a checkpoint keeps the input
+// of its block.
+func (op norm) passes(shape *Shape) bool {
+	return MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute
+}
+
+// gone is what of the saved tensors is gone in backward, in bytes an element: the
+// normalised one in 16 bits, and the output unless nothing keeps it.
+func (op norm) gone(shape *Shape) int64 {
+	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
+		return 2
+	}
+	return 4
 }
 
 // more is what the norm keeps in addition: its input as it is, and a dropout's mask.

@@ -67,7 +67,7 @@ func inferred(cost Cost, asked operation, shape *Shape) Cost {
 		cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
-	if shape.StreamInput {
+	if shape.StreamInput || shape.SameResidual {
 		cost.Memory.Forward -= cost.Output // no norm's output
 	}
 	if work := asked.quantInfer(shape); work > 0 { // in addition to input, residual and normed input

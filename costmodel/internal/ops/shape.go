@@ -48,6 +48,8 @@ type Shape struct {
 	InputSaved bool
 	// StreamInput: no norm comes before: linear layers keep the residual stream itself.
 	StreamInput bool
+	// SameResidual: the residual is the input itself, as where norms follow.
+	SameResidual bool
 	// InputShared: another LayerNorm keeps the same input (parallel parts with a norm each).
 	InputShared bool
 	// Parallel: a feed-forward reads the same norm's output, whose gradient it has made

@@ -18,18 +18,82 @@ func (op stateSpace) cost(shape *Shape) Cost {
 	switch {
 	case MambaTwo(op.StateSpace) && shape.Kernels != value.PackageKernels:
 		return op.inTorch(shape)
+	case lightning(&op):
+		return op.lightning(shape)
 	case op.Heads > 0:
 		return op.chunked(shape)
 	}
+	return op.sequential(shape)
+}
+
+// sequential is modeling_mamba.py's mamba_selective_scan, which goes token by token. It
+// keeps the transition and the input's factor of each token in fp32, every state, and that
+// in the type of compute; the input of the states lives until it returns. In backward each
+// token's gradients of the three are put into tensors of all tokens (SelectBackward0): a
+// sum, the tensor of zeros that is added to it, and both others.
+func (op stateSpace) sequential(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	inner := op.Inner * tokens
 	states := 4 * inner * op.State
+	stream := shape.streamBytes() * op.Dim * tokens
+	if op.FP32Residual {
+		stream = 4 * op.Dim * tokens
+	}
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = 2*float64(tokens)*float64(3*op.Dim*op.Inner+op.Inner*(op.DtRank+2*op.State)+op.DtRank*op.Inner) + 9*float64(inner)*float64(op.State)
-	cost.Memory.Saved = 2*states + element*inner*8 + shape.casts(1, op.Dim, shape.Weights)
+	// Of the width: both halves of the projection, the convolution, its activation, that in
+	// fp32 and as the next projection's input, the step before softplus and after it, the
+	// result in fp32, the gate's activation, and the last projection's input.
+	wide := element*inner*9 + 2*4*inner
+	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + states*element/4 + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
 	cost.Memory.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
-	cost.Memory.Forward = 2*shape.streamBytes()*op.Dim*tokens + 3*states + element*inner*8 + cost.Memory.KV
-	cost.peak(backwardPoint{shape.streamBytes()*op.Dim*tokens + 2*states + 4*element*inner, shape.NewGrads, shape.NewGrads})
+	cost.Memory.Forward = stream + element*op.Dim*tokens + 3*states + element*inner*7 + 2*4*inner + cost.Memory.KV
+	if shape.Train {
+		cost.Memory.Forward = stream + element*op.Dim*tokens + cost.Memory.Saved + states
+	}
+	// The result, its gate's and the last projection's tensors are gone, three gradients there.
+	cost.peak(
+		backwardPoint{stream + 4*states - 4*inner, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0},
+		backwardPoint{stream + 2*element*inner + element*op.Dim*tokens - cost.Memory.Saved, shape.NewGrads, shape.NewGrads},
+	)
+	return cost
+}
+
+// lightning reports MiniMax's linear attention.
+func lightning(op *stateSpace) bool {
+	return op.Heads > 0 && op.Chunk > 1 && op.Kernel == 0 && !op.Delta
+}
+
+// lightning is modeling_minimax.py's MiniMaxLightningAttention in the type of compute. Of
+// several sequences, bmm reads copies of the slices of q, k and v.
+func (op stateSpace) lightning(shape *Shape) Cost {
+	element, tokens, length := shape.elementBytes(), shape.Tokens, max(1, shape.Length)
+	chunks := (length + op.Chunk - 1) / op.Chunk
+	wide := element * tokens * op.Inner
+	later := wide - wide*min(length, op.Chunk)/length // of all chunks but one
+	scores := element * tokens * op.Heads * min(length, op.Chunk)
+	states := element * shape.Batch * (chunks - 1) * op.Inner * op.State
+	stream := shape.streamBytes() * op.Dim * tokens
+	cost := op.chunked(shape)
+	// The projection, q, k and v, the norm's input in fp32 and its result twice, the gate's
+	// sigmoid and its product; q and k of the later chunks with their decays, and v.
+	cost.Memory.Saved = 3*wide + 3*wide + 4*tokens*op.Inner + 4*wide + 2*later + scores + states + 4*tokens + shape.casts(2, op.Dim, shape.Weights)
+	if shape.Batch > 1 {
+		cost.Memory.Saved += later
+	}
+	cost.Memory.KV = element * shape.Batch * op.Inner * op.State
+	cost.Memory.Forward = 2*stream + 4*wide + 8*tokens*op.Inner + cost.Memory.KV
+	if shape.Train {
+		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+cost.Memory.Saved+wide)
+	}
+	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
+	cost.peak(
+		// the norm's, when the gate's and the last projection's tensors are gone
+		backwardPoint{stream + element*op.Dim*tokens + 16*tokens*op.Inner - 3*wide, min(shape.NewGrads, 2*shape.weightBytes()*op.Inner*op.Dim), 0},
+		// the activation's, when the projection alone is left
+		backwardPoint{stream + element*op.Dim*tokens + 9*wide - cost.Memory.Saved, min(shape.NewGrads, 2*shape.weightBytes()*op.Inner*op.Dim), 0},
+		backwardPoint{3*stream + 3*wide - cost.Memory.Saved, shape.NewGrads, shape.NewGrads},
+	)
 	return cost
 }
 
@@ -112,5 +176,5 @@ func (op stateSpace) bound(*Shape) bound {
 	if op.Heads > 0 {
 		return bound{width: float64(op.Dim) + 4*float64(op.Heads*op.Chunk) + float64(op.Inner*op.State) + float64(2*op.Groups*op.State+op.Inner)*(8+float64(op.Kernel))}
 	}
-	return bound{width: float64(op.Dim) + float64(op.Inner)*(8+float64(op.State)+float64(op.Kernel))}
+	return bound{width: 2*float64(op.Dim) + float64(op.DtRank) + 2*float64(op.State) + float64(op.Inner)*(8+float64(op.State)+float64(op.Kernel))}
 }

@@ -14,15 +14,21 @@ type accelerate struct{ base }
 
 func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
-	rules.RotaryCopies = true
+	rules.RotaryCopies, rules.InOrder, rules.Padding = true, true, true
 	return rules
 }
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
-	if part, returned := model.ApplyTape(table.Units); part != nil {
+	if part, returned := layers.ApplyTape(model, table.Units); part != nil {
 		table.OutputBytes, table.Part = returned, part
 		return
+	}
+	if layers.Biased(model) {
+		table.BiasWorkspace = 1 << 20
+		if model.Train && model.Recomputes { // autograd's thread runs forwards
+			table.BiasWorkspace = 2 << 20
+		}
 	}
 	if model.Train {
 		followMap(model, table)

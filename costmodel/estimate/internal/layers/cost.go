@@ -118,7 +118,7 @@ func (model *Model) bound() error {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if layer.Runs {
-			sum += float64(layer.Times())*(ops.Bound(layer.Op, &layer.Shape)+most(layer.Declared, &layer.Shape)) + model.longest(i)
+			sum += float64(layer.Times())*(ops.Bound(layer.Op, &layer.Shape)+most(layer.Declared, &layer.Shape)) + longest(model, i)
 		}
 		if sum > maxCost {
 			field, value := Longest(&model.Workload)
@@ -155,6 +155,9 @@ func (model *Model) holdMasks() {
 			kind = 1
 		}
 		pending[kind] = max(pending[kind], size)
+	}
+	for i := range model.Layers {
+		pending[0] += ops.BiasRetained(model.Layers[i].Op, &model.Layers[i].Shape)
 	}
 	step := &model.Layers[at].Cost.Memory
 	step.Saved += pending[0] + pending[1]

@@ -48,6 +48,11 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	if workload.Mode == costmodel.Load {
 		return model, nil // bounded by modelgraph.New
 	}
+	return costs(model)
+}
+
+// costs computes what every layer takes in a step.
+func costs(model *Model) (*Model, error) {
 	model.shapes()
 	if err := model.bound(); err != nil {
 		return nil, err
@@ -57,6 +62,12 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 		model.Layers[i].Shape.Followed = followed
 		model.Layers[i].cost()
 		gathersInput(model, i, &model.Layers[i].Cost)
+	}
+	for i := range model.Layers { // backward comes to the norm when it comes to the table
+		if table := tableBefore(model, i); table >= 0 && model.Train {
+			from, to := &model.Layers[i].Cost.Memory, &model.Layers[table].Cost.Memory
+			to.Saved, to.Forward, from.Saved = to.Saved+from.Saved, to.Forward+from.Saved, 0
+		}
 	}
 	model.holdMasks()
 	return model, nil

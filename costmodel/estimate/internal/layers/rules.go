@@ -29,6 +29,8 @@ type Rules struct {
 	// Padding: the allocator's rounding of what the optimizer has of an MLP is
 	// counted layer by layer; else the engine counts it, or no one can say it.
 	Padding bool
+	// InOrder: a GPU's parameters are made one after another, adapters last.
+	InOrder bool
 	// StatesApart: the optimizer's states lie in no block that a step has freed.
 	StatesApart bool
 	// Rests are what the allocator adds to all tensors of a GPU that trains the whole

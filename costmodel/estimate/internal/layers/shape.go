@@ -24,21 +24,29 @@ func (model *Model) shapes() {
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
+		in := model.Layers[i].InputLayers
+		shape.SameResidual = len(in) > 1 && in[0] == in[1]
 		shape.Scatter = shape.Inputs && shape.Images
 		shape.Checkpoint = shape.Recompute && !shape.RotaryCopies && model.entersUnit(i)
 		if model.Rules.Modules == ops.Torchtitan {
 			model.titan(i, &shape)
 		}
 		if model.Frozen {
-			shape.Frozen, shape.InputGrad = true, reached[i]
-			shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
-			shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
-			shape.AdapterDropout = model.Workload.LoRADropout
-			shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
-			shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
+			shape.InputGrad = reached[i]
+			adapted(model, i, &shape)
 		}
 		model.Layers[i].Shape = shape
 	}
+}
+
+// adapted is what adapters change for a layer.
+func adapted(model *Model, i int, shape *ops.Shape) {
+	shape.Frozen = true
+	shape.Adapters16, shape.AdapterCasts = model.AdapterCompute() == 2, model.Rules.AutocastAdapters
+	shape.FusedAdapters = model.Rules.FusedAdapters && model.Layers[i].Stream.Kind == modelgraph.Text
+	shape.AdapterDropout = model.Workload.LoRADropout
+	shape.HeadCasts = model.Rules.HeadAsStored && ops.MixedPrecision(model.Workload.Precision) && !slices.ContainsFunc(model.Layers[i].Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+	shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 }
 
 // titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
@@ -254,6 +262,9 @@ func headAlone(graph *modelgraph.Graph) []bool {
 func inputs(graph *modelgraph.Graph) int {
 	decoder := false
 	for i := range graph.Layers {
+		if _, mixes := graph.Layers[i].Op.(modelgraph.StateSpace); mixes {
+			decoder = true
+		}
 		attention, ok := graph.Layers[i].Op.(modelgraph.Attention)
 		if !ok || graph.Layers[i].Stream.Kind != modelgraph.Text {
 			continue

@@ -32,7 +32,7 @@ type tapedMoment struct {
 }
 
 // factors are those of a tape's bytes ([modelgraph.Layer]).
-func (model *Model) factors() [6]int64 {
+func factors(model *Model) [6]int64 {
 	batch, seq := MicroBatch(&model.Workload), model.Workload.Seq
 	return [6]int64{1, batch, batch * seq, batch * seq * seq, seq, seq * seq}
 }
@@ -40,19 +40,19 @@ func (model *Model) factors() [6]int64 {
 // Taped reports that a step ran as the workload runs it: in the precision of the
 // weights, with all parameters trained, by a runtime that runs PyTorch's modules as they
 // are; and at the workload's sizes, or the tape says how its bytes grow.
-func (model *Model) Taped() bool {
-	runs, same := model.taped()
+func Taped(model *Model) bool {
+	runs, same := taped(model)
 	return runs && same
 }
 
 // TapedElsewhere reports a step that ran as the workload runs it, but at another batch or
 // other lengths, and does not say how its bytes grow.
-func (model *Model) TapedElsewhere() bool {
-	runs, same := model.taped()
+func TapedElsewhere(model *Model) bool {
+	runs, same := taped(model)
 	return runs && !same
 }
 
-func (model *Model) taped() (runs, same bool) {
+func taped(model *Model) (runs, same bool) {
 	workload, taken := &model.Workload, model.Graph.Taken
 	switch {
 	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
@@ -78,12 +78,12 @@ func (model *Model) taped() (runs, same bool) {
 }
 
 // longest bounds the bytes of a layer's tape.
-func (model *Model) longest(layer int) (most float64) {
+func longest(model *Model, layer int) (most float64) {
 	step := model.Layers[layer].Tape.Step(model.Train, model.Recomputes)
 	if step == nil {
 		return 0
 	}
-	factors := model.factors()
+	factors := factors(model)
 	batch, seq := float64(MicroBatch(&model.Workload)), float64(model.Workload.Seq)
 	if batch*seq*seq > maxCost {
 		return 2 * maxCost
@@ -98,12 +98,12 @@ func (model *Model) longest(layer int) (most float64) {
 	return most
 }
 
-// tape is the model's at the workload's sizes; nil without one.
-func (model *Model) tape() *tape {
-	if !model.Taped() {
+// tapeOf is the model's at the workload's sizes; nil without one.
+func tapeOf(model *Model) *tape {
+	if !Taped(model) {
 		return nil
 	}
-	factors := model.factors()
+	factors := factors(model)
 	bytesOf := func(vector []int64) (sum int64) {
 		for term, bytes := range vector {
 			sum += bytes * factors[term]
@@ -215,8 +215,8 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 
 // ApplyTape sets units to the tape of the step, if the model has one that ran as the workload
 // does, and is a table's Part and Returned.
-func (model *Model) ApplyTape(units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
-	tape := model.tape()
+func ApplyTape(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
+	tape := tapeOf(model)
 	if tape == nil {
 		return nil, 0
 	}

@@ -11,7 +11,7 @@ import (
 // them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
-	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut {
+	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut || model.Rules.InOrder {
 		states.rests = model.rests()
 	}
 	rests, followed := model.Followed()
@@ -31,7 +31,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	}
 	passOutputs(model, units)
 	holdStates(model, units)
-	model.ApplyTape(units)
+	ApplyTape(model, units)
 	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
@@ -90,9 +90,10 @@ func (unit *adder) add(states *matrixStates) {
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
+	unit.earlierRuns()
 	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
 	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) {
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {
@@ -210,6 +211,9 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			continue
 		}
 		if from := model.Reads(unit); from >= 0 {
+			if table := tableBefore(model, from); table >= 0 {
+				from = table
+			}
 			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}

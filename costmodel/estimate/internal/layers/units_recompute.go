@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -35,6 +36,13 @@ func biases(layer *modelgraph.Layer) int {
 	return count
 }
 
+// Biased reports a product with a bias.
+func Biased(model *Model) bool {
+	return slices.ContainsFunc(model.Layers, func(layer Layer) bool {
+		return layer.Runs && hasProjections(layer.Op) && biases(layer.Layer) > 0
+	})
+}
+
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the
 // loss is dropped: in addition to what the unit makes again, too. That it stays
 // while the units before run backward is left out: no peak is there.
@@ -65,4 +73,43 @@ func retainsInputs(model *Model, units []costmodel.Unit) bool {
 		}
 	}
 	return false
+}
+
+// looksUp reports a unit with a table of tokens: embeddings are no GradientCheckpointingLayer
+// (modeling_bert.py, BertEmbeddings).
+func (unit *adder) looksUp() bool {
+	return slices.ContainsFunc(unit.Unit(unit.index), func(i int) bool {
+		op, ok := unit.Layers[i].Op.(modelgraph.Embedding)
+		return ok && op.Index == modelgraph.TokenIndex
+	})
+}
+
+// earlierRuns adds what earlier runs of a repeated unit keep to the backward of its last
+// run: the layers behind are back, of that run alone.
+func (unit *adder) earlierRuns() {
+	var earlier int64
+	exec := unit.Unit(unit.index)
+	for k := len(unit.out.Layers) - 1; k >= 0; k-- {
+		step, times := &unit.out.Layers[k], unit.Layers[exec[k]].Times()
+		if step.Backward > 0 {
+			step.Backward += earlier
+		}
+		earlier += step.Saved / times * (times - 1)
+	}
+}
+
+// tableBefore is the table that a norm reads whose module follows its readers
+// (modeling_bart.py: layernorm_embedding), or -1.
+func tableBefore(model *Model, i int) int {
+	in := model.Layers[i].InputLayers
+	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) != 1 || model.Layers[in[0]].UnitIndex >= model.Layers[i].UnitIndex {
+		return -1
+	}
+	early := slices.ContainsFunc(model.Layers, func(layer Layer) bool {
+		return slices.Contains(layer.InputLayers, i) && layer.UnitIndex < model.Layers[i].UnitIndex
+	})
+	if _, table := model.Layers[in[0]].Op.(modelgraph.Embedding); !table || !early {
+		return -1
+	}
+	return in[0]
 }

@@ -15,8 +15,8 @@ import (
 // activations are no wider, or are recomputed, those of one block alone are free. Then
 // the first states are cut from blocks of the loss, and each other takes a segment with
 // the rest of its weight. A gradient is made right after its layer's activations are
-// freed, recomputed or not. Under a device map the loss is on one GPU, so that the rests
-// depend on the map: they are not counted.
+// freed, recomputed or not. Under a device map the loss is on one GPU: what the first states
+// of the others have in addition depends on the map, and is not counted.
 type matrixStates struct {
 	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid
@@ -87,8 +87,8 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 // rests is what the allocator adds to the parameters of each layer where a GPU holds
 // the whole model, or its part of each tensor. Module._apply copies one tensor after
 // another to an empty GPU (torch/nn/modules/module.py), so that later ones lie in what
-// earlier ones left. PEFT's A and B come after the weight that they adapt. Under a
-// device map, a parameter is counted alone ([Part.Padding]). With [Rules.StatesApart]
+// earlier ones left. PEFT's A and B come after the weight that they adapt; those of a
+// model that is made on its GPU ([Rules.InOrder]) are cast later, and count alone. With [Rules.StatesApart]
 // the optimizer's states come after all parameters.
 func (model *Model) rests() []int64 {
 	var pool allocator.Pool
@@ -97,7 +97,11 @@ func (model *Model) rests() []int64 {
 	for i := range model.Layers {
 		all[i] = model.Layers[i].Shard.stored()
 		for _, tensor := range all[i] {
-			out[i] += pool.Alloc(tensor.size) - tensor.size
+			if tensor.adapter && model.Rules.InOrder {
+				out[i] += allocator.Rounding(tensor.size)
+			} else {
+				out[i] += pool.Alloc(tensor.size) - tensor.size
+			}
 		}
 	}
 	for i := range model.Layers {
@@ -111,8 +115,11 @@ func (model *Model) rests() []int64 {
 }
 
 // stored is a tensor of a part, and how many of its size the optimizer has of it
-// apart from what a step has freed.
-type stored struct{ size, states int64 }
+// apart from what a step has freed; adapter: it is PEFT's.
+type stored struct {
+	size, states int64
+	adapter      bool
+}
 
 // stored are a part's tensors in the order in which they are made.
 func (part *Part) stored() (out []stored) {
@@ -130,7 +137,7 @@ func (part *Part) stored() (out []stored) {
 		for k := range part.Adapters {
 			if linear != nil && part.Adapters[k].Module == linear.Below {
 				each := part.model.adapterWeight()
-				out = append(out, stored{size: each * matrices[2*k].Numel()}, stored{size: each * matrices[2*k+1].Numel()})
+				out = append(out, stored{size: each * matrices[2*k].Numel(), adapter: true}, stored{size: each * matrices[2*k+1].Numel(), adapter: true})
 			}
 		}
 	}
