@@ -172,6 +172,7 @@ class Ran(NamedTuple):
     readers: list[dict[str, bool]]
     events: list[tuple[int, str, int]]
     after: list[bool]
+    moved: dict[int, str]  # sums of gradients, by the layer whose GPU has them
     inside: dict[int, str]
     products: list[str]
     biased: list[str]
@@ -256,10 +257,9 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             moved[made] = label
             for number in read:
                 recorder.readers.setdefault(number, {}).setdefault(label, False)
-    events = [(number, moved.get(number, label), phase) for number, label, phase in events]
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
@@ -438,8 +438,8 @@ class Tape:
     def _keeps(self, ran: Ran) -> None:
         """What layers keep, and the layer at which each other storage is at home while others run: the earlier of those
         of its birth and its death. A result moves to the GPU that reads it, a gradient to the one that made the tensor."""
-        born = {number: (label, phase) for number, label, phase in ran.events if number > 0}
-        dies = {-number: (label, phase) for number, label, phase in ran.events if number < 0}
+        born = {number: (ran.moved.get(number, label), phase) for number, label, phase in ran.events if number > 0}
+        dies = {-number: (ran.moved.get(-number, label), phase) for number, label, phase in ran.events if number < 0}
         # The home, the units that have to do with it, and those whose callers have: a copy for a unit ends with its forward.
         self.passing: dict[int, tuple[str, set[str], set[str]]] = {}
         for number, (label, phase) in born.items():
