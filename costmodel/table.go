@@ -80,6 +80,9 @@ type Table struct {
 	// Usual are the costs of the usual micro-batch, if it differs from the largest;
 	// nil: all micro-batches have one size.
 	Usual *Table
+	// Part are some units, ascending, as they cost on a device that has no others; without
+	// copies it never costs more with fewer. nil: they cost what Units say.
+	Part func(owned []int, copies bool) []Unit
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Stages are the tables of a pipeline's stages in order, where these differ

@@ -24,6 +24,15 @@ func (graph *Graph) Digest() string {
 			digestDeclared(h, layer.Declared)
 		}
 	}
+	for i := range graph.Layers {
+		if tape := graph.Layers[i].Tape; tape != nil {
+			for _, step := range []*tapedStep{tape.Train, tape.Infer, tape.Recompute} {
+				if step != nil {
+					fmt.Fprintf(h, "tape %d %v\n", i, *step)
+				}
+			}
+		}
+	}
 	for _, tie := range graph.Ties {
 		fmt.Fprintf(h, "tie %q\n", tie)
 	}

@@ -1,6 +1,10 @@
 package modelgraph
 
-import "iter"
+import (
+	"iter"
+	"maps"
+	"slices"
+)
 
 // Layer is the smallest named node of the graph.
 type Layer struct {
@@ -25,6 +29,8 @@ type Layer struct {
 	Repeat int64
 	// Declared holds costs written in the model file, or nil.
 	Declared *Declared
+	// Tape is what the layer did to memory in steps that ran without data, or nil.
+	Tape *layerTape
 
 	// InputLayers are the indexes of the layers that Inputs name, and UnitIndex
 	// that of the layer's unit in [Graph.Units]: [New] finds both.
@@ -86,6 +92,92 @@ type bytesGrowth struct {
 	Token int64 `json:"token,omitzero"`
 	// Bytes a pair of tokens of one sequence.
 	Pair int64 `json:"pair,omitzero"`
+}
+
+// layerTape is what a layer did to the memory of one GPU in steps of three kinds. A
+// nil step was not run.
+type layerTape struct {
+	// A forward and a backward.
+	Train *tapedStep `json:"train,omitzero"`
+	// A forward without gradients.
+	Infer *tapedStep `json:"infer,omitzero"`
+	// A forward and a backward that runs the forward of each unit of several layers again;
+	// nil: as train.
+	Recompute *tapedStep `json:"recompute,omitzero"`
+}
+
+// tapedStep is a layer in one step. Bytes are factors of 1, batch, batch·seq, batch·seq²,
+// seq and seq²; those that are not given are 0. The moments are largest ones: of all
+// layers together, without parameters, buffers and cuBLAS's workspaces.
+type tapedStep struct {
+	// Bytes that stay from its forward to its backward; of the first layer also the inputs.
+	Saved []int64 `json:"saved,omitzero"`
+	// Bytes that the model returns of it.
+	Returned []int64 `json:"returned,omitzero"`
+	// Moments of its forward.
+	Forward []tapedMoment `json:"forward,omitzero"`
+	// Moments of its backward, with the new gradients of parameters of all layers.
+	Backward []tapedMoment `json:"backward,omitzero"`
+	// Moments of its backward, with the new gradients that are not added up yet.
+	Accumulate []tapedMoment `json:"accumulate,omitzero"`
+	// Bytes of what another layer saves that it saves too, by that layer: on another GPU it
+	// has a copy.
+	Copied map[string][]int64 `json:"copied,omitzero"`
+	// What the allocator's blocks of its parameters and of AdamW's states have above these.
+	Rests int64 `json:"rests,omitzero"`
+	// It runs matrix products.
+	Products bool `json:"products,omitzero"`
+}
+
+// tapedMoment is what exists at once.
+type tapedMoment struct {
+	// Bytes of all layers together.
+	Bytes []int64 `json:"bytes"`
+	// Bytes among them that the layer's unit has nothing to do with, by the layer on whose
+	// GPU they are.
+	Past map[string][]int64 `json:"past,omitzero"`
+}
+
+// The factors of [tapedStep], and the most moments of a kind.
+const tapeTerms, maxMoments = 6, 1 << 16
+
+// Step is the layer's part of a step of a kind, or nil.
+func (tape *layerTape) Step(train, recompute bool) *tapedStep {
+	switch {
+	case tape == nil:
+		return nil
+	case !train:
+		return tape.Infer
+	case recompute && tape.Recompute != nil:
+		return tape.Recompute
+	}
+	return tape.Train
+}
+
+// check refuses what no step has; place is the tape's in the file.
+func (tape *layerTape) check(place string) error {
+	if tape == nil {
+		return nil
+	}
+	for name, step := range map[string]*tapedStep{"train": tape.Train, "infer": tape.Infer, "recompute": tape.Recompute} {
+		if step == nil {
+			continue
+		}
+		all := slices.Concat([][]int64{step.Saved, step.Returned, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
+		for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
+			all = append(all, moment.Bytes)
+			all = slices.AppendSeq(all, maps.Values(moment.Past))
+		}
+		if len(all) > maxMoments {
+			return placeError(place+"."+name, "%d numbers of bytes are more than %d", len(all), maxMoments)
+		}
+		for _, moment := range all {
+			if len(moment) > tapeTerms || len(moment) > 0 && (slices.Min(moment) < 0 || slices.Max(moment) > 1<<50) {
+				return placeError(place+"."+name, "%v is not up to %d numbers between 0 and 2^50", moment, tapeTerms)
+			}
+		}
+	}
+	return nil
 }
 
 // NotDeclared returns a Declared with no field given.

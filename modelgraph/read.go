@@ -67,6 +67,8 @@ type fileLayer struct {
 	Repeat int64 `json:"repeat,omitzero"`
 	// Costs that are known better than the op gives them.
 	Declared *fileDeclared `json:"declared,omitzero"`
+	// What the layer did to memory in steps that ran without data; devmap.export writes it.
+	Tape *layerTape `json:"tape,omitzero"`
 }
 
 type fileTensor struct {
@@ -181,9 +183,12 @@ func (layer *fileLayer) layer(place string) (Layer, error) {
 		return l, err
 	}
 	if layer.Declared != nil {
-		l.Declared, err = layer.Declared.declared(place + ".declared")
+		if l.Declared, err = layer.Declared.declared(place + ".declared"); err != nil {
+			return l, err
+		}
 	}
-	return l, err
+	l.Tape = layer.Tape
+	return l, l.Tape.check(place + ".tape")
 }
 
 func checkStream(stream Stream) error {

@@ -27,7 +27,7 @@ func Write(writer io.Writer, graph *Graph) error {
 }
 
 func writeLayer(layer *Layer) (fileLayer, error) {
-	f := fileLayer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Repeat: layer.Repeat, Params: writeTensors(layer.Params), Buffers: writeTensors(layer.Buffers)}
+	f := fileLayer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Repeat: layer.Repeat, Params: writeTensors(layer.Params), Buffers: writeTensors(layer.Buffers), Tape: layer.Tape}
 	if layer.Stream != (Stream{}) {
 		f.Stream = &layer.Stream
 	}

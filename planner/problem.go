@@ -137,6 +137,11 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.checkRuns(); err != nil {
 		return nil, err
 	}
+	if problem.Costs != nil && problem.Costs.Part != nil && (problem.Unconstrained || problem.Objective == Time || problem.Offload != "") {
+		alone := *problem.Costs // methods that add up units one by one
+		alone.Part = nil
+		problem.Costs = &alone
+	}
 	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(cmp.Or(problem.Objective, Memory)), AnyAssignment: problem.Unconstrained, Offload: instance.Tier(problem.Offload)}
 	if problem.Objective == Latency {
 		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {

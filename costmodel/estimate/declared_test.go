@@ -83,3 +83,31 @@ func TestDeclaredGrowthIsBounded(t *testing.T) {
 		t.Errorf("%v, want a refusal", err)
 	}
 }
+
+// TestTapeElsewhere: one note says that a step was followed at other sizes and does not grow.
+func TestTapeElsewhere(t *testing.T) {
+	const still, grows = `{"activation_bytes": 1000}, "tape": {"train": {"forward": [{"bytes": [4096]}]}}`, `{"activation_bytes": 1000}, "tape": {"train": {"forward": [{"bytes": [0, 0, 4096]}]}}`
+	for _, c := range []struct {
+		declared string
+		seq      int64
+		want     string
+	}{
+		{still, 37, ""},
+		{grows, 38, ""},
+		{still, 38, "followed with batch=2 seq=37 and does not say how it grows: with batch=2 seq=38,"},
+	} {
+		graph := declaredModel(t, c.declared)
+		workload, err := estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train, Batch: 2, Seq: c.seq, Precision: costmodel.BF16True, Strategy: costmodel.DeviceMap, Preset: "accelerate-loop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(graph, workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := fmt.Sprint(table.Warnings)
+		if !strings.Contains(said, c.want) || (c.want == "") == strings.Contains(said, "does not say how it grows") || strings.Contains(said, "declared costs") {
+			t.Errorf("--seq %d: %s", c.seq, said)
+		}
+	}
+}

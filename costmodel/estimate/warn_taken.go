@@ -14,8 +14,14 @@ import (
 // precision.
 func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	taken, workload := model.Graph.Taken, &model.Workload
-	if workload.Mode == costmodel.Load {
+	switch {
+	case workload.Mode == costmodel.Load || layers.Taped(model):
 		return nil
+	case layers.TapedElsewhere(model):
+		planned := [3]int64{layers.MicroBatch(workload), workload.Seq, workload.TargetSeq}
+		was := [3]int64{taken.Batch, taken.Seq, taken.TargetSeq}
+		return []costmodel.Message{costmodel.Messagef("the memory of a step was followed with %s and does not say how it grows: with %s, peaks are sums over layers, which are less exact; export with inputs of these sizes",
+			sizes(was, was), sizes(planned, was))}
 	}
 	all, still := declaredBytes(model)
 	var out []costmodel.Message
@@ -30,6 +36,17 @@ func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message
 			still[0], more(still), taken.Batch, taken.Seq, batch, workload.Seq))
 	}
 	return out
+}
+
+// sizes says a batch, and the lengths that an export had.
+func sizes(values, had [3]int64) costmodel.Message {
+	said := costmodel.Messagef("%v", costmodel.Set("batch", values[0]))
+	for at, field := range []string{"seq", "target_seq"} {
+		if had[at+1] > 0 {
+			said = costmodel.Messagef("%v %v", said, costmodel.Set(field, values[at+1]))
+		}
+	}
+	return said
 }
 
 // declaredBytes names the layers whose bytes are declared, and those of them

@@ -22,6 +22,7 @@ const (
 type allocations struct {
 	FormatVersion string `json:"format_version"`
 	Devices       int    `json:"devices"`
+	Blocks        bool   `json:"blocks,omitzero"`
 	Events        events `json:"events"`
 }
 
@@ -91,6 +92,8 @@ type replayedDevice struct {
 	ReservedBytes      int64 `json:"reserved_bytes"`
 	PeakReservedBytes  int64 `json:"peak_reserved_bytes"`
 	LeastReservedBytes int64 `json:"least_reserved_bytes"`
+	// Blocks are the sizes of what was made, in order, if they were asked for.
+	Blocks []int64 `json:"blocks,omitzero"`
 }
 
 // Replay puts a log of allocations (devmap.allocations/v1) through PyTorch's caching
@@ -120,6 +123,9 @@ func Replay(file string, data []byte) (any, error) {
 	result := replayed{FormatVersion: "devmap.replay/v1", Devices: with.devices}
 	for index := range result.Devices {
 		device, cache, least := &result.Devices[index], with.caches[index], without.caches[index]
+		if !log.Blocks {
+			device.Blocks = nil
+		}
 		device.AllocatedBytes, device.ReservedBytes = cache.Allocated, cache.Reserved
 		device.PeakAllocatedBytes = cache.PeakAllocated
 		device.LeastReservedBytes = min(cache.PeakReserved, least.PeakReserved)
@@ -203,7 +209,9 @@ func (replay *replay) born(at int, one *event) string {
 		return ""
 	}
 	before := cache.PeakAllocated
-	replay.blocks[id] = placed{cache.Alloc(int(stream), bytes), device}
+	block := cache.Alloc(int(stream), bytes)
+	replay.blocks[id] = placed{block, device}
+	replay.devices[device].Blocks = append(replay.devices[device].Blocks, block.Size)
 	if cache.PeakAllocated > before {
 		replay.devices[device].PeakEvent = at
 	}

@@ -110,6 +110,9 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 	prediction.Units = len(units)
 	resident := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || resident.Output > 0 {
+		if table.Part != nil && len(places) == len(units) {
+			units = unitsOf(table.Part(places, true))
+		}
 		peak := timeline.DeviceMap(table.Workload.Mode, units, resident)
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
 		if len(places) > 0 {
@@ -119,6 +122,13 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 	}
 	prediction.settle()
 	return prediction
+}
+
+func unitsOf(units []costmodel.Unit) (out []*costmodel.Unit) {
+	for i := range units {
+		out = append(out, &units[i])
+	}
+	return out
 }
 
 // endsModel reports that a device computes the loss or the logits.

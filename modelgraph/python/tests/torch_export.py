@@ -148,9 +148,9 @@ class OperationsTest(unittest.TestCase):
     def test_plan(self):
         """A plan of another batch than that of the export counts its bytes, and tells what was not seen."""
         model = devmap.export(Net(Mix(), Attend()), inputs=(IDS,))
-        plans = [devmap.plan(model, gpus=["80GiB"], mode="train", batch=batch, seq=64) for batch in (2, 20)]
+        plans = [devmap.plan(model, gpus=["80GiB"], mode="train", batch=batch, seq=64) for batch in (2, 20, 200)]
         kept = [plan.devices[0].predicted.activations_bytes for plan in plans]
-        self.assertGreater(kept[1], 5 * kept[0])
+        self.assertAlmostEqual((kept[2] - kept[1]) / (kept[1] - kept[0]), 10, 2)  # what is fixed is cuBLASLt's workspace
         self.assertIn("blocks.0.mixer.never: not called in this forward", "\n".join(plans[0].warnings))
 
 
@@ -228,7 +228,7 @@ class UnseenTest(unittest.TestCase):
         model = self.unseen(net, "parameters take no gradient")
         self.assertIn("stored quantised (blocks.0.up.weight)", said(model))
         self.assertEqual(
-            layers(model)["blocks.0.up"]["params"][0], {"name": "weight", "shape": [1024, 1], "dtype": "u8"}
+            layers(model)["blocks.0"]["params"][0], {"name": "up.weight", "shape": [1024, 1], "dtype": "u8"}
         )
 
     def test_plain_list(self):
@@ -352,7 +352,7 @@ class ConvolutionTest(unittest.TestCase):
             "transposed": nn.Sequential(up(3, 8, 2, 2), nn.Sigmoid(), up(8, 4, 4, 2, 1)),
             "patches": nn.Sequential(conv(3, 8, 4, 4), nn.Sigmoid(), conv(8, 4, 4, 4)),
         }.items():
-            model = devmap.export(net, inputs=(torch.zeros(2, 3, 32, 32),))
+            model = devmap.export(net, inputs=(torch.zeros(2, 3, 32, 32),), steps=False)
             for batch in (2, 4):
                 seen = devmap.inspect(model, mode="train", batch=batch, seq=1, precision="32-true")
                 kept = self.kept(net, torch.zeros(batch, 3, 32, 32))
@@ -463,7 +463,7 @@ class DocumentTest(unittest.TestCase):
             finally:
                 os.chdir(before)
         shown = json.loads(shown)
-        self.assertEqual(written[shown["name"]], shown)
+        self.assertEqual({**written[shown["name"]], "tape": ...}, {**shown, "tape": ...})
 
 
 if __name__ == "__main__":

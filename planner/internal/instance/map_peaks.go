@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
@@ -40,6 +41,8 @@ type MapPeaks struct {
 	arena    timeline.Ranks
 	schedule costmodel.Schedule
 	runs     []costmodel.Interval
+	// parts are the joined costs where these depend on what else is on the device.
+	parts map[partKey]timeline.Summary
 	// additive: peaks are sums, with the same part of a device added whether
 	// it is idle or not.
 	additive bool
@@ -55,6 +58,9 @@ type tiedUnit struct {
 func NewMapPeaks(items *Items) *MapPeaks {
 	in := items.In
 	out := &MapPeaks{Items: items, devices: newDevices(in), costs: newChain(items), additive: in.Costs.Additive}
+	if in.Costs.Part != nil {
+		out.parts = make(map[partKey]timeline.Summary)
+	}
 	position := 0
 	for unit, group := range items.GroupOf {
 		if group < 0 {
@@ -90,6 +96,9 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	if peaks.arena != nil {
 		return peaks.arena.Peak(peaks.rank(a, b, groups), peaks.residents[device].Workspace) + peaks.Overhead[device]
 	}
+	if peaks.parts != nil {
+		return peaks.part(a, b, groups, true).Peak(peaks.residents[device]) + peaks.Overhead[device]
+	}
 	at, end := peaks.Start[a], peaks.Start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
 		return peaks.costs(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
@@ -110,10 +119,42 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	return run.Peak(peaks.residents[device]) + peaks.Overhead[device]
 }
 
+// partKey is what a device holds of a table with [costmodel.Table.Part].
+type partKey struct {
+	a, b   int
+	groups uint64
+	copies bool
+}
+
+// part joins the units of a device, as they cost with no others on it.
+func (peaks *MapPeaks) part(a, b int, groups uint64, copies bool) timeline.Summary {
+	key := partKey{a, b, groups, copies}
+	if known, ok := peaks.parts[key]; ok {
+		return known
+	}
+	owned := slices.Clone(peaks.Order[peaks.Start[a]:peaks.Start[b]])
+	for i := range peaks.tied {
+		if groups>>peaks.tied[i].group&1 != 0 {
+			owned = append(owned, peaks.tied[i].unit)
+		}
+	}
+	slices.Sort(owned)
+	var run timeline.Summary
+	units := peaks.In.Costs.Part(owned, copies)
+	for i := range units {
+		run = run.Join(timeline.Of(&units[i]))
+	}
+	peaks.parts[key] = run
+	return run
+}
+
 // Floor is at most Peak of every device that holds these items and groups, or
 // more: with an arena one may take less with a unit more, as its run ends with
 // the model then and sends nothing.
 func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
+	if peaks.parts != nil && (a < b || groups != 0) {
+		return peaks.part(a, b, groups, false).Peak(peaks.residents[device]) + peaks.Overhead[device]
+	}
 	if peaks.arena == nil || a >= b && groups == 0 {
 		return peaks.Peak(device, a, b, groups)
 	}
@@ -166,7 +207,7 @@ func (peaks *MapPeaks) CountNothingIdle() {
 func (peaks *MapPeaks) Chain() chain.Problem {
 	out := peaks.Items.Chain()
 	out.Peak, out.Additive = peaks.Peak, peaks.additive
-	if peaks.arena != nil && peaks.In.Costs.Workload.Mode != costmodel.Load { // weights alone add up
+	if (peaks.arena != nil || peaks.parts != nil) && peaks.In.Costs.Workload.Mode != costmodel.Load { // weights alone add up
 		out.Floor = peaks.Floor
 	}
 	out.Class = peaks.classes(out.Budgets)

@@ -21,6 +21,10 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
+	if part, returned := layers.ApplyTape(model, table.Units); part != nil {
+		table.OutputBytes, table.Part = returned, part
+		return
+	}
 	if layers.Biased(model) {
 		table.BiasWorkspace = 1 << 20
 		if model.Train && model.Recomputes { // autograd's thread runs forwards

@@ -118,7 +118,7 @@ func (model *Model) bound() error {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if layer.Runs {
-			sum += float64(layer.Times()) * (ops.Bound(layer.Op, &layer.Shape) + most(layer.Declared, &layer.Shape))
+			sum += float64(layer.Times())*(ops.Bound(layer.Op, &layer.Shape)+most(layer.Declared, &layer.Shape)) + longest(model, i)
 		}
 		if sum > maxCost {
 			field, value := Longest(&model.Workload)

@@ -361,6 +361,8 @@ def export(
     no_split: Optional[Iterable[Union[str, type]]] = None,
     inputs: Any = None,
     name: Optional[str] = None,
+    values: Optional[Mapping[str, Any]] = None,
+    steps: bool = True,
 ) -> dict[str, Any]:
     """Describes a torch.nn.Module as a model.json, writes it to path if one is given, and returns it as a dict.
 
@@ -372,6 +374,8 @@ def export(
         _no_split_modules, as Transformers has them; else the members of its outermost lists.
     inputs: the arguments of one forward, as a tuple or a dict. Transformers models of text need none.
     name: the name of the model in tables.
+    values: answers to questions about data by line, as measure has them; without, all that a mask could choose is taken.
+    steps: whether to run steps on tensors without data for exact peaks. It takes seconds; without, peaks are sums of layers.
 
     >>> import devmap, torch  # doctest: +SKIP
     >>> model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU())  # doctest: +SKIP
@@ -388,7 +392,7 @@ def export(
         if (err.name or "").partition(".")[0] != "torch":
             raise
         raise DevmapError("devmap.export describes a torch.nn.Module, and torch is not installed") from err
-    document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name)
+    document: dict[str, Any] = exporter.export(module, path, no_split=no_split, inputs=inputs, name=name, values=values, steps=steps)
     return document
 
 

@@ -61,7 +61,7 @@ class Model:
         kind = type(module).__name__
         if _is_script(module):
             raise UsageError(f"a {kind} of torch.jit hides its operations: pass the module that was scripted or traced")
-        document = export(module, inputs=inputs, no_split=no_split)
+        document = export(module, inputs=inputs, no_split=no_split, steps=ran)
         self.unseen = not any("inputs" in layer for layer in document["layers"])
         if ran and not any(_has_operation(layer) for layer in document["layers"]):
             raise UsageError(

@@ -15,6 +15,7 @@ from .errors import DevmapError, UsageError
 # What autograd says in a process that was forked after a backward on a GPU (torch/csrc/autograd/python_engine.cpp).
 _THREADS = "Unable to handle autograd's threading"
 _GPUS = 126  # that torch can number: c10/core/Device.h, DeviceIndex is int8_t
+_SAYS = 10  # seconds between two lines of a long step
 _SECONDS = 1800  # a step on tensors without data that takes longer hangs
 
 
@@ -127,8 +128,11 @@ def run(module: Any, device_map: Mapping[str, Union[int, str]], args: tuple, kwa
 
 
 def _forked(step: Callable[[bool], dict[str, Any]]) -> dict[str, Any]:
-    import select
-    import signal
+    return ended(started(step))
+
+
+def started(step: Callable[[bool], dict[str, Any]]) -> tuple[int, int]:
+    """A process that runs the step, and the pipe with its result."""
     import warnings
 
     reader, writer = os.pipe()
@@ -139,15 +143,30 @@ def _forked(step: Callable[[bool], dict[str, Any]]) -> dict[str, Any]:
         os.close(reader)
         _child(step, writer)
     os.close(writer)
-    text = b""
+    return child, reader
+
+
+def ended(process: tuple[int, int], said: str = "") -> dict[str, Any]:
+    """The result of a process. said is printed when it takes long."""
+    import select
+    import signal
+
+    child, reader = process
+    text, waited = b"", 0
     with os.fdopen(reader, "rb", buffering=0) as pipe:
-        while select.select([pipe], [], [], _SECONDS)[0]:
+        while waited < _SECONDS:
+            if not select.select([pipe], [], [], _SAYS)[0]:
+                waited += _SAYS
+                if said:
+                    print(f"{said}: {waited} s so far", file=sys.stderr, flush=True)
+                continue
             piece = pipe.read(1 << 16)
             if not piece:
                 break
             text += piece
         else:
             os.kill(child, signal.SIGKILL)
+            text = b""
     _, status = os.waitpid(child, 0)
     if not text:
         raise DevmapError(f"verify: the process that runs the step ended with status {status} and no result")

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 
 from ..errors import DevmapError
-from . import program
+from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
-from .seen import Seen, look, of_module
+from .seen import STOPPED, Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
 
@@ -29,6 +29,8 @@ def export(
     no_split: Iterable[str | type] | None = None,
     inputs: Any = None,
     name: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    steps: bool = True,
 ) -> dict[str, Any]:
     """Describes module as a model.json, writes it to path if one is given, and returns it as a dict.
 
@@ -41,12 +43,14 @@ def export(
     inputs: what one forward takes, as a tuple of arguments or a dict of keyword arguments; shapes and types count, and
         values of integers that the forward asks for. Transformers models of text have usual ones.
     name: what tables call the model.
+    values: answers to questions about data, by line, for the memory of a step.
+    steps: whether to follow the memory of steps, which weights alone do not need.
     """
     if program.is_program(module):
         module, example = program.opened(module)
         inputs = example if inputs is None else inputs
     if not isinstance(module, torch.nn.Module):
-        raise DevmapError(f"export: {type(module).__name__!r} is no torch.nn.Module and no program of torch.export")
+        raise DevmapError(f"export: {type(module).__name__!r} is not a torch.nn.Module, nor a program of torch.export")
     module, warnings = unwrap(module)
     units, said = units_of(module, no_split)
     warnings += said
@@ -72,6 +76,8 @@ def export(
         warnings += groups.warnings
         if groups.joined:
             model["joined"] = groups.joined
+        if steps and not any(said.startswith(STOPPED) for said in warnings):
+            warnings += _tapes(module, model, seen, given, dict(values or {}))
     if warnings:
         model["warnings"] = warnings
     model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
@@ -80,6 +86,22 @@ def export(
             json.dump(model, file, indent=1)
             file.write("\n")
     return model
+
+
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> list[str]:
+    """Adds the memory of a step to layers. Models of Transformers whose operations are all known have rules, which also
+    know the losses of trainers."""
+    if quantised.any_in(module) or usual(module) is not None and not seen.declared:
+        return []
+    parts, why, unasked = tape.play(module, seen.layers, inputs, values)
+    for layer in model["layers"]:
+        if layer["name"] in parts:
+            layer["tape"] = parts[layer["name"]]
+    model["taken"] = seen.size
+    said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items()]
+    if unasked:
+        said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
+    return said
 
 
 def _known(seen: Seen) -> str:

@@ -266,6 +266,7 @@ class Seen:
     streams: dict[str, dict | None] = dataclasses.field(default_factory=dict)
     declared: dict[str, dict] = dataclasses.field(default_factory=dict)
     taken: dict[str, Any] = dataclasses.field(default_factory=dict)
+    size: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the forward that ran
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -302,6 +303,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
+    seen.size = {"batch": size[0], "precision": _precision(first), **{name: one for name, one in zip(("seq", "target_seq"), size[1:]) if one}}
     seen.warnings += in_turn(first.trace, layers)
     if first.fault is not None:
         seen.warnings.append(
@@ -356,11 +358,7 @@ def _declare(seen: Seen, first: Look, size: tuple[int, int, int], again) -> None
     batch, seq, target = size
     points = sizes(batch, seq, target)
     runs = [first.rest] + [again(point) for point in points[1:]]
-    seen.taken = {"batch": batch, "precision": _precision(first)}
-    if seq:
-        seen.taken["seq"] = seq
-    if target:
-        seen.taken["target_seq"] = target
+    seen.taken = seen.size
     out: list[Layer] = []
     still: list[str] = []
     for layer in first.layers:

@@ -80,6 +80,8 @@ class Ledger(TorchDispatchMode):
     log has lists of whole numbers, the events of devmap.allocations/v1. places has the place of each birth.
     """
 
+    even = False  # logs workspaces of no bytes too, so that steps of all sizes have the same events
+
     def __init__(self, machine: Machine, values: Values, places: Places) -> None:
         super().__init__()
         self.machine, self.values, self.places = machine, values, places
@@ -336,8 +338,8 @@ class Ledger(TorchDispatchMode):
             if tried is not None:
                 self.die(self.born(tried, index, place, inside=True))
                 self.log.append([0, index, 0])
-            if space:
-                self.die(self.born(space, index, place, inside=True))
+            if space or self.even:
+                self.die(self.born(space or 1, index, place, inside=True))
                 self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace ({name}) is not followed", math.inf if torch.backends.cudnn.benchmark else space + convolutions.unsure(self.machine.name), index)
         for number in copies:
             self.die(number)

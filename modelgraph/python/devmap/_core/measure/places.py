@@ -17,6 +17,7 @@ from torch.fx import traceback as fx_traceback
 from torch.nn.modules import module as hooks
 
 _OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
+_OWN += (os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "exporter", "tape.py"),)
 
 
 def _traced() -> str:

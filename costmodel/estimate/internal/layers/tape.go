@@ -1,0 +1,237 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
+
+// tape is the memory of a step that ran (devmap.export), at a model's sizes.
+type tape struct {
+	layers []*tapedLayer // by layer; nil: it did not run
+	// returned is what the model returns, if the caller's device is counted apart.
+	returned int64
+	train    bool
+}
+
+// tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
+// another device the layer has a copy.
+type tapedLayer struct {
+	saved, rests                  int64
+	forward, backward, accumulate []tapedMoment
+	copied                        map[int]int64
+	products                      bool
+}
+
+// tapedMoment is what exists at once. past is what only passes by, by the unit on whose
+// device it is.
+type tapedMoment struct {
+	bytes int64
+	past  map[int]int64
+}
+
+// factors are those of a tape's bytes ([modelgraph.Layer]).
+func factors(model *Model) [6]int64 {
+	batch, seq := MicroBatch(&model.Workload), model.Workload.Seq
+	return [6]int64{1, batch, batch * seq, batch * seq * seq, seq, seq * seq}
+}
+
+// Taped reports that a step ran as the workload runs it: in the precision of the
+// weights, with all parameters trained, by a runtime that runs PyTorch's modules as they
+// are; and at the workload's sizes, or the tape says how its bytes grow.
+func Taped(model *Model) bool {
+	runs, same := taped(model)
+	return runs && same
+}
+
+// TapedElsewhere reports a step that ran as the workload runs it, but at another batch or
+// other lengths, and does not say how its bytes grow.
+func TapedElsewhere(model *Model) bool {
+	runs, same := taped(model)
+	return runs && !same
+}
+
+func taped(model *Model) (runs, same bool) {
+	workload, taken := &model.Workload, model.Graph.Taken
+	switch {
+	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
+		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
+		return false, false
+	case taken.Precision != string(workload.Precision) || model.Rules.Compute != workload.Precision:
+		return false, false
+	case !slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime):
+		return false, false
+	}
+	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
+	for i := range model.Layers {
+		step := model.Layers[i].Tape.Step(model.Train, model.Recomputes)
+		if step == nil {
+			continue
+		}
+		runs = true
+		for _, moment := range step.Forward {
+			same = same || len(moment.Bytes) > 1 && taken.TargetSeq == 0
+		}
+	}
+	return runs, same
+}
+
+// longest bounds the bytes of a layer's tape.
+func longest(model *Model, layer int) (most float64) {
+	step := model.Layers[layer].Tape.Step(model.Train, model.Recomputes)
+	if step == nil {
+		return 0
+	}
+	factors := factors(model)
+	batch, seq := float64(MicroBatch(&model.Workload)), float64(model.Workload.Seq)
+	if batch*seq*seq > maxCost {
+		return 2 * maxCost
+	}
+	for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
+		var sum float64
+		for term, bytes := range moment.Bytes {
+			sum += float64(bytes) * float64(factors[term])
+		}
+		most = max(most, sum)
+	}
+	return most
+}
+
+// tapeOf is the model's at the workload's sizes; nil without one.
+func tapeOf(model *Model) *tape {
+	if !Taped(model) {
+		return nil
+	}
+	factors := factors(model)
+	bytesOf := func(vector []int64) (sum int64) {
+		for term, bytes := range vector {
+			sum += bytes * factors[term]
+		}
+		return sum
+	}
+	units := make(map[string]int, len(model.Layers))
+	for i := range model.Layers {
+		units[model.Layers[i].Name] = model.Layers[i].UnitIndex
+	}
+	byUnit := func(of map[string][]int64) map[int]int64 {
+		out := make(map[int]int64, len(of))
+		for name, bytes := range of {
+			if unit, ok := units[name]; ok {
+				out[unit] += bytesOf(bytes)
+			}
+		}
+		return out
+	}
+	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train}
+	apart := model.Workload.Strategy == costmodel.DeviceMap
+	for i := range model.Layers {
+		step := model.Layers[i].Tape.Step(model.Train, model.Recomputes)
+		if step == nil {
+			continue
+		}
+		layer := &tapedLayer{saved: bytesOf(step.Saved), rests: step.Rests, products: step.Products, copied: byUnit(step.Copied)}
+		if apart {
+			out.returned += bytesOf(step.Returned)
+		} else {
+			layer.saved += bytesOf(step.Returned)
+		}
+		for _, moment := range step.Forward {
+			layer.forward = append(layer.forward, tapedMoment{bytesOf(moment.Bytes), byUnit(moment.Past)})
+		}
+		for _, moment := range step.Backward {
+			layer.backward = append(layer.backward, tapedMoment{bytesOf(moment.Bytes), byUnit(moment.Past)})
+		}
+		for _, moment := range step.Accumulate {
+			layer.accumulate = append(layer.accumulate, tapedMoment{bytesOf(moment.Bytes), byUnit(moment.Past)})
+		}
+		out.layers[i] = layer
+	}
+	return out
+}
+
+// largest is the largest moment on a device with these units.
+func largest(moments []tapedMoment, owns func(unit int) bool) (most int64) {
+	for _, moment := range moments {
+		bytes := moment.bytes
+		for unit, past := range moment.past {
+			if !owns(unit) {
+				bytes -= past
+			}
+		}
+		most = max(most, bytes)
+	}
+	return most
+}
+
+// apply sets the memory of units to that of the tape, on a device that owns some. Its
+// moments are of all layers together: what others keep by then, and their gradients, are
+// taken off, as the walk adds those of the device's own.
+func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
+	var before int64
+	for u := range units {
+		unit := &units[u]
+		unit.Padding, unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = 0, false, false, 0, 0, 0, 0, 0
+		for k, i := range model.Unit(u) {
+			step := &unit.Layers[k]
+			*step = costmodel.LayerMemory{
+				Layer: step.Layer, Grads: step.Grads, BackwardGrads: step.Grads, Weights: step.Weights,
+				GatheredForward: step.GatheredForward, GatheredAgain: step.GatheredAgain, GatheredBackward: step.GatheredBackward, Reducing: step.Reducing,
+			}
+			layer := tape.layers[i]
+			if layer == nil {
+				continue
+			}
+			unit.Products = unit.Products || layer.products
+			unit.Padding += layer.rests
+			step.Saved = layer.saved
+			step.Forward = max(step.Saved, largest(layer.forward, owns)-before)
+			before += step.Saved
+			for other, bytes := range layer.copied {
+				if copies && !owns(other) {
+					step.Saved, step.Forward = step.Saved+bytes, step.Forward+bytes
+				}
+			}
+		}
+	}
+	var grads int64
+	for u := len(units) - 1; u >= 0 && tape.train; u-- {
+		for k := len(units[u].Layers) - 1; k >= 0; k-- {
+			step, layer := &units[u].Layers[k], tape.layers[model.Unit(u)[k]]
+			if layer != nil {
+				step.AccumPeak = largest(layer.accumulate, owns) - before - tape.returned
+				step.Backward = largest(layer.backward, owns) - before - tape.returned - grads
+				before -= layer.saved
+			}
+			if units[u].ResidentGrads > 0 {
+				step.Backward, step.BackwardGrads = step.AccumPeak, 0
+			}
+			step.Backward = max(step.Backward, step.Grads-step.Saved, 0)
+			step.BackwardGrads = min(step.BackwardGrads, step.Backward)
+			grads += step.Grads
+		}
+	}
+}
+
+// ApplyTape sets units to the tape of the step, if the model has one that ran as the workload
+// does, and is a table's Part and Returned.
+func ApplyTape(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
+	tape := tapeOf(model)
+	if tape == nil {
+		return nil, 0
+	}
+	tape.apply(model, units, func(int) bool { return true }, false)
+	return func(owned []int, copies bool) []costmodel.Unit {
+		all := make([]costmodel.Unit, len(units))
+		for u := range units {
+			all[u] = units[u]
+			all[u].Layers = slices.Clone(units[u].Layers)
+		}
+		tape.apply(model, all, func(unit int) bool { _, ok := slices.BinarySearch(owned, unit); return ok }, copies)
+		out := make([]costmodel.Unit, len(owned))
+		for at, unit := range owned {
+			out[at] = all[unit]
+		}
+		return out
+	}, tape.returned
+}
