@@ -122,6 +122,16 @@ func (problem Problem) Resolved() (Problem, error) {
 	return problem, nil
 }
 
+// unitsAlone are costs without those of parts, for methods that add up units one by one.
+func unitsAlone(problem *Problem) *costmodel.Table {
+	if problem.Costs.Part == nil || !problem.Unconstrained && problem.Objective != Time && problem.Offload == "" {
+		return problem.Costs
+	}
+	alone := *problem.Costs
+	alone.Part = nil
+	return &alone
+}
+
 // resolve checks a resolved problem and resolves its constraints, once for all
 // methods.
 func (problem *Problem) resolve() (*instance.Instance, error) {
@@ -137,11 +147,7 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.checkRuns(); err != nil {
 		return nil, err
 	}
-	if problem.Costs != nil && problem.Costs.Part != nil && (problem.Unconstrained || problem.Objective == Time || problem.Offload != "") {
-		alone := *problem.Costs // methods that add up units one by one
-		alone.Part = nil
-		problem.Costs = &alone
-	}
+	problem.Costs = unitsAlone(problem)
 	base := instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(cmp.Or(problem.Objective, Memory)), AnyAssignment: problem.Unconstrained, Offload: instance.Tier(problem.Offload)}
 	if problem.Objective == Latency {
 		if mode := problem.Costs.Workload.Mode; mode != costmodel.Infer {

@@ -34,7 +34,7 @@ func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		op, ok := graph.Layers[i].Op.(modelgraph.Attention)
 		switch name := graph.Layers[i].Name; {
 		case !ok:
-		case op.Eager || op.ScoreBias != "":
+		case op.Eager && !op.SoftCap || op.ScoreBias != "": // it caps scores itself
 			return refuse("attention", workload.Attention, "flash-attn has no place for what layer %q adds to its scores: %v is what the model has", name, costmodel.Set("attention", value.EagerAttention))
 		case op.KVRank > 0:
 			return no("is not modelled for the latent attention of layer %q", name)

@@ -163,10 +163,16 @@ func shortened(data []byte, layers string, cut bool) []byte {
 	return data
 }
 
+// measuredRelease is the release of Transformers that ran the rows.
+const measuredRelease = "5.17"
+
 // costsOf is the model of a config and what its units cost.
-func costsOf(t *testing.T, config []byte, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
+func costsOf(t *testing.T, config []byte, w costmodel.Workload, release ...string) (*modelgraph.Graph, *costmodel.Table) {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", config)
+	if len(release) == 0 {
+		release = []string{measuredRelease}
+	}
+	g, err := hf.FromConfig("config.json", config, release...)
 	if err != nil {
 		t.Fatal(err)
 	}
