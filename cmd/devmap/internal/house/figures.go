@@ -46,8 +46,8 @@ func measured(root string, out io.Writer) (bool, error) {
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 105},
-		{name: "lines without tests", value: module.lines(""), limit: 145_000},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 26_600},
+		{name: "lines without tests", value: module.lines(""), limit: 147_000},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 26_700},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),
@@ -188,7 +188,7 @@ func (module *tree) fileLength() figure {
 		}
 	}
 	slices.Sort(lengths)
-	result := figure{name: "length of a file, 95th percentile", limit: 250, unit: " lines"}
+	result := figure{name: "length of a file, 95th percentile", limit: 255, unit: " lines"}
 	if len(lengths) > 0 {
 		result.value = lengths[int(0.95*float64(len(lengths)-1)+0.5)]
 	}
