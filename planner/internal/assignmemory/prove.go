@@ -14,9 +14,6 @@ const firstNodes = 20_000
 // that there is none takes less time, and raises the bound.
 func (state *search) prove() {
 	nodes := firstNodes
-	if state.rounds == 1 {
-		nodes /= 20
-	}
 	for round := 1; !state.closed() && !state.stopped() && (state.rounds == 0 || round <= state.rounds); round++ {
 		if state.ask(state.value, nodes) == found {
 			round--

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/assignment"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -39,9 +38,6 @@ func newSearch(ctx context.Context, problem *assignment.Problem, limits instance
 		}
 	}
 	state.moments = problem.Tightest(all, state.average)
-	if limits.Effort > 0 && limits.Effort <= time.Second { // a row of a comparison: the same on every machine
-		state.rounds = 1
-	}
 	return state
 }
 

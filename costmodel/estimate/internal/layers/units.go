@@ -218,15 +218,13 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 }
 
 // Spread has units hold rests of the whole model, each by its part of the parameters, so
-// that a device has those of its units.
+// that a device has those of its units and equal units cost the same.
 func Spread(units []costmodel.Unit, rests int64) {
-	var total, given, params int64
+	var total int64
 	for i := range units {
 		total += units[i].Params
 	}
 	for i := range units {
-		params += units[i].Params
-		share := int64(float64(rests) * float64(params) / float64(max(1, total)))
-		units[i].Padding, given = share-given, share
+		units[i].Padding = int64(float64(rests) * float64(units[i].Params) / float64(max(1, total)))
 	}
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
@@ -111,7 +112,28 @@ func (model *Model) rests() []int64 {
 			}
 		}
 	}
+	shareRests(all, out)
 	return out
+}
+
+// shareRests gives layers of the same tensors the mean of their rests: which of them
+// lies in what an earlier one left depends on the map, and units of equal layers must
+// cost the same for a search that counts them.
+func shareRests(all [][]stored, rests []int64) {
+	alike := make(map[string][]int)
+	for i := range all {
+		key := fmt.Sprint(all[i])
+		alike[key] = append(alike[key], i)
+	}
+	for _, layers := range alike {
+		var sum int64
+		for _, i := range layers {
+			sum += rests[i]
+		}
+		for _, i := range layers {
+			rests[i] = sum / int64(len(layers))
+		}
+	}
 }
 
 // stored is a tensor of a part, and how many of its size the optimizer has of it
