@@ -69,6 +69,8 @@ type Workload struct {
 	// World is the number of GPUs that work together where each runs the
 	// whole model (ddp, zero, fsdp, hsdp) or a stage of it (pipeline).
 	World int64 `json:"world,omitzero"`
+	// OneGPU: a device map has one GPU, which holds the whole model.
+	OneGPU bool `json:"-"`
 	// Schedule and VirtualStages, the runs a device, are a pipeline's.
 	Schedule      ScheduleKind `json:"schedule,omitzero"`
 	VirtualStages int64        `json:"virtual_stages,omitzero"`

@@ -27,6 +27,7 @@ func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmode
 	if traits := workload.Strategy.Traits(); traits.Staged || traits.Replicated {
 		workload.World = int64(len(topology.Devices))
 	}
+	workload.OneGPU = workload.Strategy == costmodel.DeviceMap && len(topology.Devices) == 1
 	workload.Dequantized = dequantizes(graph, topology)
 	return workload
 }

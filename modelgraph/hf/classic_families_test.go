@@ -121,7 +121,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "whisper"}`, "model.decoder.layers.0.encoder_attn",
-			modelgraph.Attention{Dim: 384, Heads: 6, KVHeads: 6, HeadDim: 64, Cross: true},
+			modelgraph.Attention{Dim: 384, Heads: 6, KVHeads: 6, HeadDim: 64, Cross: true, OwnScores: true},
 			[]string{"model.decoder.layers.0.encoder_attn_layer_norm", "model.decoder.layers.0.self_attn", "model.encoder.layer_norm"},
 			target,
 		},

@@ -153,11 +153,11 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 			}
 		}
 		if value := head["model_type"]; value.Kind() == '"' {
-			return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "model_type", Msg: "this is a model's config, and no device map (module path → device)"}
+			return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "model_type", Msg: "this is a model's config, and neither a plan nor a device map (module path → device)"}
 		}
 		for _, key := range []string{"stages", "fpgas"} { // Piper's, and dnn-partitioning's
 			if value := head[key]; value.Kind() == '[' {
-				return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: key, Msg: "this is a split of a posed problem, as devmap plan writes it in its authors' form, and no device map: plan held it to their definition as it wrote it, and check judges maps of models"}
+				return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: key, Msg: "this is a split of a posed problem, as devmap plan writes it in its authors' form, and no device map: plan checked it when it wrote it, and check judges maps of models"}
 			}
 		}
 		flat, faults, err := readFlat(file, data)

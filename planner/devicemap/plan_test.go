@@ -170,7 +170,7 @@ func TestParseMapRefuses(t *testing.T) {
 		{`{"a": 0, "a": 1}`, `map.json: a (line 1, column 10): duplicate object member name`},
 		{`{"a": 0} x`, `map.json: line 1, column 10: invalid character 'x' after top-level value`},
 		{`{"a": 0`, `map.json: line 1, column 8: the file is cut off: unexpected EOF`},
-		{`{"model_type": "llama", "vocab_size": 5}`, `map.json: model_type: this is a model's config, and no device map (module path → device)`},
+		{`{"model_type": "llama", "vocab_size": 5}`, `map.json: model_type: this is a model's config, and neither a plan nor a device map (module path → device)`},
 		{`{"format_version": "devmap.plan/v2"}`, `map.json: format_version: "devmap.plan/v2" is not "devmap.plan/v1"`},
 		{`{"format_version": "devmap.plan/v1"}`, `map.json: topology: missing`},
 		{`{"format_version": "devmap.plan/v1", "colour": 1}`, `map.json: colour (line 1, column 38): unknown field "colour"`},

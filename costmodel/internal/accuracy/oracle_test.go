@@ -69,7 +69,7 @@ func oracleCells(t *testing.T, name string) []oracleCell {
 }
 
 func (cell *oracleCell) workload() costmodel.Workload {
-	w := costmodel.Workload{Mode: costmodel.Infer, Batch: cell.Batch, Seq: cell.Seq, Precision: costmodel.BF16True, Preset: "accelerate-loop"}
+	w := costmodel.Workload{Mode: costmodel.Infer, Batch: cell.Batch, Seq: cell.Seq, Precision: costmodel.BF16True, Preset: "accelerate-loop", OneGPU: true}
 	switch settings := &cell.Settings; {
 	case settings.Autocast:
 		w.Precision = costmodel.BF16Mixed

@@ -15,7 +15,9 @@ type accelerate struct{ base }
 func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := base{}.Rules(workload)
 	rules.RotaryCopies, rules.InOrder, rules.Padding = true, true, true
-	rules.Rests = followWhole
+	if workload.OneGPU {
+		rules.Rests = followWhole
+	}
 	return rules
 }
 
