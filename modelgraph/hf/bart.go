@@ -50,7 +50,7 @@ func readBart(cfg *config) *bart {
 	block := func(heads, inner string) fairseqBlock {
 		op := equalHeads(cfg, hidden, 0, heads)
 		op.Dropout = cfg.float(0, "dropout") > 0
-		op.OwnScores, op.InnerDropout = true, cfg.chance("attention_dropout") > 0
+		op.OwnScores, op.InnerDropout = true, cfg.has("attention_dropout") && cfg.float(0, "attention_dropout") > 0
 		mlp := modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(0, inner), Activation: cfg.str("", "activation_function"), Dropout: op.Dropout}
 		return fairseqBlock{attention: op, mlp: mlp, bias: true, keyBias: true, affine: true, postNorm: true}
 	}

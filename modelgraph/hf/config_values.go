@@ -110,14 +110,6 @@ func (cfg *fieldReader) float(def float64, names ...string) float64 {
 	return value(&cfg.fieldSet, def, "a number", names)
 }
 
-// chance is a probability that is 0 if it is absent or null.
-func (cfg *fieldReader) chance(field string) float64 {
-	if !cfg.has(field) {
-		return 0
-	}
-	return cfg.float(0, field)
-}
-
 func size(v jsontext.Value) (int64, error) {
 	count, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil || count < 0 || count > maxDim {
