@@ -288,7 +288,7 @@ class Ledger(TorchDispatchMode):
         kept = flat if flat is not None else self._new((size.weights,), x, name)
         inside.append(self.born(size.workspace, index, place, inside=True))
         reserve = self._new((size.reserve if train else 0,), x, name, torch.uint8)
-        self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace of a recurrent layer is not followed", size.workspace, index)
+        self._unsure(place, "part of cuDNN's workspace of a recurrent layer", size.workspace, index)
         for number in inside:
             self.die(number)
         with self.fake:
@@ -340,7 +340,7 @@ class Ledger(TorchDispatchMode):
                 self.log.append([0, index, 0])
             if space or self.even:
                 self.die(self.born(space or 1, index, place, inside=True))
-                self._unsure(f"{place.line or 'the step'} ({place.module or 'no module'}): part of cuDNN's workspace ({name}) is not followed", math.inf if torch.backends.cudnn.benchmark else space + convolutions.unsure(self.machine.name), index)
+                self._unsure(place, f"part of cuDNN's workspace ({name})", math.inf if torch.backends.cudnn.benchmark else space + convolutions.unsure(self.machine.name), index)
         for number in copies:
             self.die(number)
         return True
@@ -349,12 +349,11 @@ class Ledger(TorchDispatchMode):
         """Notes memory inside an operation that no rule gives, while its results exist."""
         unknown, most = hidden.library(func, name), hidden.bound(name, args)
         if unknown or most:
-            place = self.places.here(name)
-            where = f"{place.line or 'the step'} ({place.module or 'no module'})"
-            self._unsure(f"{where}: {unknown or 'memory inside a kernel'} ({name}) is not followed", math.inf if unknown else most, index)
+            self._unsure(self.places.here(name), f"{unknown or 'memory inside a kernel'} ({name})", math.inf if unknown else most, index)
 
-    def _unsure(self, said: str, most: float, index: int) -> None:
+    def _unsure(self, place: Place, what: str, most: float, index: int) -> None:
         """Notes memory of at most so many bytes that is not followed, while what is followed exists."""
+        said = f"{place.line or 'the step'} ({place.module or 'no module'}): {what} is not followed"
         self.doubts[said] = max(self.doubts.get(said, (0, index)), (self.now[index] + most, index))
 
     @property
