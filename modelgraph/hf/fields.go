@@ -41,21 +41,52 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 	return nil
 }
 
-// misspelt are notes on fields that nothing reads, and whose name differs in a letter or
-// two from a field that the config lacks: its default is counted in its place.
+// misspelt are notes on fields of the config and of objects inside it that nothing
+// reads, and whose name differs in a letter or two from a field that the file lacks.
 func (f *family) misspelt(cfg *config) (notes []string) {
-	var absent []string
-	for _, name := range slices.Sorted(maps.Keys(cfg.shared.read)) {
-		if _, there := cfg.members[name]; (!there || cfg.stood[name]) && !strings.Contains(name, ".") {
-			absent = append(absent, name)
+	for _, s := range append([]*config{cfg}, cfg.shared.opened...) {
+		var absent []string
+		for name := range cfg.shared.read {
+			own, inside := strings.CutPrefix(name, s.prefix)
+			if _, there := s.members[own]; inside && (!there || s.stood[own]) && !strings.Contains(own, ".") {
+				absent = append(absent, own)
+			}
 		}
-	}
-	for _, name := range cfg.unread(f) {
-		if near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12); len(name) > 4 && len(near) > 0 {
-			notes = append(notes, fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(name), f.types[0], near[0]))
+		for _, name := range s.unread(f) {
+			if note := meantField(s.prefix+name, f.types[0], absent); !plain[s.prefix] {
+				notes = append(notes, note...)
+			}
 		}
 	}
 	return notes
+}
+
+// misspelt are the same of an object that a table reads.
+func (obj *typeObject) misspelt() (notes []string) {
+	absent := slices.DeleteFunc(slices.Concat(slices.Collect(maps.Keys(obj.class.Fields)), slices.Collect(maps.Keys(obj.class.Alias)), slices.Collect(maps.Keys(obj.class.Inner))), func(name string) bool { return obj.said[name] != nil })
+	for _, name := range slices.Sorted(maps.Keys(obj.extra)) {
+		if !harmless[name] && !anyToken(name) {
+			notes = append(notes, meantField(obj.prefix+name, obj.class.Type, absent)...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(obj.inner)) {
+		if inner := obj.inner[name]; inner != nil {
+			notes = append(notes, inner.misspelt()...)
+		}
+	}
+	return notes
+}
+
+// meantField is the note on a field that a reader does not have, if one of its absent
+// fields has nearly the same name.
+func meantField(path, reader string, absent []string) []string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	slices.Sort(absent)
+	near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12)
+	if len(name) <= 4 || len(near) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(path), reader, near[0])}
 }
 
 // plain are objects that hold no part of the model.
@@ -102,4 +133,41 @@ func adds(name string) bool {
 		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
 		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
 	}, func(component string) bool { return strings.Contains(name, component) })
+}
+
+// activation are the names that Transformers 5.17 to 5.24 know (activations.py, ACT2CLS).
+var activation = wordSet(`gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish
+laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh xielu`)
+
+const noActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"
+
+// runnable refuses a config of which Transformers makes no model that runs: with an unknown
+// activation, or with an odd number to turn (modeling_rope_utils.py: cosines and sines are
+// pairs, so they have one number more than a head).
+func (cfg *config) runnable(graph *modelgraph.Graph) {
+	all := append([]*config{cfg}, cfg.shared.opened...)
+	for _, s := range all {
+		for _, name := range []string{"hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act", "projector_hidden_act"} {
+			if act := s.lenient(name); act != "" && s.shared.read[s.prefix+name] && !activation[act] {
+				s.fail(name, noActivation, clipName(act), s.shared.in.name)
+			}
+		}
+	}
+	for i := range graph.Layers {
+		turned, ok := graph.Layers[i].Op.(modelgraph.Rotary)
+		whole := slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { // part of a head may be odd
+			attention, ok := layer.Op.(modelgraph.Attention)
+			return ok && attention.HeadDim == turned.HeadDim
+		})
+		if !ok || turned.HeadDim%2 == 0 || !whole {
+			continue
+		}
+		at, name := cfg, "num_attention_heads"
+		for _, s := range all {
+			if s.said("head_dim") {
+				at, name = s, "head_dim"
+			}
+		}
+		at.fail(name, "%d numbers of a head turn, and rotary embeddings turn pairs: Transformers' forward fails; give heads of an even size", turned.HeadDim)
+	}
 }
