@@ -160,8 +160,8 @@ func Shards(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Sh
 	return shard.Of(graph, workload)
 }
 
-// bare reports a parameter that is no module, as BERT's cls.predictions.bias, which is
-// the decoder's bias under another name: no module of its own runs it.
+// bare reports a parameter without a module of its own, as BERT's cls.predictions.bias, which is
+// the decoder's bias under another name.
 func bare(layer *modelgraph.Layer) bool {
 	return len(layer.Params) == 1 && layer.Params[0].Name == "" && len(layer.Params[0].Shape) <= 1
 }

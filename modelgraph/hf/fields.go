@@ -141,7 +141,7 @@ laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sq
 
 const noActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"
 
-// runnable refuses a config of which Transformers makes no model that runs: with an unknown
+// runnable refuses a config whose model Transformers cannot run: with an unknown
 // activation, or with an odd number to turn (modeling_rope_utils.py: cosines and sines are
 // pairs, so they have one number more than a head).
 func (cfg *config) runnable(graph *modelgraph.Graph) {
