@@ -99,11 +99,8 @@ func classOf(dir string, cfg *config, reason string) (*listedClass, error) {
 	if own := ownCode(cfg, names[:1]); own != "" {
 		return nil, &unprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
 	}
-	class, ok, err := findClass(names[0], modelType)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
+	class := findClass(names[0], modelType)
+	if class == nil {
 		return nil, &unprovenError{dir, fmt.Sprintf("%s, and %q with model_type %q is not a class of Transformers 5.17 whose modules are known here", reason, clipName(names[0]), clipName(modelType))}
 	}
 	return class, nil

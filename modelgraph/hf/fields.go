@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,34 +60,6 @@ func (f *family) misspelt(cfg *config) (notes []string) {
 	return notes
 }
 
-// misspelt are the same of an object that a table reads.
-func (obj *typeObject) misspelt() (notes []string) {
-	absent := slices.DeleteFunc(slices.Concat(slices.Collect(maps.Keys(obj.class.Fields)), slices.Collect(maps.Keys(obj.class.Alias)), slices.Collect(maps.Keys(obj.class.Inner))), func(name string) bool { return obj.said[name] != nil })
-	for _, name := range slices.Sorted(maps.Keys(obj.extra)) {
-		if !harmless[name] && !anyToken(name) {
-			notes = append(notes, meantField(obj.prefix+name, obj.class.Type, absent)...)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(obj.inner)) {
-		if inner := obj.inner[name]; inner != nil {
-			notes = append(notes, inner.misspelt()...)
-		}
-	}
-	return notes
-}
-
-// meantField is the note on a field that a reader does not have, if one of its absent
-// fields has nearly the same name.
-func meantField(path, reader string, absent []string) []string {
-	name := path[strings.LastIndexByte(path, '.')+1:]
-	slices.Sort(absent)
-	near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12)
-	if len(name) <= 4 || len(near) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(path), reader, near[0])}
-}
-
 // plain are objects that hold no part of the model.
 var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 
@@ -134,12 +105,6 @@ func adds(name string) bool {
 		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
 	}, func(component string) bool { return strings.Contains(name, component) })
 }
-
-// activation are the names that Transformers 5.17 to 5.24 know (activations.py, ACT2CLS).
-var activation = wordSet(`gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish
-laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh xielu`)
-
-const noActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"
 
 // runnable refuses a config whose model Transformers cannot run: with an unknown
 // activation, or with an odd number to turn (modeling_rope_utils.py: cosines and sines are
