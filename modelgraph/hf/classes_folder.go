@@ -52,11 +52,8 @@ type moduleTensor struct {
 
 // listedFolder reads a folder by the table of classes.
 func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := safetensors.ReadFolder(dir)
+	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
 	class, err := classOf(dir, cfg, reason)

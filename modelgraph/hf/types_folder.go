@@ -13,11 +13,8 @@ import (
 // makes of the config if the files hold exactly that, else by the names that its
 // classes can have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := safetensors.ReadFolder(dir)
+	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
 	tree, class, err := in.treeOf(cfg)

@@ -77,19 +77,16 @@ func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bo
 func (check *checker) tiers(workload *costmodel.Workload) {
 	below := 0
 	for _, tier := range []Device{CPU, Disk} {
-		first, count := 0, 0
-		for unit, device := range check.placement {
-			switch {
-			case device != tier:
-				continue
-			case count == 0:
-				first = unit
-			}
-			count++
-		}
-		if below += count; count == 0 {
+		first, count := slices.Index(check.placement, tier), 0
+		if first < 0 {
 			continue
 		}
+		for _, device := range check.placement {
+			if device == tier {
+				count++
+			}
+		}
+		below += count
 		name, which := check.graph.Units[first].Name, "it is"
 		if count > 1 {
 			which = fmt.Sprintf("it and %d more are", count-1)
