@@ -66,6 +66,8 @@ type Table struct {
 	// Band is how far a peak may be off, as a part of it, where the family's
 	// modelling code is unread; 0: as exact as the operations.
 	Band float64
+	// AtLeast: peaks are lower bounds, as activations of some layers are not known.
+	AtLeast bool
 	// Pool is the part of a device's memory that the engine takes when it starts
 	// and never exceeds; 0: it takes what it needs.
 	Pool float64

@@ -87,9 +87,9 @@ func (err *InfeasibleError) band() string {
 	}
 	percent := 100 * err.Best.Costs.Band
 	if missing == 0 {
-		return fmt.Sprintf("; the prediction's band of ±%.0f%% includes a fit", percent)
+		return fmt.Sprintf("; the prediction's band of ±%.3g%% includes a fit", percent)
 	}
-	return fmt.Sprintf("; even at the low end of its band of ±%.0f%% %v are missing", percent, costmodel.Bytes(missing))
+	return fmt.Sprintf("; even at the low end of its band of ±%.3g%% %v are missing", percent, costmodel.Bytes(missing))
 }
 
 // form names the maps that the problem's answer is sought among: a refusal is

@@ -61,6 +61,7 @@ type checkOutput struct {
 	Verdict   devicemap.Verdict      `json:"verdict"`
 	Imbalance float64                `json:"imbalance"`
 	Faults    []fault                `json:"faults"`
+	Warnings  []string               `json:"warnings"`
 	Run       *hook.Ran              `json:"run,omitempty"`
 }
 
@@ -128,10 +129,10 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.try(cmd.Context(), model, of, flat, report); err != nil {
 		return err
 	}
-	if err := command.show(cmd, of, report); err != nil {
+	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
+	if err := command.show(cmd, of, report, notes); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), ask.HardwareNotes(topo, &table.Workload), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report), of.tried())
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	if len(report.Faults) > 0 {
 		return out.ErrCheck
@@ -282,7 +283,7 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 }
 
 // show prints the report, for people or for programs.
-func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *devicemap.Report) error {
+func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *devicemap.Report, notes []string) error {
 	if !command.JSON {
 		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report)+of.words())
 		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
@@ -296,8 +297,11 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		printer.Judged(report.Verdict, report.Devices, report.Imbalance, len(report.Faults))
 		return err
 	}
-	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance, Run: of.ran}
+	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance, Warnings: notes, Run: of.ran}
 	for _, f := range report.Faults {
+		if f.Kind != "does-not-fit" && out.Verdict != "no" { // a map that nothing runs has no verdict of its devices
+			out.Verdict = "invalid"
+		}
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
@@ -316,6 +320,9 @@ func verdict(name string, replicated bool, report *devicemap.Report) string {
 	faults, how := report.Faults, ""
 	if report.Verdict == "tight" {
 		how = ", tightly"
+	}
+	if slices.ContainsFunc(report.Devices, func(device devicemap.Prediction) bool { return device.Predicted.AtLeast }) {
+		how = " as far as it is counted"
 	}
 	if len(faults) == 0 {
 		if replicated {

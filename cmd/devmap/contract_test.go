@@ -88,6 +88,7 @@ type (
 		PeakAt              string  `json:"peak_at"`
 		PeakRangeBytes      []int64 `json:"peak_range_bytes,omitempty"` // where it is not one figure
 		UsualPeakBytes      int64   `json:"usual_peak_bytes,omitempty"` // where samples differ
+		AtLeast             bool    `json:"at_least,omitempty"`         // a lower bound
 	}
 	contractObjective struct {
 		Name       string  `json:"name"`

@@ -62,6 +62,7 @@ type estimateOutput struct {
 	// Auto is what the map of device_map="auto" comes to.
 	Auto     *estimateAuto     `json:"accelerate_auto,omitzero"`
 	Refused  []estimateRefused `json:"refused,omitzero"`
+	Warnings []string          `json:"warnings"`
 	Error    string            `json:"error,omitzero"` // nothing fits
 	Remedies []out.Remedy      `json:"remedies,omitzero"`
 }
@@ -137,9 +138,16 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
 func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *ask.Question, rows []strategy.Row, none error) error {
+	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
+	notes := command.DeviceNotes(problem.Topology)
+	if len(answered) > 0 {
+		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
+	}
+	notes = slices.Concat(notes, ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(problem, rows, command.Again())
+		document.Warnings = notes
 		document.noneFits(none)
 		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
@@ -150,8 +158,6 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 		return nil
 	}
 	title := &show.Title{Batch: max(1, problem.Workload.Batch), Topology: problem.Topology, Next: bestCommand(arg, problem, rows, command.Again())}
-	notes := command.DeviceNotes(problem.Topology)
-	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
 	if len(answered) > 0 {
 		shared := answered[0].Resolved
 		if shared.DeepSpeed != nil { // whose file has the batch
@@ -162,15 +168,13 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 		}
 		shared.Strategy, shared.Batch, shared.Precision = "", title.Batch, show.Usual(answered)
 		title.Defaults = ask.Defaults(command.Request, problem.Graph, &shared)
-		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
 	}
 	printer := show.New(result, problem.Graph, problem.Workload)
 	printer.Implied = command.Implied
 	if err := printer.Strategies(rows, title); err != nil {
 		return err
 	}
-	notes = append(notes, ask.HardwareNotes(problem.Topology, &problem.Workload)...)
-	show.Warnings(cmd.ErrOrStderr(), slices.Concat(notes, unmeasured(rows), common(problem.Graph, rows)))
+	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // positionTables are what Transformers' modules call a learned table of
-// positions: GPT-2, OPT and Whisper, BERT.
-var positionTables = []string{"wpe.weight", "embed_positions.weight", "position_embeddings.weight"}
+// positions: GPT-2, OPT and Whisper, BERT, CLIP.
+var positionTables = []string{"wpe.weight", "embed_positions.weight", "position_embeddings.weight", "position_embedding.weight"}
 
 // positionTable is a learned table of positions and the longest sequence that
 // it has room for.

@@ -132,6 +132,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if unknown > 1 {
 		more = fmt.Sprintf(" and %d more", unknown-1)
 	}
+	table.AtLeast = true
 	table.Warnings = append(table.Warnings, costmodel.Messagef("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
 	return nil
 }
@@ -140,7 +141,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 func countKnown(model *layers.Model) (known, unknown int, first string) {
 	for i := range model.Layers {
 		switch layer := &model.Layers[i]; {
-		case len(layer.Params) == 0:
+		case len(layer.Params) == 0 || bare(layer.Layer):
 		case layer.Cost.Known:
 			known++
 		default:
@@ -157,4 +158,10 @@ func countKnown(model *layers.Model) (known, unknown int, first string) {
 // that cuts them; nil under others.
 func Shards(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
 	return shard.Of(graph, workload)
+}
+
+// bare reports a parameter without a module of its own, as BERT's cls.predictions.bias, which is
+// the decoder's bias under another name.
+func bare(layer *modelgraph.Layer) bool {
+	return len(layer.Params) == 1 && layer.Params[0].Name == "" && len(layer.Params[0].Shape) <= 1
 }

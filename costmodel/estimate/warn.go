@@ -98,14 +98,14 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	}
 	if compared, ok := oracleBands[family]; ok {
 		table.Band = compared
-		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%g%%, the largest difference from steps of Transformers 5.17 that were followed without a GPU", family, 100*compared)}
+		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, the largest difference from steps of Transformers 5.17 that were followed without a GPU", family, 100*compared)}
 	}
 	if compared, ok := tableBands[family]; ok {
 		table.Band = compared
-		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%g%%, the largest difference from steps of Transformers 5.24 that were followed without a GPU", family, 100*compared)}
+		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, the largest difference from steps of Transformers 5.24 that were followed without a GPU", family, 100*compared)}
 	}
 	table.Band = band
-	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.0f%%",
+	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.3g%%",
 		family, 100*band)}
 }
 
@@ -130,7 +130,7 @@ func small(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 		return nil
 	}
 	table.Band = compared
-	return []costmodel.Message{costmodel.Messagef("model type %q: peaks of small models are ±%g%%: up to 1 MiB of each block's rounding is not followed", model.Graph.Family, 100*compared)}
+	return []costmodel.Message{costmodel.Messagef("model type %q: peaks of small models are ±%.3g%%: up to 1 MiB of each block's rounding is not followed", model.Graph.Family, 100*compared)}
 }
 
 // unmeasuredFlash gives the figures their band: the package's own allocations

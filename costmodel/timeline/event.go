@@ -14,7 +14,7 @@ type stepEvent struct {
 }
 
 // producer gives emit the events of one step on one device, in the order in
-// which they happen. Every engine is a producer: [walk] and [outcomeOf] add its
+// which they happen. Every engine is a producer: [walk] and [folding] add its
 // events up.
 type producer func(emit func(stepEvent))
 
@@ -48,14 +48,6 @@ func walk(events producer) Peak {
 // at its moments, both above what was there before it. A sequence without a
 // moment has a peak of 0.
 type outcome struct{ Net, Peak int64 }
-
-// outcomeOf is the sum of events, whatever their categories. Its peak is that of
-// [walk].
-func outcomeOf(events producer) outcome {
-	var reading folding
-	events(reading.add)
-	return reading.outcome
-}
 
 // folding is a fold as far as events were read.
 type folding struct {

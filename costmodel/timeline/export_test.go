@@ -6,3 +6,11 @@ import "github.com/devmap-dev/devmap/costmodel"
 func DeviceMapSum(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) int64 {
 	return outcomeOf(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) }).Peak
 }
+
+// outcomeOf is the sum of events, whatever their categories. Its peak is that of
+// [walk].
+func outcomeOf(events producer) outcome {
+	var reading folding
+	events(reading.add)
+	return reading.outcome
+}

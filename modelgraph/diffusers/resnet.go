@@ -1,6 +1,10 @@
 package diffusers
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // resnet is ResnetBlock2D (resnet.py); time is the width of the timestep's
 // embedding that is added inside, 0 if none is.
@@ -42,37 +46,41 @@ func autoencoderKL(cfg *config, root module) {
 	}
 	encoder := root.in("encoder")
 	encoder.conv("conv_in", cfg.size("in_channels"), widths[0], 3, 3)
-	in := widths[0]
-	for i, out := range widths {
-		block := encoder.in("down_blocks").at(i)
-		for j := range layers {
-			block.resnet(j, in, out, 0)
-			in = out
-		}
-		if i < len(widths)-1 {
-			block.conv("downsamplers.0.conv", out, out, 3, 3)
-		}
-	}
+	plain := func(block module, j int, in, out int64) { block.resnet(j, in, out, 0) }
+	sampled := func(i int) bool { return i < len(widths)-1 }
+	encoder.in("down_blocks").levels(widths, layers, plain, sampled, "downsamplers.0.conv", 3, 3)
 	middle(encoder.in("mid_block"))
 	encoder.norm("conv_norm_out", last, modelgraph.LayerNorm, true)
 	encoder.conv("conv_out", last, 2*latent, 3, 3)
 	decoder := root.in("decoder")
 	decoder.conv("conv_in", latent, last, 3, 3)
-	in = last
-	for i := range widths {
-		out, block := widths[len(widths)-1-i], decoder.in("up_blocks").at(i)
-		for j := range layers + 1 {
-			block.resnet(j, in, out, 0)
-			in = out
-		}
-		if i < len(widths)-1 {
-			block.conv("upsamplers.0.conv", out, out, 3, 3)
-		}
-	}
+	decoder.in("up_blocks").levels(reversed(widths), layers+1, plain, sampled, "upsamplers.0.conv", 3, 3)
 	middle(decoder.in("mid_block"))
 	decoder.norm("conv_norm_out", widths[0], modelgraph.LayerNorm, true)
 	decoder.conv("conv_out", widths[0], cfg.size("out_channels"), 3, 3)
 	quantConvs(cfg, root, latent, 1, 1)
+}
+
+// levels are the blocks of an encoder's way down, or of a decoder's way up: residual
+// blocks of each width, and of those that are sampled a convolution to another size.
+func (mod module) levels(widths []int64, layers int, resnet func(block module, j int, in, out int64), sampled func(i int) bool, sampler string, kernel ...int64) {
+	in := widths[0]
+	for i, out := range widths {
+		block := mod.at(i)
+		for j := range layers {
+			resnet(block, j, in, out)
+			in = out
+		}
+		if sampled(i) {
+			block.conv(sampler, out, out, kernel...)
+		}
+	}
+}
+
+func reversed(widths []int64) []int64 {
+	back := slices.Clone(widths)
+	slices.Reverse(back)
+	return back
 }
 
 // quantConvs are the projections between encoder, latents and decoder.

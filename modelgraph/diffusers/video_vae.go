@@ -28,33 +28,13 @@ func autoencoderHunyuanVideo(cfg *config, root module) {
 	}
 	encoder := root.in("encoder")
 	encoder.conv("conv_in.conv", cfg.size("in_channels"), widths[0], 3, 3, 3)
-	in := widths[0]
-	for i, out := range widths {
-		block := encoder.in("down_blocks").at(i)
-		for j := range layers {
-			block.causal3D(j, in, out)
-			in = out
-		}
-		if sampled(i) {
-			block.conv("downsamplers.0.conv.conv", out, out, 3, 3, 3)
-		}
-	}
+	encoder.in("down_blocks").levels(widths, layers, module.causal3D, sampled, "downsamplers.0.conv.conv", 3, 3, 3)
 	middle(encoder.in("mid_block"))
-	encoder.norm("conv_norm_out", in, modelgraph.LayerNorm, true)
-	encoder.conv("conv_out.conv", in, 2*latent, 3, 3, 3)
+	encoder.norm("conv_norm_out", widths[last], modelgraph.LayerNorm, true)
+	encoder.conv("conv_out.conv", widths[last], 2*latent, 3, 3, 3)
 	decoder := root.in("decoder")
-	in = widths[last]
-	decoder.conv("conv_in.conv", latent, in, 3, 3, 3)
-	for i := range widths {
-		out, block := widths[last-i], decoder.in("up_blocks").at(i)
-		for j := range layers + 1 {
-			block.causal3D(j, in, out)
-			in = out
-		}
-		if sampled(i) {
-			block.conv("upsamplers.0.conv.conv", out, out, 3, 3, 3)
-		}
-	}
+	decoder.conv("conv_in.conv", latent, widths[last], 3, 3, 3)
+	decoder.in("up_blocks").levels(reversed(widths), layers+1, module.causal3D, sampled, "upsamplers.0.conv.conv", 3, 3, 3)
 	middle(decoder.in("mid_block"))
 	decoder.norm("conv_norm_out", widths[0], modelgraph.LayerNorm, true)
 	decoder.conv("conv_out.conv", widths[0], cfg.size("out_channels"), 3, 3, 3)
@@ -84,36 +64,17 @@ func autoencoderCogVideoX(cfg *config, root module) {
 	last := len(widths) - 1
 	encoder := root.in("encoder")
 	encoder.conv("conv_in.conv", cfg.size("in_channels"), widths[0], 3, 3, 3)
-	in := widths[0]
-	for i, out := range widths {
-		block := encoder.in("down_blocks").at(i)
-		for j := range layers {
-			block.spatialResnet(j, in, out, 0)
-			in = out
-		}
-		if i < last {
-			block.conv("downsamplers.0.conv", out, out, 3, 3)
-		}
-	}
+	in, sampled := widths[last], func(i int) bool { return i < last }
+	encoder.in("down_blocks").levels(widths, layers, func(block module, j int, in, out int64) { block.spatialResnet(j, in, out, 0) }, sampled, "downsamplers.0.conv", 3, 3)
 	encoder.in("mid_block").spatialResnet(0, in, in, 0)
 	encoder.in("mid_block").spatialResnet(1, in, in, 0)
 	encoder.norm("norm_out", in, modelgraph.LayerNorm, true)
 	encoder.conv("conv_out.conv", in, 2*latent, 3, 3, 3)
 	decoder := root.in("decoder")
-	in = widths[last]
 	decoder.conv("conv_in.conv", latent, in, 3, 3, 3)
 	decoder.in("mid_block").spatialResnet(0, in, in, latent)
 	decoder.in("mid_block").spatialResnet(1, in, in, latent)
-	for i := range widths {
-		out, block := widths[last-i], decoder.in("up_blocks").at(i)
-		for j := range layers + 1 {
-			block.spatialResnet(j, in, out, latent)
-			in = out
-		}
-		if i < last {
-			block.conv("upsamplers.0.conv", out, out, 3, 3)
-		}
-	}
+	decoder.in("up_blocks").levels(reversed(widths), layers+1, func(block module, j int, in, out int64) { block.spatialResnet(j, in, out, latent) }, sampled, "upsamplers.0.conv", 3, 3)
 	decoder.spatialNorm("norm_out", widths[0], latent)
 	decoder.conv("conv_out.conv", widths[0], cfg.size("out_channels"), 3, 3, 3)
 	quantConvs(cfg, root, cfg.size("out_channels"), 1, 1, 1) // out_channels, as diffusers has it

@@ -52,11 +52,8 @@ type moduleTensor struct {
 
 // listedFolder reads a folder by the table of classes.
 func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := safetensors.ReadFolder(dir)
+	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
 	class, err := classOf(dir, cfg, reason)
@@ -99,11 +96,8 @@ func classOf(dir string, cfg *config, reason string) (*listedClass, error) {
 	if own := ownCode(cfg, names[:1]); own != "" {
 		return nil, &unprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
 	}
-	class, ok, err := findClass(names[0], modelType)
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
+	class := findClass(names[0], modelType)
+	if class == nil {
 		return nil, &unprovenError{dir, fmt.Sprintf("%s, and %q with model_type %q is not a class of Transformers 5.17 whose modules are known here", reason, clipName(names[0]), clipName(modelType))}
 	}
 	return class, nil

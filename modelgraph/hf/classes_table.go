@@ -1,15 +1,10 @@
 package hf
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"errors"
 	"fmt"
-	"io"
 
-	"github.com/go-json-experiment/json"
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 // classesGz holds what the module tree of every model class of Transformers
@@ -18,6 +13,8 @@ import (
 //
 //go:embed classes.jsonl.gz
 var classesGz []byte
+
+var listedClassTable = embedded.New("classes.jsonl.gz", classesGz)
 
 // listedClass is one line. Names are patterns: a star matches a number that a
 // list of modules counts.
@@ -49,29 +46,13 @@ type listedClass struct {
 	Converted bool `json:"converted"`
 }
 
-// findClass looks a class up; ok is false where Transformers 5.17 has no such
-// class for the model type, or it was not built for the table.
-func findClass(class, modelType string) (c *listedClass, ok bool, err error) {
-	reader, err := gzip.NewReader(bytes.NewReader(classesGz))
-	if err != nil {
-		return nil, false, fmt.Errorf("classes.jsonl.gz: %w", err) // embedded: a build fault
+// findClass looks a class up; nil if Transformers 5.17 has no such class for the model
+// type, or it was not built for the table.
+func findClass(class, modelType string) *listedClass {
+	for line := range listedClassTable.Lines(fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType)) {
+		found := new(listedClass)
+		listedClassTable.Read(line, found)
+		return found
 	}
-	head := fmt.Appendf(nil, `{"class":%q,"type":%q,`, class, modelType)
-	from := bufio.NewReaderSize(reader, 1<<16)
-	for {
-		line, err := from.ReadBytes('\n')
-		if bytes.HasPrefix(line, head) {
-			c = new(listedClass)
-			if err := json.Unmarshal(line, c, json.RejectUnknownMembers(true)); err != nil {
-				return nil, false, fmt.Errorf("classes.jsonl.gz: %s: %w", class, err)
-			}
-			return c, true, nil
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, false, nil
-		case err != nil:
-			return nil, false, fmt.Errorf("classes.jsonl.gz: %w", err) // embedded: a build fault
-		}
-	}
+	return nil
 }

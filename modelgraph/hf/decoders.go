@@ -23,20 +23,8 @@ var decoderFamilies = []struct {
 	{model: "cwm", read: cwm},
 	{model: "dbrx", read: dbrx, positions: "max_seq_len", unread: []string{"moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights"}},
 	{model: "deepseek_v2", read: deepseekV2, unread: []string{"ep_size", "scoring_func", "seq_aux"}},
-	{
-		model: "deepseek_v3", read: deepseekV3,
-		unread: []string{
-			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
-			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
-		},
-	},
-	{
-		model: "deepseek_v32", read: deepseekV32,
-		unread: []string{
-			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
-			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
-		},
-	},
+	{model: "deepseek_v3", read: deepseekV3, unread: deepseekUnread},
+	{model: "deepseek_v32", read: deepseekV32, unread: deepseekUnread},
 	{model: "dots1", read: dots1},
 	{model: "ernie4_5", read: ernie, also: []string{"Ernie4_5_ForCausalLM"}, unread: []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"}},
 	{
@@ -113,6 +101,11 @@ var decoderFamilies = []struct {
 	{model: "stablelm", read: stablelm},
 	{model: "starcoder2", read: starcoder2},
 	{model: "zamba2", read: zamba2, unread: []string{"mamba_headdim", "attention_hidden_size", "ffn_hidden_size", "kv_channels", "num_query_groups", "attention_head_dim", "lora_rank"}},
+}
+
+var deepseekUnread = []string{
+	"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
+	"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
 }
 
 func init() {

@@ -13,12 +13,7 @@ func deepseekV3(cfg *config) *decoder {
 	first := cfg.dim(0, "first_k_dense_replace")
 	cfg.harmlessAs("moe_layer_freq", "1")
 	model.attention = func(int64) part { return attn.part() }
-	model.ffn = func(i int64) part {
-		if i < first {
-			return model.mlp.part()
-		}
-		return experts.deepseek()
-	}
+	model.sparse(func(i int64) bool { return i >= first }, experts.deepseek)
 	model.rotaryDim = attn.rope
 	cfg.computes("head_dim", attn.rope)
 	return model.done()
@@ -74,12 +69,7 @@ func deepseekV32(cfg *config) *decoder {
 	cfg.harmlessAs("moe_layer_freq", "1")
 	model.mlp.bias = false
 	model.attention = func(int64) part { return p }
-	model.ffn = func(i int64) part {
-		if !sparse[i] {
-			return model.mlp.part()
-		}
-		return experts.deepseek()
-	}
+	model.sparse(func(i int64) bool { return sparse[i] }, experts.deepseek)
 	model.rotaryDim = attn.rope
 	return model.done()
 }

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -41,18 +40,21 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 	return nil
 }
 
-// misspelt are notes on fields that nothing reads, and whose name differs in a letter or
-// two from a field that the config lacks: its default is counted in its place.
+// misspelt are notes on fields of the config and of objects inside it that nothing
+// reads, and whose name differs in a letter or two from a field that the file lacks.
 func (f *family) misspelt(cfg *config) (notes []string) {
-	var absent []string
-	for _, name := range slices.Sorted(maps.Keys(cfg.shared.read)) {
-		if _, there := cfg.members[name]; (!there || cfg.stood[name]) && !strings.Contains(name, ".") {
-			absent = append(absent, name)
+	for _, s := range append([]*config{cfg}, cfg.shared.opened...) {
+		var absent []string
+		for name := range cfg.shared.read {
+			own, inside := strings.CutPrefix(name, s.prefix)
+			if _, there := s.members[own]; inside && (!there || s.stood[own]) && !strings.Contains(own, ".") {
+				absent = append(absent, own)
+			}
 		}
-	}
-	for _, name := range cfg.unread(f) {
-		if near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12); len(name) > 4 && len(near) > 0 {
-			notes = append(notes, fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(name), f.types[0], near[0]))
+		for _, name := range s.unread(f) {
+			if note := meantField(s.prefix+name, f.types[0], absent); !plain[s.prefix] {
+				notes = append(notes, note...)
+			}
 		}
 	}
 	return notes
@@ -102,4 +104,35 @@ func adds(name string) bool {
 		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
 		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
 	}, func(component string) bool { return strings.Contains(name, component) })
+}
+
+// runnable refuses a config whose model Transformers cannot run: with an unknown
+// activation, or with an odd number to turn (modeling_rope_utils.py: cosines and sines are
+// pairs, so they have one number more than a head).
+func (cfg *config) runnable(graph *modelgraph.Graph) {
+	all := append([]*config{cfg}, cfg.shared.opened...)
+	for _, s := range all {
+		for _, name := range []string{"hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act", "projector_hidden_act"} {
+			if act := s.lenient(name); act != "" && s.shared.read[s.prefix+name] && !activation[act] {
+				s.fail(name, noActivation, clipName(act), s.shared.in.name)
+			}
+		}
+	}
+	for i := range graph.Layers {
+		turned, ok := graph.Layers[i].Op.(modelgraph.Rotary)
+		whole := slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { // part of a head may be odd
+			attention, ok := layer.Op.(modelgraph.Attention)
+			return ok && attention.HeadDim == turned.HeadDim
+		})
+		if !ok || turned.HeadDim%2 == 0 || !whole {
+			continue
+		}
+		at, name := cfg, "num_attention_heads"
+		for _, s := range all {
+			if s.said("head_dim") {
+				at, name = s, "head_dim"
+			}
+		}
+		at.fail(name, "%d numbers of a head turn, and rotary embeddings turn pairs: Transformers' forward fails; give heads of an even size", turned.HeadDim)
+	}
 }

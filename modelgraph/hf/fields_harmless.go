@@ -1,10 +1,13 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // harmless are fields of any config that no module's shape depends on: those
@@ -54,3 +57,21 @@ func empty(v jsontext.Value) bool {
 	v = v.Clone()
 	return v.Compact() == nil && slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }
+
+// meantField is the note on a field that a reader does not have, if one of its absent
+// fields has nearly the same name.
+func meantField(path, reader string, absent []string) []string {
+	name := path[strings.LastIndexByte(path, '.')+1:]
+	slices.Sort(absent)
+	near := modelgraph.Nearest(name, absent, 1, 1+len(name)/12)
+	if len(name) <= 4 || len(near) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the config has %q, which %s does not read: did you mean %q? Its default is counted", clipName(path), reader, near[0])}
+}
+
+// activation are the names that Transformers 5.17 to 5.24 know (activations.py, ACT2CLS).
+var activation = wordSet(`gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_python_tanh gelu_pytorch_tanh hardswish
+laplace leaky_relu linear mish prelu quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh xielu`)
+
+const noActivation = "%q is no activation of Transformers %s, which fails with it (ACT2FN): correct it"

@@ -131,11 +131,8 @@ func fromFile(path string, transformers []string) (*modelgraph.Graph, error) {
 // withWeights joins the graph that the config makes with the files. If there is
 // a reason to doubt the graph, every tensor must be its.
 func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, doubt string) (*modelgraph.Graph, error) {
-	ck, err := safetensors.ReadFolder(dir)
+	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
 	graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) })
@@ -144,6 +141,14 @@ func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, 
 		return listedFolder(dir, cfg, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, kind))
 	}
 	return out, err
+}
+
+// named are files whose tensors have names that a path can have.
+func named(ck *safetensors.Checkpoint, err error) (*safetensors.Checkpoint, error) {
+	if err == nil {
+		err = checkNames(ck)
+	}
+	return ck, err
 }
 
 // readConfig reads the folder's config.json by the rule of

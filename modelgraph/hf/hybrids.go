@@ -116,12 +116,7 @@ func jamba(cfg *config) *decoder {
 	}
 	attends := every(cfg, "attn_layer_period", "attn_layer_offset")
 	routes := every(cfg, "expert_layer_period", "expert_layer_offset")
-	model.ffn = func(i int64) part {
-		if routes(i) && experts.experts > 1 {
-			return experts.part()
-		}
-		return model.mlp.part()
-	}
+	model.sparse(func(i int64) bool { return routes(i) && experts.experts > 1 }, experts.part)
 	model.mixed(attends, mixer, blockForm{attnNorm: "input_layernorm", attn: "mamba", ffnNorm: "pre_ff_layernorm", ffn: "feed_forward"})
 	return model.done()
 }

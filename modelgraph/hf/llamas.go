@@ -84,12 +84,14 @@ func smolLM3(cfg *config) *decoder {
 }
 
 // olmo2: norms after the parts, norms on q and k over all heads.
-func olmo2(cfg *config) *decoder {
+func olmo2(cfg *config) *decoder { return olmo2Parts(cfg).done() }
+
+func olmo2Parts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.form, model.normFP32 = olmo2Block, true
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
 	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
-	return model.done()
+	return model
 }
 
 // exaone4: norms after the parts, norms on q and k, windows in all but every
@@ -178,10 +180,7 @@ func glm4(cfg *config) *decoder {
 // olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies
 // for each kind.
 func olmo3(cfg *config) *decoder {
-	model := llamaParts(cfg)
-	model.form, model.normFP32 = olmo2Block, true
-	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
-	model.attn.qkNormFP32, model.attn.fp32Rotation = true, true
+	model := olmo2Parts(cfg)
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
 	model.attention = model.attn.windows(types, readWindow(cfg, 0))
 	model.rotaryDim, model.rotary = 0, typedRotary(model.attn.headDim, types)

@@ -34,12 +34,7 @@ func (model *parts) qwenExperts() {
 	if cfg.classHas("decoder_sparse_step") {
 		step = cfg.pos(0, "decoder_sparse_step")
 	}
-	model.ffn = func(i int64) part {
-		if experts.experts == 0 || (i+1)%step != 0 || slices.Contains(only, i) {
-			return model.mlp.part()
-		}
-		return experts.part()
-	}
+	model.sparse(func(i int64) bool { return experts.experts != 0 && (i+1)%step == 0 && !slices.Contains(only, i) }, experts.part)
 }
 
 // olmoe: experts in every layer, norms on q and k over all heads.
@@ -191,12 +186,7 @@ func (model *parts) deepseekBlocks() {
 	case experts.topK > experts.experts:
 		cfg.fail("num_experts_per_tok", "a token cannot go to %d of %d experts", experts.topK, experts.experts)
 	}
-	model.ffn = func(i int64) part {
-		if i < first {
-			return model.mlp.part()
-		}
-		return experts.deepseek()
-	}
+	model.sparse(func(i int64) bool { return i >= first }, experts.deepseek)
 }
 
 // ernieMoE: experts in every moe_layer_interval-th layer from
@@ -238,12 +228,7 @@ func deepseekV2(cfg *config) *decoder {
 	cfg.harmlessAs("moe_layer_freq", "1")
 	first := cfg.dim(0, "first_k_dense_replace")
 	model.attention = func(int64) part { return attn.part() }
-	model.ffn = func(i int64) part {
-		if i < first {
-			return model.mlp.part()
-		}
-		return experts.part()
-	}
+	model.sparse(func(i int64) bool { return i >= first }, experts.part)
 	model.rotaryDim = attn.rope
 	return model.done()
 }

@@ -93,3 +93,13 @@ func (model *parts) partialOf(width int64, share float64, name string) int64 {
 func (model *parts) sliding(width int64, slides func(layer int64) bool) {
 	model.attention = model.attn.windows(layerTypes(model.cfg, model.layers, slides), width)
 }
+
+// sparse has experts in the layers that route tokens, and a feed-forward in the others.
+func (model *parts) sparse(routes func(layer int64) bool, experts func() part) {
+	model.ffn = func(i int64) part {
+		if routes(i) {
+			return experts()
+		}
+		return model.mlp.part()
+	}
+}

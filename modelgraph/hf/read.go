@@ -41,6 +41,7 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if err != nil {
 		return nil, nil, cfg, err
 	}
+	cfg.runnable(graph)
 	unknown := f.checkFields(cfg, foreign)
 	if foreign {
 		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))

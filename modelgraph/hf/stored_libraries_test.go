@@ -196,6 +196,8 @@ func TestStoredRefused(t *testing.T) {
 		`{"load_in_4bit":true,"bnb_4bit_quant_storage":"int4"}`:                     "quantization_config.bnb_4bit_quant_storage",
 		`{"load_in_4bit":"yes"}`:                                                    "quantization_config.load_in_4bit",
 		`{"quant_method":"gptq","bits":5}`:                                          "quantization_config.bits: 5 is not one of [2 3 4 8]",
+		`{"quant_method":"gptq","bits":4,"groupsize":64}`:                           `quantization_config.groupsize: 64: Transformers does not read this name and takes 128; write it as "group_size"`,
+		`{"quant_method":"awq","w_bit":8}`:                                          `quantization_config.w_bit: 8: Transformers does not read this name and takes 4; write it as "bits"`,
 		`{"quant_method":"gptq"}`:                                                   "quantization_config.bits: gptq needs the bits",
 		`{"quant_method":"awq","group_size":0}`:                                     "quantization_config.group_size",
 		`{"quant_method":"awq","version":"marble"}`:                                 `quantization_config.version: "marble" is not one of gemm, gemv, gemv_fast, llm-awq`,

@@ -136,12 +136,28 @@ func bitsOf(section *config, def int64, name string, values ...int64) int64 {
 	return bits
 }
 
+// elsewhere refuses names of AutoAWQ's and GPTQ-for-LLaMa's own files, which Transformers
+// does not read (utils/quantization_config.py: GPTQConfig), if they say something else
+// than what it takes.
+func elsewhere(section *config, at sizes) {
+	for _, name := range []string{"w_bit", "wbits", "q_group_size", "groupsize"} {
+		is, now := at["bits"], "bits"
+		if strings.Contains(name, "group") {
+			is, now = at["group"], "group_size"
+		}
+		if v := string(section.members[name]); section.has(name) && v != fmt.Sprint(is) {
+			section.fail(name, "%s: Transformers does not read this name and takes %d; write it as %q", short(section.members[name]), is, now)
+		}
+	}
+}
+
 func (format *storedFormat) readGPTQ(section *config) {
 	if !section.has("bits") {
 		section.fail("bits", "gptq needs the bits of a weight: add \"bits\": 4, or 2, 3 or 8")
 		return
 	}
 	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128)}
+	elsewhere(section, at)
 	kind := oneOf(section, "gptq", section.pick([]string{"checkpoint_format", "format"}), "gptq", "gptq_v2", "marlin", "bitblas", "gptq_p")
 	if kind != "gptq" && kind != "gptq_v2" {
 		format.missing = fmt.Sprintf("the layout %q is not known here", kind)
@@ -191,6 +207,7 @@ func (format *storedFormat) readDynamic(section *config, whole sizes) {
 func (format *storedFormat) readAWQ(section *config) {
 	form := oneOf(section, "gemm", section.pick([]string{"version", "format"}), "gemm", "gemv", "gemv_fast", "llm-awq")
 	at := sizes{"bits": bitsOf(section, 4, "bits", 2, 3, 4, 8), "group": groupSize(section, 128), "spread": 1}
+	elsewhere(section, at)
 	if at["group"] == 64 || at["group"] == 32 { // calculate_zeros_width
 		at["spread"] = 128 / at["group"]
 	}

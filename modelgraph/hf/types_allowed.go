@@ -48,7 +48,10 @@ var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradien
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	for _, path := range class.Acts {
 		name, ok := of.find(path)
-		text, _ := name.(string)
+		text, isText := name.(string)
+		if ok && isText && !activation[text] {
+			return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + path, Msg: fmt.Sprintf(noActivation, clipName(text), tree.in.name)}
+		}
 		if standard := of.object.standard(path); ok && text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
 			of.place = path
 			return tree.unexplained(of, class, "the activation holds tensors")

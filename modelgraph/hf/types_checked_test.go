@@ -60,14 +60,19 @@ func TestCheckedTensors(t *testing.T) {
 // TestCheckedRefused: readers and the table disagree, or fields of a config do.
 func TestCheckedRefused(t *testing.T) {
 	for config, want := range map[string]string{
-		`{"model_type":"olmoe","hidden_size":2040}`:                              `disagree about "model.layers.0.self_attn.q_norm.weight": [2032] or [2040]`,
-		`{"model_type":"zamba2","hybrid_layer_ids":[6]}`:                         `hybrid_layer_ids: [6] contradicts layers_block_type, whose hybrid layers are [6,12,`,
-		`{"model_type":"cohere2","head_dim":384}`:                                `head_dim: 384 contradicts the 128`,
-		`{"model_type":"deepseek_v3","head_dim":128}`:                            `head_dim: 128 contradicts the 64`,
-		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:   `is_gated_act: true contradicts feed_forward_proj "gelu"`,
-		`{"model_type":"musicgen","text_encoder":{"model_type":"llama"}}`:        `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "llama"`,
-		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                        `depths: [2,2,"x",2]: the table`,
-		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`: `n_layer`,
+		`{"model_type":"olmoe","hidden_size":2056}`:                                      `disagree about "model.layers.0.self_attn.q_norm.weight": [2048] or [2056]`,
+		`{"model_type":"zamba2","hybrid_layer_ids":[6]}`:                                 `hybrid_layer_ids: [6] contradicts layers_block_type, whose hybrid layers are [6,12,`,
+		`{"model_type":"llama","hidden_act":"slu"}`:                                      `hidden_act: "slu" is no activation of Transformers 5.24`,
+		`{"model_type":"nanochat","hidden_act":"slu"}`:                                   `hidden_act: "slu" is no activation of Transformers 5.24`,
+		`{"model_type":"llava","text_config":{"model_type":"llama","hidden_act":"slu"}}`: `text_config.hidden_act: "slu" is no activation`,
+		`{"model_type":"llama","head_dim":33}`:                                           `head_dim: 33 numbers of a head turn, and rotary embeddings turn pairs`,
+		`{"model_type":"llama","hidden_size":1056}`:                                      `num_attention_heads: 33 numbers of a head turn`,
+		`{"model_type":"cohere2","head_dim":384}`:                                        `head_dim: 384 contradicts the 128`,
+		`{"model_type":"deepseek_v3","head_dim":128}`:                                    `head_dim: 128 contradicts the 64`,
+		`{"model_type":"umt5","feed_forward_proj":"gelu","is_gated_act":true}`:           `is_gated_act: true contradicts feed_forward_proj "gelu"`,
+		`{"model_type":"musicgen","text_encoder":{"model_type":"llama"}}`:                `text_encoder.model_type: AutoModelForTextEncoding of Transformers 5.24 makes no model of a "llama"`,
+		`{"model_type":"segformer","depths":[2,2,"x",2]}`:                                `depths: [2,2,"x",2]: the table`,
+		`{"model_type":"gptj","transformers_version":"9.1","n_layer":{"a":[1]}}`:         `n_layer`,
 	} {
 		if _, err := FromConfig("config.json", []byte(config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", config, err, want)
@@ -102,17 +107,34 @@ func TestTableGuards(t *testing.T) {
 	}
 }
 
+// TestBothTowers: Gemma 4 with both towers is as Transformers 5.24 builds it on the meta
+// device.
+func TestBothTowers(t *testing.T) {
+	g, err := FromConfig("config.json", []byte(`{"model_type":"gemma4","architectures":["Gemma4ForConditionalGeneration"],"audio_config":{},"vision_config":{"model_type":"gemma4_vision"},
+		"text_config":{"model_type":"gemma4_text","hidden_size":1536,"intermediate_size":6144,"num_hidden_layers":35,"num_attention_heads":8,"num_key_value_heads":1,"head_dim":256,
+		"global_head_dim":512,"num_kv_shared_layers":20,"hidden_size_per_layer_input":256,"use_double_wide_mlp":true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.ParamCount(); got != 5_097_219_104 || len(g.Units) != 81 {
+		t.Errorf("%d parameters in %d units, want 5097219104 in 81", got, len(g.Units))
+	}
+}
+
 // TestCheckedNotes: what a user of another release, of another class or of the
 // repository's own code should know.
 func TestCheckedNotes(t *testing.T) {
 	for config, want := range map[string][2]string{
-		`{"model_type":"deepseek_v3","dtype":"bfloat16"}`:                                                        {"5.23 keep other parameters in float32", ""},
-		`{"model_type":"kimi_linear","dtype":"bfloat16"}`:                                                        {"5.17 keep other parameters in float32", ""},
+		`{"model_type":"deepseek_v3","dtype":"bfloat16"}`:                                                        {"releases 5.17, 5.21, 5.22, 5.23 keep other parameters in float32", ""},
+		`{"model_type":"kimi_linear","dtype":"bfloat16"}`:                                                        {"release 5.17 keeps other parameters in float32", ""},
 		`{"model_type":"kimi_linear","architectures":["KimiLinearForCausalLM"],"transformers_version":"5.20.0"}`: {"the table of Transformers 5.20 lacks the class KimiLinearForCausalLM: it is read by that of 5.24", ""},
 		`{"model_type":"bert","architectures":["BertForSequenceClassification"]}`:                                {"", "BertForSequenceClassification"},
 		`{"model_type":"t5","architectures":["T5ForConditionalGeneration"]}`:                                     {"", "T5ForConditionalGeneration"},
 		`{"model_type":"llama","architectures":["LlamaForCausalLM"]}`:                                            {"", ""},
 		`{"model_type":"llama","num_hiden_layers":4}`:                                                            {`the config has "num_hiden_layers", which llama does not read: did you mean "num_hidden_layers"?`, ""},
+		`{"model_type":"nanochat","num_hiden_layers":4}`:                                                         {`the config has "num_hiden_layers", which nanochat does not read: did you mean "num_hidden_layers"?`, ""},
+		`{"model_type":"gemma4","text_config":{"num_hiden_layers":4}}`:                                           {`the config has "text_config.num_hiden_layers", which gemma4_text does not read: did you mean "num_hidden_layers"?`, ""},
+		`{"model_type":"llava","vision_config":{"model_type":"clip_vision_model","hiden_size":512}}`:             {`the config has "vision_config.hiden_size", which llava does not read: did you mean "hidden_size"?`, "LlavaForConditionalGeneration"},
 		`{"model_type":"llama","dtype":"float64"}`:                                                               {"dtype F64: weights are counted so if they keep the checkpoint's type; activations are counted in bf16", ""},
 		`{"model_type":"llama","dtype":"float8_e4m3fn"}`:                                                         {"dtype F8_E4M3: weights are counted so, and without gradients", ""},
 		`{"model_type":"kimi_k25","architectures":["KimiK25ForConditionalGeneration"],"text_config":{"model_type":"kimi_k2"},"auto_map":{"AutoModel":"modeling_kimi_k25.KimiK25ForConditionalGeneration"}}`: {`with trust_remote_code, Transformers builds a "KimiK25ForConditionalGeneration" of the repository's own code`, "Kimi_K25ForConditionalGeneration"},

@@ -75,12 +75,17 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 	}
 	var parts []string
 	for _, what := range order {
-		parts = append(parts, strings.Join(said[what], ", ")+" "+what)
+		who := "releases " + strings.Join(said[what], ", ")
+		if len(said[what]) == 1 {
+			verb, rest, _ := strings.Cut(what, " ")
+			who, what = "release "+said[what][0], strings.Replace(verb+"s", "haves", "has", 1)+" "+rest
+		}
+		parts = append(parts, who+" "+what)
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the answer is that of Transformers %s; releases %s (--transformers selects one)", in.name, strings.Join(parts, "; "))
+	return fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", in.name, strings.Join(parts, "; "))
 }
 
 // unlike says what another release makes of the same config, if not the same.

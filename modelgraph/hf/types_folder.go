@@ -13,11 +13,8 @@ import (
 // makes of the config if the files hold exactly that, else by the names that its
 // classes can have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
-	ck, err := safetensors.ReadFolder(dir)
+	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
 	tree, class, err := in.treeOf(cfg)
@@ -46,11 +43,8 @@ func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.G
 // listed is a class of the table as names that its tensors can have.
 func (in *release) listed(dir string, cfg *config, class *typeClass, ck *safetensors.Checkpoint) (*listed, error) {
 	kind := cfg.name("model_type")
-	lines, known, err := findClass(class.Class, kind) // rules of stored names
-	if err != nil {
-		return nil, err
-	}
-	if !known {
+	lines := findClass(class.Class, kind) // rules of stored names
+	if lines == nil {
 		lines = &listedClass{Class: class.Class, Type: kind, Prefix: classNames(class.Class, kind).Prefix, Tied: true}
 	}
 	lines.Params, lines.Buffers, lines.NoSplit, lines.Ties, lines.AlwaysTied = nil, make(map[string]bool), nil, nil, nil

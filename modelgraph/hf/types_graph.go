@@ -68,7 +68,7 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 	if own := in.native(cfg); own != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("auto_map: with trust_remote_code, Transformers builds a %q of the repository's own code, which may have other tensors; without, its own %s, which is counted", clipName(own), class.Class))
 	}
-	graph.Warnings = append(append(graph.Warnings, in.note(cfg, kind, tree.outermost, operates)), assumed(class.Class, named, given, dtype)...)
+	graph.Warnings = slices.Concat(graph.Warnings, []string{in.note(cfg, kind, tree.outermost, operates)}, assumed(class.Class, named, given, dtype), tree.root.misspelt())
 	return graph, nil
 }
 

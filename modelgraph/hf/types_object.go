@@ -417,3 +417,19 @@ func plainMembers(cfg *config) map[string]any {
 	}
 	return out
 }
+
+// misspelt are notes on fields that the class lacks, as [family.misspelt] gives.
+func (obj *typeObject) misspelt() (notes []string) {
+	absent := slices.DeleteFunc(slices.Concat(slices.Collect(maps.Keys(obj.class.Fields)), slices.Collect(maps.Keys(obj.class.Alias)), slices.Collect(maps.Keys(obj.class.Inner))), func(name string) bool { return obj.said[name] != nil })
+	for _, name := range slices.Sorted(maps.Keys(obj.extra)) {
+		if !harmless[name] && !anyToken(name) {
+			notes = append(notes, meantField(obj.prefix+name, obj.class.Type, absent)...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(obj.inner)) {
+		if inner := obj.inner[name]; inner != nil {
+			notes = append(notes, inner.misspelt()...)
+		}
+	}
+	return notes
+}

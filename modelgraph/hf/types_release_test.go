@@ -73,7 +73,7 @@ func TestChosenRelease(t *testing.T) {
 	for _, c := range []struct{ config, asked, want string }{
 		{dinov3 + `}`, "5.17", "from the table of Transformers 5.17:"},
 		{dinov3 + `}`, "5.17.0", "from the table of Transformers 5.17:"},
-		{dinov3 + `}`, "", "have other ties or modules that are not split"},
+		{dinov3 + `}`, "", "release 5.17 has other ties or modules that are not split"},
 		{dinov3 + `,"transformers_version":"5.17.0"}`, "", "the answer is that of Transformers 5.17;"},
 		{dinov3 + `,"transformers_version":"5.17.0"}`, newest.name, "from the table of Transformers " + newest.name},
 		{dinov3 + `,"transformers_version":"4.57.1"}`, "", "from the table of Transformers " + newest.name},

@@ -46,7 +46,7 @@ func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) 
 			continue
 		}
 		for _, other := range siblings[parent(path)] {
-			if !parts[path].meets(parts[other]) && !class.showed(path, other) {
+			if !parts[path].meets(parts[other]) && !towers(parts[path].condition, parts[other].condition) && !class.showed(path, other) {
 				return tree.apart(class, of, parts[path].condition, other, path)
 			}
 		}
@@ -78,7 +78,7 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 		if parts[name] != nil {
 			state = name
 		}
-		if fmt.Sprint(other[2]) != text && !class.showed(path, state) {
+		if fmt.Sprint(other[2]) != text && !towers(entry[2], other[2]) && !class.showed(path, state) {
 			return tree.apart(class, of, other[2], name, path)
 		}
 	}
@@ -97,6 +97,22 @@ func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path s
 		}
 	}
 	return nil
+}
+
+// towers reports conditions that are each the presence of an object of the config: its
+// tower is a model of its own, so the other object says nothing of it. Gemma4Model of
+// Transformers 5.24 alone has two such, and both towers together are as built there.
+func towers(x, y any) bool {
+	field := func(condition any) string {
+		if parts, ok := condition.([]any); ok && len(parts) == 4 && parts[2] == false && parts[3] == true {
+			if null, ok := parts[1].([]any); ok && len(null) == 2 && null[0] == "null" {
+				text, _ := null[1].(string)
+				return text
+			}
+		}
+		return ""
+	}
+	return strings.HasSuffix(field(x), "_config") && strings.HasSuffix(field(y), "_config")
 }
 
 // showed reports a name, not there by default, that a build had together with another.

@@ -39,7 +39,7 @@ type typeTensor struct {
 func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) error {
 	field := of.object.prefix + of.place
 	said := ""
-	if v, ok := of.object.get(of.place); ok {
+	if v, ok := of.object.get(of.place); ok && of.object.inner[of.place] == nil {
 		said = inJSON(v) + ": "
 	}
 	return &typeError{tree.file, field, fmt.Sprintf("%sthe table of Transformers %s does not say what a %s is then: %s", said, tree.in.name, class.Class, why)}

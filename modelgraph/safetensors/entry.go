@@ -35,23 +35,14 @@ func (parser *headerParser) readMetadata() error {
 	if parser.dec.PeekKind() == jsontext.KindNull {
 		return parser.skip(jsontext.KindNull)
 	}
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
 	parser.metadata = map[string]string{}
-	for parser.more() {
-		key, err := parser.str()
-		if err != nil {
-			return err
-		}
+	return parser.members(func(key string) (err error) {
 		if len(parser.metadata) == maxMetadata {
 			return parser.fail("more than %d entries", maxMetadata)
 		}
-		if parser.metadata[key], err = parser.str(); err != nil {
-			return err
-		}
-	}
-	return parser.skip(jsontext.KindEndObject)
+		parser.metadata[key], err = parser.str()
+		return err
+	})
 }
 
 // readTensor reads one entry (tensor.rs, TensorInfo) and appends it. Fields it
@@ -60,34 +51,25 @@ func (parser *headerParser) readTensor(name string) error {
 	if len(parser.tensors) == maxTensors {
 		return parser.fail("more than %d tensors", maxTensors)
 	}
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
 	tensor := Tensor{Name: name}
 	var dtype, shape, offsets bool
-	for parser.more() {
-		key, err := parser.str()
-		if err != nil {
-			return err
-		}
+	err := parser.members(func(key string) error {
 		switch key {
 		case "dtype":
-			dtype, err = true, parser.readDType(&tensor)
+			dtype = true
+			return parser.readDType(&tensor)
 		case "shape":
-			shape, err = true, parser.readShape(&tensor)
+			shape = true
+			return parser.readShape(&tensor)
 		case "data_offsets":
-			offsets, err = true, parser.readOffsets(&tensor)
-		default:
-			err = parser.skipValue()
+			offsets = true
+			return parser.readOffsets(&tensor)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := parser.skip(jsontext.KindEndObject); err != nil {
-		return err
-	}
+		return parser.skipValue()
+	})
 	switch {
+	case err != nil:
+		return err
 	case !dtype:
 		return parser.faultIn(name, "dtype is missing")
 	case !shape:

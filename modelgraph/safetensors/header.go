@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
@@ -121,25 +119,11 @@ func (parser *headerParser) header() (*fileHeader, error) {
 
 // parse reads the JSON of the header.
 func (parser *headerParser) parse() error {
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
-	for parser.more() {
-		key, err := parser.str()
-		if err != nil {
-			return err
-		}
+	err := parser.members(func(key string) error {
 		if key == "__metadata__" {
-			err = parser.readMetadata()
-		} else {
-			err = parser.readTensor(key)
+			return parser.readMetadata()
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := parser.skip(jsontext.KindEndObject); err != nil {
-		return err
-	}
-	return parser.eof()
+		return parser.readTensor(key)
+	})
+	return cmp.Or(err, parser.eof())
 }

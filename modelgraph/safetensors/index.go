@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -52,42 +53,21 @@ type indexParser struct {
 }
 
 func (parser *indexParser) parse() error {
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
-	for parser.more() {
-		key, err := parser.str()
-		if err != nil {
-			return err
-		}
+	err := parser.members(func(key string) error {
 		switch key {
 		case "weight_map":
-			err = parser.weightMap()
+			return parser.weightMap()
 		case "metadata":
-			err = parser.metadata()
-		default:
-			err = parser.skipValue()
+			return parser.metadata()
 		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := parser.skip(jsontext.KindEndObject); err != nil {
-		return err
-	}
-	return parser.eof()
+		return parser.skipValue()
+	})
+	return cmp.Or(err, parser.eof())
 }
 
 func (parser *indexParser) weightMap() error {
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
 	parser.idx.shard = map[string]int{}
-	for parser.more() {
-		tensor, err := parser.str()
-		if err != nil {
-			return err
-		}
+	return parser.members(func(tensor string) error {
 		if len(parser.idx.shard) == maxTensors {
 			return parser.fail("more than %d entries", maxTensors)
 		}
@@ -106,8 +86,8 @@ func (parser *indexParser) weightMap() error {
 			parser.idx.files = append(parser.idx.files, file)
 		}
 		parser.idx.shard[tensor] = i
-	}
-	return parser.skip(jsontext.KindEndObject)
+		return nil
+	})
 }
 
 // metadata keeps total_size. It is a hint of the writer, so that no form of it
@@ -116,25 +96,12 @@ func (parser *indexParser) metadata() error {
 	if parser.dec.PeekKind() != jsontext.KindBeginObject {
 		return parser.skipValue()
 	}
-	if err := parser.skip(jsontext.KindBeginObject); err != nil {
-		return err
-	}
-	for parser.more() {
-		key, err := parser.str()
-		if err != nil {
-			return err
-		}
+	return parser.members(func(key string) error {
 		if key != "total_size" {
-			if err := parser.skipValue(); err != nil {
-				return err
-			}
-			continue
+			return parser.skipValue()
 		}
-		if err := parser.totalSize(); err != nil {
-			return err
-		}
-	}
-	return parser.skip(jsontext.KindEndObject)
+		return parser.totalSize()
+	})
 }
 
 func (parser *indexParser) totalSize() error {

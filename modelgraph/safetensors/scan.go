@@ -120,3 +120,20 @@ func (scan *scanner) eof() error {
 	}
 	return scan.fail("more than one JSON value")
 }
+
+// members reads an object: its names, and what read takes of each.
+func (scan *scanner) members(read func(name string) error) error {
+	if err := scan.skip(jsontext.KindBeginObject); err != nil {
+		return err
+	}
+	for scan.more() {
+		name, err := scan.str()
+		if err != nil {
+			return err
+		}
+		if err := read(name); err != nil {
+			return err
+		}
+	}
+	return scan.skip(jsontext.KindEndObject)
+}

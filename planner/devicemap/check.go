@@ -40,7 +40,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 		pipe.starts = starts
 		check.pipeline(graph, pipe, table.Workload.Mode == costmodel.Train)
 	case mapped(strategy):
-		check.ties()
+		check.ties(&table.Workload)
 	default:
 		check.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}

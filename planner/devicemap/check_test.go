@@ -80,7 +80,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		`overlap: "m.h.0.mlp": it lies inside "m.h.0", which has device 0 in the map; keep one of the two`,
 		`split-unit: "m.h.1": it is split over devices 0, 1; its class must stay on one device`,
 		`no-device: "m.norm": no key of the map covers it`,
-		`ties-apart: "m.embed": units that share a parameter are apart: "m.embed" on 0, "head" on 1; the copies would train apart and take twice the memory`,
+		`ties-apart: "m.embed": units that share a parameter are apart: "m.embed" on 0, "head" on 1; the copies would take twice the memory`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("faults (-want +got):\n%s", d)

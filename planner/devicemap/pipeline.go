@@ -98,5 +98,5 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
 		out.Predicted.fill(dev.Own.GranuleBytes)
 	}
-	out.Predicted.widen(table.Band)
+	out.Predicted.widen(table)
 }

@@ -71,23 +71,42 @@ func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bo
 	return unit.Keys[0]
 }
 
-// tiers reports units below the GPUs where no engine runs them from there.
+// tiers reports units below the GPUs where no engine runs them from there: one fault for
+// all units of a tier. A map without a GPU runs, elsewhere (accelerate/big_modeling.py,
+// dispatch_model: main_device).
 func (check *checker) tiers(workload *costmodel.Workload) {
-	for unit, device := range check.placement {
-		switch name := check.graph.Units[unit].Name; {
-		case device != CPU && device != Disk:
-		case costmodel.StageRulesOf(workload.Runtime).Arena:
-			check.fault(unknownDevice, name, "it is on the %v: %s runs every unit on a GPU (with %v units may leave)", device, workload.Runtime, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
-		case workload.Mode == costmodel.Train:
-			check.fault(offloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", device, costmodel.Set("mode", costmodel.Infer))
-		case workload.Strategy.Traits().Staged:
-			check.fault(unknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", device)
+	below := 0
+	for _, tier := range []Device{CPU, Disk} {
+		first, count := slices.Index(check.placement, tier), 0
+		if first < 0 {
+			continue
 		}
+		for _, device := range check.placement {
+			if device == tier {
+				count++
+			}
+		}
+		below += count
+		name, which := check.graph.Units[first].Name, "it is"
+		if count > 1 {
+			which = fmt.Sprintf("it and %d more are", count-1)
+		}
+		switch {
+		case costmodel.StageRulesOf(workload.Runtime).Arena:
+			check.fault(unknownDevice, name, "%s on the %v: %s runs every unit on a GPU (with %v units may leave)", which, tier, workload.Runtime, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
+		case workload.Mode == costmodel.Train:
+			check.fault(offloadInTraining, name, "%s on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", which, tier, costmodel.Set("mode", costmodel.Infer))
+		case workload.Strategy.Traits().Staged:
+			check.fault(unknownDevice, name, "%s on the %v: a stage of a pipeline runs on a GPU", which, tier)
+		}
+	}
+	if below > 0 && below == len(check.placement) {
+		check.warnings = append(check.warnings, "no module is on a GPU: Accelerate runs the whole model on the CPU and uses no GPU; give a GPU at least one module")
 	}
 }
 
 // ties reports tie groups and joined units on more than one device.
-func (check *checker) ties() {
+func (check *checker) ties(workload *costmodel.Workload) {
 	for _, units := range check.graph.TiedUnits() {
 		var on []Device
 		var where []string
@@ -100,15 +119,18 @@ func (check *checker) ties() {
 		}
 		slices.Sort(on)
 		if len(slices.Compact(on)) > 1 {
-			check.fault(tiesApart, check.graph.Units[units[0]].Name, apartMessage(check.graph, units), strings.Join(where, ", "))
+			check.fault(tiesApart, check.graph.Units[units[0]].Name, apartMessage(check.graph, units, workload.Mode), strings.Join(where, ", "))
 		}
 	}
 }
 
 // apartMessage says why units must not be apart; %s is where they are.
-func apartMessage(graph *modelgraph.Graph, units []int) string {
+func apartMessage(graph *modelgraph.Graph, units []int, mode costmodel.Mode) string {
 	if slices.ContainsFunc(units, func(unit int) bool { return graph.Units[unit].Joined }) {
 		return "the model's forward joins the results of these units and moves none of them, so one device must hold them all: %s"
+	}
+	if mode != costmodel.Train {
+		return "units that share a parameter are apart: %s; the copies would take twice the memory"
 	}
 	return "units that share a parameter are apart: %s; the copies would train apart and take twice the memory"
 }

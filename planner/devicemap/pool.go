@@ -103,7 +103,7 @@ func bandNotes(band float64, devices []Prediction) []string {
 		return nil
 	}
 	device := &devices[worst]
-	return []string{fmt.Sprintf("the prediction's band of ±%.0f%% includes a miss: GPU %d may need up to %v and has %v",
+	return []string{fmt.Sprintf("the prediction's band of ±%.3g%% includes a miss: GPU %d may need up to %v and has %v",
 		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
 }
 

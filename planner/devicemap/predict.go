@@ -91,7 +91,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 		} else if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
-		prediction.Predicted.widen(table.Band)
+		prediction.Predicted.widen(table)
 		prediction.pool(table.Pool)
 		prediction.settle()
 		out[device] = prediction
@@ -118,7 +118,7 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 		if len(places) > 0 {
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
 		}
-		prediction.Predicted.widen(table.Band)
+		prediction.Predicted.widen(table)
 	}
 	prediction.settle()
 	return prediction

@@ -44,6 +44,8 @@ type Predicted struct {
 	// UsualPeakBytes is the peak of the usual micro-batch, where samples differ;
 	// 0: that of the largest, which all other figures are of.
 	UsualPeakBytes int64 `json:"usual_peak_bytes,omitzero"`
+	// AtLeast: the peak is a lower bound ([costmodel.Table]).
+	AtLeast bool `json:"at_least,omitzero"`
 }
 
 // on is the prediction of a device on which nothing is counted yet.
@@ -115,7 +117,9 @@ func (p *Predicted) fill(granule int64) {
 
 // widen gives a peak the band of an unread family: a range of possible peaks,
 // around those that there are.
-func (p *Predicted) widen(band float64) {
+func (p *Predicted) widen(table *costmodel.Table) {
+	band := table.Band
+	p.AtLeast = table.AtLeast
 	if band == 0 || p.PeakAllocatedBytes == 0 {
 		return
 	}

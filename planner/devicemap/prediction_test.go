@@ -3,6 +3,8 @@ package devicemap
 import (
 	"slices"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // TestWiden: the band lies around the peak, or around the range that there is.
@@ -17,13 +19,13 @@ func TestWiden(t *testing.T) {
 		{.1, []int64{1000, 1500}, []int64{900, 1650}},
 	} {
 		p := Predicted{PeakAllocatedBytes: 1000, PeakRangeBytes: c.from}
-		p.widen(c.band)
+		p.widen(&costmodel.Table{Band: c.band})
 		if !slices.Equal(p.PeakRangeBytes, c.want) {
 			t.Errorf("%v by %g: %v, want %v", c.from, c.band, p.PeakRangeBytes, c.want)
 		}
 	}
 	idle := Predicted{}
-	idle.widen(.1)
+	idle.widen(&costmodel.Table{Band: .1})
 	if idle.PeakRangeBytes != nil {
 		t.Errorf("an idle device has the range %v", idle.PeakRangeBytes)
 	}

@@ -132,3 +132,18 @@ func (t *tape) pixelAttention(attn module, input picture) picture {
 	t.drop(sum.value, normed.value, query, key, val)
 	return result
 }
+
+// levels runs the blocks of a list: their residual blocks, then what follows them. The
+// input of a block is held until it is done.
+func (t *tape) levels(mod module, list string, x *picture, resnet func(block module, hidden picture) picture, then func(block module, i int, hidden *picture)) {
+	for i := range mod.count(list) {
+		block := mod.at(list, i)
+		hidden := *x
+		hidden.hold()
+		for j := range block.count("resnets") {
+			t.replace(&hidden, resnet(block.at("resnets", j), hidden))
+		}
+		then(block, i, &hidden)
+		t.replace(x, hidden)
+	}
+}

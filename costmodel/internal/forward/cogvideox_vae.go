@@ -75,19 +75,11 @@ func (run *cogVAE) frames(latents picture) picture {
 	for j := range decoder.count("mid_block.resnets") {
 		run.replace(&x, run.resnet(decoder.at("mid_block.resnets", j), x, latents))
 	}
-	blocks := decoder.count("up_blocks")
-	for i := range blocks {
-		block := decoder.at("up_blocks", i)
-		hidden := x
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden, latents))
-		}
+	run.levels(decoder, "up_blocks", &x, func(block module, hidden picture) picture { return run.resnet(block, hidden, latents) }, func(block module, i int, hidden *picture) {
 		if block.has("upsamplers.0.conv.weight") {
-			run.replace(&hidden, run.grow(block.in("upsamplers.0"), hidden, i < 2))
+			run.replace(hidden, run.grow(block.in("upsamplers.0"), *hidden, i < 2))
 		}
-		run.replace(&x, hidden)
-	}
+	})
 	run.replace(&x, run.norm(decoder.in("norm_out"), x, latents))
 	run.replace(&x, run.like(x))
 	run.replace(&x, run.causal(decoder, "conv_out.conv", x))
@@ -226,26 +218,18 @@ func (run *cogVAE) encode(pixels picture) *value {
 			x.frames += pixels.frames % batch
 		}
 		x = run.causal(encoder, "conv_in.conv", x)
-		blocks := encoder.count("down_blocks")
-		for j := range blocks {
-			block := encoder.at("down_blocks", j)
-			hidden := x
-			hidden.hold()
-			for k := range block.count("resnets") {
-				run.replace(&hidden, run.resnet(block.at("resnets", k), hidden, picture{}))
-			}
+		run.levels(encoder, "down_blocks", &x, func(block module, hidden picture) picture { return run.resnet(block, hidden, picture{}) }, func(block module, j int, hidden *picture) {
 			if block.has("downsamplers.0.conv.weight") {
 				if j < 2 && hidden.frames > 1 {
 					hidden.frames = (hidden.frames + 1) / 2
 				}
-				flat := hidden
+				flat := *hidden
 				flat.batch, flat.frames = hidden.batch*hidden.frames, 1
 				made := run.halved(block, "downsamplers.0.conv", flat, true)
 				made.batch, made.frames = hidden.batch, hidden.frames
-				run.replace(&hidden, made)
+				run.replace(hidden, made)
 			}
-			run.replace(&x, hidden)
-		}
+		})
 		for k := range encoder.count("mid_block.resnets") {
 			run.replace(&x, run.resnet(encoder.at("mid_block.resnets", k), x, picture{}))
 		}

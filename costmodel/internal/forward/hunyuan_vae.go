@@ -120,18 +120,11 @@ func (run *hunyuanVAE) decode(latents picture) picture {
 	x := run.causal(decoder, "conv_in.conv", projected)
 	run.replace(&x, run.middle(decoder.in("mid_block"), x))
 	blocks := decoder.count("up_blocks")
-	for i := range blocks {
-		block := decoder.at("up_blocks", i)
-		hidden := x
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden))
-		}
+	run.levels(decoder, "up_blocks", &x, run.resnet, func(block module, i int, hidden *picture) {
 		if block.has("upsamplers.0.conv.conv.weight") {
-			run.replace(&hidden, run.grow(block.in("upsamplers.0"), hidden, i < 3, i >= blocks-3 && i < blocks-1))
+			run.replace(hidden, run.grow(block.in("upsamplers.0"), *hidden, i < 3, i >= blocks-3 && i < blocks-1))
 		}
-		run.replace(&x, hidden)
-	}
+	})
 	out := run.end(decoder, x)
 	run.drop(projected.value)
 	return out
@@ -183,18 +176,12 @@ func (run *hunyuanVAE) encode(pixels picture) *value {
 	encoder := run.root.in("encoder")
 	x := run.causal(encoder, "conv_in.conv", pixels)
 	blocks := encoder.count("down_blocks")
-	for i := range blocks {
-		block := encoder.at("down_blocks", i)
-		hidden := x
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden))
-		}
+	run.levels(encoder, "down_blocks", &x, run.resnet, func(block module, i int, hidden *picture) {
 		if block.has("downsamplers.0.conv.conv.weight") {
-			padded := hidden
+			padded := *hidden
 			padded.frames, padded.height, padded.width = hidden.frames+2, hidden.height+2, hidden.width+2
 			padded = run.picture(padded)
-			small := hidden
+			small := *hidden
 			if i < 3 {
 				small.height, small.width = hidden.height/2, hidden.width/2
 			}
@@ -203,10 +190,9 @@ func (run *hunyuanVAE) encode(pixels picture) *value {
 			}
 			made := run.convolved(block, "downsamplers.0.conv.conv", padded, small)
 			run.drop(padded.value)
-			run.replace(&hidden, made)
+			run.replace(hidden, made)
 		}
-		run.replace(&x, hidden)
-	}
+	})
 	run.replace(&x, run.middle(encoder.in("mid_block"), x))
 	return run.end(encoder, x).value
 }

@@ -51,6 +51,8 @@ func (run vae) middle(mod module, sample picture) picture {
 	return hidden
 }
 
+func (run vae) plain(block module, hidden picture) picture { return run.resnet(block, hidden, false) }
+
 // decode is Decoder.forward: a block's input is held until it is done.
 func (run vae) decode(latents picture) picture {
 	decoder := run.root.in("decoder")
@@ -60,18 +62,11 @@ func (run vae) decode(latents picture) picture {
 	}
 	sample := run.convolved(decoder, "conv_in", latents, latents)
 	run.replace(&sample, run.middle(decoder.in("mid_block"), sample))
-	for i := range decoder.count("up_blocks") {
-		block := decoder.at("up_blocks", i)
-		hidden := sample
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden, false))
-		}
+	run.levels(decoder, "up_blocks", &sample, run.plain, func(block module, _ int, hidden *picture) {
 		if block.has("upsamplers.0.conv.weight") {
-			run.replace(&hidden, run.upsampled(block, "upsamplers.0.conv", hidden))
+			run.replace(hidden, run.upsampled(block, "upsamplers.0.conv", *hidden))
 		}
-		run.replace(&sample, hidden)
-	}
+	})
 	return run.end(decoder, sample)
 }
 
@@ -87,18 +82,11 @@ func (run vae) end(mod module, sample picture) picture {
 func (run vae) encode(pixels picture) picture {
 	encoder := run.root.in("encoder")
 	sample := run.convolved(encoder, "conv_in", pixels, pixels)
-	for i := range encoder.count("down_blocks") {
-		block := encoder.at("down_blocks", i)
-		hidden := sample
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden, false))
-		}
+	run.levels(encoder, "down_blocks", &sample, run.plain, func(block module, _ int, hidden *picture) {
 		if block.has("downsamplers.0.conv.weight") {
-			run.replace(&hidden, run.halved(block, "downsamplers.0.conv", hidden, true))
+			run.replace(hidden, run.halved(block, "downsamplers.0.conv", *hidden, true))
 		}
-		run.replace(&sample, hidden)
-	}
+	})
 	run.replace(&sample, run.middle(encoder.in("mid_block"), sample))
 	return run.end(encoder, sample)
 }

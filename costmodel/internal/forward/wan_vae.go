@@ -73,18 +73,11 @@ func (run *causalVAE) frame(latent picture) picture {
 	x := run.convolve(decoder, "conv_in", latent, run.cache["decoder.conv_in"])
 	run.keep("decoder.conv_in", remembered)
 	run.replace(&x, run.middle(decoder.in("mid_block"), x))
-	for i := range decoder.count("up_blocks") {
-		block := decoder.at("up_blocks", i)
-		hidden := x
-		hidden.hold()
-		for j := range block.count("resnets") {
-			run.replace(&hidden, run.resnet(block.at("resnets", j), hidden))
-		}
+	run.levels(decoder, "up_blocks", &x, run.resnet, func(block module, _ int, hidden *picture) {
 		if block.has("upsamplers.0.resample.1.weight") {
-			run.replace(&hidden, run.grow(block.in("upsamplers.0"), hidden))
+			run.replace(hidden, run.grow(block.in("upsamplers.0"), *hidden))
 		}
-		run.replace(&x, hidden)
-	}
+	})
 	return run.head(decoder, x)
 }
 

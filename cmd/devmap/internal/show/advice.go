@@ -74,9 +74,12 @@ func Changes(changes []strategy.Change) []string {
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
 	fits := "fits"
-	if solution.LargestShare > 1 {
-		fits = "does not fit yet"
-	}
 	prediction := &solution.Devices[solution.Bottleneck]
-	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
+	switch {
+	case solution.LargestShare > 1:
+		fits = "does not fit yet"
+	case prediction.Predicted.AtLeast:
+		fits = "may fit"
+	}
+	return fmt.Sprintf("fullest GPU %s%s, %s", least(&prediction.Predicted), sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
 }

@@ -14,7 +14,7 @@ import (
 
 // Certificate says whether the map fits, how good it is and what is proved.
 func (printer *Printer) Certificate(solution *planner.Solution, imbalance float64) {
-	said := []string{verdictText(solution.Verdict)}
+	said := []string{verdictText(solution.Verdict, &solution.Devices[solution.Bottleneck])}
 	if what := timed(solution); what != "" {
 		said = append(said, fmt.Sprintf("%s%s %s.", strings.ToUpper(what[:1]), what[1:], Seconds(solution.Value)))
 	}
@@ -38,7 +38,7 @@ func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Pr
 			worst = &devices[i]
 		}
 	}
-	printer.sentences([]string{verdictText(verdict), fullestText(worst), meanText(imbalance)})
+	printer.sentences([]string{verdictText(verdict, worst), fullestText(worst), meanText(imbalance)})
 }
 
 // sentences prints sentences as lines of the width. The colour of a verdict says
@@ -46,25 +46,35 @@ func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Pr
 func (printer *Printer) sentences(said []string) {
 	lines := joined(said, " ", "", printer.width)
 	for verdict, colour := range map[devicemap.Verdict]text.Color{fits: text.FgGreen, tight: text.FgYellow, doesNotFit: text.FgRed} {
-		if words := verdictText(verdict); printer.colour && said[0] == words {
+		if words := verdictText(verdict, &devicemap.Prediction{}); printer.colour && said[0] == words {
 			lines = strings.Replace(lines, words, colour.Sprint(words), 1)
 		}
 	}
 	printer.printf("%s\n", out.Block(lines))
 }
 
-func verdictText(verdict devicemap.Verdict) string {
-	switch verdict {
-	case doesNotFit:
+func verdictText(verdict devicemap.Verdict, fullest *devicemap.Prediction) string {
+	switch {
+	case verdict == doesNotFit:
 		return "Does not fit."
-	case tight:
+	case fullest.Predicted.AtLeast:
+		return "Weights and what is counted fit: peaks are lower bounds."
+	case verdict == tight:
 		return "Tight: the peaks fit, the allocator's pool may not."
 	}
 	return "Fits."
 }
 
 func fullestText(prediction *devicemap.Prediction) string {
-	return fmt.Sprintf("Fullest: GPU %d, %.2f%% (%s).", prediction.Device, 100*prediction.Share, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget))
+	return fmt.Sprintf("Fullest: GPU %d, %s%.2f%% (%s).", prediction.Device, least(&prediction.Predicted), 100*prediction.Share, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget))
+}
+
+// least marks a lower bound.
+func least(predicted *devicemap.Predicted) string {
+	if predicted.AtLeast {
+		return "≥ "
+	}
+	return ""
 }
 
 func meanText(imbalance float64) string { return fmt.Sprintf("Max/mean %.2f.", imbalance) }

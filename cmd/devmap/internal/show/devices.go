@@ -98,7 +98,7 @@ func (rows *deviceTable) peak(prediction *devicemap.Prediction) string {
 			return low + "–" + high
 		}
 	}
-	return rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
+	return least(&prediction.Predicted) + rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
 }
 
 // fitWord is a verdict below the heading Fits.

@@ -174,7 +174,11 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 		own += ", " + string(work.Precision)
 	}
 	fits := string(row.Solution.Verdict)
-	if fits == "fits" {
+	bound := least(&row.Solution.Devices[0].Predicted)
+	switch {
+	case row.Fits && bound != "":
+		fits = "maybe"
+	case fits == "fits":
 		fits = "yes"
 	}
 	step, rate := "–", "–"
@@ -184,7 +188,7 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 			rate = tokensPerSecond(row)
 		}
 	}
-	return []string{rowName(row, work), work.Runtime, own, fits, peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
+	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
 }
 
 // tokensPerSecond are those of all GPUs together.

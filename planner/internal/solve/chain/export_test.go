@@ -15,3 +15,6 @@ func Bounds(p Problem) (lower, unit Share, err error) {
 	b := newTask(in, in.allFree()).bounds(&run{ctx: context.Background()})
 	return b.lower(), b.unit, nil
 }
+
+// Optimal says that Value is the least there is: it meets LowerBound, exactly.
+func (res *Result) Optimal() bool { return !res.LowerBound.less(res.Value) }

@@ -57,9 +57,6 @@ type Result struct {
 	Probes int
 }
 
-// Optimal says that Value is the least there is: it meets LowerBound, exactly.
-func (res *Result) Optimal() bool { return !res.LowerBound.less(res.Value) }
-
 // Claim is what is said of the largest share, for the caller to certify: what
 // Peak is the closed form of is not known here.
 func (res *Result) Claim() certificate.Claim {

@@ -18,9 +18,10 @@ from typing import Any, Optional
 
 import torch
 
+MULTIPROCESSORS = 132  # of an H200
 # As cuDNN itself describes the GPU (CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, read on an H200 with cuDNN 9.19).
 _H200 = {
-    "deviceVer": 900, "multiProcessorCount": 132, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536,
+    "deviceVer": 900, "multiProcessorCount": MULTIPROCESSORS, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536,
     "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536,
     "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "pciDeviceId": 6, "isTccDriver": 0, "supportCoopLaunch": 1,
     "totalGlobalMem": 150109880320, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000, "l2CacheSize": 62914560, "cudaDeviceId": 0, "driverVer": 13000, "deviceName": "NVIDIA H200",

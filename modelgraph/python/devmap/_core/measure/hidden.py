@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
+from .convolutions import MULTIPROCESSORS
 from .machine import Machine
 
 # Operations whose kernels ask cuBLAS for its workspace (cuda/CUDABlas.cpp).
@@ -133,7 +134,6 @@ BEFORE: dict[str, Callable[..., list[int]]] = {
     "native_layer_norm_backward": _copies(0, 1),
     "embedding_dense_backward": _copies(0),  # native/cuda/Embedding.cu
 }
-MULTIPROCESSORS = 132  # of an H200
 AFTER: dict[str, Callable[..., list[int]]] = {
     "_scaled_dot_product_flash_attention_backward": _flash_backward,
     "_scaled_dot_product_cudnn_attention_backward": _flash_backward,

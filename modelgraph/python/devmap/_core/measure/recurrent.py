@@ -16,6 +16,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..errors import DevmapError
+from .convolutions import MULTIPROCESSORS
 from .places import line_of
 
 _MODES = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}  # cudnnRNNMode_t
@@ -60,10 +61,10 @@ def run(function: Any, name: str, x: Any, *args: Any) -> Any:
 
 
 def _dropped(x: Any) -> Any:
-    """get_dropout_state: one a GPU and process, 24 bytes for each of 2,048 threads of 132 multiprocessors."""
+    """get_dropout_state: one a GPU and process, 24 bytes for each of 2,048 threads of the multiprocessors."""
     kept = x.fake_mode.ledger.kept
     if x.fake_device not in kept:
-        kept[x.fake_device] = torch.empty(132 * 2048 * 24, dtype=torch.uint8, device=x.fake_device)
+        kept[x.fake_device] = torch.empty(MULTIPROCESSORS * 2048 * 24, dtype=torch.uint8, device=x.fake_device)
     return kept[x.fake_device]
 
 
