@@ -38,7 +38,7 @@ type stagedGroup struct {
 }
 
 // stage finds the units of staged groups.
-func (graph *Graph) stage() error {
+func stage(graph *Graph) error {
 	for k := range graph.Staged {
 		group := &graph.Staged[k]
 		for j, name := range group.Layers {

@@ -159,11 +159,11 @@ func (model *fileModel) graph() (*Graph, error) {
 		return nil, err
 	}
 	graph.Staged = model.Staged
-	if err := graph.stage(); err != nil {
+	if err := stage(graph); err != nil {
 		return nil, err
 	}
 	graph.MaxSeq, graph.Unknown, graph.Warnings, graph.Taken = model.MaxSeq, model.Unknown, model.Warnings, model.Taken
-	graph.doubts()
+	doubts(graph)
 	return graph, nil
 }
 

@@ -199,3 +199,20 @@ func TestDoubts(t *testing.T) {
 		}
 	}
 }
+
+// TestStaged: groups of a pipeline's stage come back, and unknown layers are refused.
+func TestStaged(t *testing.T) {
+	const file = `{"format_version": "devmap.model/v1", "name": "m", "staged": [{"layers": ["a", %q], "why": "x.py:1 calls a"}], "layers": [
+		{"name": "a", "declared": {"params_bytes": 4}}, {"name": "b", "declared": {"params_bytes": 4}}]}`
+	graph, err := modelgraph.Read(strings.NewReader(fmt.Sprintf(file, "b")), "m.json")
+	if err != nil || len(graph.Staged) != 1 || len(graph.Staged[0].Units) != 2 || graph.Staged[0].Units[1] != 1 {
+		t.Fatalf("%v: %+v", err, graph.Staged)
+	}
+	var written strings.Builder
+	if err := modelgraph.Write(&written, graph); err != nil || !strings.Contains(written.String(), "x.py:1 calls a") {
+		t.Errorf("%v: %s", err, written.String())
+	}
+	if _, err := modelgraph.Read(strings.NewReader(fmt.Sprintf(file, "c")), "m.json"); err == nil || !strings.Contains(err.Error(), `staged[0].layers[1]: unknown layer "c"`) {
+		t.Error(err)
+	}
+}
