@@ -26,6 +26,8 @@ type Graph struct {
 	// Joined are groups of layers, by name, that one device holds
 	// ([Join]).
 	Joined [][]string
+	// Staged are groups of layers that one stage of a pipeline holds.
+	Staged []stagedGroup
 	// AutoClass is the class of Transformers that loads the model, if
 	// AutoModelForCausalLM does not: an Auto class if the repository brings the
 	// code (trust_remote_code).

@@ -25,3 +25,29 @@ func Join(graph *Graph, groups [][]string) error {
 	}
 	return nil
 }
+
+// stagedGroup is layers whose results or weights a forward uses again when a
+// later stage could run.
+type stagedGroup struct {
+	// The layers, by name.
+	Layers []string `json:"layers"`
+	// The line that binds them, in a sentence.
+	Why string `json:"why,omitzero"`
+	// Units are those of the layers.
+	Units []int `json:"-"`
+}
+
+// stage finds the units of staged groups.
+func stage(graph *Graph) error {
+	for k := range graph.Staged {
+		group := &graph.Staged[k]
+		for j, name := range group.Layers {
+			i, ok := graph.layerIndex[name]
+			if !ok {
+				return placeError(fmt.Sprintf("staged[%d].layers[%d]", k, j), "unknown layer %q", name)
+			}
+			group.Units = append(group.Units, graph.Layers[i].UnitIndex)
+		}
+	}
+	return nil
+}

@@ -37,6 +37,9 @@ type fileModel struct {
 	// Groups of layers, by name, that one device holds: a forward joins their
 	// results and moves none of them.
 	Joined [][]string `json:"joined,omitzero"`
+	// Groups of layers that one stage of a pipeline holds; devmap.export writes
+	// them.
+	Staged []stagedGroup `json:"staged,omitzero"`
 	// What running the model would need and no one could say, as text: a
 	// program is refused because of it, a map is not.
 	Unknown []string `json:"unknown,omitzero"`
@@ -155,7 +158,12 @@ func (model *fileModel) graph() (*Graph, error) {
 	if err := Join(graph, model.Joined); err != nil {
 		return nil, err
 	}
+	graph.Staged = model.Staged
+	if err := stage(graph); err != nil {
+		return nil, err
+	}
 	graph.MaxSeq, graph.Unknown, graph.Warnings, graph.Taken = model.MaxSeq, model.Unknown, model.Warnings, model.Taken
+	doubts(graph)
 	return graph, nil
 }
 

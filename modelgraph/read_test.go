@@ -2,6 +2,7 @@ package modelgraph_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -164,5 +165,54 @@ func TestReadCycleHasNoPlace(t *testing.T) {
 	var fault *modelgraph.SyntaxError
 	if !errors.As(err, &fault) || fault.Place != "" || fault.File != "m.json" || strings.Count(fault.Msg, "→") != 3 {
 		t.Errorf("%v is no cycle of three", err)
+	}
+}
+
+// TestDoubts: slips of a file by hand that nothing refuses get a note, once.
+func TestDoubts(t *testing.T) {
+	const file = `{"format_version": "devmap.model/v1", "name": "m"%s, "layers": [{"name": "up", "op": {"kind": "linear", "in": %d, "out": %d, "activation": %q},
+		"params": [{"name": "weight", "shape": [4, 8], "dtype": "f32"}]}]}`
+	for _, test := range []struct {
+		more       string
+		in, out    int
+		activation string
+		want       []string
+	}{
+		{"", 8, 4, "silu", nil},
+		{"", 4, 8, "silu", []string{"torch.nn.Linear's is [out, in]"}},
+		{`, "taken": {"batch": 2}`, 4, 8, "silu", nil},
+		{"", 8, 4, "gleu", []string{`activation "gleu" is not known`}},
+	} {
+		graph, err := modelgraph.Read(strings.NewReader(fmt.Sprintf(file, test.more, test.in, test.out, test.activation)), "m.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written strings.Builder
+		if err := modelgraph.Write(&written, graph); err != nil {
+			t.Fatal(err)
+		}
+		if graph, err = modelgraph.Read(strings.NewReader(written.String()), "m.json"); err != nil {
+			t.Fatal(err)
+		}
+		if len(graph.Warnings) != len(test.want) || len(test.want) > 0 && !strings.Contains(graph.Warnings[0], test.want[0]) {
+			t.Errorf("%+v: %q", test, graph.Warnings)
+		}
+	}
+}
+
+// TestStaged: groups of a pipeline's stage come back, and unknown layers are refused.
+func TestStaged(t *testing.T) {
+	const file = `{"format_version": "devmap.model/v1", "name": "m", "staged": [{"layers": ["a", %q], "why": "x.py:1 calls a"}], "layers": [
+		{"name": "a", "declared": {"params_bytes": 4}}, {"name": "b", "declared": {"params_bytes": 4}}]}`
+	graph, err := modelgraph.Read(strings.NewReader(fmt.Sprintf(file, "b")), "m.json")
+	if err != nil || len(graph.Staged) != 1 || len(graph.Staged[0].Units) != 2 || graph.Staged[0].Units[1] != 1 {
+		t.Fatalf("%v: %+v", err, graph.Staged)
+	}
+	var written strings.Builder
+	if err := modelgraph.Write(&written, graph); err != nil || !strings.Contains(written.String(), "x.py:1 calls a") {
+		t.Errorf("%v: %s", err, written.String())
+	}
+	if _, err := modelgraph.Read(strings.NewReader(fmt.Sprintf(file, "c")), "m.json"); err == nil || !strings.Contains(err.Error(), `staged[0].layers[1]: unknown layer "c"`) {
+		t.Error(err)
 	}
 }

@@ -60,7 +60,7 @@ func (maker *schemaMaker) structure(typ reflect.Type) object {
 	for i := range typ.NumField() {
 		field := typ.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
+		if name == "" || name == "-" {
 			continue
 		}
 		made := maker.value(field.Type)

@@ -18,7 +18,7 @@ func Write(writer io.Writer, graph *Graph) error {
 		}
 		model.Layers = append(model.Layers, layer)
 	}
-	model.Ties, model.Joined = graph.Ties, graph.Joined
+	model.Ties, model.Joined, model.Staged = graph.Ties, graph.Joined, graph.Staged
 	if err := json.MarshalWrite(writer, &model, jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}

@@ -41,6 +41,11 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	for _, note := range answer.Notes {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", note))
 	}
+	if in.Piped() {
+		for _, group := range in.Graph.Staged {
+			out.Warnings = append(out.Warnings, costmodel.Messagef("%s", group.Why))
+		}
+	}
 	if in.Objective == instance.Time {
 		out.Objective = Time
 		if in.Request {

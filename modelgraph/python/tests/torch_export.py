@@ -93,6 +93,22 @@ class OperationsTest(unittest.TestCase):
         self.assertEqual(found["head"]["op"], {"kind": "head", "dim": WIDTH, "vocab": 50})
         self.assertEqual({layer.get("unit") for layer in found.values()}, {None, "blocks.0"})
 
+    def test_rows(self):
+        """A table of which a forward reads some rows."""
+
+        class Positions(Net):
+            def __init__(self):
+                super().__init__(Attend())
+                self.pos = nn.Parameter(torch.zeros(64, WIDTH))
+
+            def forward(self, ids):
+                hidden = self.embed(ids) + self.pos[: ids.shape[1]]
+                return self.head(self.norm(self.blocks[0](hidden)))
+
+        model = devmap.export(Positions(), inputs=(IDS,), steps=False)
+        self.assertEqual(layers(model)["pos"]["op"]["vocab"], 64)
+        self.assertTrue(devmap.inspect(model).params)
+
     def test_multihead(self):
         """torch.nn's own blocks, whose attention is one function."""
         net = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 64, dropout=0.0, batch_first=True), 2)

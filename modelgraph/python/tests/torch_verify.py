@@ -255,10 +255,41 @@ class StagesTest(unittest.TestCase):
         module = tiny.build("llama")
         plan = devmap.plan(module, gpus=2, mode="train", batch=4, seq=16, strategy="pipeline", micro_batches=2)
         self.assertTrue(devmap.verify(module, plan))
-        with self.assertRaisesRegex(devmap.DevmapError, "the call of a .*put them into one stage"):
+        with self.assertRaisesRegex(devmap.DevmapError, r"one stage must hold a and b: torch_verify\.py:\d+ calls a"):
             devmap.plan(Alternating(), gpus=2, mode="train", batch=2, micro_batches=2, strategy="pipeline", inputs=self.LENGTHS)
         with self.assertRaisesRegex(devmap.UsageError, "engine='fsdp'"):
             devmap.verify(Alternating(), {"": 0}, inputs=self.LENGTHS, engine="fsdp")
+
+
+    def test_bound(self):
+        """Stages hold what the forward reads or calls again, and layers have the order of their calls."""
+        model = devmap.export(Residual(), inputs=(torch.zeros(2, 16),), steps=False)
+        self.assertEqual([layer["name"] for layer in model["layers"]][-1], "out")
+        self.assertNotIn("staged", model)
+        model = devmap.export(Scaled(), inputs=(ROWS,), steps=False)
+        self.assertEqual(model["staged"][0]["layers"], ["scale", *(f"body.{at}" for at in range(6))])
+        self.assertRegex(model["staged"][0]["why"], r"scale and body.5 and the 5 between them: torch_verify\.py:\d+ reads scale")
+        for module, inputs, most in ((Residual(), (torch.zeros(2, 16),), 4), (UNet(), (PIXELS,), 4), (Scaled(), (ROWS,), 2), (Shared(), (IDS,), 1)):
+            model = devmap.export(module, inputs=inputs)
+            for mode in ("load", "infer"):
+                for gpus in (2, 4):
+                    if gpus > most:
+                        with self.assertRaisesRegex(devmap.DevmapError, r"more stages than units.*one stage must hold .*: torch_verify\.py:\d+ reads"):
+                            devmap.plan(model, gpus=gpus, mode=mode, strategy="pipeline")
+                        continue
+                    plan = devmap.plan(model, gpus=gpus, mode=mode, strategy="pipeline")
+                    self.assertEqual(len(plan.stages), gpus)
+                    self.assertTrue(devmap.verify(module, plan, inputs=inputs), f"{type(module).__name__}: {plan.stages}")
+
+    def test_recurrent(self):
+        """Weights of an LSTM become one buffer while they are read: another tensor at their old place is no weight."""
+        net = nn.Sequential(nn.Embedding(100, 64), nn.LSTM(64, 64, 2, batch_first=True), First(), nn.Linear(64, 9))
+        self.assertTrue(devmap.verify(net, {"0": 0, "1": 0, "3": 1}, inputs=(IDS,), engine="torch"))
+
+
+class First(nn.Module):
+    def forward(self, found):
+        return found[0]
 
 
 class ConfigTest(unittest.TestCase):

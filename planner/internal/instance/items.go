@@ -33,6 +33,9 @@ func newItems(in *Instance) (*Items, error) {
 	tied, joined := in.Graph.TiedUnits(), in.joined()
 	if in.Piped() { // a tied parameter has a copy on each stage
 		tied = nil
+		for _, group := range in.Graph.Staged {
+			joined = append(joined, group.Units)
+		}
 		if !in.rules().Alone {
 			joined = append(passing(in.Costs.Units), joined...)
 		}

@@ -32,7 +32,11 @@ func (items *Items) checkStages() error {
 		return &StageError{"strategy", int(schedule.Stages), 0, costmodel.Messagef("no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)")}
 	}
 	if int(schedule.Stages*schedule.Chunks) > count {
-		return tooFew(schedule, count)
+		few := tooFew(schedule, count)
+		for _, group := range in.Graph.Staged {
+			few.Msg = costmodel.Messagef("%v; %s", few.Msg, group.Why)
+		}
+		return few
 	}
 	if schedule.Stages == 1 && schedule.Chunks > 1 {
 		return &StageError{"schedule", 1, count, costmodel.Messagef("interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule")}
@@ -49,7 +53,7 @@ func (items *Items) checkStages() error {
 
 // tooFew is the error of a model with fewer units than stages, and what works
 // with as many.
-func tooFew(schedule costmodel.Schedule, count int) error {
+func tooFew(schedule costmodel.Schedule, count int) *StageError {
 	gpus, runs := count/int(schedule.Chunks), count/int(schedule.Stages)
 	if schedule.Chunks == 1 {
 		return &StageError{"gpus", int(schedule.Stages), count, costmodel.Messagef("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", schedule.Stages, count, gpus)}

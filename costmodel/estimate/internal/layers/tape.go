@@ -164,11 +164,17 @@ func largest(moments []tapedMoment, owns func(unit int) bool) (most int64) {
 	return most
 }
 
+// forgets reports stages of a pipeline without training: they keep nothing for a backward.
+func (tape *tape) forgets(model *Model) bool {
+	return !tape.train && model.Workload.Strategy.Traits().Staged
+}
+
 // apply sets the memory of units to that of the tape, on a device that owns some. Its
 // moments are of all layers together: what others keep by then, and their gradients, are
 // taken off, as the walk adds those of the device's own.
 func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
-	var before int64
+	var before, stage int64
+	forgets := tape.forgets(model)
 	for u := range units {
 		unit := &units[u]
 		unit.Padding, unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = 0, false, false, 0, 0, 0, 0, 0
@@ -187,6 +193,13 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			step.Saved = layer.saved
 			step.Forward = max(step.Saved, largest(layer.forward, owns)-before)
 			before += step.Saved
+			if forgets {
+				step.Saved, step.Forward = 0, step.Forward+stage
+				if owns(u) {
+					stage += layer.saved
+				}
+				continue
+			}
 			for other, bytes := range layer.copied {
 				if copies && !owns(other) {
 					step.Saved, step.Forward = step.Saved+bytes, step.Forward+bytes

@@ -71,6 +71,8 @@ def export(
     if ties:
         model["ties"] = ties
     given = inputs if inputs is not None else usual(module)
+    if seen.staged:
+        model["staged"] = seen.staged
     if seen.ran and given is not None:
         groups = groups_of(module, seen.layers, arguments(given))
         warnings += groups.warnings

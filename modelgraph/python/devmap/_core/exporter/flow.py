@@ -77,6 +77,12 @@ class Flow:
                     self._weights[number] = names.pop()
         return self._weights[number]
 
+    def whole(self, number: int) -> list[int]:
+        """The shape of the parameter that a tensor is, or is rows of."""
+        name, shape = self.weight(number), self.shape(number)
+        found = next((self.shape(one) for one, names in self.trace.parameters.items() if names[0] == name), shape)
+        return found if len(found) > 1 and found[-1] == shape[-1] else shape
+
     def data(self, step: Step) -> list[int]:
         """The inputs that are no parameters."""
         return [number for number in step.inputs if self.weight(number) is None]

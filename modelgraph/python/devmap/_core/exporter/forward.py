@@ -19,6 +19,7 @@ from torch.fx.experimental import _config as symbolic
 from torch.overrides import TorchFunctionMode
 
 from ..errors import DevmapError
+from ..measure.places import line_of
 
 # What CUDA's kernels keep where the meta device takes another way.
 
@@ -177,6 +178,8 @@ class Trace(TorchFunctionMode):
         self.numbers: dict[int, int] = {}
         self.added: set[str] = set()  # parameters of adapters
         self.beside: set[int] = set()  # steps of adapters
+        self.events: list[tuple[str, tuple[str, ...], str]] = []  # calls of modules and reads of parameters: path, names, line
+        self._names: dict[int, list[str]] = {}  # of a parameter's storage
         self._scopes: list[str] = [""]
         self._current: Step | None = None
         self.parameters: dict[int, list[str]] = {}  # all names of each
@@ -184,6 +187,7 @@ class Trace(TorchFunctionMode):
         for name, tensor in module.named_parameters(remove_duplicate=False):
             self.parameters.setdefault(self.number(tensor), []).append(name)
             self._known.add(storage_of(tensor))
+            self._names.setdefault(storage_of(tensor), []).append(name)
         for tensor in module.buffers():
             self._known.add(storage_of(tensor))
 
@@ -214,6 +218,7 @@ class Trace(TorchFunctionMode):
             if self.values.of(args[0]) is None:
                 self.counted.setdefault(line, name.strip("_"))
         step = Step(name.strip("_"), self._scopes[-1], self._numbers((args, kwargs)), [], args, kwargs)
+        self._read(step.inputs)
         before, self._current = self._current, step
         try:
             result = (kernel(name) or func)(*args, **kwargs)
@@ -257,8 +262,15 @@ class Trace(TorchFunctionMode):
                 self._current.saved.append(key)
         return tensor
 
+    def _read(self, inputs: list[int]) -> None:
+        """Notes which parameters an operation reads, also through views."""
+        for names in (self._names.get(storage_of(self.tensors[number])) for number in inputs):
+            if names:
+                self.events.append((self._scopes[-1], tuple(names), line_of(sys._getframe(2))))
+
     @contextlib.contextmanager
     def inside(self, path: str):
+        self.events.append((path, (), line_of(sys._getframe(3))))
         self._scopes.append(path)
         try:
             yield

@@ -97,7 +97,7 @@ def _said(group: list[str], found: list[tuple[str, str, str]], all_of_it: bool) 
     places = list(dict.fromkeys(f"{line} ({operation}, {where or 'the model'})" for where, line, operation in found))
     names = ", ".join(group[:3]) + (f" and {len(group) - 3} more" if len(group) > 3 else "")
     more = f" and {len(places) - 2} more lines" if len(places) > 2 else ""
-    said = f"one GPU must hold {names}: "
+    said = f"under a device map, one GPU must hold {names}: "
     if not places:
         return said + "they are the model's own tensors, which Accelerate keeps on the first GPU; modules can be apart"
     said += f"{' and '.join(places[:2])}{more} joins their tensors, and no hook moves these"

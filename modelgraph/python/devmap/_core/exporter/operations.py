@@ -347,7 +347,7 @@ def embeddings(flow: Flow) -> list[Part]:
             continue
         table = next(number for number in step.inputs if flow.weight(number))
         index = next((number for number in step.inputs if number != table), step.inputs[0])
-        rows, width = flow.shape(table)[-2:]
+        rows, width = flow.whole(table)[-2:]
         op = {"kind": "embedding", "vocab": rows, "dim": width}
         steps = {at}
         for reader in flow.readers.get(step.outputs[0], ()):
@@ -387,7 +387,8 @@ def tables(flow: Flow, taken: set[int]) -> list[Part]:
             if flow.steps[one].scope == step.scope and flow.steps[one].name == "cat" and step.scope
         }
         more = {name for one in joined for name in flow.params(flow.steps[one])}
-        op = {"kind": "embedding", "vocab": prod(table[:-1]), "dim": table[-1]}
+        rows = next(flow.whole(number) for number in step.inputs if flow.weight(number))[:-1]
+        op = {"kind": "embedding", "vocab": prod(rows), "dim": table[-1]}
         parts.append(Part(step.scope, op, {at, *joined}, {names[0], *more}, main, tokens=prod(result[:-1])))
     return parts
 

@@ -18,6 +18,7 @@ from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized,
 from .module import Layer, copy_of, remakes
 from .operations import joined, parts_of
 from .quantised import packed as packed_in, stored
+from .stages import in_order, staged
 
 # What each layer reads: what it transforms, the residual that its result joins, an encoder's output.
 
@@ -267,6 +268,7 @@ class Seen:
     declared: dict[str, dict] = dataclasses.field(default_factory=dict)
     taken: dict[str, Any] = dataclasses.field(default_factory=dict)
     size: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the forward that ran
+    staged: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -302,9 +304,12 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
         )
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
+    if usual(module) is None:  # readers of configs have the order of the module tree
+        first.layers = in_order(first.layers, first.trace.events)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     seen.size = {"batch": size[0], "precision": _precision(first), **{name: one for name, one in zip(("seq", "target_seq"), size[1:]) if one}}
     seen.warnings += in_turn(first.trace, layers)
+    seen.staged = staged(first.layers, first.trace.events)
     if first.fault is not None:
         seen.warnings.append(
             f"{STOPPED} ({first.fault}): what came after is known by its weights alone"

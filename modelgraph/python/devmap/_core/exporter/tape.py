@@ -19,7 +19,6 @@ import logging
 import os
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -320,8 +319,7 @@ MODES = ("train", "infer", "recompute")
 def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool]:
     """The tape of each layer by name, as model.json has it, why a mode has none, and whether
     there were convolutions whose workspaces no cuDNN said."""
-    count = Counter(layer.unit for layer in layers if layer.params and layer.unit)
-    units = [unit for unit, number in count.items() if number > 1 and isinstance(_submodule(module, unit), torch.nn.Module)]
+    units = [unit for unit in dict.fromkeys(layer.unit for layer in layers if layer.params and layer.unit) if _holders(module, unit) > 1]
     args, kwargs, values = prepare(inputs)
     size = lengths(args, kwargs)
 
@@ -343,11 +341,12 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dic
     return tapes, said, any(one["unasked"] for one in found.values())
 
 
-def _submodule(module: torch.nn.Module, path: str) -> Any:
+def _holders(module: torch.nn.Module, path: str) -> int:
+    """Modules with parameters of their own, in one of a path."""
     try:
-        return module.get_submodule(path)
+        return sum(next(part.parameters(False), None) is not None for part in module.get_submodule(path).modules())
     except AttributeError:
-        return None
+        return 0
 
 
 def _apart(runs: dict[str, Any]) -> dict[str, Any]:

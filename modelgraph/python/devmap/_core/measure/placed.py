@@ -373,6 +373,7 @@ class _Stages(_Functions):
         super().__init__(judge)
         self.judge, self.now = judge, torch.device("cuda", 0)
         self.owned: dict[int, str] = {}  # storage of a parameter to its name
+        self.storages: list[Any] = []  # these live on, so that no other has their address: cuDNN's weights are put into one
         self.names: dict[int, str] = {}  # stage to the module that it began with
 
     def enter(self, path: str, stage: int) -> None:
@@ -421,7 +422,8 @@ def stage(module: torch.nn.Module, device_map: Mapping[str, Union[int, str]], ju
         if tensors[own] is not None and (not isinstance(tensors[own], FakeTensor) or tensors[own].fake_device != device):
             _staged(tensors, own, device, judge)
         if tensors is holder._parameters:
-            functions.owned[tensors[own].untyped_storage()._cdata] = name
+            functions.storages.append(tensors[own].untyped_storage())
+            functions.owned[functions.storages[-1]._cdata] = name
     for path, part in module.named_modules():
         device = _nearest(stages, path)
         if device is not None and next(part.parameters(), None) is not None:

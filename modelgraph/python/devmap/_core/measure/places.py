@@ -16,8 +16,8 @@ import torch
 from torch.fx import traceback as fx_traceback
 from torch.nn.modules import module as hooks
 
-_OWN = tuple(os.path.dirname(file) + os.sep for file in (torch.__file__, __file__, os.path.abspath(__file__)))
-_OWN += (os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "exporter", "tape.py"),)
+_FOLDERS = [os.path.dirname(torch.__file__), *(os.path.dirname(os.path.dirname(file)) for file in (__file__, os.path.abspath(__file__)))]
+_OWN = tuple(folder + os.sep for folder in _FOLDERS)
 
 
 def _traced() -> str:

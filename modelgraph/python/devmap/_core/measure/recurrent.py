@@ -22,6 +22,7 @@ from .places import line_of
 _MODES = {"rnn_relu": 0, "rnn_tanh": 1, "lstm": 2, "gru": 3}  # cudnnRNNMode_t
 _SAVED = {0: 1, 1: 1, 2: 5, 3: 6}  # values that backward needs of each state: gates, cells
 _GATES = {0: 1, 1: 1, 2: 4, 3: 3}
+_STEP = {0: 4, 1: 4, 2: 10, 3: 5}  # buffers of one step
 _FLAT = (torch.float16, torch.float32, torch.float64)  # torch.backends.cudnn.CUDNN_TENSOR_DTYPES
 
 
@@ -88,6 +89,9 @@ class Sizes:
         dropped = (layers - 1) * ways * (tokens * hidden * ways // 8) if dropout else 0  # a bit for each value between layers
         projected = tokens * (hidden + project) * ways * item * layers if project else 0
         self.reserve = values * (_SAVED[mode] * layers + layers - 1) + projected + dropped + 256
-        # cuBLAS has 8 MiB for each layer and direction; weights are laid out anew. cuDNN does not publish the rest: about the
-        # gates and the output of a layer, and four times the input.
-        self.workspace = (8 << 20) * layers * ways + self.weights * item + values * (_GATES[mode] + 1) + 4 * x.nbytes
+        # cuBLAS has 8 MiB for each layer and direction, and matrices are laid out anew. cuDNN does not publish the rest: the
+        # gates, the output and the input of each token, and gates of one step. LSTMs of aligned sizes have it to 1 KB.
+        matrices = sum(one.numel() for one in weights if one.dim() > 1) * item
+        more = _GATES[mode] - 1 + (2 if both else 1 if dropout else 0)
+        step = (_STEP[mode] + (2 if both else 0)) * layers * self.batch * hidden * ways * item
+        self.workspace = (8 << 20) * layers * ways + matrices + values * more + 2 * max(x.nbytes, values) + x.nbytes + step + 768
