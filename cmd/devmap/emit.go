@@ -220,6 +220,32 @@ func jobTarget(plan *devicemap.Plan) (*emit.Target, error) {
 	return nil, asUsage(fmt.Errorf("--emit: no training program's file takes the plan: %w", reason))
 }
 
+// jobNotes say of a plan for Megatron or torchtitan what its file will not: that there is
+// none, or that the program runs another model.
+func jobNotes(plan *devicemap.Plan) []string {
+	name := plan.Workload.Runtime
+	if strings.HasPrefix(plan.Workload.Preset, "torchtitan") {
+		name = "torchtitan"
+	}
+	target, err := emit.For(name)
+	if err != nil || name != "torchtitan" && name != "megatron" || plan.Workload.Mode != costmodel.Train {
+		return nil
+	}
+	input := &emit.Input{Plan: plan}
+	if target.Config {
+		if input.Config, err = ask.ReadConfig(plan.Model.Source); err != nil {
+			return nil
+		}
+	}
+	if err := target.Write(io.Discard, input); err != nil {
+		return []string{"emit --for " + name + " refuses this plan: " + err.Error()}
+	}
+	if target.Caveat != nil && target.Caveat(input) != "" {
+		return []string{target.Caveat(input)}
+	}
+	return nil
+}
+
 // inputOf reads what the target needs with the plan.
 func inputOf(cmd *cobra.Command, target *emit.Target, plan *devicemap.Plan, file, model string) (*emit.Input, error) {
 	input := &emit.Input{Plan: plan}
@@ -290,6 +316,10 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		name = "torch-schedule"
 	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
 		name = "ms-swift"
+	case plan.Workload.Preset != "" && plan.Workload.Mode == costmodel.Train:
+		if target, err := jobTarget(plan); err == nil {
+			name = target.Name
+		}
 	}
 	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)

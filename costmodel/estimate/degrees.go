@@ -32,6 +32,9 @@ func resolveDegrees(workload *costmodel.Workload) {
 	replicas := workload.DP.Count()
 	switch {
 	case equalStages(workload) && openGrid(workload):
+		if workload.DP == 0 { // replicas take what the chosen degrees leave, and share the batch
+			workload.DP = costmodel.AutoDegree
+		}
 		return
 	case equalStages(workload): // parts of sequences are replicas of the weights
 		replicas *= workload.CP.Count()
@@ -151,6 +154,10 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		}
 		found = true
 		switch {
+		case workload.Runtime == value.Megatron && workload.TP != 0 && !workload.SequenceParallel: // core/transformer/moe/moe_layer.py, MoELayer.forward
+			return refuse("tp", workload.TP, "Megatron trains experts under tensor parallelism with sequence parallelism alone: add %v, or use %v", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", 1))
+		case workload.Runtime == value.Torchtitan && tp > 1 && ep == 1:
+			return refuse("tp", workload.TP, "layer %q has experts, which devmap counts under torchtitan's tensor parallelism if GPUs share them out: add %v, or use %v", graph.Layers[i].Name, costmodel.Setting{Field: "ep"}, costmodel.Set("tp", 1))
 		case op.Experts%ep != 0:
 			return refuse("ep", workload.EP, "layer %q has %d experts, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Experts, ep, value.NearestDivisors(ep, op.Experts, nil))
 		case workload.Runtime == value.Torchtitan && (op.Clamped || op.Dense) && ep > 1:
@@ -354,5 +361,5 @@ func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			return refuse(field, degree, "the costs of layer %q are declared in the model file, and say nothing of a part of it (describe the operations)", graph.Layers[i].Name)
 		}
 	}
-	return cmp.Or(checkTensors(graph, workload), checkExperts(graph, workload))
+	return cmp.Or(checkExperts(graph, workload), checkTensors(graph, workload))
 }

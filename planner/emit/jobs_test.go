@@ -143,6 +143,9 @@ func TestJobSaysAll(t *testing.T) {
 						if err != nil {
 							continue // it is refused
 						}
+						if c.target == "axolotl" {
+							followsAxolotl(t, text)
+						}
 						if bare := pythonBoolean.FindString(text); bare != "" {
 							t.Errorf("%s, %s: Python reads%q as a boolean; %s is %q", c.target, strategy, bare, field, value)
 						}
