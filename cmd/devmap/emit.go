@@ -237,7 +237,7 @@ func jobNotes(plan *devicemap.Plan) []string {
 			return nil
 		}
 	}
-	if err := target.Write(io.Discard, input); err != nil {
+	if _, err := target.Folder(input); err != nil {
 		return []string{"emit --for " + name + " refuses this plan: " + err.Error()}
 	}
 	if target.Caveat != nil && target.Caveat(input) != "" {

@@ -87,8 +87,8 @@ func checkGrid(workload *costmodel.Workload) error {
 	case openGrid(workload) && workload.Runtime == value.Megatron && workload.ShardDegree > 1:
 		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all replicas, whose number is open, or over none: use %v, or leave it out", costmodel.Set("shard_degree", 1))
 	}
-	if openGrid(workload) {
-		return nil
+	if err := checkDivisors(workload); err != nil || openGrid(workload) {
+		return err
 	}
 	return cmp.Or(checkCounts(workload), checkParts(workload))
 }
@@ -103,19 +103,24 @@ func checkNoGrid(workload *costmodel.Workload) error {
 	return nil
 }
 
+// checkDivisors refuses degrees that do not divide the number of GPUs.
+func checkDivisors(workload *costmodel.Workload) error {
+	for _, one := range []struct {
+		field  string
+		degree costmodel.Degree
+	}{{"tp", workload.TP}, {"cp", workload.CP}, {"pp", workload.PP}, {"dp", workload.DP}} {
+		if one.degree != costmodel.AutoDegree && workload.World%one.degree.Count() != 0 {
+			return refuse(one.field, one.degree, "%d does not divide the %d GPUs (%s)", one.degree, workload.World, value.NearestDivisors(one.degree.Count(), workload.World, nil))
+		}
+	}
+	return nil
+}
+
 // checkCounts refuses degrees whose product is not the number of GPUs.
 func checkCounts(workload *costmodel.Workload) error {
 	dp, tp, cp, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.PP.Count()
 	if dp*tp*cp*pp == workload.World {
 		return nil
-	}
-	for _, one := range []struct {
-		field  string
-		degree int64
-	}{{"tp", tp}, {"cp", cp}, {"pp", pp}, {"dp", dp}} {
-		if one.degree <= workload.World && workload.World%one.degree != 0 {
-			return refuse(one.field, one.degree, "%d does not divide the %d GPUs (%s)", one.degree, workload.World, value.NearestDivisors(one.degree, workload.World, nil))
-		}
 	}
 	return refuse("dp", workload.DP, "dp %d × tp %d × cp %d × pp %d are %d GPUs, and there are %d: leave one of them out", dp, tp, cp, pp, dp*tp*cp*pp, workload.World)
 }
