@@ -4,8 +4,10 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +123,40 @@ func TestFolders(t *testing.T) {
 	if count < 20 {
 		t.Errorf("%d scripts", count)
 	}
+}
+
+// TestFoldersRun starts run.sh of each job on its last host, with launchers that record
+// their words: each gets the place of the host, by its arguments or by variables.
+func TestFoldersRun(t *testing.T) {
+	box := newSandbox(t)
+	folders(t, func(target *emit.Target, _ *emit.Input, hosts int, files map[string]string) {
+		folder := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		command := exec.Command(box.sh, filepath.Join(folder, "run.sh"), "--more")
+		command.Env = []string{"PATH=" + box.bin + ":/usr/bin:/bin", "LOG=" + filepath.Join(folder, "log"), "SCRIPT=train.py", "MASTER_ADDR=first", "NODE_RANK=1"}
+		said, err := command.CombinedOutput()
+		log, _ := os.ReadFile(filepath.Join(folder, "log"))
+		words := strings.Split(string(log), "\x00")
+		launcher := filepath.Base(words[0])
+		place := map[string][]string{"torchrun": {"--nnodes", "first:29500"}, "tune": {"--nnodes", "first:29500"}, "accelerate": {"--machine_rank", "1", "first"}}[launcher]
+		if err != nil || launcher == "." || words[len(words)-2] != "--more" {
+			t.Errorf("%s, %d hosts: %v, %s%q", target.Name, hosts, err, said, words)
+		}
+		for _, word := range place {
+			if slices.Contains(words, word) != (hosts == 2) {
+				t.Errorf("%s, %d hosts: %q in %q", target.Name, hosts, word, words)
+			}
+		}
+		for _, place := range []string{"TORCHRUN", "RECIPE", "MACHINE"} {
+			if strings.Contains(strings.ReplaceAll(files["run.sh"], "FORCE_TORCHRUN=1 ", ""), place) || strings.Count(files["run.sh"], "FORCE_") != strings.Count(files["run.sh"], "FORCE_TORCHRUN=1 ") {
+				t.Errorf("%s: %s in\n%s", target.Name, place, files["run.sh"])
+			}
+		}
+	})
 }
 
 // axolotlSchema is the schema of axolotl's file, with the keys of its plugin for Liger

@@ -134,7 +134,7 @@ func (trainer *trainer) onHost(plan *devicemap.Plan, file string) string {
 	if hosts, _ := hostsOf(plan); hosts > 1 {
 		machine = ` --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"`
 	}
-	return strings.NewReplacer("TORCHRUN", arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
+	return strings.NewReplacer(" TORCHRUN", " "+arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
 }
 
 // recipe is torchtune's, with torchrun's arguments; the one for one GPU takes none.
