@@ -207,7 +207,11 @@ func noteFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fold
 // jobTarget is the training program of a plan, whose job plan --emit writes.
 func jobTarget(plan *devicemap.Plan) (*emit.Target, error) {
 	var reason error
-	for _, name := range []string{"transformers", "trl", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "ms-swift-megatron", "accelerate-config"} {
+	names := []string{"transformers", "trl", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "ms-swift-megatron", "accelerate-config"}
+	if plan.Workload.Runtime == "megatron" && plan.Workload.Preset == "" {
+		names = []string{"megatron"}
+	}
+	for _, name := range names {
 		target, err := emit.For(name)
 		if err == nil {
 			err = target.Refuse(plan, "")
