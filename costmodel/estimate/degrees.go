@@ -32,9 +32,6 @@ func resolveDegrees(workload *costmodel.Workload) {
 	replicas := workload.DP.Count()
 	switch {
 	case equalStages(workload) && openGrid(workload):
-		if workload.DP == 0 { // replicas take what the chosen degrees leave, and share the batch
-			workload.DP = costmodel.AutoDegree
-		}
 		return
 	case equalStages(workload): // parts of sequences are replicas of the weights
 		replicas *= workload.CP.Count()
@@ -53,7 +50,13 @@ func equalStages(workload *costmodel.Workload) bool {
 // others leave, as Megatron and torchtitan have it (training/arguments.py,
 // data_parallel_size; distributed/parallel_dims.py), or stages do if replicas are given.
 func gridDegrees(workload *costmodel.Workload) {
-	if !equalStages(workload) || !workload.Strategy.Traits().Staged || openGrid(workload) {
+	if !equalStages(workload) || !workload.Strategy.Traits().Staged {
+		return
+	}
+	if openGrid(workload) {
+		if workload.DP == 0 { // they share the batch
+			workload.DP = costmodel.AutoDegree
+		}
 		return
 	}
 	left := max(1, workload.World/(workload.TP.Count()*workload.CP.Count()))
@@ -158,11 +161,10 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			continue
 		}
 		found = true
+		if err := checkCutExperts(&graph.Layers[i], workload); err != nil {
+			return err
+		}
 		switch {
-		case workload.Runtime == value.Megatron && workload.TP != 0 && !workload.SequenceParallel: // core/transformer/moe/moe_layer.py, MoELayer.forward
-			return refuse("tp", workload.TP, "Megatron trains experts under tensor parallelism with sequence parallelism alone: add %v, or use %v", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", 1))
-		case workload.Runtime == value.Torchtitan && tp > 1 && ep == 1:
-			return refuse("tp", workload.TP, "layer %q has experts, which devmap counts under torchtitan's tensor parallelism if GPUs share them out: add %v, or use %v", graph.Layers[i].Name, costmodel.Setting{Field: "ep"}, costmodel.Set("tp", 1))
 		case op.Experts%ep != 0:
 			return refuse("ep", workload.EP, "layer %q has %d experts, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Experts, ep, value.NearestDivisors(ep, op.Experts, nil))
 		case workload.Runtime == value.Torchtitan && (op.Clamped || op.Dense) && ep > 1:
@@ -173,6 +175,18 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	}
 	if !found && ep > 1 {
 		return refuse("ep", workload.EP, "no layer of the model has experts (%v)", costmodel.Set("ep", 1))
+	}
+	return nil
+}
+
+// checkCutExperts refuses tensor parallelism under which experts do not run or are not counted.
+func checkCutExperts(layer *modelgraph.Layer, workload *costmodel.Workload) error {
+	switch {
+	case workload.TP == 0:
+	case workload.Runtime == value.Megatron && !workload.SequenceParallel: // core/transformer/moe/moe_layer.py, MoELayer.forward
+		return refuse("tp", workload.TP, "Megatron trains experts under tensor parallelism with sequence parallelism alone: add %v, or use %v", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", 1))
+	case workload.Runtime == value.Torchtitan && workload.TP != costmodel.AutoDegree && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree:
+		return refuse("tp", workload.TP, "layer %q has experts, which devmap counts under torchtitan's tensor parallelism if GPUs share them out: add %v, or use %v", layer.Name, costmodel.Setting{Field: "ep"}, costmodel.Set("tp", 1))
 	}
 	return nil
 }
