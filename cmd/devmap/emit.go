@@ -320,7 +320,7 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		name = "torch-schedule"
 	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
 		name = "ms-swift"
-	case plan.Workload.Preset != "" && plan.Workload.Mode == costmodel.Train:
+	case plan.Workload.Preset != "" && plan.Workload.Preset != "transformers" && plan.Workload.Mode == costmodel.Train: // the default has no program of its own
 		if target, err := jobTarget(plan); err == nil {
 			name = target.Name
 		}

@@ -77,7 +77,7 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, costmodel.Setting{Field: "new_tokens"})
 }
 
-// checkText refuses models that are no decoders of text under Megatron and torchtitan.
+// checkText refuses models other than decoders of text under Megatron and torchtitan.
 func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	asked, titan := costmodel.Set("runtime", workload.Runtime), workload.Runtime == value.Torchtitan
 	if strings.HasPrefix(workload.Preset, value.Torchtitan) {
