@@ -318,15 +318,22 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		return "devmap run " + emit.Shell(file)
 	case traits.Staged && name != "megatron" && name != "torchtitan": // these have files of their own
 		name = "torch-schedule"
-	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
-		name = "ms-swift"
-	case plan.Workload.Preset != "" && plan.Workload.Preset != "transformers" && plan.Workload.Mode == costmodel.Train: // the default has no program of its own
-		if target, err := jobTarget(plan); err == nil {
-			name = target.Name
-		}
+	case plan.Workload.Mode == costmodel.Train:
+		name = cmp.Or(presetProgram(plan), name)
 	}
 	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"
+}
+
+// presetProgram is the program of a plan's preset; the default, transformers, has none.
+func presetProgram(plan *devicemap.Plan) string {
+	if preset := plan.Workload.Preset; preset == "" || preset == "transformers" || preset == "ms-swift" {
+		return strings.TrimPrefix(preset, "transformers")
+	}
+	if target, err := jobTarget(plan); err == nil {
+		return target.Name
+	}
+	return ""
 }
