@@ -82,7 +82,9 @@ JOBS_transformers      = torch transformers==5.24.0 accelerate==1.15.0 deepspeed
 JOBS_accelerate-config = torch accelerate==1.15.0
 JOBS_trl               = torch trl==1.16.0 peft==0.21.2 deepspeed==0.19.8
 JOBS_llamafactory      = torch llamafactory==0.9.5 deepspeed==0.19.8
-JOBS_axolotl           = torch axolotl==0.19.0
+# What axolotl's validation of a configuration imports, with the pins of its own metadata.
+JOBS_axolotl           = torch transformers==5.16.1 accelerate==1.13.0 peft==0.20.0 datasets==4.8.4 bitsandbytes==0.50.2 pydantic==2.12.5 addict==2.4.0 colorama==0.4.6 pillow==12.1.1
+ALONE_axolotl          = axolotl==0.19.0
 JOBS_lightning         = torch lightning==2.6.6 jsonargparse[signatures]
 JOBS_torchtune         = torch torchao==0.10.0 torchtune==0.6.1
 JOBS_torchtitan        = torch==2.15.0 torchtitan==0.3.0
@@ -94,10 +96,11 @@ ENGINES                = transformers accelerate-config trl llamafactory axolotl
 
 engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolotl" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; failed=0; \
-	$(foreach engine,$(ENGINES),echo "$(engine): $(JOBS_$(engine))"; python="$${PYTHON:-}"; \
+	$(foreach engine,$(ENGINES),echo "$(engine): $(JOBS_$(engine)) $(ALONE_$(engine))"; python="$${PYTHON:-}"; \
 		if [ -z "$$python" ]; then \
 			python3 -m venv "$$work/$(engine)"; python="$$work/$(engine)/bin/python"; \
-			DS_BUILD_OPS=0 "$$python" -m pip install --quiet $(JOBS_$(engine)); fi; \
+			DS_BUILD_OPS=0 "$$python" -m pip install --quiet $(JOBS_$(engine)); \
+			$(if $(ALONE_$(engine)),"$$python" -m pip install --quiet --no-deps $(ALONE_$(engine));) fi; \
 		PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES= "$$python" fixtures/oracle/jobs.py $(engine) "$$work/devmap" || failed=1;) exit $$failed
 
 exporter: ## Compare devmap.export with the config readers, and try maps of all families and of 29 modules (FAMILY="types" CONFIGS=2 GPUS="2 3" PYTHON=python3)

@@ -290,6 +290,7 @@ func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 // leastShare is the mean share of the stages, or that of the largest unit.
 func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	var all, largest, budget int64
+	overhead := int64(math.MaxInt64)
 	for i := range table.Units {
 		unit := &table.Units[i]
 		bytes := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
@@ -302,8 +303,9 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	}
 	for i := range folded.Devices {
 		budget = max(budget, folded.Devices[i].Budget())
+		overhead = min(overhead, table.Overhead(i, &folded.Devices[i]))
 	}
-	return max(float64(all)/float64(len(folded.Devices)), float64(largest)) / float64(budget)
+	return (max(float64(all)/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
 }
 
 // mostCompared bounds the GPUs of the comparison, whose search is slow.

@@ -3,12 +3,15 @@
 package main_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // BenchmarkPlan405B plans llama-3.1-405b on 8 GPUs from its config alone, as a
@@ -54,4 +57,37 @@ func peakMiB(b *testing.B, usage any) float64 {
 		return float64(u.Maxrss) / (1 << 20)
 	}
 	return float64(u.Maxrss) / (1 << 10)
+}
+
+// BenchmarkDegrees chooses Megatron's degrees for clusters of 8 H100 a host, as a whole
+// process. The goal is 2 s. cpu-s is what the process used of the cores, which a busy
+// machine does not change; gap-% is the distance of the plan to its bound.
+func BenchmarkDegrees(b *testing.B) {
+	binary := filepath.Join(b.TempDir(), "devmap")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		b.Fatalf("building devmap: %v\n%s", err, out)
+	}
+	for _, model := range []string{"llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b --recompute full", "mixtral-8x7b --ep auto"} {
+		for _, gpus := range []int{64, 256, 1024} {
+			for _, objective := range []string{"memory", "time"} {
+				b.Run(fmt.Sprintf("%s/%d/%s", strings.Fields(model)[0], gpus, objective), func(b *testing.B) {
+					args := strings.Fields("plan " + model + " --gpu h100-80gb --mode train --runtime megatron --tp auto --pp auto --dp auto --cp auto --sequence-parallel --micro-batches 16 --seq 4096 --json --objective " + objective)
+					args = append(args, "--gpus", fmt.Sprint(gpus), "--nodes", fmt.Sprint(gpus/8), "--batch", fmt.Sprint(2*gpus))
+					var cpu time.Duration
+					var plan struct{ Objective struct{ Gap float64 } }
+					for b.Loop() {
+						cmd := exec.Command(binary, args...)
+						text, err := cmd.Output()
+						if err != nil || json.Unmarshal(text, &plan) != nil {
+							b.Skip("nothing fits")
+						}
+						cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+					}
+					b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/op")
+					b.ReportMetric(cpu.Seconds()/float64(b.N), "cpu-s/op")
+					b.ReportMetric(100*plan.Objective.Gap, "gap-%")
+				})
+			}
+		}
+	}
 }

@@ -207,7 +207,11 @@ func noteFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fold
 // jobTarget is the training program of a plan, whose job plan --emit writes.
 func jobTarget(plan *devicemap.Plan) (*emit.Target, error) {
 	var reason error
-	for _, name := range []string{"transformers", "trl", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "ms-swift-megatron", "accelerate-config"} {
+	names := []string{"transformers", "trl", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "ms-swift-megatron", "accelerate-config"}
+	if plan.Workload.Runtime == "megatron" && plan.Workload.Preset == "" {
+		names = []string{"megatron"}
+	}
+	for _, name := range names {
 		target, err := emit.For(name)
 		if err == nil {
 			err = target.Refuse(plan, "")
@@ -218,6 +222,32 @@ func jobTarget(plan *devicemap.Plan) (*emit.Target, error) {
 		reason = cmp.Or(reason, err)
 	}
 	return nil, asUsage(fmt.Errorf("--emit: no training program's file takes the plan: %w", reason))
+}
+
+// jobNotes say of a plan for Megatron or torchtitan what its file will not: that there is
+// none, or that the program runs another model.
+func jobNotes(plan *devicemap.Plan) []string {
+	name := plan.Workload.Runtime
+	if strings.HasPrefix(plan.Workload.Preset, "torchtitan") {
+		name = "torchtitan"
+	}
+	target, err := emit.For(name)
+	if err != nil || name != "torchtitan" && name != "megatron" || plan.Workload.Mode != costmodel.Train {
+		return nil
+	}
+	input := &emit.Input{Plan: plan}
+	if target.Config {
+		if input.Config, err = ask.ReadConfig(plan.Model.Source); err != nil {
+			return nil
+		}
+	}
+	if _, err := target.Folder(input); err != nil {
+		return []string{"emit --for " + name + " refuses this plan: " + err.Error()}
+	}
+	if target.Caveat != nil && target.Caveat(input) != "" {
+		return []string{target.Caveat(input)}
+	}
+	return nil
 }
 
 // inputOf reads what the target needs with the plan.
@@ -288,11 +318,22 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 		return "devmap run " + emit.Shell(file)
 	case traits.Staged && name != "megatron" && name != "torchtitan": // these have files of their own
 		name = "torch-schedule"
-	case plan.Workload.Preset == "ms-swift" && plan.Workload.Mode == costmodel.Train:
-		name = "ms-swift"
+	case plan.Workload.Mode == costmodel.Train:
+		name = cmp.Or(presetProgram(plan), name)
 	}
 	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"
+}
+
+// presetProgram is the program of a plan's preset; the default, transformers, has none.
+func presetProgram(plan *devicemap.Plan) string {
+	if preset := plan.Workload.Preset; preset == "" || preset == "transformers" || preset == "ms-swift" {
+		return strings.TrimPrefix(preset, "transformers")
+	}
+	if target, err := jobTarget(plan); err == nil {
+		return target.Name
+	}
+	return ""
 }

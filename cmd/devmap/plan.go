@@ -343,7 +343,7 @@ func planOf(asked *ask.Question, sol *planner.Solution, notes []string) *devicem
 	} else {
 		read = asked.Graph.Warnings
 	}
-	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings), plan.Warnings)
+	plan.Warnings = slices.Concat([]string{}, read, notes, ask.Texts(sol.Warnings), plan.Warnings, jobNotes(plan))
 	return plan
 }
 

@@ -50,7 +50,13 @@ func equalStages(workload *costmodel.Workload) bool {
 // others leave, as Megatron and torchtitan have it (training/arguments.py,
 // data_parallel_size; distributed/parallel_dims.py), or stages do if replicas are given.
 func gridDegrees(workload *costmodel.Workload) {
-	if !equalStages(workload) || !workload.Strategy.Traits().Staged || openGrid(workload) {
+	if !equalStages(workload) || !workload.Strategy.Traits().Staged {
+		return
+	}
+	if openGrid(workload) {
+		if workload.DP == 0 { // they share the batch
+			workload.DP = costmodel.AutoDegree
+		}
 		return
 	}
 	left := max(1, workload.World/(workload.TP.Count()*workload.CP.Count()))
@@ -84,8 +90,8 @@ func checkGrid(workload *costmodel.Workload) error {
 	case openGrid(workload) && workload.Runtime == value.Megatron && workload.ShardDegree > 1:
 		return refuse("shard_degree", workload.ShardDegree, "Megatron's optimizer is cut over all replicas, whose number is open, or over none: use %v, or leave it out", costmodel.Set("shard_degree", 1))
 	}
-	if openGrid(workload) {
-		return nil
+	if err := checkDivisors(workload); err != nil || openGrid(workload) {
+		return err
 	}
 	return cmp.Or(checkCounts(workload), checkParts(workload))
 }
@@ -100,19 +106,24 @@ func checkNoGrid(workload *costmodel.Workload) error {
 	return nil
 }
 
+// checkDivisors refuses degrees that do not divide the number of GPUs.
+func checkDivisors(workload *costmodel.Workload) error {
+	for _, one := range []struct {
+		field  string
+		degree costmodel.Degree
+	}{{"tp", workload.TP}, {"cp", workload.CP}, {"pp", workload.PP}, {"dp", workload.DP}} {
+		if one.degree != costmodel.AutoDegree && workload.World%one.degree.Count() != 0 {
+			return refuse(one.field, one.degree, "%d does not divide the %d GPUs (%s)", one.degree, workload.World, value.NearestDivisors(one.degree.Count(), workload.World, nil))
+		}
+	}
+	return nil
+}
+
 // checkCounts refuses degrees whose product is not the number of GPUs.
 func checkCounts(workload *costmodel.Workload) error {
 	dp, tp, cp, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.PP.Count()
 	if dp*tp*cp*pp == workload.World {
 		return nil
-	}
-	for _, one := range []struct {
-		field  string
-		degree int64
-	}{{"tp", tp}, {"cp", cp}, {"pp", pp}, {"dp", dp}} {
-		if one.degree <= workload.World && workload.World%one.degree != 0 {
-			return refuse(one.field, one.degree, "%d does not divide the %d GPUs (%s)", one.degree, workload.World, value.NearestDivisors(one.degree, workload.World, nil))
-		}
 	}
 	return refuse("dp", workload.DP, "dp %d × tp %d × cp %d × pp %d are %d GPUs, and there are %d: leave one of them out", dp, tp, cp, pp, dp*tp*cp*pp, workload.World)
 }
@@ -150,6 +161,9 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			continue
 		}
 		found = true
+		if err := checkCutExperts(&graph.Layers[i], workload); err != nil {
+			return err
+		}
 		switch {
 		case op.Experts%ep != 0:
 			return refuse("ep", workload.EP, "layer %q has %d experts, which %d GPUs cannot share out evenly (%s)", graph.Layers[i].Name, op.Experts, ep, value.NearestDivisors(ep, op.Experts, nil))
@@ -161,6 +175,18 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	}
 	if !found && ep > 1 {
 		return refuse("ep", workload.EP, "no layer of the model has experts (%v)", costmodel.Set("ep", 1))
+	}
+	return nil
+}
+
+// checkCutExperts refuses tensor parallelism under which experts do not run or are not counted.
+func checkCutExperts(layer *modelgraph.Layer, workload *costmodel.Workload) error {
+	switch {
+	case workload.TP == 0:
+	case workload.Runtime == value.Megatron && !workload.SequenceParallel: // core/transformer/moe/moe_layer.py, MoELayer.forward
+		return refuse("tp", workload.TP, "Megatron trains experts under tensor parallelism with sequence parallelism alone: add %v, or use %v", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", 1))
+	case workload.Runtime == value.Torchtitan && workload.TP != costmodel.AutoDegree && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree:
+		return refuse("tp", workload.TP, "layer %q has experts, which devmap counts under torchtitan's tensor parallelism if GPUs share them out: add %v, or use %v", layer.Name, costmodel.Setting{Field: "ep"}, costmodel.Set("tp", 1))
 	}
 	return nil
 }
@@ -354,5 +380,5 @@ func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			return refuse(field, degree, "the costs of layer %q are declared in the model file, and say nothing of a part of it (describe the operations)", graph.Layers[i].Name)
 		}
 	}
-	return cmp.Or(checkTensors(graph, workload), checkExperts(graph, workload))
+	return cmp.Or(checkExperts(graph, workload), checkTensors(graph, workload))
 }

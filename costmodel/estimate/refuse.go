@@ -1,7 +1,10 @@
 package estimate
 
 import (
+	"cmp"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -74,15 +77,52 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, costmodel.Setting{Field: "new_tokens"})
 }
 
-// checkText refuses models with other streams than text under Megatron and torchtitan.
+// checkText refuses models other than decoders of text under Megatron and torchtitan.
 func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {
-	if !equalStages(workload) || graph.Family == "" {
+	asked, titan := costmodel.Set("runtime", workload.Runtime), workload.Runtime == value.Torchtitan
+	if strings.HasPrefix(workload.Preset, value.Torchtitan) {
+		asked, titan = costmodel.Set("preset", workload.Preset), true
+	}
+	if graph.Family == "" || workload.Mode != costmodel.Train || !titan && workload.Runtime != value.Megatron {
 		return nil
 	}
-	for i := range graph.Layers {
-		if kind := graph.Layers[i].Stream.Kind; kind == modelgraph.Image || kind == modelgraph.Target {
-			return refuse("runtime", workload.Runtime, "it trains decoders of text, and %s is none: leave it out, and use %v", graph.Class, costmodel.Set("strategy", costmodel.FSDP))
-		}
+	why, tied := noDecoder(graph, titan)
+	switch {
+	case why != "":
+		return costmodel.Refuse(asked, "it trains decoders of text, and %s %s: leave it out, and use %v", graph.Class, why, costmodel.Set("strategy", costmodel.FSDP))
+	case titan && tied && workload.PP.Count() > 1: // models/common/decoder.py, update_from_config
+		return refuse("pp", workload.PP, "torchtitan has no pipeline of a model whose head is its embedding (%v works)", costmodel.Set("pp", 1))
 	}
 	return nil
 }
+
+// noDecoder says why a model is no decoder of text, and whether its head is its embedding.
+// torchtitan runs model.model.layers of Transformers' classes
+// (experiments/transformers_modeling_backend/model.py, HFTransformerModel).
+func noDecoder(graph *modelgraph.Graph, titan bool) (why string, tied bool) {
+	why, elsewhere := "has no head of a language model", ""
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if kind := layer.Stream.Kind; kind == modelgraph.Image || kind == modelgraph.Target {
+			return "is none", false
+		}
+		switch op := layer.Op.(type) {
+		case modelgraph.Attention:
+			if op.Bidirectional {
+				return "has attention that looks both ways", false
+			}
+		case modelgraph.Head:
+			if !op.Pooled {
+				why = ""
+			}
+			tied = slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner != "" })
+		}
+		if titan && blockName.MatchString(layer.Name) && !strings.HasPrefix(layer.Name, "model.layers.") {
+			elsewhere = "has its blocks elsewhere than in model.layers, where torchtitan takes them"
+		}
+	}
+	return cmp.Or(why, elsewhere), tied
+}
+
+// blockName is the name of a module in a list of blocks.
+var blockName = regexp.MustCompile(`\.\d+(\.|$)`)

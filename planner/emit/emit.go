@@ -41,6 +41,8 @@ type Target struct {
 	// plan is for. note warns of what the engine would do elsewhere; "" if there is
 	// nothing to say.
 	Usage func(input *Input, file string) (usage, note string)
+	// Caveat is what the plan's figures do not count of the model under the engine; nil: nothing.
+	Caveat func(input *Input) string
 
 	// Folder are all files of a job by their names: the one that Write writes, and
 	// scripts that start it on one host or several. nil: the target has no job.

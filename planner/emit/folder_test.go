@@ -4,8 +4,12 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -17,33 +21,28 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-// schemas are the forms of files that have one, without descriptions: TrainJob and
+// readSchema reads one of the forms of files that have one, without descriptions: TrainJob and
 // JobSet of Kubeflow Trainer 2.0.0 (its Go module), and AxolotlInputConfig of
 // axolotl 0.19.0. Objects with known keys take no others.
-func schema(t *testing.T, name string) *jsonschema.Schema {
-	t.Helper()
+func readSchema(name string) *jsonschema.Schema {
 	file, err := os.Open(filepath.Join("testdata", "schemas", name+".json.gz"))
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	defer file.Close() //nolint:errcheck // it is read
 	text, err := gzip.NewReader(file)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	document, err := jsonschema.UnmarshalJSON(text)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource(name+".json", document); err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	made, err := compiler.Compile(name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made
+	return compiler.MustCompile(name + ".json")
 }
 
 // accepts reads a text as YAML under a schema.
@@ -87,7 +86,7 @@ func folders(t *testing.T, visit func(target *emit.Target, input *emit.Input, ho
 // the hosts and GPUs of the plan; every job of Kubernetes follows its schema, and none
 // with a misspelt key does.
 func TestFolders(t *testing.T) {
-	jobs := map[string]*jsonschema.Schema{"trainjob.yaml": schema(t, "trainjob_v1alpha1"), "jobset.yaml": schema(t, "jobset_v1alpha2")}
+	jobs := map[string]*jsonschema.Schema{"trainjob.yaml": readSchema("trainjob_v1alpha1"), "jobset.yaml": readSchema("jobset_v1alpha2")}
 	misspelt := strings.NewReplacer("numNodes:", "numNode:", "completionMode:", "completionsMode:")
 	count := 0
 	folders(t, func(target *emit.Target, input *emit.Input, hosts int, files map[string]string) {
@@ -126,27 +125,66 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestAxolotlSchema: axolotl's file follows its schema, which has no misspelt key:
-// axolotl drops one in silence.
-func TestAxolotlSchema(t *testing.T) {
-	form := schema(t, "axolotl_0.19.0")
-	for _, strategy := range []costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.Zero3} {
-		input := golden(t, "job-axolotl")
-		input.Plan.Workload.Strategy, input.Plan.Workload.Runtime = strategy, strategy.Traits().Runtimes[0]
-		text, err := written(target(t, "axolotl"), input)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := accepts(t, form, text); err != nil {
-			t.Errorf("%s: %v\n%s", strategy, err, text)
-		}
-		for _, broken := range []string{"gradient_acumulation_steps: 2\n", "sequence_len: long\n"} {
-			if accepts(t, form, strings.Replace(text, "sequence_len: 1024\n", broken, 1)) == nil {
-				t.Errorf("%s: %q is accepted", strategy, broken)
+// TestFoldersRun starts run.sh of each job on its last host, with launchers that record
+// their words: each gets the place of the host, by its arguments or by variables.
+func TestFoldersRun(t *testing.T) {
+	box := newSandbox(t)
+	folders(t, func(target *emit.Target, _ *emit.Input, hosts int, files map[string]string) {
+		folder := t.TempDir()
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
 			}
+		}
+		command := exec.Command(box.sh, filepath.Join(folder, "run.sh"), "--more")
+		command.Env = []string{"PATH=" + box.bin + ":/usr/bin:/bin", "LOG=" + filepath.Join(folder, "log"), "SCRIPT=train.py", "MASTER_ADDR=first", "NODE_RANK=1"}
+		said, err := command.CombinedOutput()
+		log, _ := os.ReadFile(filepath.Join(folder, "log"))
+		words := strings.Split(string(log), "\x00")
+		launcher := filepath.Base(words[0])
+		place := map[string][]string{"torchrun": {"--nnodes", "first:29500"}, "tune": {"--nnodes", "first:29500"}, "accelerate": {"--machine_rank", "1", "first"}}[launcher]
+		if err != nil || launcher == "." || words[len(words)-2] != "--more" {
+			t.Errorf("%s, %d hosts: %v, %s%q", target.Name, hosts, err, said, words)
+		}
+		for _, word := range place {
+			if slices.Contains(words, word) != (hosts == 2) {
+				t.Errorf("%s, %d hosts: %q in %q", target.Name, hosts, word, words)
+			}
+		}
+		for _, place := range []string{"TORCHRUN", "RECIPE", "MACHINE"} {
+			if strings.Contains(strings.ReplaceAll(files["run.sh"], "FORCE_TORCHRUN=1 ", ""), place) || strings.Count(files["run.sh"], "FORCE_") != strings.Count(files["run.sh"], "FORCE_TORCHRUN=1 ") {
+				t.Errorf("%s: %s in\n%s", target.Name, place, files["run.sh"])
+			}
+		}
+	})
+}
+
+// axolotlSchema is the schema of axolotl's file, with the keys of its plugin for Liger
+// (integrations/liger/args.py), which the plugin adds to it.
+var axolotlSchema = sync.OnceValue(func() *jsonschema.Schema { return readSchema("axolotl_0.19.0") })
+
+var ligerKeys = regexp.MustCompile(`(?m)^liger_(rope|rms_norm|glu_activation|fused_linear_cross_entropy): true\n`)
+
+// followsAxolotl demands that a file of axolotl follows its schema, and that none with a
+// misspelt key or a value of another type does: axolotl drops such a key in silence.
+// TestJobSaysAll calls it with a file of each setting.
+func followsAxolotl(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, "LigerPlugin") {
+		text = ligerKeys.ReplaceAllString(text, "")
+	}
+	form := axolotlSchema()
+	if err := accepts(t, form, text); err != nil {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, broken := range []string{"gradient_acumulation_steps: 2\n", "sequence_len: long\n"} {
+		if accepts(t, form, sequenceLength.ReplaceAllString(text, broken)) == nil {
+			t.Errorf("%q is accepted in\n%s", broken, text)
 		}
 	}
 }
+
+var sequenceLength = regexp.MustCompile(`(?m)^sequence_len: .*\n`)
 
 // TestUnequalHosts: a job of several hosts wants the same GPUs on each.
 func TestUnequalHosts(t *testing.T) {

@@ -59,6 +59,9 @@ func TestHostileNames(t *testing.T) {
 			for _, name := range hostile {
 				input := golden(t, plan)
 				rename(t, input, name)
+				if target.Name == "axolotl" {
+					input.Plan.Workload.Precision = costmodel.BF16Mixed // its adapters run under autocast
+				}
 				if ownNames[target.Name] { // others are refused
 					known := golden(t, plan).Plan
 					input.Plan.Stages, input.Plan.Workload.LoRARank, input.Plan.Workload.LoRATargets = known.Stages, known.Workload.LoRARank, known.Workload.LoRATargets

@@ -31,7 +31,7 @@ func form(to io.Writer, name string, plan *devicemap.Plan, values map[string]any
 
 // headline is the comment of a job's file.
 func headline(plan *devicemap.Plan) string {
-	text := fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(plan.Model.Name), plan.Workload.Strategy, plan.Workload.World)
+	text := fmt.Sprintf("devmap's plan of %s: %s on %d GPUs", quote.Comment(plan.Model.Name), plan.Workload.Strategy, max(plan.Workload.World, int64(len(plan.Topology.Devices))))
 	if hosts, _ := hostsOf(plan); hosts > 1 {
 		text += fmt.Sprintf(" of %d hosts", hosts)
 	}
@@ -47,7 +47,7 @@ func hostsOf(plan *devicemap.Plan) (hosts int, each int64) {
 		}
 	}
 	hosts = max(1, hosts)
-	return hosts, max(1, plan.Workload.World/int64(hosts))
+	return hosts, max(1, plan.Workload.World, int64(len(devices))) / int64(hosts) // a device map has one process, and World is 0
 }
 
 // equalHosts refuses hosts that a launcher cannot start: torchrun and the

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -39,7 +40,7 @@ var trainers = []*trainer{
 		note:   "SCRIPT reads the file with HfArgumentParser(TrainingArguments).parse_yaml_file; model and sequences are SCRIPT's",
 	},
 	{
-		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: sharded, write: trlArguments,
+		name: "trl", file: "sft.yaml", presets: []string{"trl-sft"}, strategies: append([]costmodel.Strategy{costmodel.DeviceMap}, sharded...), write: trlArguments,
 		start:  "trl sft --config %[1]s --num_processes %[2]d",
 		launch: `torchrun TORCHRUN -m trl.scripts.sft --config FILE`,
 		note:   "replace MODEL, DATASET and OUTPUT in the file",
@@ -121,7 +122,7 @@ func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
 	if hosts, _ := hostsOf(plan); hosts > 1 {
 		return trainer.onHost(plan, file)
 	}
-	if trainer.name == "trl" && plan.Workload.World == 1 && plan.Workload.Strategy.Traits().Sharded {
+	if trainer.name == "trl" && (plan.Workload.World == 1 && plan.Workload.Strategy.Traits().Sharded || plan.Workload.Strategy == costmodel.DeviceMap) {
 		// accelerate launch starts one process without a group, and the Trainer refuses FSDP there.
 		return trainer.onHost(plan, file)
 	}
@@ -130,11 +131,14 @@ func (trainer *trainer) command(plan *devicemap.Plan, file string) string {
 
 // onHost starts the program on a host whose variables say its place.
 func (trainer *trainer) onHost(plan *devicemap.Plan, file string) string {
+	if plan.Workload.Strategy == costmodel.DeviceMap { // a launcher's process drops the map (trl/trainer/sft_trainer.py)
+		return "python3 -m trl.scripts.sft --config " + file
+	}
 	machine, arguments := "", torchrun(plan)
 	if hosts, _ := hostsOf(plan); hosts > 1 {
 		machine = ` --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"`
 	}
-	return strings.NewReplacer("TORCHRUN", arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
+	return strings.NewReplacer(" TORCHRUN", " "+arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
 }
 
 // recipe is torchtune's, with torchrun's arguments; the one for one GPU takes none.
@@ -179,6 +183,9 @@ func (trainer *trainer) strategy(plan *devicemap.Plan) error {
 	}
 	if underZero(&plan.Workload) {
 		others = append(others, "emit --for deepspeed")
+	}
+	if deviceMap(plan) == nil {
+		others = append(others, "emit --for accelerate")
 	}
 	remedy := costmodel.Messagef("plan it with %v", costmodel.Set("strategy", trainer.strategies[0]))
 	if len(others) > 0 {
@@ -285,8 +292,13 @@ func arguments(plan *devicemap.Plan) (keys mapping, err error) {
 // inline is DeepSpeed's configuration as a mapping, which the programs take in the
 // place of a file's name.
 func inline(plan *devicemap.Plan) (*yaml.Node, error) {
+	return yamlOf(func(to io.Writer) error { return zeroFile(to, &Input{Plan: plan}) })
+}
+
+// yamlOf is a JSON text as a mapping of YAML.
+func yamlOf(write func(to io.Writer) error) (*yaml.Node, error) {
 	text := &strings.Builder{}
-	if err := zeroFile(text, &Input{Plan: plan}); err != nil {
+	if err := write(text); err != nil {
 		return nil, err
 	}
 	var document yaml.Node // JSON is YAML
@@ -330,6 +342,13 @@ func trlArguments(plan *devicemap.Plan) (mapping, error) {
 	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
 	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
 	keys.when(workload.Liger, entry{"use_liger_kernel", true})
+	if workload.Strategy == costmodel.DeviceMap {
+		units, err := yamlOf(func(to io.Writer) error { return cmp.Or(deviceMap(plan), flatMap(to, &Input{Plan: plan})) })
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, entry{"model_init_kwargs", mapping{{"device_map", units}}})
+	}
 	shared, err := arguments(plan)
 	return append(keys, shared...), err
 }

@@ -17,6 +17,9 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 	if workload.Strategy == costmodel.FSDP && strings.HasSuffix(workload.Optimizer, "-8bit") { // utils/schemas/validation.py
 		return nil, &refusal{costmodel.Messagef("the plan for %q has the optimizer %s, which axolotl refuses under FSDP2: plan it with %v", plan.Model.Name, workload.Optimizer, costmodel.Set("optimizer", costmodel.AdamW))}
 	}
+	if workload.Precision == costmodel.BF16True && workload.LoRARank > 0 { // utils/schemas/config.py: bf16; core/builders/base.py, _configure_precision_settings
+		return nil, &refusal{costmodel.Messagef("the plan for %q has adapters without autocast, and axolotl 0.19 trains bf16 with it: plan it with %v", plan.Model.Name, costmodel.Set("precision", costmodel.BF16Mixed))}
+	}
 	keys := mapping{
 		{"base_model", "MODEL"},
 		{"datasets", []mapping{{{"path", "DATASET"}, {"type", "TEMPLATE"}}}},
@@ -26,7 +29,7 @@ func axolotl(plan *devicemap.Plan) (mapping, error) {
 		{"sequence_len", workload.Seq},
 		{"micro_batch_size", perDevice(workload)},
 		{"gradient_accumulation_steps", max(1, workload.MicroBatches)},
-		{"bf16", axolotlBF16(workload)},
+		{"bf16", workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.BF16True},
 		{"gradient_checkpointing", workload.Recompute == costmodel.RecomputeFull && workload.Strategy != costmodel.FSDP},
 	}
 	keys.when(workload.Precision == costmodel.FP16Mixed && (workload.LoRARank > 0 || underZero(workload)), entry{"fp16", true})
@@ -76,15 +79,4 @@ func axolotlKernels(workload *costmodel.Workload) (keys mapping) {
 	keys.when(workload.Float8 == "tensorwise-gathered", entry{"fp8_enable_fsdp_float8_all_gather", true})
 	keys.when(workload.Float8 == "rowwise", entry{"fp8_config", mapping{{"recipe", "rowwise"}}})
 	return keys
-}
-
-// axolotlBF16 is axolotl's setting of bf16: true is autocast (utils/config,
-// resolve_dtype), and full is none.
-func axolotlBF16(workload *costmodel.Workload) any {
-	switch {
-	case workload.Precision == costmodel.BF16True && workload.LoRARank > 0:
-		return "full"
-	default:
-		return workload.Precision == costmodel.BF16Mixed || workload.Precision == costmodel.BF16True
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // TestJobNames: names of modules come out of a job's file as they went in, whatever
@@ -46,6 +47,35 @@ func TestJobOneGPU(t *testing.T) {
 		if command, _ := target(t, "trl").Usage(input, "sft.yaml"); !strings.HasPrefix(command, want) {
 			t.Errorf("%d GPUs: %s", world, command)
 		}
+	}
+}
+
+// TestJobDeviceMap: TRL's file has the map of a plan with one, in one process without a launcher.
+func TestJobDeviceMap(t *testing.T) {
+	input := golden(t, "job-trl")
+	input.Plan.Workload.Strategy, input.Plan.Workload.World, input.Plan.DeviceMap = costmodel.DeviceMap, 0, golden(t, "device-map").Plan.DeviceMap
+	for i := range input.Plan.DeviceMap {
+		input.Plan.DeviceMap[i].Device = devicemap.Device(i % 2) // none is on the CPU
+	}
+	text, err := written(target(t, "trl"), input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Kwargs struct {
+			Map map[string]any `yaml:"device_map"`
+		} `yaml:"model_init_kwargs"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil || len(read.Kwargs.Map) != len(input.Plan.DeviceMap) {
+		t.Errorf("%v, %d units of %d in\n%s", err, len(read.Kwargs.Map), len(input.Plan.DeviceMap), text)
+	}
+	for _, entry := range input.Plan.DeviceMap {
+		if got := read.Kwargs.Map[entry.Key]; got != int(entry.Device) {
+			t.Errorf("%s is on %v, want %d", entry.Key, got, entry.Device)
+		}
+	}
+	if command, _ := target(t, "trl").Usage(input, "sft.yaml"); command != "python3 -m trl.scripts.sft --config sft.yaml" {
+		t.Error(command)
 	}
 }
 
@@ -142,6 +172,9 @@ func TestJobSaysAll(t *testing.T) {
 						text, err := written(target(t, c.target), input)
 						if err != nil {
 							continue // it is refused
+						}
+						if c.target == "axolotl" {
+							followsAxolotl(t, text)
 						}
 						if bare := pythonBoolean.FindString(text); bare != "" {
 							t.Errorf("%s, %s: Python reads%q as a boolean; %s is %q", c.target, strategy, bare, field, value)

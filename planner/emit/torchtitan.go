@@ -28,10 +28,13 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}
-		if workload := &input.Plan.Workload; workload.Preset == "torchtitan" && !nativeTitan(input) {
-			note += "; for this model torchtitan has Transformers' modules, the whole loss and no CUDA graphs: the plan counts its own layers, loss and graphs"
-		}
 		return "sh " + quote.Path(file+"/run.sh"), note
+	},
+	Caveat: func(input *Input) string {
+		if model, err := decoderOf(input); err != nil || flavourOf(&model) != "" {
+			return ""
+		}
+		return "torchtitan has no size of its own for this model, and runs Transformers' modules with the whole loss and no CUDA graphs: the plan counts torchtitan's own layers"
 	},
 	Folder: func(input *Input) (map[string]string, error) {
 		files, err := folder(input, titanModule+".py", titanConfig, titanCommand(input.Plan))
@@ -73,11 +76,6 @@ func flavourOf(model *decoder) string {
 		return ""
 	}
 	return flavours[fmt.Sprintf("%s %d %d %d %d", model.Type, model.Hidden, model.Layers, model.Intermediate, model.Vocab)]
-}
-
-func nativeTitan(input *Input) bool {
-	model, err := decoderOf(input)
-	return err == nil && flavourOf(&model) != ""
 }
 
 // titanConfig writes the module.
@@ -161,7 +159,7 @@ func (made *cut) titanNames(stage int, native bool) (names []string) {
 // titanSettings refuses what torchtitan does not have.
 func titanSettings(made *cut, workload *costmodel.Workload, model *decoder) error {
 	switch {
-	case model.Tied && len(made.parts) > 0: // models/common/decoder.py, update_from_config
+	case model.Tied && made.ranks > 1: // models/common/decoder.py, update_from_config
 		return made.refuse("a pipeline of a model whose head is its embedding")
 	case titanCheckpoints[made.recompute] == "":
 		return made.refuse("recompute %s", made.recompute)

@@ -54,8 +54,11 @@ func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Sch
 			if watch.over(b - stage) {
 				return nil
 			}
-			for a := stage; a < b; a++ {
-				fits[a*(items+1)+b] = costs.barred[stage][a] == costs.barred[stage][b] && costs.Peak(stage, a, b) <= caps[stage]
+			for a := b - 1; a >= stage; a-- {
+				fit := costs.barred[stage][a] == costs.barred[stage][b] && costs.Peak(stage, a, b) <= caps[stage]
+				if fits[a*(items+1)+b] = fit; !fit && costs.Floor(stage, a, b) > caps[stage] {
+					break // more items need no less
+				}
 			}
 		}
 		cut.fits, cut.to, cut.from = append(cut.fits, fits), append(cut.to, to), append(cut.from, from)

@@ -105,10 +105,9 @@ func tableBefore(model *Model, i int) int {
 	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) != 1 || model.Layers[in[0]].UnitIndex >= model.Layers[i].UnitIndex {
 		return -1
 	}
-	early := slices.ContainsFunc(model.Layers, func(layer Layer) bool {
+	if _, table := model.Layers[in[0]].Op.(modelgraph.Embedding); !table || !slices.ContainsFunc(model.Layers, func(layer Layer) bool {
 		return slices.Contains(layer.InputLayers, i) && layer.UnitIndex < model.Layers[i].UnitIndex
-	})
-	if _, table := model.Layers[in[0]].Op.(modelgraph.Embedding); !table || !early {
+	}) {
 		return -1
 	}
 	return in[0]
