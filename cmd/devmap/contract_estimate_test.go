@@ -18,6 +18,7 @@ type (
 		Rows          []contractRow    `json:"rows"`
 		Auto          *contractAuto    `json:"accelerate_auto"`
 		Refused       []map[string]any `json:"refused,omitempty"`
+		Warnings      []string         `json:"warnings"`
 	}
 	contractRow struct {
 		Strategy           string   `json:"strategy"`

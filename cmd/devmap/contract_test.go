@@ -105,6 +105,7 @@ type (
 		Verdict   string           `json:"verdict"`
 		Imbalance float64          `json:"imbalance"`
 		Faults    []contractFault  `json:"faults"`
+		Warnings  []string         `json:"warnings"`
 	}
 	contractFault struct {
 		Kind    string `json:"kind"`
