@@ -6,23 +6,28 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
 	x, inputs := step.embed()
 	if !model.Copies {
+		if model.Sent { // big_modeling.py's hook moves all arguments
+			step.through(step.stream())
+		}
 		step.rotary()
 	}
 	var backs []back
 	for i := range model.Blocks {
 		hooks.Block(i, false, false)
+		x = step.arrive(x, model.Blocks[i].Arrives)
 		out, after := step.block(&model.Blocks[i], x)
 		hooks.Block(i, true, false)
 		x = out
 		backs = append(backs, after)
 	}
+	x = step.arrive(x, model.EndArrives)
 	x, after := step.end(x, inputs)
 	run.Outputs = append(run.Outputs, run.New(model.Copied))
 	return func() {
-		grad := after(x)
+		grad := step.arrive(after(x), model.EndArrives)
 		for i := len(backs) - 1; i >= 0; i-- {
 			hooks.Block(i, false, true)
-			grad = backs[i](grad)
+			grad = step.arrive(backs[i](grad), model.Blocks[i].Arrives)
 			hooks.Block(i, true, true)
 		}
 		step.embeddingBack(grad)
@@ -30,13 +35,22 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	}
 }
 
-// embed is the embedding's output, or a copy of what another device made, and
-// once more as a variable of the model's forward.
+// arrive is a tensor that another device sends, in place of the last one here.
+func (step *Step) arrive(x *Tensor, arrives bool) *Tensor {
+	if !arrives {
+		return x
+	}
+	step.Drop(x)
+	return step.New(step.stream())
+}
+
+// embed is the embedding's output, and once more as a variable of the model's
+// forward; nil on a device without the embedding.
 func (step *Step) embed() (x, inputs *Tensor) {
 	op := &step.Embedding
 	if op.Weight == nil {
 		step.grads = true
-		return step.New(step.stream()), nil
+		return nil, nil
 	}
 	step.grads = op.Weight.Trained || step.Recompute
 	step.Enter(op.Index, "", false)
@@ -96,11 +110,22 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 	if !step.Recompute {
 		return step.halves(block, x)
 	}
-	in := x.Keep()
+	in := x // the sender keeps what arrives, and sends it again
+	if !block.Arrives {
+		in.Keep()
+	}
 	step.saving = false
 	y, _ := step.halves(block, x)
 	step.saving = true
+	var sent *Tensor
+	if block.Leaves {
+		sent = y.Keep()
+	}
 	return y, func(grad *Tensor) *Tensor {
+		step.Drop(sent)
+		if block.Arrives {
+			in = step.New(step.stream())
+		}
 		step.recomputed = true
 		_, after := step.halves(block, in)
 		step.recomputed = false

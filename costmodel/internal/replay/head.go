@@ -66,6 +66,7 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 		saved = step.save(x)
 	}
 	logits := step.New(op.Out * step.Tokens * step.Element)
+	step.product(0)
 	return logits, func(grad *Tensor) *Tensor {
 		var weight, in *Tensor
 		if step.InputFirst {

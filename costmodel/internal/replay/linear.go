@@ -14,6 +14,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 		return nil, step.linearBack(op, layer, saved, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
+	step.product(0)
 	var adapted func(*Tensor) *Tensor
 	if op.Rank > 0 {
 		y, adapted = step.adapter(op, x, y, last)

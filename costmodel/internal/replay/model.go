@@ -32,7 +32,12 @@ type back func(grad *Tensor) *Tensor
 
 // Block is layers whose output is added to what went in, half by half:
 // normalisation, then attention or the feed-forward network.
-type Block struct{ Halves [2]Half }
+type Block struct {
+	Halves [2]Half
+	// Arrives: its input comes from another device, and its gradient goes back there.
+	// Leaves: another device reads its output.
+	Arrives, Leaves bool
+}
 
 // Half is a block's normalisation and what reads it.
 type Half struct {
@@ -49,11 +54,13 @@ type Model struct {
 	Embedding             Embedding
 	Rotary                int64 // elements of the cosines and of the sines
 	Copies                bool  // each block gets copies of both, from another device
+	Sent                  bool  // the rotary's input comes from another device
 	Blocks                []Block
 	Norm                  Norm
 	NormIndex             int
 	Head                  Head
 	HeadIndex             int
+	EndArrives            bool // the last normalisation's input, or the head's, comes from another device
 	Recompute             bool
 	// KeepsInputs: linear layers keep their inputs for backward, those that are
 	// not trained too; InputFirst: they make their input's gradient before

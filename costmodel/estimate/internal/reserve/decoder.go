@@ -19,6 +19,7 @@ type Decoder struct {
 	Owned map[int][]*replay.Weight
 
 	layers  *layers.Model
+	rotary  int // the layer of cosines and sines
 	weights map[string]*replay.Weight
 }
 
@@ -101,7 +102,7 @@ func (out *Decoder) body(order []int) bool {
 		for ; at < len(order); at++ {
 			layer := &out.layers.Layers[order[at]]
 			if rotary, ok := layer.Op.(modelgraph.Rotary); ok && !rotary.Rows && !rotary.Packed {
-				out.Rotary = rotary.HeadDim * layer.Shape.Length
+				out.Rotary, out.rotary = rotary.HeadDim*layer.Shape.Length, order[at]
 				continue
 			}
 			at++

@@ -22,21 +22,35 @@ type Plain struct {
 func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
 	part.Blocks, part.Params, part.Trained = nil, nil, nil
+	embeds, heads := contains(out.Embedding.Index), contains(out.HeadIndex)
+	here := embeds // whether the tensor at hand was made on the device
 	for i := range out.Blocks {
-		if block := out.Blocks[i]; contains(block.Halves[0].NormIndex) {
+		block := out.Blocks[i]
+		on := contains(block.Halves[0].NormIndex)
+		if last := len(part.Blocks) - 1; here && !on && last >= 0 {
+			part.Blocks[last].Leaves = true
+		}
+		if block.Arrives = !here; on {
 			part.Blocks = append(part.Blocks, block)
 		}
+		here = on
 	}
-	embeds, heads := contains(out.Embedding.Index), contains(out.HeadIndex)
+	ends := contains(out.NormIndex)
+	if last := len(part.Blocks) - 1; here && !ends && last >= 0 {
+		part.Blocks[last].Leaves = true
+	}
+	part.EndArrives = !here && (ends || heads)
 	logits := out.Head.Vocab * out.Tokens * out.Element
 	part.KeepsLogits = heads && input && !dropped
 	if input && !heads && !dropped {
 		part.Copied = logits
 	}
 	if !embeds {
-		part.Embedding.Weight, part.Copies = nil, true
+		part.Embedding.Weight = nil
 	}
-	if !contains(out.NormIndex) {
+	part.Copies = out.Rotary > 0 && !contains(out.rotary)
+	part.Sent = !part.Copies && !embeds
+	if !ends {
 		part.Norm.Weight = nil
 	}
 	if !heads {
