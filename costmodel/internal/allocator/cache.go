@@ -97,11 +97,11 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 	case size >= ownSegment:
 		bytes = (size + roundLarge - 1) / roundLarge * roundLarge
 	}
+	cache.end -= bytes
 	address := cache.end
 	if cache.at != nil {
 		address = cache.at(bytes)
 	}
-	cache.end = max(cache.end, address+bytes)
 	cache.Reserved += bytes
 	cache.PeakReserved = max(cache.PeakReserved, cache.Reserved)
 	return &Block{Size: bytes, address: address, pool: key}
