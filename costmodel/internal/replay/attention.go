@@ -34,7 +34,6 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else {
 		parts = op.project(step, layer, x)
 	}
-	step.Drop(x)
 	q, k := op.widths()
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
@@ -53,9 +52,8 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	step.Drop(query, key, value)
 	y, outputBack := step.linear(op.Output, layer, read, false)
-	step.Drop(read, out)
+	step.Drop(read, out, query, key, value, x) // variables of the call
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)

@@ -127,10 +127,22 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 			in = step.New(step.stream())
 		}
 		step.recomputed = true
+		if !block.Arrives {
+			step.input = in.Keep()
+		}
 		_, after := step.halves(block, in)
 		step.recomputed = false
-		return after(grad)
+		grad = after(grad)
+		step.release()
+		return grad
 	}
+}
+
+// release ends the input of a recomputed block. Its hooks hold it as long as a node of
+// the block has saved tensors (torch/utils/checkpoint.py, _checkpoint_hook).
+func (step *Step) release() {
+	step.Drop(step.input)
+	step.input = nil
 }
 
 func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
@@ -180,11 +192,14 @@ func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 			}
 			return residual
 		}
+		step.first = !last
+		inner = normBack(inner)
+		step.first = false
 		if !reached {
-			step.Drop(residual, normBack(inner))
+			step.Drop(residual, inner)
 			return nil
 		}
-		return step.sum(step.stream(), residual, normBack(inner))
+		return step.sum(step.stream(), residual, inner)
 	}
 }
 

@@ -100,6 +100,8 @@ type Step struct {
 	positions  *Tensor
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
+	input      *Tensor // of the block whose backward runs, if it is recomputed
+	first      bool    // the block's first normalisation is at its backward
 }
 
 // save is a hold for backward, if it is kept.

@@ -138,6 +138,9 @@ func (op *Norm) rmsBack(step *Step, grad, retained32, root, normed *Tensor) *Ten
 	power, twice := step.New(wide), step.New(wide)
 	squared := step.New(wide)
 	step.Drop(power, twice, mean, retained32)
+	if step.first { // nothing of the block is saved any more
+		step.release()
+	}
 	in = step.sum(wide, in, squared)
 	if step.Element == 4 {
 		return in
