@@ -32,7 +32,10 @@ type Cache struct {
 	// peak of what is allocated.
 	Rests, PeakRests int64
 
-	end int64 // address after all segments
+	// Up: the driver's segments lie above those before them, not below
+	// (testdata: cuMemCreate's addresses of an H200 go down).
+	Up  bool
+	end int64 // address of the last segment, or after it
 	// at gives a segment its address, if a test has it from a real device.
 	at func(size int64) int64
 }
@@ -97,8 +100,13 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 	case size >= ownSegment:
 		bytes = (size + roundLarge - 1) / roundLarge * roundLarge
 	}
-	cache.end -= bytes
 	address := cache.end
+	if cache.Up {
+		cache.end += bytes
+	} else {
+		cache.end -= bytes
+		address = cache.end
+	}
 	if cache.at != nil {
 		address = cache.at(bytes)
 	}

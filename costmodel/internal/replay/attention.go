@@ -34,6 +34,10 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else {
 		parts = op.project(step, layer, x)
 	}
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
 	q, k := op.widths()
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
@@ -52,8 +56,14 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
+	held := []*Tensor{query, key, value, x} // variables of the call
+	if step.Early {
+		step.Drop(held...)
+		held = nil
+	}
 	y, outputBack := step.linear(op.Output, layer, read, false)
-	step.Drop(read, out, query, key, value, x) // variables of the call
+	step.Drop(read, out)
+	step.Drop(held...)
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)

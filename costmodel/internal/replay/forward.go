@@ -127,7 +127,7 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 			in = step.New(step.stream())
 		}
 		step.recomputed = true
-		if !block.Arrives {
+		if !block.Arrives && !step.Early {
 			step.input = in.Keep()
 		}
 		_, after := step.halves(block, in)

@@ -25,6 +25,10 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else if op.Fused {
 		up = gate.Keep()
 	}
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
 	product := act
 	var savedAct, savedUp *Tensor
 	if up != nil {

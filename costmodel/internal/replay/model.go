@@ -70,6 +70,9 @@ type Model struct {
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
+	// Early: tensors end with their last use, not with the call that has them in
+	// a variable.
+	Early bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }

@@ -85,19 +85,22 @@ func (*plain) Gradient(*replay.Weight) {}
 
 // Simulate runs the first steps of a device.
 func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
-	marks, _ := device.run(decoder)
+	marks, _ := device.run(decoder, false)
 	return marks
 }
 
 // Rests are what blocks have above their tensors, at the peak of the last step and
 // when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
-	_, rests := device.run(decoder)
+	early := *decoder
+	early.Early = true
+	_, rests := device.run(&early, true)
 	return rests
 }
 
-func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
+func (device *Plain) run(decoder *Decoder, up bool) (marks [][2]int64, rests [2]int64) {
 	process := newProcess(decoder, 1)
+	process.Cache.Up = up
 	work := &plain{Plain: device, Process: &process, trained: device.Stored}
 	for _, weight := range decoder.Params {
 		process.New(weight.Numel * device.Stored)
