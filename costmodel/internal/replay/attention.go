@@ -46,6 +46,9 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(parts.query, parts.key)
 	}
 	value := parts.value
+	if step.infers {
+		key, value = op.update(step, key, value)
+	}
 	var repeated func(key, value *Tensor) (k, v *Tensor)
 	if op.By == Math || op.Masked {
 		key, value, repeated = op.repeat(step, key, value)
@@ -78,6 +81,19 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		}
 		return parts.back(queryGrad, keyGrad, valueGrad)
 	}
+}
+
+// update joins keys and values to those of past tokens (cache_utils.py, DynamicLayer.update).
+func (op *Attention) update(step *Step, key, value *Tensor) (k, v *Tensor) {
+	_, narrow := op.widths()
+	size := narrow * step.Batch * (step.past + step.Length) * step.Element
+	past := step.cached[op]
+	k = step.New(size)
+	step.Drop(past[0])
+	v = step.New(size)
+	step.Drop(past[1], key, value)
+	step.cached[op] = [2]*Tensor{k, v}
+	return k.Keep(), v.Keep()
 }
 
 // projected are q, k and v, and the backward of what made them.

@@ -4,12 +4,31 @@ package replay
 // backward are alive when it returns.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
+	return step.forward()
+}
+
+// Infer runs a forward without gradients, whose logits are kept like its keys and
+// values, and which those of more tokens may follow.
+func (model *Model) Infer(run *Run, hooks Hooks) {
+	if run.cached == nil {
+		run.cached = make(map[*Attention][2]*Tensor)
+	}
+	step := &Step{Run: run, Model: model, Hooks: hooks, infers: true}
+	step.forward()
+	run.Drop(step.positions, step.sines)
+	run.past += model.Length
+}
+
+func (step *Step) forward() func() {
+	run, model, hooks := step.Run, step.Model, step.Hooks
 	x, inputs := step.embed()
 	if !model.Copies {
-		if model.Sent { // big_modeling.py's hook moves all arguments
-			step.through(step.stream())
+		var sent *Tensor
+		if model.Sent { // hooks.py, AlignDevicesHook.pre_forward moves all arguments
+			sent = step.New(step.stream())
 		}
 		step.rotary()
+		step.Drop(sent)
 	}
 	var backs []back
 	for i := range model.Blocks {
@@ -96,8 +115,16 @@ func (step *Step) rotary() {
 	frequencies := step.New(2 * count) // [length, head/2] in fp32, a product
 	step.product(0)
 	both := step.New(4 * count)
-	cosine := step.New(4 * count)
-	sine := step.New(4 * count)
+	wave := func() *Tensor { // times attention_scaling
+		if step.Early {
+			return step.New(4 * count)
+		}
+		unscaled := step.New(4 * count)
+		scaled := step.New(4 * count)
+		step.Drop(unscaled)
+		return scaled
+	}
+	cosine, sine := wave(), wave()
 	step.positions = step.New(step.Element * count)
 	second := step.New(step.Element * count)
 	step.Drop(frequencies, both, cosine, sine)

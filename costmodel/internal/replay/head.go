@@ -21,10 +21,18 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
 	retained := *op.Linear
 	retained.Module = ""
-	count := op.Vocab * step.Tokens
+	count := op.Vocab * step.Logits
 	logits, logitsBack := step.projectHead(&retained, x)
 	step.Drop(x)
 	step.Leave(layer, "", false)
+	if step.infers {
+		if step.KeepsLogits {
+			step.Outputs = append(step.Outputs, logits)
+		} else {
+			step.Drop(logits)
+		}
+		return nil, nil
+	}
 	wide := logits.Keep()
 	if step.Element < 4 {
 		step.Drop(wide)
@@ -65,7 +73,7 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained || step.KeepsInputs {
 		saved = step.save(x)
 	}
-	logits := step.New(op.Out * step.Tokens * step.Element)
+	logits := step.New(op.Out * step.Logits * step.Element)
 	step.product(0)
 	return logits, func(grad *Tensor) *Tensor {
 		var weight, in *Tensor

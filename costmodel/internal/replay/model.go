@@ -49,6 +49,7 @@ type Half struct {
 type Model struct {
 	Tokens, Batch, Length int64
 	Width                 int64 // of the residual stream
+	Logits                int64 // positions that the head projects
 	Element               int64 // bytes of an activation
 	Adapter               int64 // bytes of an adapter's element
 	Embedding             Embedding
@@ -98,6 +99,7 @@ type Step struct {
 	*Model
 	Hooks
 	saving     bool // forward keeps what backward needs
+	infers     bool // there is no backward, and a cache of keys and values
 	recomputed bool // it runs again, as far as something is kept
 	grads      bool // the activations at hand require a gradient
 	positions  *Tensor

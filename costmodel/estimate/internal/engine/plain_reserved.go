@@ -22,7 +22,7 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 	var simulating sync.Mutex
 	table.Marks = func(units []int, input bool) [][2]int64 {
 		decoder, ok := whole()
-		if !ok || model.Frozen {
+		if !ok {
 			return nil
 		}
 		simulating.Lock()
@@ -37,6 +37,7 @@ func plainDevice(model *layers.Model) reserve.Plain {
 	state, _ := model.Optimizer.State(nil, 1024, each)
 	return reserve.Plain{
 		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
+		Infers: !model.Train, NewTokens: model.Workload.NewTokens,
 	}
 }
 

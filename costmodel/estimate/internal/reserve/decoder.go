@@ -41,13 +41,13 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 		return nil, false
 	}
 	shape := &model.Layers[order[0]].Shape
-	if shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
+	if model.Train && shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
 		return nil, false // tensors that are not followed
 	}
 	if shape.Positions {
 		out.Rotary *= shape.Batch
 	}
-	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
+	out.Tokens, out.Batch, out.Length, out.Logits = shape.Tokens, shape.Batch, shape.Length, shape.Logits
 	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()
 	out.Recompute = model.Recomputes
@@ -55,11 +55,11 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 	return out, true
 }
 
-// inOneType reports a training step in one type, with all logits and the layers of
+// inOneType reports a step in one type, a training's with all logits, and the layers of
 // Transformers and PEFT.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
-	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
+	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
 }
 
 // weigh lists the parameters.

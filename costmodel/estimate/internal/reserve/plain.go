@@ -15,6 +15,9 @@ type Plain struct {
 	Stored, States      int64
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
+	// Infers: there are no steps, but a forward, and one for each of NewTokens.
+	Infers    bool
+	NewTokens int64
 }
 
 // Part is the part of a decoder that a device holds, by layers. With input the
@@ -40,7 +43,7 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 		part.Blocks[last].Leaves = true
 	}
 	part.EndArrives = !here && (ends || heads)
-	logits := out.Head.Vocab * out.Tokens * out.Element
+	logits := out.Head.Vocab * out.Logits * out.Element
 	part.KeepsLogits = heads && input && !dropped
 	if input && !heads && !dropped {
 		part.Copied = logits
@@ -57,13 +60,16 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 		part.Head.Linear = nil
 	}
 	for i := range out.layers.Layers {
-		if contains(i) {
-			part.Params = append(part.Params, out.Owned[i]...)
+		if !contains(i) {
+			continue
 		}
-	}
-	for _, weight := range part.Params {
-		if weight.Trained {
-			part.Trained = append(part.Trained, weight)
+		for _, weight := range out.Owned[i] {
+			if weight.Trained {
+				part.Trained = append(part.Trained, weight)
+			}
+			if !out.layers.Frozen || !weight.Trained { // adapters come later
+				part.Params = append(part.Params, weight)
+			}
 		}
 	}
 	return &part
@@ -112,6 +118,10 @@ func (device *Plain) run(decoder *Decoder, up bool) (marks [][2]int64, rests [2]
 		}
 	}
 	process.Cache.ResetPeaks()
+	if device.Infers {
+		work.infer()
+		return process.marks, rests
+	}
 	for step := range device.Steps {
 		if device.Buckets {
 			work.rebuild(step)
@@ -124,6 +134,22 @@ func (device *Plain) run(decoder *Decoder, up bool) (marks [][2]int64, rests [2]
 		process.mark()
 	}
 	return process.marks, rests
+}
+
+// infer runs a forward, and one for each of the new tokens but the last, which is not
+// fed again.
+func (device *plain) infer() {
+	device.Infer(device.Run, device)
+	device.mark()
+	next := *device.Decoder
+	next.Tokens, next.Logits, next.Length = next.Batch, next.Batch, 1
+	next.Rotary /= max(1, device.Length)
+	for range device.NewTokens - 1 {
+		device.Drop(device.Outputs...)
+		device.Outputs = device.Outputs[:0]
+		next.Infer(device.Run, device)
+	}
+	device.mark()
 }
 
 // step makes the optimizer's states, once, and drops the gradients.
