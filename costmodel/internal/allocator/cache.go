@@ -32,8 +32,8 @@ type Cache struct {
 	// peak of what is allocated.
 	Rests, PeakRests int64
 
-	// Up: the driver's segments lie above those before them, not below
-	// (testdata: cuMemCreate's addresses of an H200 go down).
+	// Up: segments lie above those before them. An H200's driver mostly places
+	// them below (testdata), but fills gaps.
 	Up  bool
 	end int64 // address of the last segment, or after it
 	// at gives a segment its address, if a test has it from a real device.

@@ -41,7 +41,11 @@ func (step *Step) forward() func() {
 	}
 	x = step.arrive(x, model.EndArrives)
 	x, after := step.end(x, inputs)
-	run.Outputs = append(run.Outputs, run.New(model.Copied))
+	if model.Passes {
+		run.through(model.Copied)
+	} else {
+		run.Outputs = append(run.Outputs, run.New(model.Copied))
+	}
 	return func() {
 		grad := step.arrive(after(x), model.EndArrives)
 		for i := len(backs) - 1; i >= 0; i-- {
@@ -154,6 +158,7 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 			in = step.New(step.stream())
 		}
 		step.recomputed = true
+		step.wait(block, grad)
 		if !block.Arrives && !step.Early {
 			step.input = in.Keep()
 		}
@@ -163,6 +168,25 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 		step.release()
 		return grad
 	}
+}
+
+// wait makes what the backward of a recomputed block's last linear layer has made when it
+// asks for the first tensor: an adapter's scaled gradient, and that of the sum in the
+// layer's own type (peft/tuners/lora/layer.py, Linear.forward: result + B(A(x)) · scaling).
+func (step *Step) wait(block *Block, grad *Tensor) {
+	mlp, ok := block.Halves[1].Body.(*MLP)
+	if !ok || mlp.Down.Rank == 0 || step.Early {
+		return
+	}
+	count := mlp.Down.Out * step.Tokens
+	wide := grad.Keep()
+	if step.Adapter != step.Element {
+		step.Drop(wide)
+		wide = step.New(count * step.Adapter)
+		step.base = step.New(count * step.Element)
+	}
+	step.scaled = step.New(count * step.Adapter)
+	step.Drop(wide)
 }
 
 // release ends the input of a recomputed block. Its hooks hold it as long as a node of

@@ -60,13 +60,16 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 // adapterBack takes no hold on the gradient of the sum, and gives the input's.
 func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tensor) *Tensor {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
-	wide := grad.Keep()
-	if each != element {
+	scaled := step.scaled
+	if step.scaled = nil; scaled == nil {
+		wide := grad.Keep()
+		if each != element {
+			step.Drop(wide)
+			wide = step.New(op.Out * tokens * each)
+		}
+		scaled = step.New(op.Out * tokens * each)
 		step.Drop(wide)
-		wide = step.New(op.Out * tokens * each)
 	}
-	scaled := step.New(op.Out * tokens * each)
-	step.Drop(wide)
 	up := step.New(op.Out * op.Rank * each)
 	inner := step.New(op.Rank * tokens * each)
 	step.Drop(scaled, retainedInner)
@@ -93,7 +96,8 @@ func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted fu
 			more = adapted(grad)
 		}
 		in, weight, bias := step.products(op, reached)
-		step.Drop(grad, retained)
+		step.Drop(grad, retained, step.base)
+		step.base = nil
 		if bias != nil {
 			step.made(op.Bias, bias)
 		}

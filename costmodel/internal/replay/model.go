@@ -71,6 +71,8 @@ type Model struct {
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
+	// Passes: the caller drops those at once.
+	Passes bool
 	// Early: tensors end with their last use, not with the call that has them in
 	// a variable.
 	Early bool
@@ -106,6 +108,8 @@ type Step struct {
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
 	input      *Tensor // of the block whose backward runs, if it is recomputed
+	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
+	base       *Tensor // and its linear layer's
 	first      bool    // the block's first normalisation is at its backward
 }
 

@@ -19,7 +19,8 @@ type Decoder struct {
 	Owned map[int][]*replay.Weight
 
 	layers  *layers.Model
-	rotary  int // the layer of cosines and sines
+	rotary  int  // the layer of cosines and sines
+	up      bool // segments lie above those before them
 	weights map[string]*replay.Weight
 }
 

@@ -45,8 +45,8 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 	part.EndArrives = !here && (ends || heads)
 	logits := out.Head.Vocab * out.Logits * out.Element
 	part.KeepsLogits = heads && input && !dropped
-	if input && !heads && !dropped {
-		part.Copied = logits
+	if input && !heads {
+		part.Copied, part.Passes = logits, dropped
 	}
 	if !embeds {
 		part.Embedding.Weight = nil
@@ -91,22 +91,23 @@ func (*plain) Gradient(*replay.Weight) {}
 
 // Simulate runs the first steps of a device.
 func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
-	marks, _ := device.run(decoder, false)
-	return marks
+	return decoder.either(func(decoder *Decoder) []int64 {
+		marks, _ := device.run(decoder)
+		return marks
+	})
 }
 
 // Rests are what blocks have above their tensors, at the peak of the last step and
 // when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
 	early := *decoder
-	early.Early = true
-	_, rests := device.run(&early, true)
+	early.Early, early.up = true, true
+	_, rests := device.run(&early)
 	return rests
 }
 
-func (device *Plain) run(decoder *Decoder, up bool) (marks [][2]int64, rests [2]int64) {
+func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 	process := newProcess(decoder, 1)
-	process.Cache.Up = up
 	work := &plain{Plain: device, Process: &process, trained: device.Stored}
 	for _, weight := range decoder.Params {
 		process.New(weight.Numel * device.Stored)
