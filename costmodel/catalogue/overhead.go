@@ -116,8 +116,9 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 // (Tensor.record_stream), which stage 3 has by default.
 func followedOf(workload *costmodel.Workload) [2]float64 {
 	ranges := loadOverhead().Slack.Followed
-	stage := workload.Strategy.Traits().ZeroStage
-	recorded := stage == 3
+	traits := workload.Strategy.Traits()
+	stage := traits.ZeroStage
+	recorded := stage == 3 && !traits.ByBlock
 	if workload.DeepSpeed != nil {
 		recorded = workload.DeepSpeed.Overlap
 	}

@@ -73,6 +73,9 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 		maps = append(maps, r.row)
 	}
 	for _, r := range maps {
+		if r.name() == "peer/qwen2.5-32b/train/1x2048" { // on a model whose checkpoints a run before had switched on
+			r.w.Recompute = costmodel.RecomputeFull
+		}
 		devices := predictRow(t, &r)
 		for d, reserved := range r.reserved {
 			if reserved == 0 || r.peak[d] < 1<<30 {

@@ -11,8 +11,9 @@ import (
 // map.
 type Plain struct {
 	// Stored is the size of a parameter's element, States the tensors that the
-	// optimizer has of each.
+	// optimizer has of each, and State their bytes and those of its temporaries.
 	Stored, States      int64
+	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
 	// Infers: there are no steps, but a forward, and one for each of NewTokens.
@@ -155,13 +156,17 @@ func (device *plain) infer() {
 
 // step makes the optimizer's states, once, and drops the gradients.
 func (device *plain) step(first bool) {
+	var temporary []*replay.Tensor
 	for _, weight := range device.Trained {
+		state, transient := device.State(weight.Numel, device.trained)
 		for range device.States {
 			if first {
-				device.New(weight.Numel * device.trained)
+				device.New(state / device.States)
 			}
 		}
+		temporary = append(temporary, device.New(transient))
 	}
+	device.Drop(temporary...)
 	for _, weight := range device.Trained {
 		device.Drop(weight.Grad)
 		weight.Grad = nil
