@@ -178,15 +178,7 @@ func (step *Step) wait(block *Block, grad *Tensor) {
 	if !ok || mlp.Down.Rank == 0 || step.Early {
 		return
 	}
-	count := mlp.Down.Out * step.Tokens
-	wide := grad.Keep()
-	if step.Adapter != step.Element {
-		step.Drop(wide)
-		wide = step.New(count * step.Adapter)
-		step.base = step.New(count * step.Element)
-	}
-	step.scaled = step.New(count * step.Adapter)
-	step.Drop(wide)
+	step.scaled, step.base = step.scale(mlp.Down, grad.Keep())
 }
 
 // release ends the input of a recomputed block. Its hooks hold it as long as a node of

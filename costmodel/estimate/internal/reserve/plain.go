@@ -114,10 +114,7 @@ func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 		process.New(weight.Numel * device.Stored)
 	}
 	if decoder.layers.Frozen { // PEFT makes the adapters on the model's GPU, after the model
-		work.trained = decoder.Adapter
-		for _, weight := range decoder.Trained {
-			process.New(weight.Numel * work.trained)
-		}
+		work.adapt()
 	}
 	process.Cache.ResetPeaks()
 	if device.Infers {
@@ -136,6 +133,27 @@ func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 		process.mark()
 	}
 	return process.marks, rests
+}
+
+// adapt makes the adapters in the model's type, and then casts them one after another
+// (peft/tuners/tuners_utils.py, cast_adapter_dtype).
+func (device *plain) adapt() {
+	device.trained = device.Adapter
+	cast := device.Adapter != device.Element && !device.Early
+	var made []*replay.Tensor
+	for _, weight := range device.Trained {
+		each := device.trained
+		if cast {
+			each = device.Element
+		}
+		made = append(made, device.New(weight.Numel*each))
+	}
+	for i, weight := range device.Trained {
+		if cast {
+			device.New(weight.Numel * device.trained)
+			device.Drop(made[i])
+		}
+	}
 }
 
 // infer runs a forward, and one for each of the new tokens but the last, which is not
