@@ -47,14 +47,30 @@ func (step *Step) forward() func() {
 		run.Outputs = append(run.Outputs, run.New(model.Copied))
 	}
 	return func() {
-		grad := step.arrive(after(x), model.EndArrives)
+		if !model.EndArrives {
+			step.unsend(len(backs))
+		}
+		grad := after(x)
+		step.unsend(len(backs))
+		grad = step.arrive(grad, model.EndArrives)
 		for i := len(backs) - 1; i >= 0; i-- {
 			hooks.Block(i, false, true)
-			grad = step.arrive(backs[i](grad), model.Blocks[i].Arrives)
+			grad = backs[i](grad)
+			step.unsend(i)
+			grad = step.arrive(grad, model.Blocks[i].Arrives)
 			hooks.Block(i, true, true)
 		}
 		step.embeddingBack(grad)
 		run.Drop(step.positions, step.sines)
+	}
+}
+
+// unsend ends what the embedding sent to a recomputed block, if none of those here is left:
+// its gradient comes next.
+func (step *Step) unsend(left int) {
+	if left == 0 {
+		step.Drop(step.sent)
+		step.sent = nil
 	}
 }
 
@@ -79,6 +95,9 @@ func (step *Step) embed() (x, inputs *Tensor) {
 	step.Enter(op.Index, "", false)
 	x = step.New(step.stream())
 	step.Leave(op.Index, "", false)
+	if op.Leaves && step.Recompute && step.saving { // another device's block keeps its input here
+		step.sent = x.Keep()
+	}
 	inputs = x.Keep()
 	if op.Scaled {
 		scaled := step.New(step.stream())

@@ -5,6 +5,7 @@ type Embedding struct {
 	Index  int
 	Vocab  int64
 	Weight *Weight
+	Leaves bool // another device reads its output
 	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
 }
 

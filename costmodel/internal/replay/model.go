@@ -108,6 +108,7 @@ type Step struct {
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
 	input      *Tensor // of the block whose backward runs, if it is recomputed
+	sent       *Tensor // what the embedding sent to a recomputed block
 	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
 	base       *Tensor // and its linear layer's
 	first      bool    // the block's first normalisation is at its backward

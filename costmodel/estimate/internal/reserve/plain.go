@@ -34,6 +34,9 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 		if last := len(part.Blocks) - 1; here && !on && last >= 0 {
 			part.Blocks[last].Leaves = true
 		}
+		if i == 0 {
+			part.Embedding.Leaves = !on
+		}
 		if block.Arrives = !here; on {
 			part.Blocks = append(part.Blocks, block)
 		}
