@@ -23,10 +23,12 @@ type overhead struct {
 		Kinds  map[string]slack `json:"kinds"`
 		// Followed is the slack where the pool's requests are followed one by
 		// one, as parts of the peak: where blocks come back as they are
-		// dropped, and where they wait for a second stream (recorded).
+		// dropped, where several streams have pools, and where blocks wait for
+		// a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`
+			Streams  [2]float64 `json:"streams"`
 			Recorded [2]float64 `json:"recorded"`
 		} `json:"followed"`
 	} `json:"slack"`
@@ -122,8 +124,11 @@ func followedOf(workload *costmodel.Workload) [2]float64 {
 	if workload.DeepSpeed != nil {
 		recorded = workload.DeepSpeed.Overlap
 	}
-	if stage > 0 && recorded {
+	switch {
+	case stage > 0 && recorded:
 		return ranges.Recorded
+	case stage > 0:
+		return ranges.Streams
 	}
 	return ranges.Dropped
 }

@@ -64,6 +64,34 @@ func kindOf(w *costmodel.Workload) string {
 	return kind
 }
 
+// poolRows are maps for two GPUs that were planned for their pools, run by the program of
+// emit --for torch-check.
+func poolRows(t *testing.T) (rows []row) {
+	t.Helper()
+	text, err := os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var read struct {
+			measuredRun
+			Case, Model string
+			Workload    costmodel.Workload
+			DeviceMap   map[string]any `json:"device_map"`
+		}
+		if err := json.Unmarshal([]byte(line), &read); err != nil {
+			t.Fatal(err)
+		}
+		config, err := os.ReadFile("../../../fixtures/models/" + read.Model + "/config.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read.Workload.Precision = costmodel.BF16True
+		rows = append(rows, row{source: read.Case, model: read.Model, config: string(config), mode: string(read.Workload.Mode), w: read.Workload, flat: flatten(t, read.DeviceMap), peak: read.Peak, reserved: read.Reserved})
+	}
+	return rows
+}
+
 // reservedRows are all rows whose reserved memory was measured.
 func reservedRows(t *testing.T) (all []reservedRow) {
 	t.Helper()
@@ -72,6 +100,7 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 	for _, r := range imageRows(t) {
 		maps = append(maps, r.row)
 	}
+	maps = append(maps, poolRows(t)...)
 	for _, r := range maps {
 		if r.name() == "peer/qwen2.5-32b/train/1x2048" { // on a model whose checkpoints a run before had switched on
 			r.w.Recompute = costmodel.RecomputeFull

@@ -234,10 +234,18 @@ func (step *Step) twoHalves(block *Block, x, in *Tensor) (*Tensor, back) {
 // half is x + body(norm(x)).
 func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	reached := step.grads
+	before := step.recomputed
+	step.recomputed = false
 	normed, normBack := half.Norm.forward(step, half.NormIndex, x.Keep())
+	step.recomputed = before
 	again := step.recomputed
-	step.recomputed = again && last
+	step.recomputed = again && last && half.After == nil
 	made, bodyBack := half.Body.forward(step, half.BodyIndex, normed)
+	var afterBack back
+	if half.After != nil {
+		step.recomputed = again && last
+		made, afterBack = half.After.forward(step, half.NormIndex, made)
+	}
 	step.recomputed = again
 	var y *Tensor
 	if made != nil {
@@ -246,6 +254,9 @@ func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	step.Drop(made, x)
 	return y, func(grad *Tensor) *Tensor {
 		residual := grad.Keep()
+		if afterBack != nil {
+			grad = afterBack(grad)
+		}
 		inner := bodyBack(grad)
 		if inner == nil {
 			if !reached {

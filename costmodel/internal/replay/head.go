@@ -14,6 +14,7 @@ type Embedding struct {
 type Head struct {
 	Vocab  int64
 	Linear *Linear
+	Caps   bool // tanh(logits / cap) · cap
 }
 
 // forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
@@ -26,6 +27,9 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	logits, logitsBack := step.projectHead(&retained, x)
 	step.Drop(x)
 	step.Leave(layer, "", false)
+	if op.Caps {
+		logits, logitsBack = step.cap(logits, count*step.Element, logitsBack)
+	}
 	if step.infers {
 		if step.KeepsLogits {
 			step.Outputs = append(step.Outputs, logits)
@@ -64,6 +68,26 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
 		return logitsBack(narrow)
+	}
+}
+
+// cap divides the logits, takes their tanh and multiplies it (modeling_gemma2.py,
+// Gemma2ForCausalLM.forward).
+func (step *Step) cap(logits *Tensor, size int64, before back) (*Tensor, back) {
+	divided := step.New(size)
+	step.Drop(logits)
+	tanh := step.New(size)
+	step.Drop(divided)
+	retained := step.save(tanh)
+	capped := step.New(size)
+	step.Drop(tanh)
+	return capped, func(grad *Tensor) *Tensor {
+		for _, saved := range []*Tensor{nil, retained, nil} {
+			next := step.New(size)
+			step.Drop(grad, saved)
+			grad = next
+		}
+		return before(grad)
 	}
 }
 

@@ -43,6 +43,8 @@ type Block struct {
 type Half struct {
 	Norm, Body           Layer
 	NormIndex, BodyIndex int // their places in the graph
+	// After normalises the output (modeling_gemma2.py, Gemma2DecoderLayer); nil: nothing.
+	After *Norm
 }
 
 // Model is a decoder.

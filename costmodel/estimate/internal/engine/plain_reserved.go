@@ -62,7 +62,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 		return rests, false
 	}
 	decoder, ok := reserve.Follow(model)
-	if !ok || model.Frozen && !adaptsAll(model) {
+	if !ok || decoder.Post || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}
 	device := wholeDevice(model)

@@ -15,6 +15,8 @@ type Decoder struct {
 	// Params are the base's, tied ones once, and Trained what gets gradients,
 	// both in the order of the modules.
 	Params, Trained []*replay.Weight
+	// Post: normalisations come after layers too.
+	Post bool
 	// Owned are a layer's, with its adapters.
 	Owned map[int][]*replay.Weight
 
@@ -134,7 +136,19 @@ func (out *Decoder) body(order []int) bool {
 			return out.head(j, head) && at == len(order)
 		}
 		half := replay.Half{Norm: normed, NormIndex: i, BodyIndex: j}
-		if half.Body, ok = out.half(j, body); !ok || !out.place(half) {
+		if half.Body, ok = out.half(j, body); !ok {
+			return false
+		}
+		if at < len(order) {
+			if after, post := out.layers.Layers[order[at]].Op.(modelgraph.Norm); post && after.Post {
+				if half.After, ok = out.norm(order[at], after); !ok || half.After.Fused {
+					return false
+				}
+				out.Post = true
+				at++
+			}
+		}
+		if !out.place(half) {
 			return false
 		}
 	}
@@ -172,10 +186,10 @@ func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 
 func (out *Decoder) head(i int, op modelgraph.Head) bool {
 	linears := out.linears(i)
-	if op.SoftCap || op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
+	if op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
 		return false
 	}
-	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0]}, i
+	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0], Caps: op.SoftCap}, i
 	return true
 }
 
