@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -96,12 +97,12 @@ func poolRows(t *testing.T) (rows []row) {
 func reservedRows(t *testing.T) (all []reservedRow) {
 	t.Helper()
 	const files = "../../../fixtures/measured/"
-	maps := slices.Concat(measuredRows(t), loraRows(t, files+"more.json"), loraRows(t, files+"more2.json"), maskRows(t), checkedRows(t))
+	placed := slices.Concat(measuredRows(t), loraRows(t, files+"more.json"), loraRows(t, files+"more2.json"), maskRows(t), checkedRows(t))
 	for _, r := range imageRows(t) {
-		maps = append(maps, r.row)
+		placed = append(placed, r.row)
 	}
-	maps = append(maps, poolRows(t)...)
-	for _, r := range maps {
+	placed = append(placed, poolRows(t)...)
+	for _, r := range placed {
 		if r.name() == "peer/qwen2.5-32b/train/1x2048" { // on a model whose checkpoints a run before had switched on
 			r.w.Recompute = costmodel.RecomputeFull
 		}
@@ -160,40 +161,40 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 	return all
 }
 
-// TestReservedKinds prints all rows by kind.
-func TestReservedKinds(t *testing.T) {
-	rows := reservedRows(t)
-	kinds := map[string][]reservedRow{}
-	for _, r := range rows {
+// TestReservedRanges checks the printed ranges of reserved memory by kind of workload
+// ("make accuracy"). Kinds without a bound here are printed alone. What is left of device
+// maps: runs of two steps where the third reserves more, processes in which a training
+// ran before, autocast, eager attention and images, which are not followed.
+func TestReservedRanges(t *testing.T) {
+	bounds := map[string]struct{ inside, width float64 }{ // parts: at least, at most in the middle
+		"map infer": {.9, .05}, "map generate": {.85, .05}, "map train": {.95, .05}, "map train ckpt": {.95, .05},
+		"map train lora": {.85, .05}, "map train lora ckpt": {.75, .05}, "zero1 train": {.9, .055}, "zero2 train": {.95, .055},
+	}
+	kinds := make(map[string][]reservedRow)
+	for _, r := range reservedRows(t) {
 		kinds[r.kind] = append(kinds[r.kind], r)
 	}
-	names := make([]string, 0, len(kinds))
-	for k := range kinds {
-		names = append(names, k)
-	}
-	slices.Sort(names)
 	var out strings.Builder
-	inside, widths := 0, []float64{}
-	for _, k := range names {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		in := 0
-		var w []float64
-		for _, r := range kinds[k] {
+		var widths []float64
+		for _, r := range kinds[kind] {
 			note := ""
-			if r.off() == 0 {
+			if off := r.off(); off == 0 {
 				in++
 			} else {
-				note = fmt.Sprintf("out %+.2f %%", 100*r.off())
+				note = fmt.Sprintf("out by %+.2f %%", 100*off)
 			}
-			w = append(w, r.width())
-			low, high := r.predicted.PeakAllocatedBytes+r.predicted.SlackBytes[0], r.predicted.PeakAllocatedBytes+r.predicted.SlackBytes[1]
-			fmt.Fprintf(&out, "%-24s %-64s %d %8.3f %8.3f of %8.3f %8.3f mid %+7.2f%% width %5.1f %s\n", k, r.name, r.device, gib(r.peak), gib(r.reserved), gib(low), gib(high), 100*float64(r.reserved-(low+high)/2)/float64(r.peak), 100*r.width(), note)
+			widths = append(widths, r.width())
+			peak := r.predicted.PeakAllocatedBytes
+			fmt.Fprintf(&out, "%-28s %-64s %d %8.3f %8.3f %8.3f – %8.3f %5.1f %% wide %s\n", kind, r.name, r.device, gib(r.peak), gib(r.reserved), gib(peak+r.predicted.SlackBytes[0]), gib(peak+r.predicted.SlackBytes[1]), 100*r.width(), note)
 		}
-		inside += in
-		widths = append(widths, w...)
-		slices.Sort(w)
-		fmt.Fprintf(&out, "== %-28s %3d rows, %3d inside, width median %.1f worst %.1f %%\n", k, len(w), in, 100*w[len(w)/2], 100*w[len(w)-1])
+		slices.Sort(widths)
+		width, inside := widths[len(widths)/2], float64(in)/float64(len(widths))
+		fmt.Fprintf(&out, "%-28s %d of %d within the range, of %.1f %% of the peak in the middle, at most %.1f %%\n", kind, in, len(widths), 100*width, 100*widths[len(widths)-1])
+		if bound, ok := bounds[kind]; ok && (inside < bound.inside || width > bound.width) {
+			t.Errorf("%s: %d of %d GPUs within a range of %.3f of the peak in the middle", kind, in, len(widths), width)
+		}
 	}
-	slices.Sort(widths)
-	fmt.Fprintf(&out, "== ALL %d rows, %d inside (%.1f %%), width median %.1f %%\n", len(rows), inside, 100*float64(inside)/float64(len(rows)), 100*widths[len(widths)/2])
-	t.Log("\n" + out.String())
+	t.Log("\nkind, row, GPU, allocated, reserved, range (GiB)\n" + out.String())
 }
