@@ -8,15 +8,15 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 }
 
 // Infer runs a forward without gradients, whose logits are kept like its keys and
-// values, and which those of more tokens may follow.
-func (model *Model) Infer(run *Run, hooks Hooks) {
+// values, and which another may follow so many tokens later.
+func (model *Model) Infer(run *Run, hooks Hooks, tokens int64) {
 	if run.cached == nil {
 		run.cached = make(map[*Attention][2]*Tensor)
 	}
 	step := &Step{Run: run, Model: model, Hooks: hooks, infers: true}
 	step.forward()
 	run.Drop(step.positions, step.sines)
-	run.past += model.Length
+	run.past += tokens
 }
 
 func (step *Step) forward() func() {

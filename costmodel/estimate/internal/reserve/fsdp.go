@@ -38,7 +38,7 @@ type shards struct {
 }
 
 // Simulate runs the first steps of a rank.
-func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 { return decoder.either(rank.run) }
+func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 { return pairs(rank.run(decoder)) }
 
 func (rank *Shards) run(decoder *Decoder) []int64 {
 	process := newProcess(decoder, rank.Ranks)

@@ -160,17 +160,19 @@ func (device *plain) adapt() {
 }
 
 // infer runs a forward, and one for each of the new tokens but the last, which is not
-// fed again.
+// fed again. Of many tokens it follows some, equally far apart: each makes all keys and
+// values again, a little larger.
 func (device *plain) infer() {
-	device.Infer(device.Run, device)
+	const followed = 16
+	device.Infer(device.Run, device, device.Length)
 	device.mark()
 	next := *device.Decoder
 	next.Tokens, next.Logits, next.Length = next.Batch, next.Batch, 1
 	next.Rotary /= max(1, device.Length)
-	for range device.NewTokens - 1 {
+	for steps := min(followed, device.NewTokens-1); steps > 0; steps-- {
 		device.Drop(device.Outputs...)
 		device.Outputs = device.Outputs[:0]
-		next.Infer(device.Run, device)
+		next.Infer(device.Run, device, (device.NewTokens-1)/min(followed, device.NewTokens-1))
 	}
 	device.mark()
 }

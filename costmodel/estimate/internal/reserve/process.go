@@ -40,14 +40,20 @@ func (process *Process) mark() {
 // places most, and one whose segments lie above, as where gaps are filled. Of free blocks
 // of one size a request takes that with the lowest address, so that the two may differ.
 func (out *Decoder) either(run func(*Decoder) []int64) [][2]int64 {
-	down, above := run(out), *out
+	marks, above := pairs(run(out)), *out
 	above.up = true
-	up := run(&above)
-	marks := make([][2]int64, len(down))
-	for i := range marks {
-		marks[i] = [2]int64{min(down[i], up[i]), max(down[i], up[i])}
+	for i, reserved := range run(&above) {
+		marks[i] = [2]int64{min(marks[i][0], reserved), max(marks[i][1], reserved)}
 	}
 	return marks
+}
+
+// pairs are ranges of one figure each.
+func pairs(marks []int64) (out [][2]int64) {
+	for _, reserved := range marks {
+		out = append(out, [2]int64{reserved, reserved})
+	}
+	return out
 }
 
 // pass runs a forward and its backward.

@@ -20,7 +20,7 @@ type ZeRO struct {
 }
 
 // Simulate runs the first steps of a rank.
-func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 { return decoder.either(rank.run) }
+func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 { return pairs(rank.run(decoder)) }
 
 func (rank *ZeRO) run(decoder *Decoder) []int64 {
 	process := newProcess(decoder, rank.Ranks)
