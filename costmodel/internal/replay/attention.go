@@ -34,7 +34,10 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else {
 		parts = op.project(step, layer, x)
 	}
-	step.Drop(x)
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
 	q, k := op.widths()
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
@@ -43,6 +46,9 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(parts.query, parts.key)
 	}
 	value := parts.value
+	if step.infers {
+		key, value = op.update(step, key, value)
+	}
 	var repeated func(key, value *Tensor) (k, v *Tensor)
 	if op.By == Math || op.Masked {
 		key, value, repeated = op.repeat(step, key, value)
@@ -53,9 +59,14 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	step.Drop(query, key, value)
+	held := []*Tensor{query, key, value, x} // variables of the call
+	if step.Early {
+		step.Drop(held...)
+		held = nil
+	}
 	y, outputBack := step.linear(op.Output, layer, read, false)
 	step.Drop(read, out)
+	step.Drop(held...)
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
@@ -70,6 +81,19 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		}
 		return parts.back(queryGrad, keyGrad, valueGrad)
 	}
+}
+
+// update joins keys and values to those of past tokens (cache_utils.py, DynamicLayer.update).
+func (op *Attention) update(step *Step, key, value *Tensor) (k, v *Tensor) {
+	_, narrow := op.widths()
+	size := narrow * step.Batch * (step.past + step.Length) * step.Element
+	past := step.cached[op]
+	k = step.New(size)
+	step.Drop(past[0])
+	v = step.New(size)
+	step.Drop(past[1], key, value)
+	step.cached[op] = [2]*Tensor{k, v}
+	return k.Keep(), v.Keep()
 }
 
 // projected are q, k and v, and the backward of what made them.

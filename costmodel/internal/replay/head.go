@@ -5,6 +5,7 @@ type Embedding struct {
 	Index  int
 	Vocab  int64
 	Weight *Weight
+	Leaves bool // another device reads its output
 	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
 }
 
@@ -13,6 +14,7 @@ type Embedding struct {
 type Head struct {
 	Vocab  int64
 	Linear *Linear
+	Caps   bool // tanh(logits / cap) · cap
 }
 
 // forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
@@ -21,10 +23,21 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
 	retained := *op.Linear
 	retained.Module = ""
-	count := op.Vocab * step.Tokens
+	count := op.Vocab * step.Logits
 	logits, logitsBack := step.projectHead(&retained, x)
 	step.Drop(x)
 	step.Leave(layer, "", false)
+	if op.Caps {
+		logits, logitsBack = step.cap(logits, count*step.Element, logitsBack)
+	}
+	if step.infers {
+		if step.KeepsLogits {
+			step.Outputs = append(step.Outputs, logits)
+		} else {
+			step.Drop(logits)
+		}
+		return nil, nil
+	}
 	wide := logits.Keep()
 	if step.Element < 4 {
 		step.Drop(wide)
@@ -58,6 +71,26 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
+// cap divides the logits, takes their tanh and multiplies it (modeling_gemma2.py,
+// Gemma2ForCausalLM.forward).
+func (step *Step) cap(logits *Tensor, size int64, before back) (*Tensor, back) {
+	divided := step.New(size)
+	step.Drop(logits)
+	tanh := step.New(size)
+	step.Drop(divided)
+	retained := step.save(tanh)
+	capped := step.New(size)
+	step.Drop(tanh)
+	return capped, func(grad *Tensor) *Tensor {
+		for _, saved := range []*Tensor{nil, retained, nil} {
+			next := step.New(size)
+			step.Drop(grad, saved)
+			grad = next
+		}
+		return before(grad)
+	}
+}
+
 // projectHead is the head's product. The gradient of a weight that is the
 // embedding's too waits for that one's (torch/csrc/autograd/input_buffer.h).
 func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
@@ -65,7 +98,8 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained || step.KeepsInputs {
 		saved = step.save(x)
 	}
-	logits := step.New(op.Out * step.Tokens * step.Element)
+	logits := step.New(op.Out * step.Logits * step.Element)
+	step.product(0)
 	return logits, func(grad *Tensor) *Tensor {
 		var weight, in *Tensor
 		if step.InputFirst {

@@ -25,7 +25,10 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else if op.Fused {
 		up = gate.Keep()
 	}
-	step.Drop(x)
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
 	product := act
 	var savedAct, savedUp *Tensor
 	if up != nil {
@@ -41,7 +44,7 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		retainedGate, savedAct, savedUp = nil, nil, nil
 	}
 	y, downBack := step.linear(op.Down, layer, product, step.recomputed)
-	step.Drop(product)
+	step.Drop(product, x)
 	if y != nil {
 		step.Leave(layer, "", false)
 	}

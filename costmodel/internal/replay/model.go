@@ -32,28 +32,38 @@ type back func(grad *Tensor) *Tensor
 
 // Block is layers whose output is added to what went in, half by half:
 // normalisation, then attention or the feed-forward network.
-type Block struct{ Halves [2]Half }
+type Block struct {
+	Halves [2]Half
+	// Arrives: its input comes from another device, and its gradient goes back there.
+	// Leaves: another device reads its output.
+	Arrives, Leaves bool
+}
 
 // Half is a block's normalisation and what reads it.
 type Half struct {
 	Norm, Body           Layer
 	NormIndex, BodyIndex int // their places in the graph
+	// After normalises the output (modeling_gemma2.py, Gemma2DecoderLayer); nil: nothing.
+	After *Norm
 }
 
 // Model is a decoder.
 type Model struct {
 	Tokens, Batch, Length int64
 	Width                 int64 // of the residual stream
+	Logits                int64 // positions that the head projects
 	Element               int64 // bytes of an activation
 	Adapter               int64 // bytes of an adapter's element
 	Embedding             Embedding
 	Rotary                int64 // elements of the cosines and of the sines
 	Copies                bool  // each block gets copies of both, from another device
+	Sent                  bool  // the rotary's input comes from another device
 	Blocks                []Block
 	Norm                  Norm
 	NormIndex             int
 	Head                  Head
 	HeadIndex             int
+	EndArrives            bool // the last normalisation's input, or the head's, comes from another device
 	Recompute             bool
 	// KeepsInputs: linear layers keep their inputs for backward, those that are
 	// not trained too; InputFirst: they make their input's gradient before
@@ -63,6 +73,11 @@ type Model struct {
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
+	// Passes: the caller drops those at once.
+	Passes bool
+	// Early: tensors end with their last use, not with the call that has them in
+	// a variable.
+	Early bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }
@@ -88,11 +103,17 @@ type Step struct {
 	*Model
 	Hooks
 	saving     bool // forward keeps what backward needs
+	infers     bool // there is no backward, and a cache of keys and values
 	recomputed bool // it runs again, as far as something is kept
 	grads      bool // the activations at hand require a gradient
 	positions  *Tensor
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
+	input      *Tensor // of the block whose backward runs, if it is recomputed
+	sent       *Tensor // what the embedding sent to a recomputed block
+	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
+	base       *Tensor // and its linear layer's
+	first      bool    // the block's first normalisation is at its backward
 }
 
 // save is a hold for backward, if it is kept.

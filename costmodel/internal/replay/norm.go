@@ -82,6 +82,10 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained {
 		savedNormed = step.save(normed)
 	}
+	if step.recomputed { // of a block that ends with it: all that is kept exists
+		step.Drop(normed, normed32, mean, x, factor)
+		return nil, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
+	}
 	y := step.New(size)
 	if op.Gemma {
 		step.Drop(y)
@@ -138,6 +142,9 @@ func (op *Norm) rmsBack(step *Step, grad, retained32, root, normed *Tensor) *Ten
 	power, twice := step.New(wide), step.New(wide)
 	squared := step.New(wide)
 	step.Drop(power, twice, mean, retained32)
+	if step.first { // nothing of the block is saved any more
+		step.release()
+	}
 	in = step.sum(wide, in, squared)
 	if step.Element == 4 {
 		return in

@@ -43,7 +43,7 @@ func decoder(trained, tied, biased bool, rank int64, by Kernel) *Model {
 	}
 	norm := func() *Norm { return &Norm{Width: 512, Rows: 1, Weight: &Weight{Numel: 512, Trained: trained}} }
 	model := &Model{
-		Tokens: 4096, Batch: 2, Length: 2048, Width: 512, Element: 2, Adapter: 2, Rotary: 2048 * 64,
+		Tokens: 4096, Logits: 4096, Batch: 2, Length: 2048, Width: 512, Element: 2, Adapter: 2, Rotary: 2048 * 64,
 		Embedding: Embedding{Vocab: 3000, Weight: &Weight{Numel: 3000 * 512, Trained: trained}}, Norm: *norm(), NormIndex: 9,
 		Head: Head{Vocab: 3000, Linear: &Linear{In: 512, Out: 3000, Weight: &Weight{Numel: 3000 * 512, Trained: trained}}}, HeadIndex: 10,
 	}

@@ -33,7 +33,7 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 			table.BiasWorkspace = 2 << 20
 		}
 	}
-	if model.Train {
+	if model.Workload.Mode != costmodel.Load {
 		followMap(model, table)
 	}
 }

@@ -13,7 +13,7 @@ func otherForm(op *modelgraph.Attention) bool {
 	for _, other := range []bool{
 		op.KVRank > 0, op.ValueDim > 0, op.InDim > 0, op.IndexHeads > 0,
 		op.Cross, op.Bidirectional, op.SharedKV, op.Packed,
-		op.Gated, op.LayerScale, op.Dropout, op.ScoreBias != "", op.SoftCap,
+		op.Gated, op.LayerScale, op.Dropout, op.ScoreBias != "", op.SoftCap && op.Eager,
 		op.Eager, !op.Rope, op.QKNormWhole, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
 	} {
 		if other {

@@ -15,10 +15,14 @@ type Decoder struct {
 	// Params are the base's, tied ones once, and Trained what gets gradients,
 	// both in the order of the modules.
 	Params, Trained []*replay.Weight
+	// Post: normalisations come after layers too.
+	Post bool
 	// Owned are a layer's, with its adapters.
 	Owned map[int][]*replay.Weight
 
 	layers  *layers.Model
+	rotary  int  // the layer of cosines and sines
+	up      bool // segments lie above those before them
 	weights map[string]*replay.Weight
 }
 
@@ -40,13 +44,13 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 		return nil, false
 	}
 	shape := &model.Layers[order[0]].Shape
-	if shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
+	if model.Train && shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
 		return nil, false // tensors that are not followed
 	}
 	if shape.Positions {
 		out.Rotary *= shape.Batch
 	}
-	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
+	out.Tokens, out.Batch, out.Length, out.Logits = shape.Tokens, shape.Batch, shape.Length, shape.Logits
 	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()
 	out.Recompute = model.Recomputes
@@ -54,11 +58,11 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 	return out, true
 }
 
-// inOneType reports a training step in one type, with all logits and the layers of
+// inOneType reports a step in one type, a training's with all logits, and the layers of
 // Transformers and PEFT.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
-	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
+	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
 }
 
 // weigh lists the parameters.
@@ -101,7 +105,7 @@ func (out *Decoder) body(order []int) bool {
 		for ; at < len(order); at++ {
 			layer := &out.layers.Layers[order[at]]
 			if rotary, ok := layer.Op.(modelgraph.Rotary); ok && !rotary.Rows && !rotary.Packed {
-				out.Rotary = rotary.HeadDim * layer.Shape.Length
+				out.Rotary, out.rotary = rotary.HeadDim*layer.Shape.Length, order[at]
 				continue
 			}
 			at++
@@ -132,7 +136,19 @@ func (out *Decoder) body(order []int) bool {
 			return out.head(j, head) && at == len(order)
 		}
 		half := replay.Half{Norm: normed, NormIndex: i, BodyIndex: j}
-		if half.Body, ok = out.half(j, body); !ok || !out.place(half) {
+		if half.Body, ok = out.half(j, body); !ok {
+			return false
+		}
+		if at < len(order) {
+			if after, post := out.layers.Layers[order[at]].Op.(modelgraph.Norm); post && after.Post {
+				if half.After, ok = out.norm(order[at], after); !ok || half.After.Fused {
+					return false
+				}
+				out.Post = true
+				at++
+			}
+		}
+		if !out.place(half) {
 			return false
 		}
 	}
@@ -170,10 +186,10 @@ func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 
 func (out *Decoder) head(i int, op modelgraph.Head) bool {
 	linears := out.linears(i)
-	if op.SoftCap || op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
+	if op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
 		return false
 	}
-	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0]}, i
+	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0], Caps: op.SoftCap}, i
 	return true
 }
 
