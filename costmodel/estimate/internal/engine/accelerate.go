@@ -27,6 +27,9 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 		table.OutputBytes, table.Part = returned, part
 		return
 	}
+	if model.Workload.OneGPU {
+		table.Part = layers.InOrder(model, table.Units)
+	}
 	if layers.Biased(model) {
 		table.BiasWorkspace = 1 << 20
 		if model.Train && model.Recomputes { // autograd's thread runs forwards
