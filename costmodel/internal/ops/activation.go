@@ -39,6 +39,9 @@ func OneKernel(activation string) bool {
 	return activationExtra(activation) == 1 && activationWork(activation) == 2
 }
 
+// ActivationTensors is how many tensors an activation keeps in addition to its output.
+func ActivationTensors(activation string) int64 { return activationExtra(activation) }
+
 // KeepsOutput reports that an activation's backward needs its output
 // (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
 // is kept whoever reads it.

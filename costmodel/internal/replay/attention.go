@@ -43,6 +43,11 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(parts.query, parts.key)
 	}
 	value := parts.value
+	if step.Caches { // torch.cat with nothing yet (cache_utils.py, DynamicLayer.update)
+		cachedKey, cachedValue := step.New(k*each), step.New(k*each)
+		step.Drop(key, value)
+		key, value = cachedKey.Keep(), cachedValue.Keep()
+	}
 	var repeated func(key, value *Tensor) (k, v *Tensor)
 	if op.By == Math || op.Masked {
 		key, value, repeated = op.repeat(step, key, value)
@@ -53,8 +58,12 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	step.Drop(query, key, value)
-	y, outputBack := step.linear(op.Output, layer, read, false)
+	if step.Infer { // variables of the forward
+		defer step.Drop(query, key, value)
+	} else {
+		step.Drop(query, key, value)
+	}
+	y, outputBack := step.linear(op.Output, layer, read, step.recomputed)
 	step.Drop(read, out)
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {

@@ -3,7 +3,7 @@ package replay
 // Forward runs the model's forward and returns its backward. Tensors kept for
 // backward are alive when it returns.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
-	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
+	step := &Step{Run: run, Model: model, Hooks: hooks, saving: !model.Infer}
 	x, inputs := step.embed()
 	if !model.Copies {
 		step.rotary()
@@ -25,7 +25,7 @@ func (model *Model) Forward(run *Run, hooks Hooks) func() {
 			grad = backs[i](grad)
 			hooks.Block(i, true, true)
 		}
-		step.embeddingBack(grad)
+		step.embeddingBack(step.enrichedBack(grad))
 		run.Drop(step.positions, step.sines)
 	}
 }
@@ -40,8 +40,11 @@ func (step *Step) embed() (x, inputs *Tensor) {
 	}
 	step.grads = op.Weight.Trained || step.Recompute
 	step.Enter(op.Index, "", false)
-	x = step.New(step.stream())
+	x = step.New(op.width(step) * step.Tokens * step.Element)
 	step.Leave(op.Index, "", false)
+	if op.enriched() {
+		return step.enrich(x)
+	}
 	inputs = x.Keep()
 	if op.Scaled {
 		scaled := step.New(step.stream())
@@ -126,28 +129,32 @@ func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
 }
 
 func (step *Step) twoHalves(block *Block, x, in *Tensor) (*Tensor, back) {
+	if block.Halves[1].Body == nil {
+		y, after := step.half(&block.Halves[0], x, true)
+		step.Drop(in)
+		return y, after
+	}
 	first, firstBack := step.half(&block.Halves[0], x, false)
 	y, secondBack := step.half(&block.Halves[1], first, true)
 	step.Drop(in)
 	return y, func(grad *Tensor) *Tensor { return firstBack(secondBack(grad)) }
 }
 
-// half is x + body(norm(x)).
+// half is x + body(norm(x)), or what its other norms make of that.
 func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	reached := step.grads
-	normed, normBack := half.Norm.forward(step, half.NormIndex, x.Keep())
+	normed, normBack := x.Keep(), back(func(grad *Tensor) *Tensor { return grad })
+	if half.Norm != nil {
+		normed, normBack = half.Norm.forward(step, half.NormIndex, normed)
+	}
 	again := step.recomputed
-	step.recomputed = again && last
+	step.recomputed = again && last && half.After == nil && !half.Dropout
 	made, bodyBack := half.Body.forward(step, half.BodyIndex, normed)
 	step.recomputed = again
-	var y *Tensor
-	if made != nil {
-		y = step.New(step.stream())
-	}
-	step.Drop(made, x)
+	y, addBack := step.add(half, made, x)
 	return y, func(grad *Tensor) *Tensor {
-		residual := grad.Keep()
-		inner := bodyBack(grad)
+		residual, inner := addBack(grad)
+		inner = bodyBack(inner)
 		if inner == nil {
 			if !reached {
 				step.Drop(residual)
@@ -181,6 +188,7 @@ func (step *Step) embeddingBack(grad *Tensor) {
 		step.through(4*step.Width*(step.Tokens/10+min(step.Tokens, op.Vocab)) + 24*step.Tokens)
 	}
 	step.Drop(grad)
+	step.tablesBack()
 	if step.tied != nil {
 		if step.NewSums {
 			sum := step.New(op.Weight.Numel * step.Element)

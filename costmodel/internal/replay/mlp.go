@@ -6,7 +6,8 @@ type MLP struct {
 	Hidden         int64
 	Gate, Up, Down *Linear
 	Fused          bool
-	Extra          int64 // tensors that the activation keeps in addition to its result, less its input
+	Extra          int64 // tensors that the activation keeps in addition to its input
+	KeepsResult    bool  // for its backward, not its input (relu)
 }
 
 func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
@@ -14,8 +15,18 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	size := op.Hidden * step.Tokens * step.Element
 	gate, gateBack := step.linear(op.Gate, layer, x, false)
 	gates := step.grads
+	var factors []*Tensor
+	for range op.Extra {
+		factor := step.New(size)
+		factors = append(factors, step.save(factor))
+		defer step.Drop(factor)
+	}
 	act := step.New(size)
 	retainedGate := step.save(gate)
+	if op.KeepsResult {
+		step.Drop(retainedGate)
+		retainedGate = step.save(act)
+	}
 	if !op.Fused {
 		step.Drop(gate) // a temporary of the call
 	}
@@ -48,6 +59,7 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
+		defer step.Drop(factors...)
 		return op.backward(step, grad, downBack, upBack, gateBack, savedAct, savedUp, retainedGate)
 	}
 }

@@ -30,14 +30,19 @@ type Layer interface {
 // and returns that of the input.
 type back func(grad *Tensor) *Tensor
 
-// Block is layers whose output is added to what went in, half by half:
-// normalisation, then attention or the feed-forward network.
+// Block is layers whose output is added to what went in, half by half: normalisation,
+// then attention or the feed-forward network. A block may have one half.
 type Block struct{ Halves [2]Half }
 
 // Half is a block's normalisation and what reads it.
 type Half struct {
-	Norm, Body           Layer
-	NormIndex, BodyIndex int // their places in the graph
+	Norm, Body           Layer // Norm is nil if the body reads the stream itself
+	NormIndex, BodyIndex int   // their places in the graph
+	// After normalises what the body made, or with Sum what that and the stream add up to.
+	After      *Norm
+	AfterIndex int
+	Sum        bool
+	Dropout    bool // of what is added to the stream
 }
 
 // Model is a decoder.
@@ -63,6 +68,8 @@ type Model struct {
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
+	// Infer: a forward alone, whose Caches of keys and values stay.
+	Infer, Caches bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }
@@ -93,6 +100,9 @@ type Step struct {
 	positions  *Tensor
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
+	// of the embeddings' norm, projection and dropout
+	normBack, mapBack back
+	mask              *Tensor
 }
 
 // save is a hold for backward, if it is kept.

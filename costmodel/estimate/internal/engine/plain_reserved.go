@@ -50,7 +50,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	if workload.GradientViews || workload.OptimizerInBackward || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
 		return rests, false
 	}
-	decoder, ok := reserve.Follow(model)
+	decoder, ok := reserve.FollowWider(model)
 	if !ok || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}

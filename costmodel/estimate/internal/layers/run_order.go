@@ -7,10 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// runOrder are the units in the order in which they run: each follows those that it
+// RunOrder are the units in the order in which they run: each follows those that it
 // reads. Modules may be made in another (modeling_camembert.py, CamembertForMaskedLM:
 // lm_head first; modeling_opt.py, OPTDecoder: final_layer_norm).
-func runOrder(graph *modelgraph.Graph) []int {
+func RunOrder(graph *modelgraph.Graph) []int {
 	out, seen := make([]int, 0, len(graph.Units)), make([]bool, len(graph.Units))
 	var visit func(unit int)
 	visit = func(unit int) {
@@ -34,7 +34,7 @@ func runOrder(graph *modelgraph.Graph) []int {
 // InOrder is a table's Part if the graph's order is not that in which units run; it is
 // for one GPU, which has all of them.
 func InOrder(model *Model, units []costmodel.Unit) func(owned []int, copies bool) []costmodel.Unit {
-	order := runOrder(model.Graph)
+	order := RunOrder(model.Graph)
 	if slices.IsSorted(order) {
 		return nil
 	}

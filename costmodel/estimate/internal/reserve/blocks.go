@@ -12,9 +12,9 @@ import (
 func otherForm(op *modelgraph.Attention) bool {
 	for _, other := range []bool{
 		op.KVRank > 0, op.ValueDim > 0, op.InDim > 0, op.IndexHeads > 0,
-		op.Cross, op.Bidirectional, op.SharedKV, op.Packed,
-		op.Gated, op.LayerScale, op.Dropout, op.ScoreBias != "", op.SoftCap,
-		op.Eager, !op.Rope, op.QKNormWhole, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
+		op.Cross, op.SharedKV, op.Packed, op.CastRotation, op.FP32Rotation, op.Turning > 0,
+		op.Gated, op.LayerScale, op.InnerDropout, op.ScoreBias != "",
+		op.Eager, op.QKNormWhole, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
 	} {
 		if other {
 			return true
@@ -43,6 +43,7 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if !ok || otherForm(op) {
 		return nil, false
 	}
+	out.wider = out.wider || op.Bidirectional || op.Dropout || op.SoftCap || !op.Rope
 	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
 	linears := out.linears(i)
 	switch {
@@ -69,11 +70,15 @@ func (out *Decoder) headNorm(layer *layers.Layer, weight string, heads int64, op
 }
 
 func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
-	fused := ops.OneKernel(op.Activation) && !ops.KeepsOutput(op.Activation)
-	if op.LayerScale || op.Dropout || op.Extra > 0 || !op.Gated && !fused {
+	plain := ops.OneKernel(op.Activation) && !ops.KeepsOutput(op.Activation)
+	if op.LayerScale || op.InnerDropout || op.Extra > 0 {
 		return nil, false
 	}
-	mlp := &replay.MLP{Hidden: op.Hidden, Fused: op.Fused}
+	mlp := &replay.MLP{Hidden: op.Hidden, Fused: op.Fused, KeepsResult: ops.KeepsOutput(op.Activation)}
+	if !plain && !mlp.KeepsResult {
+		mlp.Extra = ops.ActivationTensors(op.Activation) - 1
+	}
+	out.wider = out.wider || !plain && !op.Gated || op.Dropout
 	for _, linear := range out.linears(i) {
 		switch {
 		case linear.In == op.Hidden && op.Hidden != op.Dim:

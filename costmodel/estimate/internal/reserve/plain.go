@@ -95,6 +95,10 @@ func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
 		}
 	}
 	process.Cache.ResetPeaks()
+	if decoder.Infer {
+		process.Forward(process.Run, work)
+		return nil, [2]int64{process.Cache.PeakRests, process.Cache.Rests}
+	}
 	for step := range device.Steps {
 		if device.Buckets {
 			work.rebuild(step)
