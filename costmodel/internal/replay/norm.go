@@ -43,13 +43,18 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 		in := step.New(size)
 		var weight, bias *Tensor
 		if op.Weight.Trained {
-			weight, bias = step.New(op.Width*step.Element), step.New(op.Width*step.Element)
+			weight = step.New(op.Width * step.Element)
+			if op.Bias != nil {
+				bias = step.New(op.Width * step.Element)
+			}
 		}
 		step.Drop(grad)
 		step.Drop(retained...)
 		if op.Weight.Trained {
 			step.made(op.Weight, weight)
-			step.made(op.Bias, bias)
+			if bias != nil {
+				step.made(op.Bias, bias)
+			}
 		}
 		return in
 	}

@@ -57,7 +57,11 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if op.QKNorm == "" {
 		return attention, true
 	}
-	attention.QueryNorm, attention.KeyNorm = out.headNorm(layer, "q_norm.weight", op.Heads, op), out.headNorm(layer, "k_norm.weight", op.KVHeads, op)
+	names := [2]string{"q_norm.weight", "k_norm.weight"}
+	if out.param(layer, names[0]) == nil { // modeling_lfm2.py
+		names = [2]string{"q_layernorm.weight", "k_layernorm.weight"}
+	}
+	attention.QueryNorm, attention.KeyNorm = out.headNorm(layer, names[0], op.Heads, op), out.headNorm(layer, names[1], op.KVHeads, op)
 	return attention, attention.QueryNorm.Weight != nil && attention.KeyNorm.Weight != nil
 }
 
@@ -79,11 +83,12 @@ func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
 		mlp.Extra = ops.ActivationTensors(op.Activation) - 1
 	}
 	out.wider = out.wider || !plain && !op.Gated || op.Dropout
-	for _, linear := range out.linears(i) {
+	projections := layers.Projections(out.layers.Graph, i)
+	for k, linear := range out.linears(i) {
 		switch {
-		case linear.In == op.Hidden && op.Hidden != op.Dim:
+		case projections[k].Output:
 			mlp.Down = linear
-		case mlp.Gate == nil:
+		case mlp.Gate == nil && !projections[k].Up:
 			mlp.Gate = linear
 		default:
 			mlp.Up = linear

@@ -106,7 +106,7 @@ func (out *Decoder) param(layer *layers.Layer, name string) *replay.Weight {
 func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 	layer := &out.layers.Layers[i]
 	norm := &replay.Norm{Width: op.Dim, Rows: 1, Parts: ops.ReduceBuffer(layer.Shape.Tokens, op.Dim), Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm || op.FP32 && op.Style == ""}
-	return norm, norm.Weight != nil && (!norm.Fused || norm.Bias != nil)
+	return norm, norm.Weight != nil
 }
 
 func (out *Decoder) head(i int, op modelgraph.Head) bool {

@@ -28,7 +28,19 @@ func (out *Decoder) body(order []int) bool {
 			return false
 		}
 	}
+	out.repeat()
 	return out.Head.Linear != nil && len(out.Blocks) > 0
+}
+
+// repeat runs blocks as often as their layers (modeling_albert.py, AlbertTransformer).
+func (out *Decoder) repeat() {
+	var all []replay.Block
+	for _, block := range out.Blocks {
+		for range out.layers.Layers[block.Halves[0].BodyIndex].Times() {
+			all = append(all, block)
+		}
+	}
+	out.Blocks = all
 }
 
 func (state *parse) layer(i int) bool {
@@ -59,7 +71,11 @@ func (state *parse) layer(i int) bool {
 
 // table is the tokens', or one more whose rows are added.
 func (state *parse) table(i int, op *modelgraph.Embedding) bool {
-	out, weight := state.Decoder, state.param(&state.layers.Layers[i], "weight")
+	layer := &state.layers.Layers[i]
+	out, weight := state.Decoder, state.param(layer, "weight")
+	if weight == nil && len(layer.Params) == 1 { // modules of several tables (modeling_bert.py, BertEmbeddings)
+		weight = state.param(layer, layer.Params[0].Name)
+	}
 	switch {
 	case weight == nil || len(out.Blocks) > 0:
 		return false
@@ -195,10 +211,6 @@ func (state *parse) half(i int, op modelgraph.Op) bool {
 }
 
 func (out *Decoder) bodyOf(i int, op modelgraph.Op, half *replay.Half) (replay.Layer, bool) {
-	layer := &out.layers.Layers[i]
-	if layer.Times() > 1 {
-		return nil, false
-	}
 	switch op := op.(type) {
 	case modelgraph.Attention:
 		half.Dropout, out.Caches = op.Dropout, !op.Bidirectional && !out.layers.Train
@@ -220,12 +232,15 @@ func (out *Decoder) bodyOf(i int, op modelgraph.Op, half *replay.Half) (replay.L
 // other is a layer by its linear layers, if these have nearly all of its parameters.
 func (out *Decoder) other(i int) (replay.Layer, bool) {
 	layer := &out.layers.Layers[i]
-	linears, step := out.linears(i), &layer.Cost.Memory
-	if len(linears) == 0 || !layer.Cost.Known {
+	shape := layer.Shape
+	shape.Followed = true
+	linears, cost := out.linears(i), ops.Of(layer.Op, &shape)
+	if len(linears) == 0 || !cost.Known {
 		return nil, false
 	}
+	step := &cost.Memory
 	out.wider = true
-	each := out.layers.Layers[i].Shape.Tokens * ops.ComputeBytes(out.layers.Rules.Compute)
+	each := shape.Tokens * ops.ComputeBytes(out.layers.Rules.Compute)
 	body := &replay.Other{Linears: linears, Width: linears[0].In}
 	var weights, inputs, widest int64
 	for k, linear := range linears {
