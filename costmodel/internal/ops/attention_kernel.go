@@ -202,8 +202,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 }
 
 // copiesOut reports a q that is laid out by heads. Flash's output follows it, and
-// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
-func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope }
+// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too, but
+// not one that was cast first (modeling_modernbert.py, apply_rotary_pos_emb).
+func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope && !op.CastRotation }
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
