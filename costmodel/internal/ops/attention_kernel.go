@@ -343,6 +343,23 @@ func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
 }
 
+// Scores are the sizes of the tensors of an attention's scores that are kept: softmax's
+// result, and its cast.
+func Scores(op modelgraph.Attention, shape *Shape) (sizes []int64) {
+	asked := attention{Attention: op}
+	dims := asked.geometry(shape)
+	if dims.by != scoresInMemory {
+		return nil
+	}
+	result, cast := asked.scoreTypes(shape)
+	for _, each := range []int64{result, cast} {
+		if each > 0 {
+			sizes = append(sizes, each*dims.scores)
+		}
+	}
+	return sizes
+}
+
 // native is an attention kernel's share that a program's own modules change:
 // what is kept in addition.
 func native(op *attention, dims *geo, shape *Shape) int64 {

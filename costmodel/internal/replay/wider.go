@@ -75,8 +75,8 @@ func (step *Step) add(half *Half, made, x *Tensor) (*Tensor, func(grad *Tensor) 
 	var mask *Tensor
 	var afterBack back
 	if half.Dropout && made != nil && !step.Infer {
-		mask = step.New(step.Width * step.Tokens)
 		dropped := step.New(step.stream())
+		mask = step.New(step.Width * step.Tokens)
 		step.Drop(made)
 		made = dropped
 		if !step.saving {
@@ -135,7 +135,7 @@ func (step *Step) enrich(x *Tensor) (out, inputs *Tensor) {
 		x, step.normBack = op.Norm.forward(step, op.Index, x)
 	}
 	if op.Dropout && !step.Infer {
-		mask, dropped := step.New(size/step.Element), step.New(size)
+		dropped, mask := step.New(size), step.New(size/step.Element)
 		step.Drop(x)
 		x, step.mask = dropped, mask
 	}

@@ -54,6 +54,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	if !ok || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}
+	decoder.KeepsLogits = workload.OneGPU && !workload.LossOnly
 	device := wholeDevice(model)
 	return device.Rests(decoder), true
 }
@@ -82,7 +83,7 @@ func wholeMarks(model *layers.Model) [][2]int64 {
 
 func wholeDevice(model *layers.Model) reserve.Plain {
 	device := plainDevice(model)
-	device.Buckets = model.Workload.World > 1 || !trainer.Of(model.Workload.Preset).Path.PlainAlone
+	device.Buckets = model.Workload.World > 1 || !model.Workload.OneGPU && !trainer.Of(model.Workload.Preset).Path.PlainAlone
 	device.Rebuilds = !findsUnused(&model.Workload)
 	return device
 }

@@ -75,14 +75,14 @@ func (out *Decoder) headNorm(layer *layers.Layer, weight string, heads int64, op
 
 func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
 	plain := ops.OneKernel(op.Activation) && !ops.KeepsOutput(op.Activation)
-	if op.LayerScale || op.InnerDropout || op.Extra > 0 {
+	if op.LayerScale || op.InnerDropout {
 		return nil, false
 	}
 	mlp := &replay.MLP{Hidden: op.Hidden, Fused: op.Fused, KeepsResult: ops.KeepsOutput(op.Activation)}
 	if !plain && !mlp.KeepsResult {
 		mlp.Extra = ops.ActivationTensors(op.Activation) - 1
 	}
-	out.wider = out.wider || !plain && !op.Gated || op.Dropout
+	out.wider = out.wider || !plain && !op.Gated || op.Dropout || op.Extra > 0
 	projections := layers.Projections(out.layers.Graph, i)
 	for k, linear := range out.linears(i) {
 		switch {

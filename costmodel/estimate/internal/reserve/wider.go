@@ -257,7 +257,14 @@ func (out *Decoder) other(i int) (replay.Layer, bool) {
 	for j := range layer.Params {
 		all += layer.Params[j].Numel
 	}
-	for left := step.Saved - inputs; left >= 1<<20; left -= widest {
+	left := step.Saved - inputs
+	if op, ok := layer.Op.(modelgraph.Attention); ok {
+		widest = op.Heads * op.HeadDim * each
+		for _, size := range ops.Scores(op, &shape) {
+			body.Saved, left = append(body.Saved, size), left-size
+		}
+	}
+	for ; left >= 1<<20; left -= widest {
 		body.Saved = append(body.Saved, min(left, widest))
 	}
 	if !out.layers.Train {
