@@ -169,7 +169,9 @@ func (model *Model) inputSaved(i int) bool {
 	reads := !model.Frozen || model.Workload.Quantize == value.Int8 || model.Rules.LinearInputs
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
-		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute)
+		_, norm := model.Layers[i].Op.(modelgraph.Norm)
+		tower := norm && model.Layers[i].Stream.Kind != modelgraph.Text // which may add positions between (modeling_mllama.py)
+		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute) && !tower
 	case modelgraph.Linear:
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}

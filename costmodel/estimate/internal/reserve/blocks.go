@@ -12,9 +12,9 @@ import (
 func otherForm(op *modelgraph.Attention) bool {
 	for _, other := range []bool{
 		op.KVRank > 0, op.ValueDim > 0, op.InDim > 0, op.IndexHeads > 0,
-		op.Cross, op.SharedKV, op.Packed, op.CastRotation, op.FP32Rotation, op.Turning > 0,
+		op.Cross, op.SharedKV, op.Packed, op.Turning > 0,
 		op.Gated, op.LayerScale, op.InnerDropout, op.ScoreBias != "",
-		op.Eager, op.QKNormWhole, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
+		op.Eager, op.QKNorm == modelgraph.LayerNorm, op.QKNorm != "" && op.Fused,
 	} {
 		if other {
 			return true
@@ -43,8 +43,14 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if !ok || otherForm(op) {
 		return nil, false
 	}
-	out.wider = out.wider || op.Bidirectional || op.Dropout || op.SoftCap || !op.Rope
+	out.wider = out.wider || op.Bidirectional || op.Dropout || op.SoftCap || !op.Rope || op.QKNormWhole
 	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
+	switch out.wider = out.wider || op.CastRotation || op.FP32Rotation; {
+	case op.CastRotation:
+		attention.Turn = replay.TurnCast
+	case op.FP32Rotation:
+		attention.Turn = replay.TurnWide
+	}
 	linears := out.linears(i)
 	switch {
 	case op.Fused && len(linears) == 2:
@@ -67,10 +73,14 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 
 // headNorm is a normalisation of each of so many heads.
 func (out *Decoder) headNorm(layer *layers.Layer, weight string, heads int64, op *modelgraph.Attention) *replay.Norm {
-	return &replay.Norm{
+	norm := &replay.Norm{
 		Width: heads * op.HeadDim, Rows: heads, Parts: ops.ReduceBuffer(layer.Shape.Tokens*heads, op.HeadDim),
-		Weight: out.param(layer, weight), Gemma: op.QKNorm == modelgraph.GemmaRMSNorm,
+		Weight: out.param(layer, weight), Gemma: op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNormFP32,
 	}
+	if op.QKNormWhole {
+		norm.Rows, norm.Parts = 1, ops.ReduceBuffer(layer.Shape.Tokens, heads*op.HeadDim)
+	}
+	return norm
 }
 
 func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
