@@ -41,6 +41,11 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	query, key := parts.query, parts.key
 	if op.Rope {
 		query, key = step.rotate(q*each, op.Turn), step.rotate(k*each, op.Turn)
+		if op.Turn != TurnAsIs && step.Element < 4 { // both are cast back
+			wide := [2]*Tensor{query, key}
+			query, key = step.New(q*each), step.New(k*each)
+			step.Drop(wide[:]...)
+		}
 		step.Drop(parts.query, parts.key)
 	}
 	value := parts.value
@@ -59,11 +64,7 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	if step.Infer { // variables of the forward
-		defer step.Drop(query, key, value)
-	} else {
-		step.Drop(query, key, value)
-	}
+	defer step.Drop(query, key, value) // variables of the forward
 	y, outputBack := step.linear(op.Output, layer, read, step.recomputed)
 	step.Drop(read, out)
 	step.Leave(layer, "", false)
@@ -181,11 +182,6 @@ func (step *Step) rotate(size int64, turn Turn) *Tensor {
 	step.Drop(rotated)
 	out := step.New(wide)
 	step.Drop(turned, sine)
-	if wide > size {
-		narrow := step.New(size)
-		step.Drop(out)
-		return narrow
-	}
 	return out
 }
 

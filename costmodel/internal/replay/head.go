@@ -92,11 +92,6 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	logits := step.New(op.Out * step.Tokens * step.Element)
 	return logits, func(grad *Tensor) *Tensor {
 		var weight, in *Tensor
-		if op.Bias != nil && op.Bias.Trained {
-			bias := step.New(op.Bias.Numel * step.Element)
-			step.through(op.Parts)
-			step.made(op.Bias, bias)
-		}
 		if step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)
 			step.product(1)
@@ -108,6 +103,11 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 		if !step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)
 			step.product(1)
+		}
+		if op.Bias != nil && op.Bias.Trained {
+			bias := step.New(op.Bias.Numel * step.Element)
+			step.through(op.Parts)
+			step.made(op.Bias, bias)
 		}
 		step.Drop(grad, saved)
 		switch {

@@ -188,13 +188,9 @@ func (op *Head) transform(step *Step, layer int, x *Tensor) (*Tensor, back) {
 func (op *MLP) activated(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	size := op.Hidden * step.Tokens * step.Element
 	gate, gateBack := step.linear(op.Gate, layer, x, false)
-	act, retained := step.New(size), []*Tensor{step.save(gate)}
+	retained, act := op.activate(step, size)
+	retained = append(retained, step.save(gate))
 	step.Drop(gate)
-	for range op.Extra {
-		factor := step.New(size)
-		retained = append(retained, step.save(factor))
-		step.Drop(factor)
-	}
 	return act, func(grad *Tensor) *Tensor {
 		gateGrad := step.New(size)
 		step.Drop(grad)

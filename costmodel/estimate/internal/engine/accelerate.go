@@ -30,9 +30,9 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	if model.Workload.OneGPU {
 		table.Part = layers.InOrder(model, table.Units)
 	}
-	if layers.Biased(model) {
+	if biased, again := layers.Biased(model, table.Units); biased {
 		table.BiasWorkspace = 1 << 20
-		if model.Train && model.Recomputes { // autograd's thread runs forwards
+		if again { // autograd's thread runs forwards
 			table.BiasWorkspace = 2 << 20
 		}
 	}
