@@ -91,10 +91,10 @@ func (step *Step) add(half *Half, made, x *Tensor) (*Tensor, func(grad *Tensor) 
 	if made != nil {
 		y = step.New(step.stream())
 	}
-	step.Drop(made, x)
-	if half.Sum {
+	if half.Sum { // what the body made is a variable until then (modeling_bert.py, BertOutput)
 		y, afterBack = half.After.forward(step, half.AfterIndex, y)
 	}
+	step.Drop(made, x)
 	return y, func(grad *Tensor) (residual, body *Tensor) {
 		if half.Sum {
 			grad = afterBack(grad)
