@@ -74,6 +74,8 @@ func (op mlp) factors(act int64, shape *Shape) int64 {
 		return 4
 	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
 		return 3
+	case KeepsOutput(op.Activation) && !op.InnerDropout:
+		return 2 // its result is there, though the last linear layer has let go of it
 	case act <= 1:
 		return 1 // one kernel with one input
 	case op.oneKernel(shape):
