@@ -31,6 +31,9 @@ func (op mlp) cost(shape *Shape) Cost {
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
+	if op.Inline && !shape.Train {
+		cost.Memory.Forward -= element * op.Dim * tokens
+	}
 	cost.Memory.Forward += shape.reduced(op.Dim) + op.Extra*stream
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens

@@ -60,7 +60,7 @@ func (step *Step) forward() func() {
 			grad = step.arrive(grad, model.Blocks[i].Arrives)
 			hooks.Block(i, true, true)
 		}
-		step.embeddingBack(grad)
+		step.embeddingBack(step.enrichedBack(grad))
 		run.Drop(step.positions, step.sines)
 	}
 }
@@ -93,10 +93,13 @@ func (step *Step) embed() (x, inputs *Tensor) {
 	}
 	step.grads = op.Weight.Trained || step.Recompute
 	step.Enter(op.Index, "", false)
-	x = step.New(step.stream())
+	x = step.New(op.width(step) * step.Tokens * step.Element)
 	step.Leave(op.Index, "", false)
 	if op.Leaves && step.Recompute && step.saving { // another device's block keeps its input here
 		step.sent = x.Keep()
+	}
+	if op.enriched() {
+		return step.enrich(x)
 	}
 	inputs = x.Keep()
 	if op.Scaled {
@@ -225,39 +228,32 @@ func (step *Step) halves(block *Block, x *Tensor) (*Tensor, back) {
 }
 
 func (step *Step) twoHalves(block *Block, x, in *Tensor) (*Tensor, back) {
+	if block.Halves[1].Body == nil {
+		y, after := step.half(&block.Halves[0], x, true)
+		step.Drop(in)
+		return y, after
+	}
 	first, firstBack := step.half(&block.Halves[0], x, false)
 	y, secondBack := step.half(&block.Halves[1], first, true)
 	step.Drop(in)
 	return y, func(grad *Tensor) *Tensor { return firstBack(secondBack(grad)) }
 }
 
-// half is x + body(norm(x)).
+// half is x + body(norm(x)), or what its other norms make of that.
 func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	reached := step.grads
-	before := step.recomputed
-	step.recomputed = false
-	normed, normBack := half.Norm.forward(step, half.NormIndex, x.Keep())
-	step.recomputed = before
+	normed, normBack := x.Keep(), back(func(grad *Tensor) *Tensor { return grad })
+	if half.Norm != nil {
+		normed, normBack = half.Norm.forward(step, half.NormIndex, normed)
+	}
 	again := step.recomputed
-	step.recomputed = again && last && half.After == nil
+	step.recomputed = again && last && half.After == nil && !half.Dropout
 	made, bodyBack := half.Body.forward(step, half.BodyIndex, normed)
-	var afterBack back
-	if half.After != nil {
-		step.recomputed = again && last
-		made, afterBack = half.After.forward(step, half.NormIndex, made)
-	}
 	step.recomputed = again
-	var y *Tensor
-	if made != nil {
-		y = step.New(step.stream())
-	}
-	step.Drop(made, x)
+	y, addBack := step.add(half, made, x, again && last)
 	return y, func(grad *Tensor) *Tensor {
-		residual := grad.Keep()
-		if afterBack != nil {
-			grad = afterBack(grad)
-		}
-		inner := bodyBack(grad)
+		residual, inner := addBack(grad)
+		inner = bodyBack(inner)
 		if inner == nil {
 			if !reached {
 				step.Drop(residual)
@@ -294,6 +290,7 @@ func (step *Step) embeddingBack(grad *Tensor) {
 		step.through(4*step.Width*(step.Tokens/10+min(step.Tokens, op.Vocab)) + 24*step.Tokens)
 	}
 	step.Drop(grad)
+	step.tablesBack()
 	if step.tied != nil {
 		if step.NewSums {
 			sum := step.New(op.Weight.Numel * step.Element)

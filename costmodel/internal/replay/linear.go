@@ -140,7 +140,7 @@ func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted fu
 
 // products makes the gradients of a linear layer's input, if it is asked for,
 // and of its trained weight and bias: the input's last, or first
-// ([Model.InputFirst]), and the bias's ahead of the weight's or after it.
+// ([Model.InputFirst]); the bias's last.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {
 		if reached {
@@ -160,7 +160,7 @@ func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) 
 			step.product(1)
 		}
 	}
-	order := []func(){biases, weights, input}
+	order := []func(){weights, input, biases} // summed when the node has run (torch/csrc/autograd/engine.cpp, validate_outputs)
 	if step.InputFirst {
 		order = []func(){input, weights, biases}
 	}

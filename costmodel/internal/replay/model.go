@@ -30,8 +30,8 @@ type Layer interface {
 // and returns that of the input.
 type back func(grad *Tensor) *Tensor
 
-// Block is layers whose output is added to what went in, half by half:
-// normalisation, then attention or the feed-forward network.
+// Block is layers whose output is added to what went in, half by half: normalisation,
+// then attention or the feed-forward network. A block may have one half.
 type Block struct {
 	Halves [2]Half
 	// Arrives: its input comes from another device, and its gradient goes back there.
@@ -41,10 +41,14 @@ type Block struct {
 
 // Half is a block's normalisation and what reads it.
 type Half struct {
-	Norm, Body           Layer
-	NormIndex, BodyIndex int // their places in the graph
-	// After normalises the output (modeling_gemma2.py, Gemma2DecoderLayer); nil: nothing.
-	After *Norm
+	Norm, Body           Layer // Norm is nil if the body reads the stream itself
+	NormIndex, BodyIndex int   // their places in the graph
+	// After normalises what the body made (modeling_gemma2.py, Gemma2DecoderLayer), or
+	// with Sum what that and the stream add up to.
+	After      *Norm
+	AfterIndex int
+	Sum        bool
+	Dropout    bool // of what is added to the stream
 }
 
 // Model is a decoder.
@@ -75,6 +79,8 @@ type Model struct {
 	Copied      int64
 	// Passes: the caller drops those at once.
 	Passes bool
+	// Caches: a forward alone leaves keys and values ([Model.Infer]).
+	Caches bool
 	// Early: tensors end with their last use, not with the call that has them in
 	// a variable.
 	Early bool
@@ -103,8 +109,9 @@ type Step struct {
 	*Model
 	Hooks
 	saving     bool // forward keeps what backward needs
-	infers     bool // there is no backward, and a cache of keys and values
+	infers     bool // there is no backward
 	recomputed bool // it runs again, as far as something is kept
+	ends       bool // the norm at hand is the last of a block that runs again
 	grads      bool // the activations at hand require a gradient
 	positions  *Tensor
 	sines      *Tensor
@@ -114,6 +121,9 @@ type Step struct {
 	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
 	base       *Tensor // and its linear layer's
 	first      bool    // the block's first normalisation is at its backward
+	// of the embeddings' norm, projection and dropout
+	normBack, mapBack back
+	mask              *Tensor
 }
 
 // save is a hold for backward, if it is kept.

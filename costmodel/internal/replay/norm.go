@@ -43,13 +43,18 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 		in := step.New(size)
 		var weight, bias *Tensor
 		if op.Weight.Trained {
-			weight, bias = step.New(op.Width*step.Element), step.New(op.Width*step.Element)
+			weight = step.New(op.Width * step.Element)
+			if op.Bias != nil {
+				bias = step.New(op.Width * step.Element)
+			}
 		}
 		step.Drop(grad)
 		step.Drop(retained...)
 		if op.Weight.Trained {
 			step.made(op.Weight, weight)
-			step.made(op.Bias, bias)
+			if bias != nil {
+				step.made(op.Bias, bias)
+			}
 		}
 		return in
 	}
@@ -82,7 +87,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained {
 		savedNormed = step.save(normed)
 	}
-	if step.recomputed { // of a block that ends with it: all that is kept exists
+	if step.ends { // all that is kept exists
 		step.Drop(normed, normed32, mean, x, factor)
 		return nil, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
 	}

@@ -46,8 +46,8 @@ func plainDevice(model *layers.Model) reserve.Plain {
 	}
 	return reserve.Plain{
 		Stored: each, States: count, MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
-		Infers: !model.Train, NewTokens: model.Workload.NewTokens,
-		State: func(numel, each int64) (state, transient int64) { return model.Optimizer.State(nil, numel, each) },
+		NewTokens: model.Workload.NewTokens,
+		State:     func(numel, each int64) (state, transient int64) { return model.Optimizer.State(nil, numel, each) },
 	}
 }
 
@@ -61,10 +61,11 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	if workload.GradientViews || workload.OptimizerInBackward || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
 		return rests, false
 	}
-	decoder, ok := reserve.Follow(model)
-	if !ok || decoder.Post || model.Frozen && !adaptsAll(model) {
+	decoder, ok := reserve.FollowWider(model)
+	if !ok || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}
+	decoder.KeepsLogits = workload.OneGPU && !workload.LossOnly
 	device := wholeDevice(model)
 	return device.Rests(decoder), true
 }
@@ -93,7 +94,7 @@ func wholeMarks(model *layers.Model) [][2]int64 {
 
 func wholeDevice(model *layers.Model) reserve.Plain {
 	device := plainDevice(model)
-	device.Buckets = model.Workload.World > 1 || !trainer.Of(model.Workload.Preset).Path.PlainAlone
+	device.Buckets = model.Workload.World > 1 || !model.Workload.OneGPU && !trainer.Of(model.Workload.Preset).Path.PlainAlone
 	device.Rebuilds = !findsUnused(&model.Workload)
 	return device
 }

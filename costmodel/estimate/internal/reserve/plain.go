@@ -16,8 +16,8 @@ type Plain struct {
 	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
-	// Infers: there are no steps, but a forward, and one for each of NewTokens.
-	Infers    bool
+	// NewTokens are what inference generates: instead of steps there is a forward, and one
+	// for each of them.
 	NewTokens int64
 }
 
@@ -104,9 +104,10 @@ func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 // Rests are what blocks have above their tensors, at the peak of the last step and
 // when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
-	early := *decoder
+	early, prompt := *decoder, *device
 	early.Early, early.up = true, true
-	_, rests := device.run(&early)
+	prompt.NewTokens = 0 // which come after the peak
+	_, rests := prompt.run(&early)
 	return rests
 }
 
@@ -120,9 +121,9 @@ func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 		work.adapt()
 	}
 	process.Cache.ResetPeaks()
-	if device.Infers {
+	if !decoder.layers.Train {
 		work.infer()
-		return process.marks, rests
+		return process.marks, process.rests
 	}
 	for step := range device.Steps {
 		if device.Buckets {
@@ -132,10 +133,9 @@ func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 			process.pass(work)
 		}
 		work.step(step == 0)
-		rests = [2]int64{process.Cache.PeakRests, process.Cache.Rests}
 		process.mark()
 	}
-	return process.marks, rests
+	return process.marks, process.rests
 }
 
 // adapt makes the adapters in the model's type, and then casts them one after another
@@ -166,6 +166,9 @@ func (device *plain) infer() {
 	const followed = 16
 	device.Infer(device.Run, device, device.Length)
 	device.mark()
+	if device.NewTokens < 2 {
+		return
+	}
 	next := *device.Decoder
 	next.Tokens, next.Logits, next.Length = next.Batch, next.Batch, 1
 	next.Rotary /= max(1, device.Length)

@@ -9,6 +9,8 @@ type Process struct {
 	// marks are what the allocator had reserved at most in each micro-batch, the
 	// optimizer's step with it.
 	marks []int64
+	// rests are those of blocks in the last one: at its peak, and at its end.
+	rests [2]int64
 	// ranks that share states; part of the trained elements that is the rank's.
 	ranks, whole, part int64
 }
@@ -33,6 +35,7 @@ func (process *Process) share(whole int64) int64 { return (whole + process.ranks
 // mark ends a micro-batch.
 func (process *Process) mark() {
 	process.marks = append(process.marks, process.Cache.PeakReserved)
+	process.rests = [2]int64{process.Cache.PeakRests, process.Cache.Rests}
 	process.Cache.ResetPeaks()
 }
 
