@@ -43,7 +43,7 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if !ok || otherForm(op) {
 		return nil, false
 	}
-	out.wider = out.wider || op.Bidirectional || op.Dropout || op.SoftCap || !op.Rope || op.QKNormWhole || turnOf(op) != replay.TurnAsIs
+	out.wider = out.wider || !usual(op)
 	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
 	attention.Turn = turnOf(op)
 	linears := out.linears(i)
@@ -60,6 +60,11 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	}
 	out.headNorms(attention, layer, op)
 	return attention, attention.QueryNorm.Weight != nil && attention.KeyNorm.Weight != nil
+}
+
+// usual reports a decoder's attention that is followed wherever requests matter.
+func usual(op *modelgraph.Attention) bool {
+	return op.Rope && !op.Bidirectional && !op.Dropout && !op.SoftCap && !op.QKNormWhole && turnOf(op) == replay.TurnAsIs
 }
 
 // headNorms are those of q and k.

@@ -100,12 +100,8 @@ func (state *parse) normal(i int, op modelgraph.Norm) bool {
 	last := state.lastHalf()
 	residual, reads := state.readsTwice(i)
 	switch {
-	case last == nil && (residual || !reads) && state.stream == in[0]: // of the embeddings
-		state.Embedding.Norm, state.Embedding.Dropout = norm, state.Embedding.Dropout || op.Dropout
-	case last == nil && reads:
-		return state.wait(i, in[0])
 	case last == nil:
-		return false
+		return state.early(i, &op, norm, residual, reads)
 	case state.Head.Dense != nil:
 		state.Head.DenseNorm, state.wider = norm, true
 		return true
@@ -122,6 +118,20 @@ func (state *parse) normal(i int, op modelgraph.Norm) bool {
 	}
 	state.wider, state.stream = true, i
 	return true
+}
+
+// early is a norm before the first body: of the embeddings, or the first body's.
+func (state *parse) early(i int, op *modelgraph.Norm, norm *replay.Norm, residual, reads bool) bool {
+	from := state.layers.Layers[i].InputLayers[0]
+	switch {
+	case (residual || !reads) && state.stream == from:
+		state.Embedding.Norm, state.Embedding.Dropout = norm, state.Embedding.Dropout || op.Dropout
+		state.wider, state.stream = true, i
+		return true
+	case reads:
+		return state.wait(i, from)
+	}
+	return false
 }
 
 // lastHalf is that of the last block so far, or nil.
