@@ -59,12 +59,12 @@ var readFamilies = map[string]bool{
 // cell is further off.
 var oracleBands = map[string]float64{
 	"albert": 0.01, "apertus": 0.01, "arcee": 0.01, "bart": 0.01, "bert": 0.01, "bloom": 0.01, "camembert": 0.01, "codegen": 0.01, "cohere": 0.01,
-	"cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.02, "deepseek_v3": 0.01, "distilbert": 0.01, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01,
+	"cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.02, "deepseek_v3": 0.01, "distilbert": 0.01, "electra": 0.02, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01,
 	"falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01, "glm4_moe": 0.01, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.01,
 	"gpt_oss": 0.01, "gptj": 0.01, "granite": 0.01, "granitemoe": 0.01, "helium": 0.01, "lfm2": 0.01, "llama4_text": 0.01, "minicpm3": 0.01,
-	"minimax": 0.01, "modernbert": 0.01, "mpt": 0.01, "mt5": 0.01, "nemotron": 0.01, "olmo": 0.01, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01,
+	"minimax": 0.01, "ministral3": 0.01, "modernbert": 0.01, "mpt": 0.01, "mt5": 0.01, "nemotron": 0.01, "olmo": 0.01, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01,
 	"phi": 0.01, "phi4_multimodal": 0.01, "phimoe": 0.01, "roberta": 0.01, "rwkv": 0.285, "seed_oss": 0.01, "smollm3": 0.01, "stablelm": 0.01,
-	"starcoder2": 0.01, "t5": 0.025,
+	"starcoder2": 0.01, "t5": 0.025, "umt5": 0.06,
 }
 
 // tableBands are the same of types whose operations are from the table, under

@@ -65,12 +65,14 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 // of activations.py, NewGELUActivation: x/2, tanh and 1 + tanh.
 func (op *MLP) activate(step *Step, size int64) (factors []*Tensor, act *Tensor) {
 	if op.Extra != 3 {
-		for range op.Extra {
-			factor := step.New(size)
-			factors = append(factors, step.save(factor))
-			defer step.Drop(factor)
+		var made []*Tensor
+		for k := range op.Extra {
+			made = append(made, step.New(size))
+			factors = append(factors, step.save(made[k]))
 		}
-		return factors, step.New(size)
+		act = step.New(size)
+		step.Drop(made...)
+		return factors, act
 	}
 	half, inner := step.New(size), step.New(size) // x³
 	for range 3 {                                 // its product, the sum with x, and that's product

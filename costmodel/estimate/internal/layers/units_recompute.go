@@ -37,13 +37,13 @@ func biases(layer *modelgraph.Layer) int {
 }
 
 // Biased reports a product with a bias, and one in a unit that runs again in backward.
-func Biased(model *Model, units []costmodel.Unit) (any, again bool) {
+func Biased(model *Model, units []costmodel.Unit) (found, again bool) {
 	for i := range model.Layers {
 		if layer := &model.Layers[i]; layer.Runs && hasProjections(layer.Op) && biases(layer.Layer) > 0 {
-			any, again = true, again || units[layer.UnitIndex].Recompute
+			found, again = true, again || units[layer.UnitIndex].Recompute
 		}
 	}
-	return any, again
+	return found, again
 }
 
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the

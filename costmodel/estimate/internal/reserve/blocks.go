@@ -43,14 +43,9 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if !ok || otherForm(op) {
 		return nil, false
 	}
-	out.wider = out.wider || op.Bidirectional || op.Dropout || !op.Rope || op.QKNormWhole
+	out.wider = out.wider || !usual(op)
 	attention := &replay.Attention{By: by, Masked: masked, Fused: op.Fused, Heads: op.Heads, KVHeads: op.KVHeads, HeadDim: op.HeadDim, Rope: op.Rope}
-	switch out.wider = out.wider || op.CastRotation || op.FP32Rotation; {
-	case op.CastRotation:
-		attention.Turn = replay.TurnCast
-	case op.FP32Rotation:
-		attention.Turn = replay.TurnWide
-	}
+	attention.Turn = turnOf(op)
 	linears := out.linears(i)
 	switch {
 	case op.Fused && len(linears) == 2:
@@ -63,12 +58,33 @@ func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bo
 	if op.QKNorm == "" {
 		return attention, true
 	}
+	out.headNorms(attention, layer, op)
+	return attention, attention.QueryNorm.Weight != nil && attention.KeyNorm.Weight != nil
+}
+
+// usual reports a decoder's attention that is followed wherever requests matter.
+func usual(op *modelgraph.Attention) bool {
+	return op.Rope && !op.Bidirectional && !op.Dropout && !op.QKNormWhole && turnOf(op) == replay.TurnAsIs
+}
+
+// headNorms are those of q and k.
+func (out *Decoder) headNorms(attention *replay.Attention, layer *layers.Layer, op *modelgraph.Attention) {
 	names := [2]string{"q_norm.weight", "k_norm.weight"}
 	if out.param(layer, names[0]) == nil { // modeling_lfm2.py
 		names = [2]string{"q_layernorm.weight", "k_layernorm.weight"}
 	}
 	attention.QueryNorm, attention.KeyNorm = out.headNorm(layer, names[0], op.Heads, op), out.headNorm(layer, names[1], op.KVHeads, op)
-	return attention, attention.QueryNorm.Weight != nil && attention.KeyNorm.Weight != nil
+}
+
+// turnOf is the type in which q and k turn.
+func turnOf(op *modelgraph.Attention) replay.Turn {
+	switch {
+	case op.CastRotation:
+		return replay.TurnCast
+	case op.FP32Rotation:
+		return replay.TurnWide
+	}
+	return replay.TurnAsIs
 }
 
 // headNorm is a normalisation of each of so many heads.
@@ -93,6 +109,13 @@ func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
 		mlp.Extra = ops.ActivationTensors(op.Activation) - 1
 	}
 	out.wider = out.wider || !plain && !op.Gated || op.Dropout || op.Extra > 0
+	out.rolesOf(i, mlp)
+	ok := mlp.Down != nil && mlp.Gate != nil && (op.Fused || !op.Gated) == (mlp.Up == nil)
+	return mlp, ok
+}
+
+// rolesOf gives a feed-forward network its linear layers.
+func (out *Decoder) rolesOf(i int, mlp *replay.MLP) {
 	projections := layers.Projections(out.layers.Graph, i)
 	for k, linear := range out.linears(i) {
 		switch {
@@ -104,6 +127,4 @@ func (out *Decoder) mlp(i int, op *modelgraph.MLP) (replay.Layer, bool) {
 			mlp.Up = linear
 		}
 	}
-	ok := mlp.Down != nil && mlp.Gate != nil && (op.Fused || !op.Gated) == (mlp.Up == nil)
-	return mlp, ok
 }

@@ -97,24 +97,15 @@ func (state *parse) normal(i int, op modelgraph.Norm) bool {
 	if !ok || op.Eager || op.OwnInput || len(in) == 0 {
 		return false
 	}
-	last := (*replay.Half)(nil)
-	if blocks := state.Blocks; len(blocks) > 0 {
-		if last = &blocks[len(blocks)-1].Halves[1]; last.Body == nil {
-			last = &blocks[len(blocks)-1].Halves[0]
-		}
-	}
+	last := state.lastHalf()
 	residual, reads := state.readsTwice(i)
 	switch {
-	case last == nil && (residual || !reads) && state.stream == in[0]: // of the embeddings
-		state.Embedding.Norm, state.Embedding.Dropout = norm, state.Embedding.Dropout || op.Dropout
-	case last == nil && reads:
-		return state.wait(i, in[0])
 	case last == nil:
-		return false
+		return state.early(i, &op, norm, residual, reads)
 	case state.Head.Dense != nil:
 		state.Head.DenseNorm, state.wider = norm, true
 		return true
-	case op.Post, last.BodyIndex == in[0] && last.After == nil && (residual || !reads && state.Blocks[0].Halves[0].Sum):
+	case state.follows(last, &op, in[0], residual, reads):
 		if last.After != nil || last.BodyIndex != in[0] {
 			return false
 		}
@@ -129,6 +120,39 @@ func (state *parse) normal(i int, op modelgraph.Norm) bool {
 	}
 	state.wider, state.stream = true, i
 	return true
+}
+
+// early is a norm before the first body: of the embeddings, or the first body's.
+func (state *parse) early(i int, op *modelgraph.Norm, norm *replay.Norm, residual, reads bool) bool {
+	from := state.layers.Layers[i].InputLayers[0]
+	switch {
+	case (residual || !reads) && state.stream == from:
+		state.Embedding.Norm, state.Embedding.Dropout = norm, state.Embedding.Dropout || op.Dropout
+		state.wider, state.stream = true, i
+		return true
+	case reads:
+		return state.wait(i, from)
+	}
+	return false
+}
+
+// lastHalf is that of the last block so far, or nil.
+func (state *parse) lastHalf() *replay.Half {
+	blocks := len(state.Blocks)
+	if blocks == 0 {
+		return nil
+	}
+	halves := &state.Blocks[blocks-1].Halves
+	if halves[1].Body == nil {
+		return &halves[0]
+	}
+	return &halves[1]
+}
+
+// follows reports a norm of what a half's body made: of the sum with the stream too, if
+// the next body's residual is the norm's output, or all blocks are so.
+func (state *parse) follows(last *replay.Half, op *modelgraph.Norm, from int, residual, reads bool) bool {
+	return op.Post || last.BodyIndex == from && last.After == nil && (residual || !reads && state.Blocks[0].Halves[0].Sum)
 }
 
 // readsTwice reports a body that reads a norm, and that its residual is the norm's output.
