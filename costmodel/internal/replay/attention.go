@@ -59,14 +59,14 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	held := []*Tensor{query, key, value, x} // variables of the call
+	variables := []*Tensor{query, key, value, x} // of the call
 	if step.Early {
-		step.Drop(held...)
-		held = nil
+		step.Drop(variables...)
+		variables = nil
 	}
 	y, outputBack := step.linear(op.Output, layer, read, false)
 	step.Drop(read, out)
-	step.Drop(held...)
+	step.Drop(variables...)
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)

@@ -82,7 +82,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained {
 		savedNormed = step.save(normed)
 	}
-	if step.recomputed { // of a block that ends with it: all that is kept exists
+	if step.recomputed { // of a block that ends with it: everything kept exists
 		step.Drop(normed, normed32, mean, x, factor)
 		return nil, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
 	}

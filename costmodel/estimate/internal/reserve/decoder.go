@@ -139,19 +139,25 @@ func (out *Decoder) body(order []int) bool {
 		if half.Body, ok = out.half(j, body); !ok {
 			return false
 		}
-		if at < len(order) {
-			if after, post := out.layers.Layers[order[at]].Op.(modelgraph.Norm); post && after.Post {
-				if half.After, ok = out.norm(order[at], after); !ok || half.After.Fused {
-					return false
-				}
-				out.Post = true
-				at++
-			}
-		}
-		if !out.place(half) {
+		taken, ok := out.after(&half, order[at:])
+		if at += taken; !ok || !out.place(half) {
 			return false
 		}
 	}
+}
+
+// after takes a normalisation of a half's output, if it comes next.
+func (out *Decoder) after(half *replay.Half, order []int) (taken int, ok bool) {
+	if len(order) == 0 {
+		return 0, true
+	}
+	norm, post := out.layers.Layers[order[0]].Op.(modelgraph.Norm)
+	if !post || !norm.Post {
+		return 0, true
+	}
+	out.Post = true
+	half.After, ok = out.norm(order[0], norm)
+	return 1, ok && !half.After.Fused
 }
 
 // place adds a half to the blocks: attention begins one, the feed-forward
