@@ -28,7 +28,7 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Drop(x)
 	step.Leave(layer, "", false)
 	if op.Caps {
-		logits, logitsBack = step.cap(logits, count*step.Element, logitsBack)
+		logits, logitsBack = capped(step, logits, count*step.Element, logitsBack)
 	}
 	if step.infers {
 		if step.KeepsLogits {
@@ -71,17 +71,17 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// cap divides the logits, takes their tanh and multiplies it (modeling_gemma2.py,
+// capped divides the logits, takes their tanh and multiplies it (modeling_gemma2.py,
 // Gemma2ForCausalLM.forward).
-func (step *Step) cap(logits *Tensor, size int64, before back) (*Tensor, back) {
+func capped(step *Step, logits *Tensor, size int64, before back) (*Tensor, back) {
 	divided := step.New(size)
 	step.Drop(logits)
 	tanh := step.New(size)
 	step.Drop(divided)
 	retained := step.save(tanh)
-	capped := step.New(size)
+	product := step.New(size)
 	step.Drop(tanh)
-	return capped, func(grad *Tensor) *Tensor {
+	return product, func(grad *Tensor) *Tensor {
 		for _, saved := range []*Tensor{nil, retained, nil} {
 			next := step.New(size)
 			step.Drop(grad, saved)

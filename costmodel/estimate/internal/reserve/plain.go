@@ -42,21 +42,26 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 	if !heads {
 		part.Head.Linear = nil
 	}
-	part.Params, part.Trained = nil, nil
+	part.own(contains)
+	return &part
+}
+
+// own takes the weights of the device's layers.
+func (out *Decoder) own(contains func(layer int) bool) {
+	out.Params, out.Trained = nil, nil
 	for i := range out.layers.Layers {
 		if !contains(i) {
 			continue
 		}
 		for _, weight := range out.Owned[i] {
 			if weight.Trained {
-				part.Trained = append(part.Trained, weight)
+				out.Trained = append(out.Trained, weight)
 			}
 			if !out.layers.Frozen || !weight.Trained { // adapters come later
-				part.Params = append(part.Params, weight)
+				out.Params = append(out.Params, weight)
 			}
 		}
 	}
-	return &part
 }
 
 // blocks takes those that the device holds, and says where tensors come from others.
@@ -70,7 +75,8 @@ func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
 	out.Blocks = nil
 	for i, block := range whole.Blocks {
 		on := contains(block.Halves[0].NormIndex)
-		if leave(on); i == 0 {
+		leave(on)
+		if i == 0 {
 			out.Embedding.Leaves = !on
 		}
 		if block.Arrives = !here; on {
