@@ -1,7 +1,6 @@
 package accuracy_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,7 +20,6 @@ type reservedRow struct {
 	device         int
 	peak, reserved int64 // measured
 	predicted      devicemap.Predicted
-	followed       bool
 }
 
 func (r *reservedRow) width() float64 {
@@ -142,13 +140,13 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 		"trainer_h200.jsonl": newTrainerRow, "axolotl_h200.jsonl": newAxolotlRow, "presets_h200.jsonl": newPresetRow,
 		"trainer_fsdp_h200.jsonl": newShardedRow, "float8_h200.jsonl": newTrainerRow, "emitted_h200.jsonl": newEmittedRow, "native_h200.jsonl": newNativeRow,
 	} {
-		f, err := os.Open(files + file)
+		text, err := os.ReadFile(files + file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for s := bufio.NewScanner(f); s.Scan(); {
+		for line := range strings.Lines(string(text)) {
 			var r trainerRow
-			if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
 				t.Fatal(err)
 			}
 			row := read(t, r.Case)
@@ -156,7 +154,6 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 				single(r.Case, row.model, row.w, slices.Max(append(r.Steps, r.Prep)), r.Pool)
 			}
 		}
-		f.Close()
 	}
 	return all
 }

@@ -48,15 +48,15 @@ func (step *Step) forward() func() {
 	}
 	return func() {
 		if !model.EndArrives {
-			step.unsend(len(backs))
+			unsend(step, len(backs))
 		}
 		grad := after(x)
-		step.unsend(len(backs))
+		unsend(step, len(backs))
 		grad = step.arrive(grad, model.EndArrives)
 		for i := len(backs) - 1; i >= 0; i-- {
 			hooks.Block(i, false, true)
 			grad = backs[i](grad)
-			step.unsend(i)
+			unsend(step, i)
 			grad = step.arrive(grad, model.Blocks[i].Arrives)
 			hooks.Block(i, true, true)
 		}
@@ -67,7 +67,7 @@ func (step *Step) forward() func() {
 
 // unsend ends what the embedding sent to a recomputed block, if none of those here is left:
 // its gradient comes next.
-func (step *Step) unsend(left int) {
+func unsend(step *Step, left int) {
 	if left == 0 {
 		step.Drop(step.sent)
 		step.sent = nil
@@ -180,7 +180,7 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 			in = step.New(step.stream())
 		}
 		step.recomputed = true
-		step.wait(block, grad)
+		wait(step, block, grad)
 		if !block.Arrives && !step.Early {
 			step.input = in.Keep()
 		}
@@ -195,7 +195,7 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 // wait makes what the backward of a recomputed block's last linear layer has made when it
 // asks for the first tensor: an adapter's scaled gradient, and that of the sum in the
 // layer's own type (peft/tuners/lora/layer.py, Linear.forward: result + B(A(x)) · scaling).
-func (step *Step) wait(block *Block, grad *Tensor) {
+func wait(step *Step, block *Block, grad *Tensor) {
 	mlp, ok := block.Halves[1].Body.(*MLP)
 	if !ok || mlp.Down.Rank == 0 || step.Early {
 		return

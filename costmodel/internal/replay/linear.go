@@ -68,10 +68,9 @@ func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tenso
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	scaled, base := step.scaled, step.base
 	step.scaled, step.base = nil, nil
-	switch {
-	case scaled == nil:
+	if scaled == nil {
 		scaled, base = step.scale(op, grad)
-	default: // they were made before the block ran again
+	} else { // they were made before the block ran again
 		step.Drop(grad)
 	}
 	up := step.New(op.Out * op.Rank * each)

@@ -87,7 +87,7 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained {
 		savedNormed = step.save(normed)
 	}
-	if step.ends { // all that is kept exists
+	if step.ends { // everything kept exists
 		step.Drop(normed, normed32, mean, x, factor)
 		return nil, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
 	}

@@ -25,32 +25,11 @@ type Plain struct {
 // caller's tensors are there, outputs among them unless they are dropped.
 func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
-	part.Blocks, part.Params, part.Trained = nil, nil, nil
-	embeds, heads := contains(out.Embedding.Index), contains(out.HeadIndex)
-	here := embeds // whether the tensor at hand was made on the device
-	for i := range out.Blocks {
-		block := out.Blocks[i]
-		on := contains(block.Halves[0].NormIndex)
-		if last := len(part.Blocks) - 1; here && !on && last >= 0 {
-			part.Blocks[last].Leaves = true
-		}
-		if i == 0 {
-			part.Embedding.Leaves = !on
-		}
-		if block.Arrives = !here; on {
-			part.Blocks = append(part.Blocks, block)
-		}
-		here = on
-	}
-	ends := contains(out.NormIndex)
-	if last := len(part.Blocks) - 1; here && !ends && last >= 0 {
-		part.Blocks[last].Leaves = true
-	}
-	part.EndArrives = !here && (ends || heads)
-	logits := out.Head.Vocab * out.Logits * out.Element
+	embeds, heads, ends := contains(out.Embedding.Index), contains(out.HeadIndex), contains(out.NormIndex)
+	part.blocks(out, contains)
 	part.KeepsLogits = heads && input && !dropped
 	if input && !heads {
-		part.Copied, part.Passes = logits, dropped
+		part.Copied, part.Passes = out.Head.Vocab*out.Logits*out.Element, dropped
 	}
 	if !embeds {
 		part.Embedding.Weight = nil
@@ -63,20 +42,51 @@ func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *De
 	if !heads {
 		part.Head.Linear = nil
 	}
+	part.own(contains)
+	return &part
+}
+
+// own takes the weights of the device's layers.
+func (out *Decoder) own(contains func(layer int) bool) {
+	out.Params, out.Trained = nil, nil
 	for i := range out.layers.Layers {
 		if !contains(i) {
 			continue
 		}
 		for _, weight := range out.Owned[i] {
 			if weight.Trained {
-				part.Trained = append(part.Trained, weight)
+				out.Trained = append(out.Trained, weight)
 			}
 			if !out.layers.Frozen || !weight.Trained { // adapters come later
-				part.Params = append(part.Params, weight)
+				out.Params = append(out.Params, weight)
 			}
 		}
 	}
-	return &part
+}
+
+// blocks takes those that the device holds, and says where tensors come from others.
+func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
+	here := contains(whole.Embedding.Index) // whether the tensor at hand was made on the device
+	leave := func(on bool) {
+		if last := len(out.Blocks) - 1; here && !on && last >= 0 {
+			out.Blocks[last].Leaves = true
+		}
+	}
+	out.Blocks = nil
+	for i, block := range whole.Blocks {
+		on := contains(block.Halves[0].NormIndex)
+		leave(on)
+		if i == 0 {
+			out.Embedding.Leaves = !on
+		}
+		if block.Arrives = !here; on {
+			out.Blocks = append(out.Blocks, block)
+		}
+		here = on
+	}
+	ends := contains(whole.NormIndex)
+	leave(ends)
+	out.EndArrives = !here && (ends || contains(whole.HeadIndex))
 }
 
 // plain is such a device at work.

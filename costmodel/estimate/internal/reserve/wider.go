@@ -114,12 +114,9 @@ func (state *parse) normal(i int, op modelgraph.Norm) bool {
 		return true
 	case reads:
 		return state.wait(i, in[0])
-	default:
-		state.Norm, state.NormIndex = *norm, i
-		return state.stream == in[0]
 	}
-	state.wider, state.stream = true, i
-	return true
+	state.Norm, state.NormIndex = *norm, i
+	return state.stream == in[0]
 }
 
 // early is a norm before the first body: of the embeddings, or the first body's.
