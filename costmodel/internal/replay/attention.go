@@ -39,17 +39,11 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		step.Drop(x)
 		x = nil
 	}
-	q, k := op.widths()
+	q, _ := op.widths()
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
 	if op.Rope {
-		query, key = step.rotate(q*each, op.Turn), step.rotate(k*each, op.Turn)
-		if op.Turn != TurnAsIs && step.Element < 4 { // both are cast back
-			wide := [2]*Tensor{query, key}
-			query, key = step.New(q*each), step.New(k*each)
-			step.Drop(wide[:]...)
-		}
-		step.Drop(parts.query, parts.key)
+		query, key = op.rotateBoth(step, query, key)
 	}
 	value := parts.value
 	if step.Caches {
@@ -117,8 +111,8 @@ func (op *Attention) project(step *Step, layer int, x *Tensor) projected {
 	each := step.Tokens * step.Element
 	return projected{query, key, value, func(queryGrad, keyGrad, valueGrad *Tensor) *Tensor {
 		if op.Rope {
-			keyGrad = step.rotateBack(k*each, op.Turn, keyGrad)
-			queryGrad = step.rotateBack(q*each, op.Turn, queryGrad)
+			keyGrad = op.rotateBack(step, k*each, keyGrad)
+			queryGrad = op.rotateBack(step, q*each, queryGrad)
 		}
 		in := valueBack(valueGrad)
 		if keyNorm != nil {
@@ -148,8 +142,8 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	each := step.Tokens * step.Element
 	return projected{all, all.Keep(), all.Keep(), func(queryGrad, keyGrad, valueGrad *Tensor) *Tensor {
 		if op.Rope {
-			keyGrad = step.rotateBack(k*each, op.Turn, keyGrad)
-			queryGrad = step.rotateBack(q*each, op.Turn, queryGrad)
+			keyGrad = op.rotateBack(step, k*each, keyGrad)
+			queryGrad = op.rotateBack(step, q*each, queryGrad)
 		}
 		whole := (q + 2*k) * each // slice_backward of each, added up
 		sum := step.New(whole)
@@ -173,14 +167,28 @@ const (
 	TurnCast
 )
 
+// rotateBoth turns q and k (modeling_llama.py, apply_rotary_pos_emb).
+func (op *Attention) rotateBoth(step *Step, query, key *Tensor) (q, k *Tensor) {
+	wide, narrow := op.widths()
+	each := step.Tokens * step.Element
+	q, k = op.rotate(step, wide*each), op.rotate(step, narrow*each)
+	if op.Turn != TurnAsIs && step.Element < 4 { // both are cast back
+		turned := [2]*Tensor{q, k}
+		q, k = step.New(wide*each), step.New(narrow*each)
+		step.Drop(turned[:]...)
+	}
+	step.Drop(query, key)
+	return q, k
+}
+
 // rotate is x·cos + rotate_half(x)·sin.
-func (step *Step) rotate(size int64, turn Turn) *Tensor {
+func (op *Attention) rotate(step *Step, size int64) *Tensor {
 	wide, half := size, size/2
-	if turn != TurnAsIs && step.Element < 4 {
+	if op.Turn != TurnAsIs && step.Element < 4 {
 		wide = 4 / step.Element * size
 	}
 	cast := func() *Tensor { return nil }
-	if turn == TurnCast && wide > size {
+	if op.Turn == TurnCast && wide > size {
 		half = wide / 2
 		cast = func() *Tensor { return step.New(wide) }
 	}
@@ -200,15 +208,15 @@ func (step *Step) rotate(size int64, turn Turn) *Tensor {
 
 // rotateBack goes back through the product with sin, cat, the negation, both
 // slices, and the product with cos.
-func (step *Step) rotateBack(size int64, turn Turn, grad *Tensor) *Tensor {
+func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
 	wide, each := size, size
-	if turn != TurnAsIs && step.Element < 4 {
+	if op.Turn != TurnAsIs && step.Element < 4 {
 		wide = 4 / step.Element * size
 		cast := step.New(wide)
 		step.Drop(grad)
 		grad = cast
 	}
-	if turn == TurnCast {
+	if op.Turn == TurnCast {
 		each = wide
 	}
 	narrow := func(tensor *Tensor, from, to int64) *Tensor {

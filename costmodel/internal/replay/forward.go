@@ -60,7 +60,7 @@ func (step *Step) forward() func() {
 			grad = step.arrive(grad, model.Blocks[i].Arrives)
 			hooks.Block(i, true, true)
 		}
-		step.embeddingBack(step.enrichedBack(grad))
+		step.embeddingBack(model.Embedding.enrichedBack(step, grad))
 		run.Drop(step.positions, step.sines)
 	}
 }
@@ -99,7 +99,7 @@ func (step *Step) embed() (x, inputs *Tensor) {
 		step.sent = x.Keep()
 	}
 	if op.enriched() {
-		return step.enrich(x)
+		return op.enrich(step, x)
 	}
 	inputs = x.Keep()
 	if op.Scaled {
@@ -290,7 +290,7 @@ func (step *Step) embeddingBack(grad *Tensor) {
 		step.through(4*step.Width*(step.Tokens/10+min(step.Tokens, op.Vocab)) + 24*step.Tokens)
 	}
 	step.Drop(grad)
-	step.tablesBack()
+	op.tablesBack(step)
 	if step.tied != nil {
 		if step.NewSums {
 			sum := step.New(op.Weight.Numel * step.Element)

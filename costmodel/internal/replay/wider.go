@@ -124,8 +124,7 @@ func (op *Embedding) width(step *Step) int64 {
 func (op *Embedding) enriched() bool { return len(op.More) > 0 || op.Norm != nil || op.Map != nil }
 
 // enrich adds rows of other tables, and normalises the sum. Its backward is kept.
-func (step *Step) enrich(x *Tensor) (out, inputs *Tensor) {
-	op := &step.Embedding
+func (op *Embedding) enrich(step *Step, x *Tensor) (out, inputs *Tensor) {
 	size := op.width(step) * step.Tokens * step.Element
 	inputs = x.Keep()
 	for range op.More {
@@ -150,8 +149,8 @@ func (step *Step) enrich(x *Tensor) (out, inputs *Tensor) {
 }
 
 // tablesBack are the dense gradients of the other tables.
-func (step *Step) tablesBack() {
-	for _, weight := range step.Embedding.More {
+func (op *Embedding) tablesBack(step *Step) {
+	for _, weight := range op.More {
 		if weight.Trained {
 			step.made(weight, step.New(weight.Numel*step.Element))
 		}
@@ -159,12 +158,12 @@ func (step *Step) tablesBack() {
 }
 
 // enrichedBack goes back to the rows' gradient.
-func (step *Step) enrichedBack(grad *Tensor) *Tensor {
+func (op *Embedding) enrichedBack(step *Step, grad *Tensor) *Tensor {
 	if step.mapBack != nil {
 		grad = step.mapBack(grad)
 	}
 	if step.mask != nil && grad != nil {
-		undropped := step.New(step.Embedding.width(step) * step.Tokens * step.Element)
+		undropped := step.New(op.width(step) * step.Tokens * step.Element)
 		step.Drop(grad)
 		grad = undropped
 	}

@@ -22,7 +22,7 @@ func (model *Model) shapes() {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs, shape.Persists = alone[i], i == inputs, persist[i]
 		if _, head := model.Layers[i].Op.(modelgraph.Head); head {
-			shape.StackOutput = model.returnedStack(persist)
+			shape.StackOutput = returnedStack(model, persist)
 		}
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
@@ -304,7 +304,7 @@ func persisting(graph *modelgraph.Graph) []bool {
 }
 
 // returnedStack is the size of the other stack's output, of the layers that persist.
-func (model *Model) returnedStack(persist []bool) (bytes int64) {
+func returnedStack(model *Model, persist []bool) (bytes int64) {
 	for i, persists := range persist {
 		norm, ok := model.Layers[i].Op.(modelgraph.Norm)
 		if tokens, _ := tokensOf(&model.Workload, model.Layers[i].Stream); persists && ok {
