@@ -71,8 +71,8 @@ type Table struct {
 	// Pool is the part of a device's memory that the engine takes when it starts
 	// and never exceeds; 0: it takes what it needs.
 	Pool float64
-	// Marks are what the engine's allocator has allocated and reserved at most
-	// in each micro-batch of the first steps of a GPU that holds these units,
+	// Marks are the least and the most that the engine's allocator has reserved
+	// at most in each micro-batch of the first steps of a GPU that holds these units,
 	// nil for all, and with input the caller's tensors, if its tensors are
 	// followed one by one; nil if they are not.
 	Marks func(units []int, input bool) [][2]int64

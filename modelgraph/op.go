@@ -22,8 +22,8 @@ type Embedding struct {
 	Padding int64 `json:"padding,omitzero"`
 	// Dropout: in training the rows pass a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
-	// Persists: the rows of one sequence are in a variable of the model's forward
-	// (modeling_gpt2.py: position_embeds).
+	// Persists: the rows are in a variable of the model's forward, those of one sequence if
+	// they are positions (modeling_gpt2.py: position_embeds).
 	Persists bool `json:"persists,omitzero"`
 }
 
@@ -208,6 +208,9 @@ type MLP struct {
 	// Extra are tensors of its input's size that the block's forward has in variables while
 	// it runs, in addition to a llama's (modeling_stablelm.py, StableLmDecoderLayer.forward).
 	Extra int64 `json:"extra,omitzero"`
+	// Inline: the block's own forward runs it, and its input's variable is gone by then
+	// (modeling_opt.py, OPTDecoderLayer.forward).
+	Inline bool `json:"inline,omitzero"`
 }
 
 // MoE is a mixture of expert MLPs after a router.

@@ -23,10 +23,12 @@ type overhead struct {
 		Kinds  map[string]slack `json:"kinds"`
 		// Followed is the slack where the pool's requests are followed one by
 		// one, as parts of the peak: where blocks come back as they are
-		// dropped, and where they wait for a second stream (recorded).
+		// dropped, where several streams have pools, and where blocks wait for
+		// a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`
+			Streams  [2]float64 `json:"streams"`
 			Recorded [2]float64 `json:"recorded"`
 		} `json:"followed"`
 	} `json:"slack"`
@@ -116,13 +118,17 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 // (Tensor.record_stream), which stage 3 has by default.
 func followedOf(workload *costmodel.Workload) [2]float64 {
 	ranges := loadOverhead().Slack.Followed
-	stage := workload.Strategy.Traits().ZeroStage
-	recorded := stage == 3
+	traits := workload.Strategy.Traits()
+	stage := traits.ZeroStage
+	recorded := stage == 3 && !traits.ByBlock
 	if workload.DeepSpeed != nil {
 		recorded = workload.DeepSpeed.Overlap
 	}
-	if stage > 0 && recorded {
+	switch {
+	case stage > 0 && recorded:
 		return ranges.Recorded
+	case stage > 0:
+		return ranges.Streams
 	}
 	return ranges.Dropped
 }

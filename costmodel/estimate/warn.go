@@ -58,13 +58,13 @@ var readFamilies = map[string]bool{
 // types that were compared moment by moment (fixtures/oracle/peaks.jsonl.gz): 1 % if no
 // cell is further off.
 var oracleBands = map[string]float64{
-	"albert": 0.03, "apertus": 0.01, "arcee": 0.01, "bart": 0.015, "bert": 0.01, "bloom": 0.01, "camembert": 0.06, "codegen": 0.01, "cohere": 0.01,
-	"cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.02, "deepseek_v3": 0.01, "distilbert": 0.02, "ernie4_5": 0.035, "eurobert": 0.015, "exaone4": 0.02,
-	"falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01, "glm4_moe": 0.01, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.015,
-	"gpt_oss": 0.01, "gptj": 0.01, "granite": 0.01, "granitemoe": 0.01, "helium": 0.01, "lfm2": 0.02, "llama4_text": 0.01, "minicpm3": 0.025,
-	"minimax": 0.01, "modernbert": 0.015, "mpt": 0.01, "mt5": 0.01, "nemotron": 0.01, "olmo": 0.01, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.02,
+	"albert": 0.01, "apertus": 0.01, "arcee": 0.01, "bart": 0.01, "bert": 0.01, "bloom": 0.01, "camembert": 0.01, "codegen": 0.01, "cohere": 0.01,
+	"cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.02, "deepseek_v3": 0.01, "distilbert": 0.01, "electra": 0.02, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01,
+	"falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01, "glm4_moe": 0.01, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.01,
+	"gpt_oss": 0.01, "gptj": 0.01, "granite": 0.01, "granitemoe": 0.01, "helium": 0.01, "lfm2": 0.01, "llama4_text": 0.01, "minicpm3": 0.01,
+	"minimax": 0.01, "ministral3": 0.01, "modernbert": 0.01, "mpt": 0.01, "mt5": 0.01, "nemotron": 0.01, "olmo": 0.01, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01,
 	"phi": 0.01, "phi4_multimodal": 0.01, "phimoe": 0.01, "roberta": 0.01, "rwkv": 0.285, "seed_oss": 0.01, "smollm3": 0.01, "stablelm": 0.01,
-	"starcoder2": 0.01, "t5": 0.025,
+	"starcoder2": 0.01, "t5": 0.025, "umt5": 0.06,
 }
 
 // tableBands are the same of types whose operations are from the table, under
@@ -113,7 +113,7 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 // rows of large ones: a block of more than 1 MiB keeps a rest of up to 1 MiB
 // (CUDACachingAllocator.cpp, should_split), and 3 to 10 MiB of them are not followed in
 // inference, under norms after a block and in mixtures.
-var smallBands = map[string]float64{"gemma": 0.015, "gemma2": 0.02, "qwen3_moe": 0.025}
+var smallBands = map[string]float64{"gemma": 0.015, "gemma2": 0.02, "gpt2": 0.02, "qwen3_moe": 0.025}
 
 // small gives a model of less than 1 GiB, states counted, the band of its family.
 func small(table *costmodel.Table, model *layers.Model) []costmodel.Message {

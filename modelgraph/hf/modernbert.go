@@ -32,7 +32,7 @@ func modernBERT(modules *builder, cfg *config, class string) {
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return i%global != 0 })
 	model.attention = func(i int64) part {
 		op := heads
-		op.Fused, op.Rope, op.Bidirectional = true, true, true
+		op.Fused, op.Rope, op.Bidirectional, op.CastRotation = true, true, true, true
 		if types[i] == slidingAttention {
 			op.Window = window/2 + 1 // to each side
 		}

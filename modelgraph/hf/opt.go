@@ -37,7 +37,7 @@ func readOPT(cfg *config) *opt {
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 		block: fairseqBlock{
 			attention: attention,
-			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(3072, "ffn_dim"), Activation: cfg.str("relu", "activation_function"), Dropout: attention.Dropout},
+			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(3072, "ffn_dim"), Activation: cfg.str("relu", "activation_function"), Dropout: attention.Dropout, Inline: true},
 			bias:      bias, keyBias: bias, postNorm: !before,
 			affine: cfg.bool(true, "layer_norm_elementwise_affine"),
 		},
@@ -71,7 +71,7 @@ func (model *opt) stack(modules *builder, path string) {
 		projected = in
 	}
 	// OPTLearnedPositionalEmbedding has two rows more than positions.
-	modules.hidden = addTable(modules, dot(path, "embed_positions"), model.positions+2, model.hidden, projected)
+	modules.hidden = addRows(modules, dot(path, "embed_positions"), modelgraph.Embedding{Vocab: model.positions + 2, Dim: model.hidden, Persists: true}, projected)
 	last := modules.hidden
 	if model.layers > 0 {
 		last = model.block.output(indexed(dot(path, "layers"), model.layers-1))

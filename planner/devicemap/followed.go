@@ -12,15 +12,15 @@ func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device, units 
 	if table.Marks == nil || dev.Slack != [2]float64{} {
 		return
 	}
-	var reserved int64
+	var reserved [2]int64
 	for _, mark := range table.Marks(units, input) {
-		reserved = max(reserved, mark[1])
+		reserved = [2]int64{max(reserved[0], mark[0]), max(reserved[1], mark[1])}
 	}
-	if reserved == 0 { // not followed
+	if reserved[1] == 0 { // not followed
 		return
 	}
 	for i, beyond := range table.Followed {
-		p.SlackBytes[i] = max(0, reserved-p.PeakAllocatedBytes+int64(math.Round(beyond*float64(p.PeakAllocatedBytes))))
+		p.SlackBytes[i] = max(0, reserved[i]-p.PeakAllocatedBytes+int64(math.Round(beyond*float64(p.PeakAllocatedBytes))))
 	}
 	p.DeviceUsedBytes = p.PeakAllocatedBytes + p.OverheadBytes + (p.SlackBytes[0]+p.SlackBytes[1])/2
 }

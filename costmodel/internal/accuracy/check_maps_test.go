@@ -11,6 +11,15 @@ import (
 // no cached block fits (allocator.Rounding), as Qwen2.5-3B's do.
 func TestCheckedAccuracy(t *testing.T) {
 	const worst, middle = .2, .05 // percent
+	table := newPeaks()
+	for _, r := range checkedRows(t) {
+		table.add(t, &r, worst)
+	}
+	table.end(t, "checked", middle)
+}
+
+func checkedRows(t *testing.T) (rows []row) {
+	t.Helper()
 	var f struct {
 		Runs []struct {
 			measuredRun
@@ -19,14 +28,12 @@ func TestCheckedAccuracy(t *testing.T) {
 		}
 	}
 	read(t, "../../../fixtures/measured/check_maps.json", &f)
-	table := newPeaks()
 	for _, run := range f.Runs {
 		config, err := os.ReadFile("../../../fixtures/models/" + run.Model + "/config.json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := row{source: "checked", model: run.Model, config: string(config), mode: run.Mode, w: workload(run.Mode, run.Batch, run.Seq), flat: flatten(t, run.DeviceMap), peak: run.Peak}
-		table.add(t, &r, worst)
+		rows = append(rows, row{source: "checked", model: run.Model, config: string(config), mode: run.Mode, w: workload(run.Mode, run.Batch, run.Seq), flat: flatten(t, run.DeviceMap), peak: run.Peak, reserved: run.Reserved})
 	}
-	table.end(t, "checked", middle)
+	return rows
 }

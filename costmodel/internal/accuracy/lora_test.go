@@ -32,14 +32,14 @@ func loraRows(t *testing.T, file string) []row {
 	var rows []row
 	for _, r := range runs {
 		if r.Opts.Opt == "adamw8" {
-			one := row{source: "more2", model: r.Model, mode: "train-adamw8", w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, dropped: true}
+			one := row{source: "more2", model: r.Model, mode: "train-adamw8", w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved, dropped: true}
 			one.w.Optimizer = value.AdamW8bit
 			rows = append(rows, one)
 		}
 		if r.What != "lora" || r.Opts.Quant != "" && r.Opts.Prep == 0 {
 			continue
 		}
-		one := row{source: "lora", model: r.Model, mode: fmt.Sprintf("r%d×%d", r.Opts.R, len(r.Opts.Targets)), w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, dropped: true}
+		one := row{source: "lora", model: r.Model, mode: fmt.Sprintf("r%d×%d", r.Opts.R, len(r.Opts.Targets)), w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved, dropped: true}
 		one.w.LoRARank, one.w.LoRATargets = r.Opts.R, r.Opts.Targets
 		if r.Opts.Ckpt > 0 {
 			one.w.Recompute = costmodel.RecomputeFull

@@ -35,7 +35,7 @@ func maskRows(t *testing.T) []row {
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(err)
 		}
-		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak}
+		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved}
 		one.w.NewTokens, one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.NewTokens, r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
 		if r.Attention != value.SDPA {
 			one.mode += "-" + r.Attention

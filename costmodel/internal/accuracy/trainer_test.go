@@ -140,12 +140,9 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 	dev := gpu.Device(row.w.Mode)
 	peak, slack := replicaPeak(t, table, &dev), table.HeadSlack
 	if table.Marks != nil && row.w.Strategy == costmodel.DDP { // its requests are followed
-		var reserved int64
-		for _, mark := range table.Marks(nil, true) {
-			reserved = max(reserved, mark[1])
-		}
+		reserved := mostOf(table)
 		for i, beyond := range table.Followed {
-			slack[i] = float64(reserved)/float64(peak.Memory.Total()) - 1 + beyond
+			slack[i] = float64(reserved[i])/float64(peak.Memory.Total()) - 1 + beyond
 		}
 	}
 	return peak.Memory.Total(), peak.At, slack

@@ -49,7 +49,7 @@ func imageRows(t *testing.T) []imageRow {
 	for _, r := range runs {
 		one := imageRow{row: row{
 			source: "vlimg", model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq),
-			flat: flatten(t, r.DeviceMap), peak: r.Peak, config: imageConfigs[r.Model],
+			flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved, config: imageConfigs[r.Model],
 		}, images: r.Images}
 		one.w.Images = r.Images
 		if strings.HasPrefix(r.Model, "qwen") {

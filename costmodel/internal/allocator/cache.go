@@ -32,7 +32,10 @@ type Cache struct {
 	// peak of what is allocated.
 	Rests, PeakRests int64
 
-	end int64 // address after all segments
+	// Up: segments lie above those before them. An H200's driver mostly places
+	// them below (testdata), but fills gaps.
+	Up  bool
+	end int64 // address of the last segment, or after it
 	// at gives a segment its address, if a test has it from a real device.
 	at func(size int64) int64
 }
@@ -98,10 +101,15 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 		bytes = (size + roundLarge - 1) / roundLarge * roundLarge
 	}
 	address := cache.end
+	if cache.Up {
+		cache.end += bytes
+	} else {
+		cache.end -= bytes
+		address = cache.end
+	}
 	if cache.at != nil {
 		address = cache.at(bytes)
 	}
-	cache.end = max(cache.end, address+bytes)
 	cache.Reserved += bytes
 	cache.PeakReserved = max(cache.PeakReserved, cache.Reserved)
 	return &Block{Size: bytes, address: address, pool: key}

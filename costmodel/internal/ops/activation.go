@@ -39,6 +39,9 @@ func OneKernel(activation string) bool {
 	return activationExtra(activation) == 1 && activationWork(activation) == 2
 }
 
+// ActivationTensors is how many tensors an activation keeps in addition to its output.
+func ActivationTensors(activation string) int64 { return activationExtra(activation) }
+
 // KeepsOutput reports that an activation's backward needs its output
 // (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
 // is kept whoever reads it.
@@ -71,6 +74,8 @@ func (op mlp) factors(act int64, shape *Shape) int64 {
 		return 4
 	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
 		return 3
+	case KeepsOutput(op.Activation) && !op.InnerDropout:
+		return 2 // its result is there, though the last linear layer has let go of it
 	case act <= 1:
 		return 1 // one kernel with one input
 	case op.oneKernel(shape):

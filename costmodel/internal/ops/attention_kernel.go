@@ -202,8 +202,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 }
 
 // copiesOut reports a q that is laid out by heads. Flash's output follows it, and
-// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too.
-func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope }
+// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too, but
+// not one that was cast first (modeling_modernbert.py, apply_rotary_pos_emb).
+func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope && !op.CastRotation }
 
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
@@ -340,6 +341,23 @@ func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	}
 	dims := asked.geometry(shape)
 	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
+}
+
+// Scores are the sizes of the tensors of an attention's scores that are kept: softmax's
+// result, and its cast.
+func Scores(op modelgraph.Attention, shape *Shape) (sizes []int64) {
+	asked := attention{Attention: op}
+	dims := asked.geometry(shape)
+	if dims.by != scoresInMemory {
+		return nil
+	}
+	result, cast := asked.scoreTypes(shape)
+	for _, each := range []int64{result, cast} {
+		if each > 0 {
+			sizes = append(sizes, each*dims.scores)
+		}
+	}
+	return sizes
 }
 
 // native is an attention kernel's share that a program's own modules change:

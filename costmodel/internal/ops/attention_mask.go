@@ -11,7 +11,7 @@ import (
 // >= local_attention_size). The flash-attn package takes the window as a
 // number instead (flash_attention_mask).
 func (op attention) windowed(shape *Shape) bool {
-	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != value.FlashAttention
+	return op.Window > 0 && shape.Length >= op.Window && !op.Packed && !op.Cross && shape.Attention != value.FlashAttention
 }
 
 // masked reports that the layer is called with more than a causal mask: for its
@@ -44,7 +44,7 @@ func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 // it. windowed distinguishes the two kinds.
 func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
 	op := attention{Attention: layer}
-	if op.Bidirectional || op.Cross || shape.Tokens == 0 || hasBias(&op, shape) {
+	if op.Bidirectional && op.Window == 0 || op.Packed || op.Cross || shape.Tokens == 0 || hasBias(&op, shape) {
 		return 0, false
 	}
 	switch {

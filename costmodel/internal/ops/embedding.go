@@ -40,7 +40,10 @@ func (op embedding) cost(shape *Shape) Cost {
 		cost.Memory.UntilBodyEnd = out
 	}
 	if op.Persists && shape.Modules == "" {
-		cost.Memory.UntilBodyEnd = shape.streamBytes() * op.Dim * shape.Length
+		cost.Memory.UntilBodyEnd = out
+		if op.Index == modelgraph.PositionIndex {
+			cost.Memory.UntilBodyEnd = shape.streamBytes() * op.Dim * shape.Length
+		}
 	}
 	if shape.Compiled {
 		cost.compiledEmbedding(op, shape)

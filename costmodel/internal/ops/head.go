@@ -29,7 +29,7 @@ func (op head) cost(shape *Shape) Cost {
 		cost.Output = 4 * nV
 	}
 	if !shape.Train {
-		cost.Memory.Forward = op.inferring(element, nV, in)
+		cost.Memory.Forward = op.inferring(element, nV, in, shape.StackOutput)
 		return cost
 	}
 	cost.Memory.Loss = true
@@ -53,11 +53,11 @@ func (op head) cost(shape *Shape) Cost {
 }
 
 // inferring is what a forward without a loss has at once, for nV logits of in elements.
-func (op head) inferring(element, nV, in int64) int64 {
-	bytes := element * (nV + in)
+func (op head) inferring(element, nV, in, other int64) int64 {
+	bytes := element*(nV+in) + other // encoder_last_hidden_state (modeling_t5.py, modeling_bart.py)
 	if op.Body > 0 {
 		bytes += element * op.Body * nV / max(1, op.Vocab)
-	} else if op.OwnType && !op.Scaled { // the body's output, too (modeling_bert.py: sequence_output)
+	} else if op.OwnType && other == 0 { // the body's output, too (modeling_bert.py: sequence_output)
 		bytes += element * in
 	}
 	if op.FP32 && element < 4 {

@@ -34,7 +34,7 @@ func TestMask(t *testing.T) {
 		{"longer window", window(length + 1), value.SDPA, 0, 0, false, false},
 		{"a window just filled", window(length), value.SDPA, n * length, length * length, true, true},
 		{"a window passed", window(length / 2), value.SDPA, n * length, length * length, true, true},
-		{"two-sided", with(func(o *modelgraph.Attention) { o.Window, o.Bidirectional = 8, true }), value.SDPA, 0, 0, false, false},
+		{"two-sided", with(func(o *modelgraph.Attention) { o.Window, o.Bidirectional = 8, true }), value.SDPA, 0, length * length, true, true},
 		{"flash", window(8), value.FlashAttention, 0, 0, false, false},
 		{"eager", op, value.EagerAttention, 2 * n * length, 2 * n * length, false, false},
 		{"eager window", window(8), value.EagerAttention, 2 * n * length, 2 * n * length, true, false},

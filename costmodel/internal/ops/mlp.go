@@ -31,6 +31,9 @@ func (op mlp) cost(shape *Shape) Cost {
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
+	if op.Inline && !shape.Train {
+		cost.Memory.Forward -= element * op.Dim * tokens
+	}
 	cost.Memory.Forward += shape.reduced(op.Dim) + op.Extra*stream
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
@@ -44,7 +47,10 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
-	factors := element * op.factors(act, shape) * fN
+	factors, gone := element*op.factors(act, shape)*fN, int64(0)
+	if !op.Gated { // the casts of both weights, less the last gradient before its cast
+		gone = shape.casts(0, 0, op.Dim*op.Hidden)
+	}
 	masked := int64(0) // a dropout's mask, which is gone
 	if op.Dropout {
 		masked = op.Dim * tokens
@@ -59,8 +65,8 @@ func (op mlp) cost(shape *Shape) Cost {
 		// kernel has none of them); under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
 		backwardPoint{stream + factors - masked - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
-		// every matrix has its gradient, the saved tensors are gone
-		backwardPoint{3*stream - element*tensors*fN - masked, shape.NewGrads, in},
+		// every matrix has its gradient, the saved tensors are gone; autocast's last one is cast
+		backwardPoint{3*stream - element*tensors*fN - masked - gone, shape.NewGrads, in},
 	)
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
@@ -76,7 +82,7 @@ func (op mlp) cost(shape *Shape) Cost {
 		}
 		cost.peak(
 			backwardPoint{first + ReduceBuffer(tokens, op.Dim), matrix, matrix},
-			backwardPoint{left + ReduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
+			backwardPoint{left + ReduceBuffer(tokens, op.Hidden) - 2*gone, shape.NewGrads, in},
 		)
 	}
 	if op.Gated && !op.Fused {

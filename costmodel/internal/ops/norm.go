@@ -122,7 +122,7 @@ func layerNorm(cost *Cost, op norm, shape *Shape, out int64) {
 	}
 	hN := op.Dim * shape.Tokens
 	cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
-	if shape.InputShared {
+	if shape.InputShared || shape.InputSaved {
 		cost.Memory.Saved -= shape.streamBytes() * hN
 	}
 	if op.FP32 && shape.half() { // a copy of the input, the kernel's result, its cast

@@ -40,6 +40,8 @@ type Shape struct {
 	// Persists: another stack's output that a decoder reads, or the tokens' embeddings of such
 	// a decoder. The model's forward keeps the output in a variable.
 	Persists bool
+	// StackOutput is another stack's output, which a model with a head returns, too.
+	StackOutput int64
 	// Images: sequences have images.
 	Images bool
 	// Scatter: image features take the places of tokens in the layer's output.

@@ -7,6 +7,7 @@ type Attention struct {
 	Heads, KVHeads, HeadDim   int64
 	QueryNorm, KeyNorm        *Norm
 	Rope                      bool
+	Turn                      Turn
 	// By is what computes it; Masked: with a mask, for which keys and values are
 	// repeated (sdpa_attention.py, use_gqa_in_sdpa).
 	By     Kernel
@@ -34,28 +35,32 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else {
 		parts = op.project(step, layer, x)
 	}
-	step.Drop(x)
-	q, k := op.widths()
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
+	q, _ := op.widths()
 	each := step.Tokens * step.Element
 	query, key := parts.query, parts.key
 	if op.Rope {
-		query, key = step.rotate(q*each), step.rotate(k*each)
-		step.Drop(parts.query, parts.key)
+		query, key = op.rotateBoth(step, query, key)
 	}
 	value := parts.value
+	if step.Caches {
+		key, value = op.update(step, key, value)
+	}
 	var repeated func(key, value *Tensor) (k, v *Tensor)
 	if op.By == Math || op.Masked {
 		key, value, repeated = op.repeat(step, key, value)
 	}
 	out, kernelBack := op.kernelOf()(step, query, key, value)
 	read := out.Keep()
-	if op.By == Math || op.By == Flash && op.Fused && op.Rope { // q is laid out by heads, and so is the output, which .contiguous() copies
+	if op.By == Math || op.By == Flash && op.Fused && op.Rope && op.Turn == TurnAsIs { // q is laid out by heads, and so is the output, which .contiguous() copies
 		step.Drop(read)
 		read = step.New(q * each)
 	}
-	step.Drop(query, key, value)
-	y, outputBack := step.linear(op.Output, layer, read, false)
-	step.Drop(read, out)
+	y, outputBack := step.linear(op.Output, layer, read, step.recomputed)
+	step.Drop(read, out, query, key, value, x) // the last ones are variables of the call
 	step.Leave(layer, "", false)
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
@@ -70,6 +75,19 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		}
 		return parts.back(queryGrad, keyGrad, valueGrad)
 	}
+}
+
+// update joins keys and values to those of past tokens (cache_utils.py, DynamicLayer.update).
+func (op *Attention) update(step *Step, key, value *Tensor) (k, v *Tensor) {
+	_, narrow := op.widths()
+	size := narrow * step.Batch * (step.past + step.Length) * step.Element
+	past := step.cached[op]
+	k = step.New(size)
+	step.Drop(past[0])
+	v = step.New(size)
+	step.Drop(past[1], key, value)
+	step.cached[op] = [2]*Tensor{k, v}
+	return k.Keep(), v.Keep()
 }
 
 // projected are q, k and v, and the backward of what made them.
@@ -93,8 +111,8 @@ func (op *Attention) project(step *Step, layer int, x *Tensor) projected {
 	each := step.Tokens * step.Element
 	return projected{query, key, value, func(queryGrad, keyGrad, valueGrad *Tensor) *Tensor {
 		if op.Rope {
-			keyGrad = step.rotateBack(k*each, keyGrad)
-			queryGrad = step.rotateBack(q*each, queryGrad)
+			keyGrad = op.rotateBack(step, k*each, keyGrad)
+			queryGrad = op.rotateBack(step, q*each, queryGrad)
 		}
 		in := valueBack(valueGrad)
 		if keyNorm != nil {
@@ -124,8 +142,8 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	each := step.Tokens * step.Element
 	return projected{all, all.Keep(), all.Keep(), func(queryGrad, keyGrad, valueGrad *Tensor) *Tensor {
 		if op.Rope {
-			keyGrad = step.rotateBack(k*each, keyGrad)
-			queryGrad = step.rotateBack(q*each, queryGrad)
+			keyGrad = op.rotateBack(step, k*each, keyGrad)
+			queryGrad = op.rotateBack(step, q*each, queryGrad)
 		}
 		whole := (q + 2*k) * each // slice_backward of each, added up
 		sum := step.New(whole)
@@ -138,30 +156,88 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	}}
 }
 
+// Turn is the type in which q and k turn.
+type Turn int
+
+// In their own, or in that of fp32 cosines (modeling_olmo2.py), or cast to it first
+// (modeling_modernbert.py).
+const (
+	TurnAsIs Turn = iota
+	TurnWide
+	TurnCast
+)
+
+// rotateBoth turns q and k (modeling_llama.py, apply_rotary_pos_emb).
+func (op *Attention) rotateBoth(step *Step, query, key *Tensor) (q, k *Tensor) {
+	wide, narrow := op.widths()
+	each := step.Tokens * step.Element
+	q, k = op.rotate(step, wide*each), op.rotate(step, narrow*each)
+	if op.Turn != TurnAsIs && step.Element < 4 { // both are cast back
+		turned := [2]*Tensor{q, k}
+		q, k = step.New(wide*each), step.New(narrow*each)
+		step.Drop(turned[:]...)
+	}
+	step.Drop(query, key)
+	return q, k
+}
+
 // rotate is x·cos + rotate_half(x)·sin.
-func (step *Step) rotate(size int64) *Tensor {
-	turned := step.New(size)   // x·cos
-	half := step.New(size / 2) // -x2
-	rotated := step.New(size)  // cat
-	step.Drop(half)
-	sine := step.New(size)
+func (op *Attention) rotate(step *Step, size int64) *Tensor {
+	wide, half := size, size/2
+	if op.Turn != TurnAsIs && step.Element < 4 {
+		wide = 4 / step.Element * size
+	}
+	cast := func() *Tensor { return nil }
+	if op.Turn == TurnCast && wide > size {
+		half = wide / 2
+		cast = func() *Tensor { return step.New(wide) }
+	}
+	first := cast()
+	turned := step.New(wide) // x·cos
+	step.Drop(first)
+	second := cast()
+	negative := step.New(half)    // -x2
+	rotated := step.New(2 * half) // cat
+	step.Drop(negative, second)
+	sine := step.New(wide)
 	step.Drop(rotated)
-	out := step.New(size)
+	out := step.New(wide)
 	step.Drop(turned, sine)
 	return out
 }
 
 // rotateBack goes back through the product with sin, cat, the negation, both
 // slices, and the product with cos.
-func (step *Step) rotateBack(size int64, grad *Tensor) *Tensor {
-	sine := step.New(size)
-	half := step.New(size / 2)
-	sum := step.New(size)
+func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
+	wide, each := size, size
+	if op.Turn != TurnAsIs && step.Element < 4 {
+		wide = 4 / step.Element * size
+		cast := step.New(wide)
+		step.Drop(grad)
+		grad = cast
+	}
+	if op.Turn == TurnCast {
+		each = wide
+	}
+	narrow := func(tensor *Tensor, from, to int64) *Tensor {
+		if from == to {
+			return tensor
+		}
+		out := step.New(to)
+		step.Drop(tensor)
+		return out
+	}
+	sine := narrow(step.New(wide), wide, each)
+	half := step.New(each / 2)
+	sum := step.New(each)
 	step.Drop(half)
-	slice := step.New(size)
+	slice := step.New(each)
 	step.Drop(sine, slice)
-	cosine := step.New(size)
-	step.Drop(grad, cosine)
+	sum = narrow(sum, each, size)
+	cosine := step.New(wide)
+	step.Drop(grad)
+	cosine = narrow(cosine, wide, size)
+	step.Drop(cosine)
 	return sum
 }
 

@@ -5,7 +5,16 @@ type Embedding struct {
 	Index  int
 	Vocab  int64
 	Weight *Weight
+	Leaves bool // another device reads its output
 	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
+	// Width is that of the table if it is not the stream's, which Map makes of it
+	// (modeling_albert.py, embedding_hidden_mapping_in).
+	Width int64
+	Map   *Linear
+	// More are tables of positions and of types, whose rows are added; Norm normalises the sum.
+	More    []*Weight
+	Norm    *Norm
+	Dropout bool
 }
 
 // Head is the projection to the vocabulary and the loss; its weight may be the
@@ -13,6 +22,13 @@ type Embedding struct {
 type Head struct {
 	Vocab  int64
 	Linear *Linear
+	// Dense and DenseNorm come before (modeling_bert.py, BertPredictionHeadTransform).
+	Dense     *MLP
+	DenseNorm *Norm
+	OwnType   bool // the loss reads the logits as they are
+	// Steps are the new tensors that a cap or a scale makes of the logits one after
+	// another: whether backward reads it.
+	Steps []bool
 }
 
 // forward is the logits, and loss_utils.py ForCausalLMLoss: their fp32 copy,
@@ -21,19 +37,33 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	step.Enter(layer, "", false)
 	retained := *op.Linear
 	retained.Module = ""
-	count := op.Vocab * step.Tokens
+	x, denseBack := op.transform(step, layer, x)
+	count := op.Vocab * step.Logits
 	logits, logitsBack := step.projectHead(&retained, x)
 	step.Drop(x)
 	step.Leave(layer, "", false)
+	logits, stepsBack := op.steps(step, logits)
+	if step.infers {
+		if step.KeepsLogits {
+			step.Outputs = append(step.Outputs, logits)
+		} else {
+			step.Drop(logits)
+		}
+		return nil, nil
+	}
+	each := int64(4)
+	if op.OwnType {
+		each = step.Element
+	}
 	wide := logits.Keep()
-	if step.Element < 4 {
+	if step.Element < each {
 		step.Drop(wide)
-		wide = step.New(4 * count)
+		wide = step.New(each * count)
 	}
 	labels := step.New(8 * (step.Tokens + step.Batch)) // padded by one a sequence
 	shifted := step.New(8 * step.Tokens)
 	step.Drop(labels)
-	logs := step.New(4 * count)
+	logs := step.New(each * count)
 	loss, weight := step.New(4), step.New(4)
 	step.Drop(wide)
 	return loss, func(grad *Tensor) *Tensor {
@@ -43,18 +73,18 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 			step.Drop(logits) // held by the model's output until it returned
 		}
 		step.Backward()
-		chosen := step.New(4 * count)
+		chosen := step.New(each * count)
 		step.Drop(grad, weight, shifted)
-		soft := step.New(4 * count)
+		soft := step.New(each * count)
 		step.Drop(chosen, logs)
 		narrow := soft
-		if step.Element < 4 {
+		if step.Element < each {
 			narrow = step.New(count * step.Element)
 			step.Drop(soft)
 		}
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
-		return logitsBack(narrow)
+		return denseBack(logitsBack(stepsBack(narrow)))
 	}
 }
 
@@ -65,7 +95,8 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	if op.Weight.Trained || step.KeepsInputs {
 		saved = step.save(x)
 	}
-	logits := step.New(op.Out * step.Tokens * step.Element)
+	logits := step.New(op.Out * step.Logits * step.Element)
+	step.product(0)
 	return logits, func(grad *Tensor) *Tensor {
 		var weight, in *Tensor
 		if step.InputFirst {
@@ -79,6 +110,11 @@ func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 		if !step.InputFirst {
 			in = step.New(op.In * step.Tokens * step.Element)
 			step.product(1)
+		}
+		if op.Bias != nil && op.Bias.Trained {
+			bias := step.New(op.Bias.Numel * step.Element)
+			step.through(op.Parts)
+			step.made(op.Bias, bias)
 		}
 		step.Drop(grad, saved)
 		switch {

@@ -14,7 +14,8 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 		return nil, step.linearBack(op, layer, saved, nil, reached)
 	}
 	y := step.New(op.Out * tokens * element)
-	var adapted func(*Tensor) *Tensor
+	step.product(0)
+	var adapted func(*Tensor) (in, base *Tensor)
 	if op.Rank > 0 {
 		y, adapted = step.adapter(op, x, y, last)
 		step.grads = true
@@ -28,7 +29,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 
 // adapter adds that of a linear layer to its output, which there is none of
 // where recomputation stops at the last tensor that is kept.
-func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*Tensor) *Tensor) {
+func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*Tensor) (in, base *Tensor)) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	cast := x.Keep()
 	if each != element { // x.to(adapter's type)
@@ -37,13 +38,17 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 	}
 	inner := step.New(op.Rank * tokens * each)
 	retainedIn, retainedInner := step.save(cast), step.save(inner)
-	backward := func(grad *Tensor) *Tensor { return step.adapterBack(op, grad, retainedIn, retainedInner) }
+	backward := func(grad *Tensor) (in, base *Tensor) { return step.adapterBack(op, grad, retainedIn, retainedInner) }
 	if last {
 		step.Drop(y, cast, inner)
 		return nil, backward
 	}
 	outer := step.New(op.Out * tokens * each)
-	step.Drop(cast, inner)
+	step.Drop(inner)
+	if step.Early {
+		step.Drop(cast)
+		cast = nil
+	}
 	scaled := step.New(op.Out * tokens * each)
 	step.Drop(outer)
 	sum := step.New(op.Out * tokens * max(each, element))
@@ -53,25 +58,27 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 		sum = step.New(op.Out * tokens * element)
 		step.Drop(wide)
 	}
+	step.Drop(cast)
 	return sum, backward
 }
 
-// adapterBack takes no hold on the gradient of the sum, and gives the input's.
-func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tensor) *Tensor {
+// adapterBack gives the gradient of the adapter's input, and that of the linear layer's own
+// output: grad, or a copy in its type.
+func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tensor) (in, base *Tensor) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
-	wide := grad.Keep()
-	if each != element {
-		step.Drop(wide)
-		wide = step.New(op.Out * tokens * each)
+	scaled, base := step.scaled, step.base
+	step.scaled, step.base = nil, nil
+	if scaled == nil {
+		scaled, base = step.scale(op, grad)
+	} else { // they were made before the block ran again
+		step.Drop(grad)
 	}
-	scaled := step.New(op.Out * tokens * each)
-	step.Drop(wide)
 	up := step.New(op.Out * op.Rank * each)
 	inner := step.New(op.Rank * tokens * each)
 	step.Drop(scaled, retainedInner)
 	step.made(op.Up, up)
 	down := step.New(op.In * op.Rank * each)
-	in := step.New(op.In * tokens * each)
+	in = step.New(op.In * tokens * each)
 	step.Drop(inner, retainedIn)
 	step.made(op.Down, down)
 	if each != element {
@@ -79,17 +86,36 @@ func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tenso
 		step.Drop(in)
 		in = narrow
 	}
-	return in
+	return in, base
+}
+
+// scale makes the gradient of an adapter's output ahead of its scaling, and that of the
+// linear layer's own output: grad, or where types differ a copy (the sum's backward casts
+// twice).
+func (step *Step) scale(op *Linear, grad *Tensor) (scaled, base *Tensor) {
+	count := op.Out * step.Tokens
+	wide, base := grad.Keep(), grad
+	if step.Adapter != step.Element {
+		step.Drop(wide)
+		wide = step.New(count * step.Adapter)
+		if !step.Early {
+			step.Drop(grad)
+			base = step.New(count * step.Element)
+		}
+	}
+	scaled = step.New(count * step.Adapter)
+	step.Drop(wide)
+	return scaled, base
 }
 
 // linearBack is the backward of a linear layer whose input's gradient is asked
 // for or not.
-func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted func(*Tensor) *Tensor, reached bool) back {
+func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted func(*Tensor) (in, base *Tensor), reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
 		var more *Tensor
 		if adapted != nil {
-			more = adapted(grad)
+			more, grad = adapted(grad)
 		}
 		in, weight, bias := step.products(op, reached)
 		step.Drop(grad, retained)
@@ -113,7 +139,7 @@ func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted fu
 
 // products makes the gradients of a linear layer's input, if it is asked for,
 // and of its trained weight and bias: the input's last, or first
-// ([Model.InputFirst]), and the bias's ahead of the weight's or after it.
+// ([Model.InputFirst]); the bias's last.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {
 		if reached {
@@ -133,7 +159,7 @@ func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) 
 			step.product(1)
 		}
 	}
-	order := []func(){biases, weights, input}
+	order := []func(){weights, input, biases} // summed when the node has run (torch/csrc/autograd/engine.cpp, validate_outputs)
 	if step.InputFirst {
 		order = []func(){input, weights, biases}
 	}

@@ -6,7 +6,8 @@ type MLP struct {
 	Hidden         int64
 	Gate, Up, Down *Linear
 	Fused          bool
-	Extra          int64 // tensors that the activation keeps in addition to its result, less its input
+	Extra          int64 // tensors that the activation keeps in addition to its input
+	KeepsResult    bool  // for its backward, not its input (relu)
 }
 
 func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
@@ -14,8 +15,12 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	size := op.Hidden * step.Tokens * step.Element
 	gate, gateBack := step.linear(op.Gate, layer, x, false)
 	gates := step.grads
-	act := step.New(size)
+	factors, act := op.activate(step, size)
 	retainedGate := step.save(gate)
+	if op.KeepsResult {
+		step.Drop(retainedGate)
+		retainedGate = step.save(act)
+	}
 	if !op.Fused {
 		step.Drop(gate) // a temporary of the call
 	}
@@ -25,7 +30,10 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	} else if op.Fused {
 		up = gate.Keep()
 	}
-	step.Drop(x)
+	if step.Early {
+		step.Drop(x)
+		x = nil
+	}
 	product := act
 	var savedAct, savedUp *Tensor
 	if up != nil {
@@ -33,23 +41,53 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 		savedAct, savedUp = step.save(act), step.save(up)
 		step.Drop(act, up)
 	}
-	if op.Fused {
-		step.Drop(gate)
+	if op.Fused { // its halves are variables of the forward
+		defer step.Drop(gate)
 	}
 	if !gates { // nothing before is trained
 		step.Drop(retainedGate, savedAct, savedUp)
 		retainedGate, savedAct, savedUp = nil, nil, nil
 	}
 	y, downBack := step.linear(op.Down, layer, product, step.recomputed)
-	step.Drop(product)
+	step.Drop(product, x)
 	if y != nil {
 		step.Leave(layer, "", false)
 	}
 	return y, func(grad *Tensor) *Tensor {
 		step.Enter(layer, "", true)
 		defer step.Leave(layer, "", true)
+		defer step.Drop(factors...)
 		return op.backward(step, grad, downBack, upBack, gateBack, savedAct, savedUp, retainedGate)
 	}
+}
+
+// activate is the activation's result, and what it keeps. Of three tensors it is the one
+// of activations.py, NewGELUActivation: x/2, tanh and 1 + tanh.
+func (op *MLP) activate(step *Step, size int64) (factors []*Tensor, act *Tensor) {
+	if op.Extra != 3 {
+		var made []*Tensor
+		for k := range op.Extra {
+			made = append(made, step.New(size))
+			factors = append(factors, step.save(made[k]))
+		}
+		act = step.New(size)
+		step.Drop(made...)
+		return factors, act
+	}
+	half, inner := step.New(size), step.New(size) // x³
+	for range 3 {                                 // its product, the sum with x, and that's product
+		next := step.New(size)
+		step.Drop(inner)
+		inner = next
+	}
+	tanh := step.New(size)
+	step.Drop(inner)
+	sum := step.New(size)
+	factors = []*Tensor{step.save(half), step.save(tanh), step.save(sum)}
+	step.Drop(tanh)
+	act = step.New(size)
+	step.Drop(half, sum)
+	return factors, act
 }
 
 func (op *MLP) backward(step *Step, grad *Tensor, downBack, upBack, gateBack back, retainedAct, retainedUp, retainedGate *Tensor) *Tensor {

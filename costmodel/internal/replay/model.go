@@ -30,30 +30,44 @@ type Layer interface {
 // and returns that of the input.
 type back func(grad *Tensor) *Tensor
 
-// Block is layers whose output is added to what went in, half by half:
-// normalisation, then attention or the feed-forward network.
-type Block struct{ Halves [2]Half }
+// Block is layers whose output is added to what went in, half by half: normalisation,
+// then attention or the feed-forward network. A block may have one half.
+type Block struct {
+	Halves [2]Half
+	// Arrives: its input comes from another device, and its gradient goes back there.
+	// Leaves: another device reads its output.
+	Arrives, Leaves bool
+}
 
 // Half is a block's normalisation and what reads it.
 type Half struct {
-	Norm, Body           Layer
-	NormIndex, BodyIndex int // their places in the graph
+	Norm, Body           Layer // Norm is nil if the body reads the stream itself
+	NormIndex, BodyIndex int   // their places in the graph
+	// After normalises what the body made (modeling_gemma2.py, Gemma2DecoderLayer), or
+	// with Sum what that and the stream add up to.
+	After      *Norm
+	AfterIndex int
+	Sum        bool
+	Dropout    bool // of what is added to the stream
 }
 
 // Model is a decoder.
 type Model struct {
 	Tokens, Batch, Length int64
 	Width                 int64 // of the residual stream
+	Logits                int64 // positions that the head projects
 	Element               int64 // bytes of an activation
 	Adapter               int64 // bytes of an adapter's element
 	Embedding             Embedding
 	Rotary                int64 // elements of the cosines and of the sines
 	Copies                bool  // each block gets copies of both, from another device
+	Sent                  bool  // the rotary's input comes from another device
 	Blocks                []Block
 	Norm                  Norm
 	NormIndex             int
 	Head                  Head
 	HeadIndex             int
+	EndArrives            bool // the last normalisation's input, or the head's, comes from another device
 	Recompute             bool
 	// KeepsInputs: linear layers keep their inputs for backward, those that are
 	// not trained too; InputFirst: they make their input's gradient before
@@ -63,6 +77,13 @@ type Model struct {
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
+	// Passes: the caller drops those at once.
+	Passes bool
+	// Caches: a forward alone leaves keys and values ([Model.Infer]).
+	Caches bool
+	// Early: tensors end with their last use, not with the call that has them in
+	// a variable.
+	Early bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }
@@ -88,11 +109,21 @@ type Step struct {
 	*Model
 	Hooks
 	saving     bool // forward keeps what backward needs
+	infers     bool // there is no backward
 	recomputed bool // it runs again, as far as something is kept
+	ends       bool // the norm at hand is the last of a block that runs again
 	grads      bool // the activations at hand require a gradient
 	positions  *Tensor
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
+	input      *Tensor // of the block whose backward runs, if it is recomputed
+	sent       *Tensor // what the embedding sent to a recomputed block
+	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
+	base       *Tensor // and its linear layer's
+	first      bool    // the block's first normalisation is at its backward
+	// of the embeddings' norm, projection and dropout
+	normBack, mapBack back
+	mask              *Tensor
 }
 
 // save is a hold for backward, if it is kept.

@@ -43,13 +43,18 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 		in := step.New(size)
 		var weight, bias *Tensor
 		if op.Weight.Trained {
-			weight, bias = step.New(op.Width*step.Element), step.New(op.Width*step.Element)
+			weight = step.New(op.Width * step.Element)
+			if op.Bias != nil {
+				bias = step.New(op.Width * step.Element)
+			}
 		}
 		step.Drop(grad)
 		step.Drop(retained...)
 		if op.Weight.Trained {
 			step.made(op.Weight, weight)
-			step.made(op.Bias, bias)
+			if bias != nil {
+				step.made(op.Bias, bias)
+			}
 		}
 		return in
 	}
@@ -81,6 +86,10 @@ func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	}
 	if op.Weight.Trained {
 		savedNormed = step.save(normed)
+	}
+	if step.ends { // everything kept exists
+		step.Drop(normed, normed32, mean, x, factor)
+		return nil, func(grad *Tensor) *Tensor { return op.rmsBack(step, grad, retained32, retainedRoot, savedNormed) }
 	}
 	y := step.New(size)
 	if op.Gemma {
@@ -138,6 +147,9 @@ func (op *Norm) rmsBack(step *Step, grad, retained32, root, normed *Tensor) *Ten
 	power, twice := step.New(wide), step.New(wide)
 	squared := step.New(wide)
 	step.Drop(power, twice, mean, retained32)
+	if step.first { // nothing of the block is saved any more
+		step.release()
+	}
 	in = step.sum(wide, in, squared)
 	if step.Element == 4 {
 		return in

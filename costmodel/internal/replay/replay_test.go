@@ -43,7 +43,7 @@ func decoder(trained, tied, biased bool, rank int64, by Kernel) *Model {
 	}
 	norm := func() *Norm { return &Norm{Width: 512, Rows: 1, Weight: &Weight{Numel: 512, Trained: trained}} }
 	model := &Model{
-		Tokens: 4096, Batch: 2, Length: 2048, Width: 512, Element: 2, Adapter: 2, Rotary: 2048 * 64,
+		Tokens: 4096, Logits: 4096, Batch: 2, Length: 2048, Width: 512, Element: 2, Adapter: 2, Rotary: 2048 * 64,
 		Embedding: Embedding{Vocab: 3000, Weight: &Weight{Numel: 3000 * 512, Trained: trained}}, Norm: *norm(), NormIndex: 9,
 		Head: Head{Vocab: 3000, Linear: &Linear{In: 512, Out: 3000, Weight: &Weight{Numel: 3000 * 512, Trained: trained}}}, HeadIndex: 10,
 	}
@@ -150,4 +150,40 @@ func (model *Model) gradients() int {
 		}
 	}
 	return count
+}
+
+// TestInfer: a forward without gradients leaves the workspace, keys and values, and the
+// logits that the caller keeps; the next one joins its own to them.
+func TestInfer(t *testing.T) {
+	model := decoder(true, false, false, 0, Flash)
+	model.KeepsLogits, model.Caches = true, true
+	run := NewRun(1 << 20)
+	hooks := &quiet{run: run, entered: make(map[string]int)}
+	model.Infer(run, hooks, model.Length)
+	logits, cached := 3000*model.Tokens*model.Element, 2*2*128*model.Tokens*model.Element
+	if want := 1<<20 + logits + cached; run.Cache.Allocated-run.Cache.Rests != want {
+		t.Errorf("%d bytes are allocated, want %d", run.Cache.Allocated, want)
+	}
+	run.Drop(run.Outputs...)
+	next := *model
+	next.Tokens, next.Logits, next.Length, next.KeepsLogits = 2, 2, 1, false
+	next.Infer(run, hooks, 1)
+	if want := 1<<20 + cached + 2*2*128*2*model.Element; run.Cache.Allocated-run.Cache.Rests != want {
+		t.Errorf("%d bytes are allocated after a token, want %d", run.Cache.Allocated, want)
+	}
+}
+
+// TestArrives: on a GPU whose blocks get their input from another one, a step keeps nothing,
+// recomputed or not.
+func TestArrives(t *testing.T) {
+	for _, recompute := range []bool{false, true} {
+		model := decoder(true, false, false, 0, Flash)
+		model.Recompute, model.Copies, model.Embedding.Weight, model.Norm.Weight, model.Head.Linear = recompute, true, nil, nil, nil
+		model.Blocks[0].Arrives, model.Blocks[1].Leaves = true, true
+		run := NewRun(1 << 20)
+		model.Forward(run, &quiet{run: run, entered: make(map[string]int)})()
+		if run.Cache.Allocated != 2<<20 {
+			t.Errorf("recompute %t: %d bytes are still allocated", recompute, run.Cache.Allocated)
+		}
+	}
 }

@@ -19,6 +19,9 @@ type Run struct {
 	// Outputs are the results of forwards that the caller keeps until the end
 	// of a step.
 	Outputs []*Tensor
+	// cached are keys and values of past tokens a sequence.
+	cached map[*Attention][2]*Tensor
+	past   int64
 }
 
 // Tensor is one storage, with how many hold it.

@@ -27,13 +27,16 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 		table.OutputBytes, table.Part = returned, part
 		return
 	}
-	if layers.Biased(model) {
+	if model.Workload.OneGPU {
+		table.Part = layers.InOrder(model, table.Units)
+	}
+	if biased, again := layers.Biased(model, table.Units); biased {
 		table.BiasWorkspace = 1 << 20
-		if model.Train && model.Recomputes { // autograd's thread runs forwards
+		if again { // autograd's thread runs forwards
 			table.BiasWorkspace = 2 << 20
 		}
 	}
-	if model.Train {
+	if model.Workload.Mode != costmodel.Load {
 		followMap(model, table)
 	}
 }

@@ -22,7 +22,7 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 	var simulating sync.Mutex
 	table.Marks = func(units []int, input bool) [][2]int64 {
 		decoder, ok := whole()
-		if !ok || model.Frozen {
+		if !ok || !followsStep(model) {
 			return nil
 		}
 		simulating.Lock()
@@ -32,11 +32,22 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
+// followsStep reports an optimizer whose states are tensors of one size each.
+func followsStep(model *layers.Model) bool {
+	return !model.Train || !model.Optimizer.EMA && slices.Contains([]string{"", costmodel.AdamW, value.AdamWForeach, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind)
+}
+
 func plainDevice(model *layers.Model) reserve.Plain {
 	each := ops.WeightBytes(model.Workload.Precision)
-	state, _ := model.Optimizer.State(nil, 1024, each)
+	tensors := map[string]int64{costmodel.SGD: 0, value.SGDMomentum: 1}
+	count, known := tensors[model.Optimizer.Kind]
+	if !known {
+		count = 2
+	}
 	return reserve.Plain{
-		Stored: each, States: state / (1024 * each), MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
+		Stored: each, States: count, MicroBatches: int(min(3, max(1, model.Workload.MicroBatches))), Steps: 3,
+		NewTokens: model.Workload.NewTokens,
+		State:     func(numel, each int64) (state, transient int64) { return model.Optimizer.State(nil, numel, each) },
 	}
 }
 
@@ -50,10 +61,11 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	if workload.GradientViews || workload.OptimizerInBackward || !plain || !slices.Contains([]string{"", costmodel.AdamW, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind) {
 		return rests, false
 	}
-	decoder, ok := reserve.Follow(model)
+	decoder, ok := reserve.FollowWider(model)
 	if !ok || model.Frozen && !adaptsAll(model) {
 		return rests, false
 	}
+	decoder.KeepsLogits = workload.OneGPU && !workload.LossOnly
 	device := wholeDevice(model)
 	return device.Rests(decoder), true
 }
@@ -82,7 +94,7 @@ func wholeMarks(model *layers.Model) [][2]int64 {
 
 func wholeDevice(model *layers.Model) reserve.Plain {
 	device := plainDevice(model)
-	device.Buckets = model.Workload.World > 1 || !trainer.Of(model.Workload.Preset).Path.PlainAlone
+	device.Buckets = model.Workload.World > 1 || !model.Workload.OneGPU && !trainer.Of(model.Workload.Preset).Path.PlainAlone
 	device.Rebuilds = !findsUnused(&model.Workload)
 	return device
 }

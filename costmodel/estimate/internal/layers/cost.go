@@ -134,6 +134,27 @@ func (model *Model) bound() error {
 	return nil
 }
 
+// windowMask is the first unit with a mask of windows and its size, where one GPU runs
+// the model and attention without a window comes before: its checkpoint is the last that
+// keeps the mask. -1: there is none.
+func windowMask(model *Model) (unit int, bytes int64) {
+	seen := false
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		op, ok := layer.Op.(modelgraph.Attention)
+		if !ok || layer.Stream.Kind != modelgraph.Text || !model.Workload.OneGPU || layer.Shape.MaskGiven {
+			continue
+		}
+		if size, window := ops.MaskSaved(op, &layer.Shape); window && seen {
+			return layer.UnitIndex, size
+		} else if window {
+			return -1, 0
+		}
+		seen = true
+	}
+	return -1, 0
+}
+
 // holdMasks keeps the masks of recomputed blocks where the tokens are
 // embedded: one for all layers with a window, one for those without. The
 // stages of a pipeline make their own.
@@ -143,6 +164,7 @@ func (model *Model) holdMasks() {
 		return
 	}
 	var pending [2]int64
+	from, _ := windowMask(model)
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		op, ok := layer.Op.(modelgraph.Attention)
@@ -151,6 +173,9 @@ func (model *Model) holdMasks() {
 		}
 		size, window := ops.MaskSaved(op, &layer.Shape)
 		kind := 0
+		if window && from >= 0 {
+			continue
+		}
 		if window {
 			kind = 1
 		}

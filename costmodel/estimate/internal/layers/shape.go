@@ -21,6 +21,9 @@ func (model *Model) shapes() {
 	for i := range model.Layers {
 		shape := model.shape(i)
 		shape.HeadAlone, shape.Inputs, shape.Persists = alone[i], i == inputs, persist[i]
+		if _, head := model.Layers[i].Op.(modelgraph.Head); head {
+			shape.StackOutput = returnedStack(model, persist)
+		}
 		shape.Parallel = model.parallel(i)
 		shape.InputShared = model.sharesInput(i)
 		shape.StreamInput = readsStream(model, i) && (!shape.Recompute || !model.entersUnit(i))
@@ -166,7 +169,9 @@ func (model *Model) inputSaved(i int) bool {
 	reads := !model.Frozen || model.Workload.Quantize == value.Int8 || model.Rules.LinearInputs
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
-		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute)
+		_, norm := model.Layers[i].Op.(modelgraph.Norm)
+		tower := norm && model.Layers[i].Stream.Kind != modelgraph.Text // which may add positions between (modeling_mllama.py)
+		return reads && !op.Post && !ops.MixedPrecision(model.Rules.Compute) && !tower
 	case modelgraph.Linear:
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}
@@ -296,6 +301,17 @@ func persisting(graph *modelgraph.Graph) []bool {
 		out[i] = out[i] || ok && crosses && table.Index == modelgraph.TokenIndex && graph.Layers[i].Stream.Kind == modelgraph.Target
 	}
 	return out
+}
+
+// returnedStack is the size of the other stack's output, of the layers that persist.
+func returnedStack(model *Model, persist []bool) (bytes int64) {
+	for i, persists := range persist {
+		norm, ok := model.Layers[i].Op.(modelgraph.Norm)
+		if tokens, _ := tokensOf(&model.Workload, model.Layers[i].Stream); persists && ok {
+			bytes += ops.StreamBytes(model.Rules.Compute) * norm.Dim * tokens
+		}
+	}
+	return bytes
 }
 
 // tokensOf is the number of tokens of a stream in one micro-batch, and the

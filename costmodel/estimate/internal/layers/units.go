@@ -203,6 +203,7 @@ func (unit *adder) embedsLast() {
 // whose device it stays. The engine checkpoints a block's argument before the hook
 // copies it: GradientCheckpointingLayer wraps the hooked forward.
 func passOutputs(model *Model, units []costmodel.Unit) {
+	windows, mask := windowMask(model)
 	for unit := range units {
 		if !units[unit].Recompute {
 			continue
@@ -213,6 +214,9 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 			}
 			maker := &units[model.Layers[from].UnitIndex]
 			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
+			if unit == windows {
+				maker.CheckpointedOutput += mask
+			}
 		}
 	}
 }

@@ -36,11 +36,14 @@ func biases(layer *modelgraph.Layer) int {
 	return count
 }
 
-// Biased reports a product with a bias.
-func Biased(model *Model) bool {
-	return slices.ContainsFunc(model.Layers, func(layer Layer) bool {
-		return layer.Runs && hasProjections(layer.Op) && biases(layer.Layer) > 0
-	})
+// Biased reports a product with a bias, and one in a unit that runs again in backward.
+func Biased(model *Model, units []costmodel.Unit) (found, again bool) {
+	for i := range model.Layers {
+		if layer := &model.Layers[i]; layer.Runs && hasProjections(layer.Op) && biases(layer.Layer) > 0 {
+			found, again = true, again || units[layer.UnitIndex].Recompute
+		}
+	}
+	return found, again
 }
 
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the

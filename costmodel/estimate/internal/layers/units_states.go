@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -76,7 +77,7 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 	if model.follow == nil {
 		model.follow = sync.OnceValues(func() (rests [2]int64, ok bool) {
 			torchao := model.Workload.Float8 != "" || model.Optimizer.compiled() // its casts and its step are not followed
-			if model.Rules.Rests == nil || !model.Train || torchao || model.Frozen && !model.Rules.InOrder {
+			if model.Rules.Rests == nil || model.Workload.Mode == costmodel.Load || torchao || model.Frozen && !model.Rules.InOrder {
 				return rests, false
 			}
 			return model.Rules.Rests(model)

@@ -18,35 +18,45 @@ type Decoder struct {
 	// Owned are a layer's, with its adapters.
 	Owned map[int][]*replay.Weight
 
-	layers  *layers.Model
+	layers *layers.Model
+	// wider: some layers are followed in part ([FollowWider]).
+	wider   bool
+	rotary  int  // the layer of cosines and sines
+	up      bool // segments lie above those before them
 	weights map[string]*replay.Weight
 }
 
-// Follow is the model as its tensors are followed: decoders of normalisation,
-// attention through a flash kernel and a feed-forward network, in this order,
-// without autocast, whose loss is made of all logits. It reports whether it is
-// one.
+// Follow is the model as its tensors are followed where every request matters: decoders
+// of normalisation, attention through a flash kernel and a feed-forward network, in this
+// order, without autocast, whose loss is made of all logits. It reports whether it is one.
 func Follow(model *layers.Model) (*Decoder, bool) {
+	out, ok := FollowWider(model)
+	return out, ok && !out.wider
+}
+
+// FollowWider follows other forms, too, for what the allocator adds to blocks: norms
+// after a layer, encoders, a forward alone, and layers by their linear layers.
+func FollowWider(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
 	if !inOneType(model) {
 		return nil, false
 	}
 	out.weigh()
 	order := make([]int, 0, len(model.Layers))
-	for unit := range model.Graph.Units {
+	for _, unit := range layers.RunOrder(model.Graph) {
 		order = append(order, model.Unit(unit)...)
 	}
 	if !out.body(order) {
 		return nil, false
 	}
-	shape := &model.Layers[order[0]].Shape
-	if shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
+	shape := &model.Layers[out.Embedding.Index].Shape
+	if model.Train && shape.Logits != shape.Tokens || shape.MaskGiven || shape.Unpads || shape.Documents > shape.Batch && !shape.Masked {
 		return nil, false // tensors that are not followed
 	}
 	if shape.Positions {
 		out.Rotary *= shape.Batch
 	}
-	out.Tokens, out.Batch, out.Length = shape.Tokens, shape.Batch, shape.Length
+	out.Tokens, out.Batch, out.Length, out.Logits = shape.Tokens, shape.Batch, shape.Length, shape.Logits
 	out.Element = ops.ComputeBytes(model.Rules.Compute)
 	out.Adapter = model.AdapterCompute()
 	out.Recompute = model.Recomputes
@@ -54,11 +64,11 @@ func Follow(model *layers.Model) (*Decoder, bool) {
 	return out, true
 }
 
-// inOneType reports a training step in one type, with all logits and the layers of
+// inOneType reports a step in one type, a training's with all logits, and the layers of
 // Transformers and PEFT.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
-	return model.Train && !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
+	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
 }
 
 // weigh lists the parameters.
@@ -94,86 +104,25 @@ func (out *Decoder) param(layer *layers.Layer, name string) *replay.Weight {
 	return nil
 }
 
-// body puts the layers together in the order they run.
-func (out *Decoder) body(order []int) bool {
-	at := 0
-	next := func() (int, modelgraph.Op) {
-		for ; at < len(order); at++ {
-			layer := &out.layers.Layers[order[at]]
-			if rotary, ok := layer.Op.(modelgraph.Rotary); ok && !rotary.Rows && !rotary.Packed {
-				out.Rotary = rotary.HeadDim * layer.Shape.Length
-				continue
-			}
-			at++
-			return order[at-1], layer.Op
-		}
-		return -1, nil
-	}
-	i, op := next()
-	embedding, ok := op.(modelgraph.Embedding)
-	if !ok {
-		return false
-	}
-	out.Width = embedding.Dim
-	out.Embedding = replay.Embedding{Index: i, Vocab: embedding.Vocab, Scaled: embedding.Scaled, Weight: out.param(&out.layers.Layers[i], "weight")}
-	for {
-		i, op = next()
-		norm, ok := op.(modelgraph.Norm)
-		if !ok || norm.Post {
-			return false
-		}
-		normed, ok := out.norm(i, norm)
-		if !ok {
-			return false
-		}
-		j, body := next()
-		if head, ok := body.(modelgraph.Head); ok {
-			out.Norm, out.NormIndex = *normed, i
-			return out.head(j, head) && at == len(order)
-		}
-		half := replay.Half{Norm: normed, NormIndex: i, BodyIndex: j}
-		if half.Body, ok = out.half(j, body); !ok || !out.place(half) {
-			return false
-		}
-	}
-}
-
-// place adds a half to the blocks: attention begins one, the feed-forward
-// network ends it.
-func (out *Decoder) place(half replay.Half) bool {
-	if _, begins := half.Body.(*replay.Attention); begins {
-		out.Blocks = append(out.Blocks, replay.Block{Halves: [2]replay.Half{half}})
-		return true
-	}
-	if len(out.Blocks) == 0 || out.Blocks[len(out.Blocks)-1].Halves[1].Body != nil {
-		return false
-	}
-	out.Blocks[len(out.Blocks)-1].Halves[1] = half
-	return true
-}
-
-func (out *Decoder) half(i int, op modelgraph.Op) (replay.Layer, bool) {
-	switch op := op.(type) {
-	case modelgraph.Attention:
-		return out.attention(i, &op)
-	case modelgraph.MLP:
-		return out.mlp(i, &op)
-	}
-	return nil, false
-}
-
 func (out *Decoder) norm(i int, op modelgraph.Norm) (*replay.Norm, bool) {
 	layer := &out.layers.Layers[i]
-	norm := &replay.Norm{Width: op.Dim, Rows: 1, Parts: ops.ReduceBuffer(layer.Shape.Tokens, op.Dim), Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm}
-	return norm, norm.Weight != nil && (!norm.Fused || norm.Bias != nil)
+	norm := &replay.Norm{Width: op.Dim, Rows: 1, Parts: ops.ReduceBuffer(layer.Shape.Tokens, op.Dim), Weight: out.param(layer, "weight"), Bias: out.param(layer, "bias"), Fused: op.Style == modelgraph.LayerNorm, Gemma: op.Style == modelgraph.GemmaRMSNorm || op.FP32 && op.Style == ""}
+	return norm, norm.Weight != nil
 }
 
 func (out *Decoder) head(i int, op modelgraph.Head) bool {
 	linears := out.linears(i)
-	if op.SoftCap || op.Pooled || len(linears) != 1 || linears[0].Rank > 0 {
+	if op.Pooled || op.FP32 || len(linears) != 1 || linears[0].Rank > 0 {
 		return false
 	}
-	out.Head, out.HeadIndex = replay.Head{Vocab: op.Vocab, Linear: linears[0]}, i
+	out.wider = out.wider || op.Scaled || op.OwnType || linears[0].Bias != nil
+	out.Head.Vocab, out.Head.Linear, out.Head.OwnType, out.HeadIndex = op.Vocab, linears[0], op.OwnType, i
+	switch {
+	case op.SoftCap: // a quotient, tanh and a product (modeling_gemma2.py, Gemma2ForCausalLM.forward)
+		out.Head.Steps = []bool{false, true, false}
+	case op.Scaled: // modeling_cohere2.py
+		out.Head.Steps = []bool{false}
+	}
 	return true
 }
 

@@ -38,7 +38,9 @@ type shards struct {
 }
 
 // Simulate runs the first steps of a rank.
-func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 {
+func (rank *Shards) Simulate(decoder *Decoder) [][2]int64 { return pairs(rank.run(decoder)) }
+
+func (rank *Shards) run(decoder *Decoder) []int64 {
 	process := newProcess(decoder, rank.Ranks)
 	work := &shards{Shards: rank, Process: &process, whole: make(map[int][]*replay.Tensor), ahead: make(map[int]*replay.Tensor)}
 	adapters := make(map[*replay.Weight]bool)

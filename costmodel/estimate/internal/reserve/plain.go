@@ -11,48 +11,82 @@ import (
 // map.
 type Plain struct {
 	// Stored is the size of a parameter's element, States the tensors that the
-	// optimizer has of each.
+	// optimizer has of each, and State their bytes and those of its temporaries.
 	Stored, States      int64
+	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
+	// NewTokens are what inference generates: instead of steps there is a forward, and one
+	// for each of them.
+	NewTokens int64
 }
 
 // Part is the part of a decoder that a device holds, by layers. With input the
 // caller's tensors are there, outputs among them unless they are dropped.
 func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
-	part.Blocks, part.Params, part.Trained = nil, nil, nil
-	for i := range out.Blocks {
-		if block := out.Blocks[i]; contains(block.Halves[0].NormIndex) {
-			part.Blocks = append(part.Blocks, block)
-		}
-	}
-	embeds, heads := contains(out.Embedding.Index), contains(out.HeadIndex)
-	logits := out.Head.Vocab * out.Tokens * out.Element
+	embeds, heads, ends := contains(out.Embedding.Index), contains(out.HeadIndex), contains(out.NormIndex)
+	part.blocks(out, contains)
 	part.KeepsLogits = heads && input && !dropped
-	if input && !heads && !dropped {
-		part.Copied = logits
+	if input && !heads {
+		part.Copied, part.Passes = out.Head.Vocab*out.Logits*out.Element, dropped
 	}
 	if !embeds {
-		part.Embedding.Weight, part.Copies = nil, true
+		part.Embedding.Weight = nil
 	}
-	if !contains(out.NormIndex) {
+	part.Copies = out.Rotary > 0 && !contains(out.rotary)
+	part.Sent = !part.Copies && !embeds
+	if !ends {
 		part.Norm.Weight = nil
 	}
 	if !heads {
 		part.Head.Linear = nil
 	}
-	for i := range out.layers.Layers {
-		if contains(i) {
-			part.Params = append(part.Params, out.Owned[i]...)
-		}
-	}
-	for _, weight := range part.Params {
-		if weight.Trained {
-			part.Trained = append(part.Trained, weight)
-		}
-	}
+	part.own(contains)
 	return &part
+}
+
+// own takes the weights of the device's layers.
+func (out *Decoder) own(contains func(layer int) bool) {
+	out.Params, out.Trained = nil, nil
+	for i := range out.layers.Layers {
+		if !contains(i) {
+			continue
+		}
+		for _, weight := range out.Owned[i] {
+			if weight.Trained {
+				out.Trained = append(out.Trained, weight)
+			}
+			if !out.layers.Frozen || !weight.Trained { // adapters come later
+				out.Params = append(out.Params, weight)
+			}
+		}
+	}
+}
+
+// blocks takes those that the device holds, and says where tensors come from others.
+func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
+	here := contains(whole.Embedding.Index) // whether the tensor at hand was made on the device
+	leave := func(on bool) {
+		if last := len(out.Blocks) - 1; here && !on && last >= 0 {
+			out.Blocks[last].Leaves = true
+		}
+	}
+	out.Blocks = nil
+	for i, block := range whole.Blocks {
+		on := contains(block.Halves[0].NormIndex)
+		leave(on)
+		if i == 0 {
+			out.Embedding.Leaves = !on
+		}
+		if block.Arrives = !here; on {
+			out.Blocks = append(out.Blocks, block)
+		}
+		here = on
+	}
+	ends := contains(whole.NormIndex)
+	leave(ends)
+	out.EndArrives = !here && (ends || contains(whole.HeadIndex))
 }
 
 // plain is such a device at work.
@@ -71,30 +105,36 @@ func (*plain) Gradient(*replay.Weight) {}
 
 // Simulate runs the first steps of a device.
 func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
-	marks, _ := device.run(decoder)
-	return marks
+	return decoder.either(func(decoder *Decoder) []int64 {
+		marks, _ := device.run(decoder)
+		return marks
+	})
 }
 
 // Rests are what blocks have above their tensors, at the peak of the last step and
 // when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
-	_, rests := device.run(decoder)
+	early, prompt := *decoder, *device
+	early.Early, early.up = true, true
+	prompt.NewTokens = 0 // which come after the peak
+	_, rests := prompt.run(&early)
 	return rests
 }
 
-func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
+func (device *Plain) run(decoder *Decoder) (marks []int64, rests [2]int64) {
 	process := newProcess(decoder, 1)
 	work := &plain{Plain: device, Process: &process, trained: device.Stored}
 	for _, weight := range decoder.Params {
 		process.New(weight.Numel * device.Stored)
 	}
 	if decoder.layers.Frozen { // PEFT makes the adapters on the model's GPU, after the model
-		work.trained = decoder.Adapter
-		for _, weight := range decoder.Trained {
-			process.New(weight.Numel * work.trained)
-		}
+		work.adapt()
 	}
 	process.Cache.ResetPeaks()
+	if !decoder.layers.Train {
+		work.infer()
+		return process.marks, process.rests
+	}
 	for step := range device.Steps {
 		if device.Buckets {
 			work.rebuild(step)
@@ -103,21 +143,66 @@ func (device *Plain) run(decoder *Decoder) (marks [][2]int64, rests [2]int64) {
 			process.pass(work)
 		}
 		work.step(step == 0)
-		rests = [2]int64{process.Cache.PeakRests, process.Cache.Rests}
 		process.mark()
 	}
-	return process.marks, rests
+	return process.marks, process.rests
+}
+
+// adapt makes the adapters in the model's type, and then casts them one after another
+// (peft/tuners/tuners_utils.py, cast_adapter_dtype).
+func (device *plain) adapt() {
+	device.trained = device.Adapter
+	cast := device.Adapter != device.Element && !device.Early
+	var made []*replay.Tensor
+	for _, weight := range device.Trained {
+		each := device.trained
+		if cast {
+			each = device.Element
+		}
+		made = append(made, device.New(weight.Numel*each))
+	}
+	for i, weight := range device.Trained {
+		if cast {
+			device.New(weight.Numel * device.trained)
+			device.Drop(made[i])
+		}
+	}
+}
+
+// infer runs a forward, and one for each of the new tokens but the last, which is not
+// fed again. Of many tokens it follows some, equally far apart: each makes all keys and
+// values again, a little larger.
+func (device *plain) infer() {
+	const followed = 16
+	device.Infer(device.Run, device, device.Length)
+	device.mark()
+	if device.NewTokens < 2 {
+		return
+	}
+	next := *device.Decoder
+	next.Tokens, next.Logits, next.Length = next.Batch, next.Batch, 1
+	next.Rotary /= max(1, device.Length)
+	for steps := min(followed, device.NewTokens-1); steps > 0; steps-- {
+		device.Drop(device.Outputs...)
+		device.Outputs = device.Outputs[:0]
+		next.Infer(device.Run, device, (device.NewTokens-1)/min(followed, device.NewTokens-1))
+	}
+	device.mark()
 }
 
 // step makes the optimizer's states, once, and drops the gradients.
 func (device *plain) step(first bool) {
+	var temporary []*replay.Tensor
 	for _, weight := range device.Trained {
+		state, transient := device.State(weight.Numel, device.trained)
 		for range device.States {
 			if first {
-				device.New(weight.Numel * device.trained)
+				device.New(state / device.States)
 			}
 		}
+		temporary = append(temporary, device.New(transient))
 	}
+	device.Drop(temporary...)
 	for _, weight := range device.Trained {
 		device.Drop(weight.Grad)
 		weight.Grad = nil

@@ -6,9 +6,11 @@ import "github.com/devmap-dev/devmap/costmodel/internal/replay"
 type Process struct {
 	*replay.Run
 	*Decoder
-	// marks are what the allocator had at most in each micro-batch, the optimizer's
-	// step with it: allocated and reserved.
-	marks [][2]int64
+	// marks are what the allocator had reserved at most in each micro-batch, the
+	// optimizer's step with it.
+	marks []int64
+	// rests are those of blocks in the last one: at its peak, and at its end.
+	rests [2]int64
 	// ranks that share states; part of the trained elements that is the rank's.
 	ranks, whole, part int64
 }
@@ -19,7 +21,9 @@ const workspace = 32 << 20
 
 func newProcess(decoder *Decoder, ranks int64) Process {
 	process := Process{Run: replay.NewRun(workspace), Decoder: decoder, ranks: ranks}
+	process.Cache.Up = decoder.up
 	for _, weight := range decoder.Trained {
+		weight.Grad = nil
 		process.whole += weight.Numel
 	}
 	process.part = process.share(process.whole)
@@ -30,9 +34,29 @@ func (process *Process) share(whole int64) int64 { return (whole + process.ranks
 
 // mark ends a micro-batch.
 func (process *Process) mark() {
-	cache := process.Cache
-	process.marks = append(process.marks, [2]int64{cache.PeakAllocated, cache.PeakReserved})
-	cache.ResetPeaks()
+	process.marks = append(process.marks, process.Cache.PeakReserved)
+	process.rests = [2]int64{process.Cache.PeakRests, process.Cache.Rests}
+	process.Cache.ResetPeaks()
+}
+
+// either runs a process whose segments lie below those before them, as an H200's driver
+// places most, and one whose segments lie above, as where gaps are filled. Of free blocks
+// of one size a request takes that with the lowest address, so that the two may differ.
+func (out *Decoder) either(run func(*Decoder) []int64) [][2]int64 {
+	marks, above := pairs(run(out)), *out
+	above.up = true
+	for i, reserved := range run(&above) {
+		marks[i] = [2]int64{min(marks[i][0], reserved), max(marks[i][1], reserved)}
+	}
+	return marks
+}
+
+// pairs are ranges of one figure each.
+func pairs(marks []int64) (out [][2]int64) {
+	for _, reserved := range marks {
+		out = append(out, [2]int64{reserved, reserved})
+	}
+	return out
 }
 
 // pass runs a forward and its backward.

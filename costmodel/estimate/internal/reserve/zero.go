@@ -20,7 +20,9 @@ type ZeRO struct {
 }
 
 // Simulate runs the first steps of a rank.
-func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 {
+func (rank *ZeRO) Simulate(decoder *Decoder) [][2]int64 { return pairs(rank.run(decoder)) }
+
+func (rank *ZeRO) run(decoder *Decoder) []int64 {
 	process := newProcess(decoder, rank.Ranks)
 	var stage interface {
 		start()
