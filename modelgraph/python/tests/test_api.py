@@ -31,10 +31,12 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([device.device for device in plan.devices], [0, 1])
         predicted = plan.devices[0].predicted
         self.assertGreater(predicted.peak_allocated_bytes, predicted.params_bytes)
-        self.assertEqual(predicted.peak_range_bytes, [predicted.peak_allocated_bytes] * 2)
+        low, high = predicted.peak_range_bytes
+        self.assertLess(low, predicted.peak_allocated_bytes)
+        self.assertLess(predicted.peak_allocated_bytes, high)
         self.assertEqual({stage.device for stage in plan.stages}, {0, 1})
         self.assertGreater(plan.step_seconds, 0)
-        self.assertEqual(plan.warnings, [])
+        self.assertRegex(" ".join(plan.warnings), "small models are ±2%")
         self.assertEqual(plan.objective["status"], "optimal")
         self.assertIn("gpt2 · inference, batch 1 × 1024", plan.table())
         self.assertIn("device-map on 2 GPUs", repr(plan))
@@ -167,9 +169,9 @@ class FlagsTest(unittest.TestCase):
             self.assertIn("\n  " + remedy.text, str(raised.exception))
 
     def test_infeasible_notes(self):
-        with self.assertRaisesRegex(devmap.Infeasible, "band of ±2% includes a fit") as raised:
-            devmap.plan("opt-13b", gpus="24.5GiB", batch=1, seq=256)
-        self.assertRegex("\n".join(raised.exception.notes), "opt.*peaks are ±2%")
+        with self.assertRaisesRegex(devmap.Infeasible, "band of ±1% includes a fit") as raised:
+            devmap.plan("opt-13b", gpus="24.7GiB", batch=1, seq=256)
+        self.assertRegex("\n".join(raised.exception.notes), "opt.*peaks are ±1%")
         with self.assertRaises(devmap.Infeasible) as raised:
             devmap.plan("llama-3.1-8b", gpus=1, gpu="rtx-4090", optimizer="adamw")
         self.assertEqual(devmap.plan("gpt2", gpus=1, optimizer="adamw").document["workload"]["mode"], "train")
