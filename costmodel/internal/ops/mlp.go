@@ -18,7 +18,6 @@ func (op mlp) cost(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	fN := op.Hidden * tokens
 	stream := shape.streamBytes() * op.Dim * tokens
-	act := activationExtra(op.Activation)
 	tensors, working, linears, mats := op.counts(shape)
 	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
@@ -42,12 +41,20 @@ func (op mlp) cost(shape *Shape) Cost {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	cost.Memory.Saved += op.dropped(shape)
+	cost.mlpBackward(op, shape, tensors)
+	return cost
+}
+
+// mlpBackward are the moments of its backward.
+func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	fN, stream := op.Hidden*tokens, shape.streamBytes()*op.Dim*tokens
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Hidden)
 	in := matrix // of the first linear layer, the last to get a gradient
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
-	factors, gone := element*op.factors(act, shape)*fN, int64(0)
+	factors, gone := element*op.factors(activationExtra(op.Activation), shape)*fN, int64(0)
 	if !op.Gated { // the casts of both weights, less the last gradient before its cast
 		gone = shape.casts(0, 0, op.Dim*op.Hidden)
 	}
@@ -88,7 +95,6 @@ func (op mlp) cost(shape *Shape) Cost {
 	if op.Gated && !op.Fused {
 		cost.factorPeaks(op, shape, matrix, tensors)
 	}
-	return cost
 }
 
 // dropped is what dropout of the last linear layer's input keeps: a mask, and its result

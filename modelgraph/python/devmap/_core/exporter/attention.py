@@ -383,7 +383,7 @@ def _positions(flow: Flow, query: int, op: dict) -> None:
 
 def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
     """The width of a head that turns, if it is joined with the rest, and what turns in fp32: the sum of two products of
-    16 bits with fp32 cosines, or of what was cast before its halves were stacked (Cohere)."""
+    16 bits with fp32 cosines, or of what was cast before (ModernBERT, or before its halves were stacked, Cohere)."""
     wide = lambda number: flow.tensor(number).dtype == torch.float32  # noqa: E731
     for at in steps:
         step = flow.steps[at]
@@ -394,10 +394,18 @@ def _rotation(flow: Flow, steps: list[int], op: dict) -> None:
         if step.name != "add" or len(made) != 2 or not wide(step.outputs[0]):
             continue
         turned = [flow.data(one)[0] for one in made if one.name in ("mul", "rmul")]
-        if any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
+        cast = len(turned) == 2 and sum(_cast(flow, one) for one in turned) == 1  # its halves were cast with it
+        if cast or any(flow.steps[one].name == "stack" and wide(flow.steps[one].outputs[0]) for one in steps):
             op["cast_rotation"] = True
         elif len(turned) == 2 and not any(map(wide, turned)):
             op["fp32_rotation"] = True
+
+
+def _cast(flow: Flow, number: int) -> bool:
+    """Whether a tensor is the fp32 copy of one of 16 bits."""
+    at = flow.trace.maker.get(number)
+    data = flow.data(flow.steps[at]) if at is not None and flow.steps[at].name in ("float", "to", "_to_copy") else []
+    return len(data) == 1 and flow.tensor(number).dtype == torch.float32 and flow.tensor(data[0]).dtype in (torch.float16, torch.bfloat16)
 
 
 def _norms(flow: Flow, query: int, linear: int, steps: set[int], op: dict) -> None:
