@@ -115,7 +115,7 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 		}
 		peak := timeline.DeviceMap(table.Workload.Mode, units, resident)
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
-		if len(places) > 0 {
+		if len(places) > 0 && len(places) == len(units) { // weights that travel are not followed
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
 		}
 		prediction.Predicted.widen(table)

@@ -357,7 +357,7 @@ class Plan(Mapping[str, Union[int, str]]):
         """The assumptions and limits of the plan.
 
         >>> import devmap
-        >>> devmap.plan("gpt2", gpus=["24GiB", "24GiB"], gpu="rtx-4090").warnings
+        >>> devmap.plan("llama-3.2-1b", gpus=["24GiB", "24GiB"], gpu="rtx-4090").warnings
         []
         """
         return [*self._notes, *map(keywords, self.document.get("warnings") or [])]
