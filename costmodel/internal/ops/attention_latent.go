@@ -59,7 +59,7 @@ func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
 
 func (op latentAttention) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved -= 2*shape.elementBytes()*shape.Tokens*(op.QRank+op.KVRank) + op.copied(shape)
-	cost.frozenOther(shape)
+	frozenOther(cost, shape)
 }
 
 func (latentAttention) slack(*Shape) int64 { return 0 }

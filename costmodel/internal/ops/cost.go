@@ -46,9 +46,9 @@ func (cost *Cost) peak(moments ...backwardPoint) {
 // frozenOther adds adapters to an op whose backward is not followed event by
 // event: a moment for the widest adapter on top of the input's and the
 // output's gradients.
-func (cost *Cost) frozenOther(shape *Shape) { cost.adapted(shape, shape.adapterSaved(false)) }
+func frozenOther(cost *Cost, shape *Shape) { cost.adapted(shape, shape.adapterSaved(false)) }
 
-// adapted is [Cost.frozenOther] with what the adapters keep.
+// adapted is [frozenOther] with what the adapters keep.
 func (cost *Cost) adapted(shape *Shape, saved int64) {
 	cost.Memory.Saved += saved
 	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved) + shape.work()

@@ -190,7 +190,7 @@ func (op moe) freeze(cost *Cost, shape *Shape) {
 	if op.SharedHidden > 0 {
 		cost.Memory.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
 	}
-	cost.frozenOther(shape)
+	frozenOther(cost, shape)
 }
 
 // fold adds the weights that adapters are folded into, which a grouped product keeps for

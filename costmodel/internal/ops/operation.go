@@ -47,7 +47,7 @@ type operation interface {
 // more closely, and whose backward is not followed event by event.
 type plain struct{}
 
-func (plain) freeze(cost *Cost, shape *Shape)                     { cost.frozenOther(shape) }
+func (plain) freeze(cost *Cost, shape *Shape)                     { frozenOther(cost, shape) }
 func (plain) slack(*Shape) int64                                  { return 0 }
 func (plain) inputsPersist(*Shape) int64                          { return 0 }
 func (plain) quantInfer(*Shape) int64                             { return 0 }
