@@ -94,13 +94,13 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 }
 
 // layGrid gives a workload the strategy of an engine of many degrees: a pipeline, or
-// for torchtitan with replicas alone, FSDP2 as its preset has it.
+// for torchtitan without degrees, FSDP2 as its preset has it.
 func layGrid(request *Request, workload *costmodel.Workload) error {
 	titan := workload.Runtime == "torchtitan"
 	switch {
 	case workload.Runtime != "megatron" && !titan:
 		return nil
-	case titan && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree && !request.Given("tp", "pp", "cp", "schedule", "expert-capacity") && (!request.Given("strategy") || workload.Strategy != costmodel.Pipeline):
+	case titan && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree && !request.Given("dp", "tp", "pp", "cp", "schedule", "expert-capacity") && (!request.Given("strategy") || workload.Strategy != costmodel.Pipeline):
 		workload.Runtime = ""
 		if !request.Given("strategy") {
 			workload.Strategy = costmodel.FSDP
