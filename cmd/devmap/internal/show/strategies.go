@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -174,7 +175,10 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 		own += ", " + string(work.Precision)
 	}
 	fits := string(row.Solution.Verdict)
-	bound := least(&row.Solution.Devices[0].Predicted)
+	bound := ""
+	for i := range row.Solution.Devices { // one without units has no bound
+		bound = cmp.Or(bound, least(&row.Solution.Devices[i].Predicted))
+	}
 	switch {
 	case row.Fits && bound != "":
 		fits = "maybe"
