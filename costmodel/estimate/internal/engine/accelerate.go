@@ -23,7 +23,7 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
-	if part, returned := layers.ApplyTape(model, table.Units); part != nil {
+	if part, returned := layers.TapePart(model, table.Units); part != nil {
 		table.OutputBytes, table.Part = returned, part
 		return
 	}

@@ -19,8 +19,7 @@ const paddedTo = 128
 // (expert_tensor_parallel_size is that of other layers unless it is given).
 func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.Graph {
 	tensor, expert, vocab := workload.TP.Count(), workload.EP.Count(), vocabulary(graph)
-	out := *graph
-	out.Layers = slices.Clone(graph.Layers)
+	out := copied(graph)
 	for i := range out.Layers {
 		layer := &out.Layers[i]
 		columns := make(map[int]bool)
@@ -28,7 +27,6 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 		for _, projection := range Projections(graph, i) {
 			columns[projection.Param] = projection.Output
 		}
-		layer.Params = slices.Clone(layer.Params)
 		for j := range layer.Params {
 			param := &layer.Params[j]
 			output, matrix := columns[j]
@@ -52,7 +50,7 @@ func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgra
 		}
 		layer.Op = narrowMegatron(layer.Op, workload, vocab)
 	}
-	return &out
+	return out
 }
 
 // ofTitan leaves a GPU its experts, whole under tensor parallelism (torchtitan 0.3,
@@ -61,18 +59,16 @@ func ofTitan(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.
 	if workload.Runtime != value.Torchtitan || workload.EP.Count() == 1 {
 		return graph
 	}
-	out := *graph
-	out.Layers = slices.Clone(graph.Layers)
+	out := copied(graph)
 	for i := range out.Layers {
 		layer := &out.Layers[i]
-		layer.Params = slices.Clone(layer.Params)
 		for j := range layer.Params {
 			if Routed(layer.Op, layer.Params[j].Shape) {
 				narrow(&layer.Params[j], 0, workload.EP.Count())
 			}
 		}
 	}
-	return &out
+	return out
 }
 
 // Degree is over how many GPUs FSDP2 cuts parameter j: torchtitan's experts over those

@@ -6,24 +6,31 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// narrowed is the graph of one of the GPUs that share matrices: of attention it
-// has its heads, of feed-forward networks its features, of the embedding and
-// the head its part of the vocabulary. Projections into these are cut by rows
-// (torch 2.11, distributed/tensor/parallel/style.py ColwiseParallel, which cuts
-// the transposed weight's columns), those out of them by columns
-// (RowwiseParallel); norms are whole on every GPU, as torchtitan cuts Llama
-// (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a
-// multiple of the degree, and no layer is [Uncut].
-func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
+// copied is a graph with layers and parameters of its own.
+func copied(graph *modelgraph.Graph) *modelgraph.Graph {
 	out := *graph
 	out.Layers = slices.Clone(graph.Layers)
+	for i := range out.Layers {
+		out.Layers[i].Params = slices.Clone(out.Layers[i].Params)
+	}
+	return &out
+}
+
+// narrowed is the graph of one of the GPUs that share matrices: of attention it
+// has its heads, of feed-forward networks its features, of the embedding and
+// the head its part of the vocabulary. ColwiseParallel cuts projections into these by
+// rows, RowwiseParallel those out of them by columns (torch 2.11,
+// distributed/tensor/parallel/style.py). Every GPU has whole norms, as in torchtitan's
+// Llama (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a
+// multiple of the degree, and no layer is [Uncut].
+func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
+	out := copied(graph)
 	for i := range out.Layers {
 		layer := &out.Layers[i]
 		columns := make(map[int]bool)
 		for _, projection := range Projections(graph, i) {
 			columns[projection.Param] = projection.Output
 		}
-		layer.Params = slices.Clone(layer.Params)
 		for j := range layer.Params {
 			switch byColumns, matrix := columns[j]; {
 			case byColumns:
@@ -38,7 +45,7 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 		}
 		layer.Op = narrowOp(layer.Op, degree)
 	}
-	return &out
+	return out
 }
 
 // cutWithWeight reports a parameter that is cut with a projection's weight: the

@@ -1,8 +1,6 @@
 package layers
 
 import (
-	"slices"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
@@ -92,14 +90,12 @@ func storesFP32(graph *modelgraph.Graph) bool {
 // untied is the graph where every user of a tied parameter has a copy of its
 // own, with its own gradient and states.
 func untied(graph *modelgraph.Graph) *modelgraph.Graph {
-	out := *graph
-	out.Layers = slices.Clone(graph.Layers)
+	out := copied(graph)
 	for i := range out.Layers {
 		layer := &out.Layers[i]
-		layer.Params = slices.Clone(layer.Params)
 		for j := range layer.Params {
 			layer.Params[j].Owner = ""
 		}
 	}
-	return &out
+	return out
 }

@@ -226,14 +226,21 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 	}
 }
 
-// ApplyTape sets units to the tape of the step, if the model has one that ran as the workload
-// does, and is a table's Part and Returned.
-func ApplyTape(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
+// applyTape sets units to the tape of the step, if the model has one that ran as the
+// workload does.
+func applyTape(model *Model, units []costmodel.Unit) {
+	if tape := tapeOf(model); tape != nil {
+		tape.apply(model, units, func(int) bool { return true }, false)
+	}
+}
+
+// TapePart is a table's Part of [Units] that follow a tape, and what the model returns in
+// it; nil without one.
+func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
 	tape := tapeOf(model)
 	if tape == nil {
 		return nil, 0
 	}
-	tape.apply(model, units, func(int) bool { return true }, false)
 	return func(owned []int, copies bool) []costmodel.Unit {
 		all := make([]costmodel.Unit, len(units))
 		for u := range units {

@@ -28,7 +28,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	}
 	passOutputs(model, units)
 	holdStates(model, units)
-	ApplyTape(model, units)
+	applyTape(model, units)
 	if retainsInputs(model, units) {
 		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
