@@ -109,10 +109,10 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 		family, 100*band)}
 }
 
-// smallBands are the largest differences of small models of families that agree with
-// rows of large ones: a block of more than 1 MiB keeps a rest of up to 1 MiB
-// (CUDACachingAllocator.cpp, should_split), and 3 to 10 MiB of them are not followed in
-// inference, under norms after a block and in mixtures.
+// smallBands are the largest differences of small models, of families whose large models
+// agree. A block of more than 1 MiB keeps a rest of up to 1 MiB
+// (CUDACachingAllocator.cpp, should_split). In these forms 3 to 10 MiB of rests are not
+// followed.
 var smallBands = map[string]float64{"gemma": 0.015, "gemma2": 0.02, "gpt2": 0.02, "qwen3_moe": 0.025}
 
 // small gives a model of less than 1 GiB, states counted, the band of its family.

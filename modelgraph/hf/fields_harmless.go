@@ -10,10 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// harmless are fields of any config that no module's shape depends on: those
-// that all configs have in Transformers 4 and 5 (configuration_utils.py:
-// PretrainedConfig, PreTrainedConfig), those of generation, and those of
-// norms, positions, dropout, training and files that decoders share.
+// harmless are fields of any config that no module's shape depends on. All configs of
+// Transformers 4 and 5 have the first ones (configuration_utils.py: PretrainedConfig,
+// PreTrainedConfig). The others are of generation, norms, positions, dropout, training
+// and files.
 var harmless = wordSet(`
 architectures auto_map model_type transformers_version torch_dtype dtype name_or_path tokenizer_class
 tokenizer_type processor_class return_dict output_hidden_states output_attentions output_scores use_cache

@@ -138,9 +138,8 @@ func endsModel(units []*costmodel.Unit) bool {
 	})
 }
 
-// mainDevice is where offloaded units run: the first device with a unit
-// (Accelerate 1.15, big_modeling.py dispatch_model: main_device is the first
-// of the set of devices without the tiers). -1 where none has one, and in
+// mainDevice is where offloaded units run: the first device with a unit (Accelerate
+// 1.15, big_modeling.py, dispatch_model). It is -1 if no device has a unit, and in
 // training, which Accelerate does not offload.
 func mainDevice(table *costmodel.Table, placement Map) int {
 	out := -1

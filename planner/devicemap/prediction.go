@@ -16,9 +16,8 @@ type Prediction struct {
 	HeadroomBytes int64     `json:"headroom_bytes"`
 	Verdict       Verdict   `json:"verdict,omitzero"` // plans from before it are read with it
 
-	// What a plan file leaves to its reader: how many units the device holds,
-	// capacity less what is reserved, and the part of that which is used; it
-	// fits up to 1.
+	// A reader of a plan file computes these: the number of units on the device, its
+	// capacity less what is reserved, and the part of that which is used. Up to 1 fits.
 	Units  int     `json:"-"`
 	Budget int64   `json:"-"`
 	Share  float64 `json:"-"`

@@ -12,12 +12,11 @@ const (
 )
 
 // Cache is PyTorch's caching allocator of one device, block by block: what it
-// reserves when tensors come and go in a given order. Every stream has two
-// pools, of small blocks and of large ones; a request takes the smallest free
-// block of its pool that is large enough, or a segment from the driver, and
-// what is left over of either is a free block again if it is large enough to be
-// kept; blocks that are freed join their free neighbours. Nothing goes back to
-// the driver until [Cache.Empty].
+// reserves when tensors come and go in a given order. Every stream has a pool of
+// small blocks and a pool of large ones. A request takes the smallest free block
+// of its pool that is large enough, or a segment from the driver. The rest is a
+// free block again if it is large enough to be kept. Freed blocks join their free
+// neighbours. Nothing goes back to the driver until [Cache.Empty].
 //
 // Blocks of a segment never overlap and fill it; reserved bytes are those of
 // the segments. A request costs O(log n) to find and O(n) words moved to insert

@@ -104,11 +104,15 @@ func (op moe) together(shape *Shape) *Shape {
 }
 
 // byTitan follows torchtitan 0.3 (models/common/moe.py, MoE.forward and
-// GroupedExperts.forward; token_dispatcher.py, AllToAllTokenDispatcher). Kept are the
-// router's input and weight, which autocast makes fp32, and its scores; four lists of
-// indices, and the scores in the order of experts; the rows that come in, by expert
-// (_permute); w1's output, its activation, w3's and their product; and in fp32 the
-// rows that come back (combine). Nobody keeps the norm's output but shared experts.
+// GroupedExperts.forward; token_dispatcher.py, AllToAllTokenDispatcher). Backward keeps:
+//
+//   - the router's input and weight, which autocast makes fp32, and its scores
+//   - four lists of indices, and the scores in the order of experts
+//   - the rows that come in, by expert (_permute)
+//   - w1's output, its activation, w3's output and their product
+//   - the rows that come back, in fp32 (combine)
+//
+// Only shared experts keep the norm's output.
 // Its tensors were counted on a CPU (TestTitanExperts).
 func (op moe) byTitan(shape *Shape) Cost {
 	tokens, sent := shape.Tokens, op.TopK*shape.Tokens

@@ -1,7 +1,7 @@
 package replay
 
-// MLP is down(act(gate(x)) · up(x)); without Up fc2(act(fc1(x))); Fused has gate
-// and up in one matrix (modeling_llama.py LlamaMLP, modeling_phi3.py Phi3MLP).
+// MLP is down(act(gate(x)) · up(x)), as LlamaMLP of modeling_llama.py. Without Up it is
+// fc2(act(fc1(x))). Fused has gate and up in one matrix (modeling_phi3.py, Phi3MLP).
 type MLP struct {
 	Hidden         int64
 	Gate, Up, Down *Linear
