@@ -54,3 +54,30 @@ func TestUnusedParameters(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualLayers: units of equal parameters cost the same, or the proofs of any
+// assignment, which count them, do not end. The second workload follows a whole model.
+func TestEqualLayers(t *testing.T) {
+	for model, oneGPU := range map[string]bool{"gpt-oss-20b": false, "llama-3.2-3b": true} {
+		g := builtIn(t, model)
+		mode := costmodel.Infer
+		if oneGPU {
+			mode = costmodel.Train
+		}
+		made := table(t, g, costmodel.Workload{
+			Preset: "accelerate-loop", Mode: mode, Strategy: costmodel.DeviceMap, Runtime: "accelerate", OneGPU: oneGPU, Batch: 1, Seq: 128,
+			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
+		})
+		of := make(map[int64]int64)
+		for i := range made.Units {
+			unit := &made.Units[i]
+			if padding, seen := of[unit.Params]; seen && padding != unit.Padding {
+				t.Errorf("%s: %s has %d B of padding, units like it %d", model, unit.Name, unit.Padding, padding)
+			}
+			of[unit.Params] = unit.Padding
+		}
+		if len(of) == len(made.Units) {
+			t.Errorf("%s: no two units are equal", model)
+		}
+	}
+}
