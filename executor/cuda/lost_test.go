@@ -38,6 +38,7 @@ func TestLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("FAKE_CUDA_ALONE", is.alone)
 			machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}, Transport: is.transport, StallLimit: time.Hour, Fault: executor.Fault{Kind: executor.LoseStep, At: 2}}), parsed(t, backendtest.PassOn(1, 3)))
+			defer heal(t, machine) // a test that fails leaves the others their GPUs
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +55,6 @@ func TestLost(t *testing.T) {
 			if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
 				t.Error("a machine without its GPU was read from")
 			}
-			heal(t, machine)
 		})
 	}
 }

@@ -89,11 +89,26 @@ static int reaches(int device, int other) {
 
 /* fail stops a GPU. What it did is told by all contexts of the process together, as
  * drivers do, when every other GPU has come to where it waits for that one. */
-static int lost[GPUS], idle;
+static int lost[GPUS], idle, waits[GPUS]; /* waits: threads that a call of this GPU keeps */
+static unsigned long calls[GPUS], seen[GPUS];
 static void fail(int device) { lost[device] = 1; }
 
+/* looked reports that the host, however slow it is, called every GPU since the last time
+ * or waits for it. A host that makes no call for two seconds has nothing more to give. */
+static int looked(int stopped) {
+	static int unseen;
+	int all = 1;
+	for (int i = 0; i < GPUS; i++)
+		if (retained[i] && !waits[i] && calls[i] == seen[i] && !setting("FAKE_CUDA_ALONE", 0)) all = 0;
+	if (all || !stopped) unseen = 0;
+	if (!all && unseen < 2000) return unseen++, 0;
+	memcpy(seen, calls, sizeof seen);
+	return 1;
+}
+
 static void tell(int stopped) {
-	idle = stopped ? idle + 1 : 0;
+	int ready = looked(stopped);
+	idle = stopped ? idle + ready : 0;
 	for (int device = 0; device < GPUS; device++)
 		for (int i = 0; lost[device] && idle > 20 && i < GPUS; i++)
 			if (i == device || !setting("FAKE_CUDA_ALONE", 0)) faults[i] = CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -206,7 +221,7 @@ static void *work(void *unused) {
 
 #define BEGIN                               \
 	pthread_mutex_lock(&lock);          \
-	CUresult code = current ? (CUresult)faults[current->device] : CUDA_SUCCESS
+	CUresult code = current ? (calls[current->device]++, (CUresult)faults[current->device]) : CUDA_SUCCESS
 #define END                                 \
 	pthread_cond_broadcast(&moved);     \
 	pthread_mutex_unlock(&lock);        \
@@ -445,7 +460,9 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 	END;
 }
 static void drain(Stream *stream) {
+	waits[stream->device]++;
 	while ((stream->first || lost[stream->device]) && !faults[stream->device]) pthread_cond_wait(&moved, &lock);
+	waits[stream->device]--;
 }
 CUresult cuStreamDestroy(CUstream stream) {
 	BEGIN;
@@ -481,7 +498,9 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags) {
 }
 CUresult cuEventDestroy(CUevent event) {
 	BEGIN;
+	waits[event->device]++;
 	while (event->ended < event->recorded && !faults[event->device]) pthread_cond_wait(&moved, &lock);
+	waits[event->device]--;
 	free(event);
 	END;
 }
