@@ -73,7 +73,8 @@ conformance: ## Compare devmap run with PyTorch and Transformers (ONLY=sections 
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
 
 corpus: ## Replay all recorded commands; compare status, output and files
-	@half() { CORPUS=$$1/2 $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap; }; \
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; $(GO) test -vet=off -c -o "$$work/replay" ./cmd/devmap; cd cmd/devmap; \
+	half() { CORPUS=$$1/2 "$$work/replay" -test.run '^TestCorpus$$' -test.v; }; \
 	half 1 & half 2 && wait $$!
 
 # The pinned environments of the training programs; a package that two disagree on is in
