@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -35,9 +36,9 @@ func newEstimate() *cobra.Command {
 Strategies that fit come first, the fastest on top. Others have the reason.
 "accelerate auto" is the map that device_map="auto" gives.
 
-All rows do the same work: --batch is that of all GPUs together. Replicas
-(ddp, zero, fsdp, hsdp) take equal parts of it, at least one sequence each. A
-pipeline without --micro-batches uses twice as many as GPUs, or the next lower
+--batch is that of all GPUs together, so that all rows do the same work.
+Replicas (ddp, zero, fsdp, hsdp) take equal parts of it, rounded up; a note says
+so. A pipeline without --micro-batches uses twice as many as GPUs, or the next lower
 divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
@@ -143,7 +144,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	if len(answered) > 0 {
 		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
 	}
-	notes = slices.Concat(notes, ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
+	notes = slices.Concat(notes, uneven(rows, max(1, problem.Workload.Batch), len(problem.Topology.Devices)), ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(problem, rows, command.Again())
@@ -175,6 +176,17 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
+	return nil
+}
+
+// uneven says that replicas work on more than the batch, which they do not divide.
+func uneven(rows []strategy.Row, batch int64, gpus int) []string {
+	for i := range rows {
+		work := &rows[i].Resolved
+		if all := work.Batch * int64(gpus); rows[i].Refused == nil && work.DeepSpeed == nil && work.Strategy.Traits().Replicated && all > batch {
+			return []string{fmt.Sprintf("a batch of %d does not divide by %d GPUs: replicas take %d each, and work on %d", batch, gpus, work.Batch, all)}
+		}
+	}
 	return nil
 }
 

@@ -112,16 +112,7 @@ func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	case !seq || graph.Family == "" || target && !targetSeq: // what a decoder's length leaves open is as the other
 		return nil
 	}
-	var tokens int64
-	for i := range graph.Layers {
-		layer := &graph.Layers[i]
-		if _, table := layer.Op.(modelgraph.Embedding); table && layer.Stream.Kind == modelgraph.Text {
-			return nil
-		}
-		if layer.Stream.Kind == modelgraph.Fixed {
-			tokens = max(tokens, layer.Stream.Tokens)
-		}
-	}
+	tokens := graph.FixedTokens()
 	if tokens == 0 {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -60,7 +61,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
-	row.Tokens = row.Resolved.Batch * (row.Resolved.Seq + row.Resolved.NewTokens)
+	row.Tokens = row.Resolved.Batch * (tokensOf(problem.Graph, &row.Resolved) + row.Resolved.NewTokens)
 	if row.Resolved.Strategy.Traits().Replicated {
 		row.Tokens *= int64(len(topology.Devices))
 	}
@@ -69,6 +70,18 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	if row.StepSeconds != nil && row.Tokens > 0 {
 		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)
 	}
+}
+
+// tokensOf are those of a sequence: --seq, unless the model reads no text.
+func tokensOf(graph *modelgraph.Graph, workload *costmodel.Workload) int64 {
+	fixed := graph.FixedTokens()
+	switch target := slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Stream.Kind == modelgraph.Target }); {
+	case fixed > 0 && target: // Whisper
+		return workload.TargetSeq
+	case fixed > 0: // a ViT
+		return fixed
+	}
+	return workload.Seq
 }
 
 // places are the devices of a map's units; nil where every GPU runs the whole

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -35,7 +36,7 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 			parts = append(parts, "fastest first")
 		}
 		text.title(parts, title.Defaults)
-		table, lost := strategyTable(answered, text.work.Precision, text.width)
+		table, lost := text.strategyTable(answered)
 		text.printf("%s\n", out.Block(table))
 		if line := leftOut(lost); line != "" {
 			text.printf("%s\n", line)
@@ -111,14 +112,19 @@ func Usual(rows []strategy.Row) costmodel.Precision {
 	return best
 }
 
-func strategyTable(rows []strategy.Row, usual costmodel.Precision, columns int) (table string, lost []string) {
+func (printer *Printer) strategyTable(rows []strategy.Row) (table string, lost []string) {
+	columns, step, rate := printer.width, "Tok/step", "Tok/s"
+	sample := printer.sampleTokens()
+	if sample > 1 {
+		step, rate = "Samples", "Samples/s"
+	}
 	made := &sheet{
-		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s"},
-		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{"Tok/step", "Free"}, compact: true,
+		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", step, rate},
+		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{step, "Free"}, compact: true,
 	}
 	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
-	for _, cells := range merged(rows, usual) {
+	for _, cells := range merged(rows, printer.work.Precision, sample) {
 		widest = max(widest, width.StringWidth(cells[0]))
 		row := make([]any, len(cells))
 		for i, cell := range cells {
@@ -139,14 +145,23 @@ func strategyTable(rows []strategy.Row, usual costmodel.Precision, columns int) 
 	})
 }
 
+// sampleTokens are the tokens of a sample of a model that is compared by samples, as
+// those of images and of sound are; 1 of others.
+func (printer *Printer) sampleTokens() int64 {
+	if printer.graph == nil || estimate.CheckLengths(printer.graph, true, false) == nil {
+		return 1
+	}
+	return max(1, printer.graph.FixedTokens())
+}
+
 // merged are the cells of the rows. Those with the same figures share a line:
 // strategies of one runtime, and runtimes of one strategy. What a row has of its own,
 // the batch of a GPU and another precision than usual, follows its strategy.
-func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
+func merged(rows []strategy.Row, usual costmodel.Precision, sample int64) [][]string {
 	const strategies, engines, own = 0, 1, 2
 	var cells [][]string
 	for i := range rows {
-		cells = append(cells, strategyRow(&rows[i], usual))
+		cells = append(cells, strategyRow(&rows[i], usual, sample))
 	}
 	swap := func() { // the cell that is folded stands first
 		for _, row := range cells {
@@ -164,8 +179,9 @@ func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	return cells
 }
 
-// strategyRow are the cells of a row, with its own settings in the third.
-func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
+// strategyRow are the cells of a row, with its own settings in the third; sample is how
+// many tokens count as one.
+func strategyRow(row *strategy.Row, usual costmodel.Precision, sample int64) []string {
 	work := &row.Resolved
 	own := ""
 	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load {
@@ -189,15 +205,15 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	if row.StepSeconds != nil {
 		step = Seconds(*row.StepSeconds)
 		if row.Fits {
-			rate = tokensPerSecond(row)
+			rate = perSecond(row, sample)
 		}
 	}
-	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
+	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens/sample, 10), rate}
 }
 
-// tokensPerSecond are those of all GPUs together.
-func tokensPerSecond(row *strategy.Row) string {
-	rate := 1 / row.SecondsPerToken
+// perSecond is the rate of all GPUs together.
+func perSecond(row *strategy.Row, sample int64) string {
+	rate := 1 / (row.SecondsPerToken * float64(sample))
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'g', 2, 64)
 	}

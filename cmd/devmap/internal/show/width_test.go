@@ -35,7 +35,7 @@ func TestStrategyWidth(t *testing.T) {
 	cells.Resolved.Runtime = "torch / lightning"
 	cells.Solution = &planner.Solution{Devices: make([]devicemap.Prediction, 1)}
 	for _, width := range []int{100, 80} {
-		if table, _ := strategyTable([]strategy.Row{cells}, "bf16-true", width); text.LongestLineLen(table) > width {
+		if table, _ := (&Printer{width: width}).strategyTable([]strategy.Row{cells}); text.LongestLineLen(table) > width {
 			t.Errorf("%d columns:\n%s", width, table)
 		}
 	}
