@@ -141,9 +141,8 @@ func (check *checker) deviceOf(path string) (Device, bool) {
 func (check *checker) fit(ps []Prediction) {
 	for i := range ps {
 		if prediction := &ps[i]; prediction.Verdict == tooLarge {
-			need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
-			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %v at its peak (%s), %v more than its budget of %v",
-				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
+			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %s, %v more than its budget of %v",
+				prediction.Predicted.Needs(), costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
 		}
 	}
 }
