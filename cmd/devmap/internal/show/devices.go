@@ -33,6 +33,12 @@ const (
 
 // Devices prints the table of the GPUs, and what is on no GPU.
 func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
+	placed = slices.Clone(placed)
+	for unit, device := range placed {
+		if int(device) >= len(devices) { // a map that is checked may name any
+			placed[unit] = devicemap.Nowhere
+		}
+	}
 	rows := &deviceTable{Printer: printer, placed: placed, devices: devices}
 	var largest int64
 	for device := range devices {
@@ -51,7 +57,7 @@ func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Predic
 
 func tierName(tier devicemap.Device) string {
 	if tier == devicemap.Nowhere {
-		return "no single device, not counted"
+		return "no single device of these, not counted"
 	}
 	return "the " + tier.String()
 }
