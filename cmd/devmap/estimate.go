@@ -183,7 +183,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 func uneven(rows []strategy.Row, batch int64, gpus int) []string {
 	for i := range rows {
 		work := &rows[i].Resolved
-		if all := work.Batch * int64(gpus); rows[i].Refused == nil && work.DeepSpeed == nil && work.Strategy.Traits().Replicated && all > batch {
+		if all := work.Batch * int64(gpus); rows[i].Refused == nil && work.DeepSpeed == nil && work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) && all > batch {
 			return []string{fmt.Sprintf("a batch of %d does not divide by %d GPUs: replicas take %d each, and work on %d", batch, gpus, work.Batch, all)}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // Options bound what is tried of a problem; the zero value bounds nothing.
@@ -37,10 +38,7 @@ type Options struct {
 // share turns a batch of all GPUs together into that of one replica, where the
 // options say that it is one.
 func (of *comparison) share(workload *costmodel.Workload) {
-	replicas := workload.DP.Count()
-	if workload.Strategy.Traits().Replicated {
-		replicas = of.gpus()
-	}
+	replicas := replicasOf(workload, of.gpus())
 	batch, micro := max(1, workload.Batch), workload.MicroBatches
 	if !of.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
 		return
@@ -49,6 +47,19 @@ func (of *comparison) share(workload *costmodel.Workload) {
 	if micro > 0 && batch%micro != 0 {
 		workload.MicroBatches = micro // a contradiction, which the row is refused for
 	}
+}
+
+// replicasOf is how many GPUs, or stages of them, work on a batch of their own. A policy
+// in JAX runs on one GPU.
+func replicasOf(workload *costmodel.Workload, gpus int64) int64 {
+	_, program := estimate.Native(nil)
+	switch {
+	case workload.Runtime == program && workload.Mode == costmodel.Infer:
+		return 1
+	case workload.Strategy.Traits().Replicated:
+		return gpus
+	}
+	return workload.DP.Count()
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

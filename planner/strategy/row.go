@@ -61,11 +61,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
-	row.Tokens = row.Resolved.Batch * (tokensOf(problem.Graph, &row.Resolved) + row.Resolved.NewTokens)
-	if row.Resolved.Strategy.Traits().Replicated {
-		row.Tokens *= int64(len(topology.Devices))
-	}
-	row.Tokens *= row.Resolved.DP.Count() // each replica of a pipeline has its own
+	row.Tokens = row.Resolved.Batch * (tokensOf(problem.Graph, &row.Resolved) + row.Resolved.NewTokens) * replicasOf(&row.Resolved, int64(len(topology.Devices)))
 	row.SecondsPerToken = math.Inf(1)
 	if row.StepSeconds != nil && row.Tokens > 0 {
 		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)

@@ -122,13 +122,17 @@ func (printer *Printer) strategyTable(rows []strategy.Row) (table string, lost [
 		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", step, rate},
 		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{step, "Free"}, compact: true,
 	}
+	const timeless = 5 // columns that do not depend on a step
+	if printer.work.Mode == costmodel.Load {
+		made.headings = made.headings[:timeless]
+	}
 	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
 	for _, cells := range merged(rows, printer.work.Precision, sample) {
 		widest = max(widest, width.StringWidth(cells[0]))
-		row := make([]any, len(cells))
-		for i, cell := range cells {
-			row[i] = cell
+		row := make([]any, len(made.headings))
+		for i := range row {
+			row[i] = cells[i]
 		}
 		made.rows = append(made.rows, row)
 	}
@@ -184,7 +188,7 @@ func merged(rows []strategy.Row, usual costmodel.Precision, sample int64) [][]st
 func strategyRow(row *strategy.Row, usual costmodel.Precision, sample int64) []string {
 	work := &row.Resolved
 	own := ""
-	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load {
+	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) {
 		own += fmt.Sprintf(", batch %d per GPU", work.Batch)
 	}
 	if work.Precision != usual {
