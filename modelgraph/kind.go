@@ -80,7 +80,7 @@ func unitKind(layers []Layer) string {
 	return ""
 }
 
-// FixedTokens is how many tokens a sequence always has, where the model reads no text: a
+// FixedTokens is how many tokens the longest stream of a sequence always has, if no text is read: a
 // ViT's patches, or those of Whisper's encoder; 0 if it reads text.
 func (graph *Graph) FixedTokens() (tokens int64) {
 	for i := range graph.Layers {
