@@ -79,18 +79,3 @@ func unitKind(layers []Layer) string {
 	}
 	return ""
 }
-
-// FixedTokens is how many tokens the longest stream of a sequence always has, if no text is read: a
-// ViT's patches, or those of Whisper's encoder; 0 if it reads text.
-func (graph *Graph) FixedTokens() (tokens int64) {
-	for i := range graph.Layers {
-		layer := &graph.Layers[i]
-		if _, table := layer.Op.(Embedding); table && layer.Stream.Kind == Text {
-			return 0
-		}
-		if layer.Stream.Kind == Fixed {
-			tokens = max(tokens, layer.Stream.Tokens)
-		}
-	}
-	return tokens
-}

@@ -74,7 +74,7 @@ func TestUnconstrainedWeights(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedTurns: the proof ends for layers of two kinds that take turns, and of
+// TestUnconstrainedTurns: the proof ends for layers of two kinds that alternate, and of
 // equal shares the answer is the map with fewer borders.
 func TestUnconstrainedTurns(t *testing.T) {
 	g, err := hf.FromConfig("modernbert", []byte(`{"model_type": "modernbert", "architectures": ["ModernBertForMaskedLM"], "dtype": "float32",

@@ -80,8 +80,8 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return nil
 }
 
-// generates are the classes of Transformers that have generate (GenerationMixin), of which
-// the layers may not be known; labels are those with a head over labels, not words.
+// generates are the classes of Transformers that have generate (GenerationMixin): the layers
+// of some are not known. labels are those with a head over labels, not words.
 var (
 	generates = regexp.MustCompile(`CausalLM|LMHead|Generation$|^EncoderDecoderModel$`)
 	labels    = regexp.MustCompile(`For(TokenClassification|QuestionAnswering)$`)

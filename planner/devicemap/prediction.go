@@ -1,7 +1,6 @@
 package devicemap
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -46,16 +45,6 @@ type Predicted struct {
 	UsualPeakBytes int64 `json:"usual_peak_bytes,omitzero"`
 	// AtLeast: the peak is a lower bound ([costmodel.Table]).
 	AtLeast bool `json:"at_least,omitzero"`
-}
-
-// Needs says in words what a device's budget must hold: the peak of the tables, and the
-// context that they count apart.
-func (p *Predicted) Needs() string {
-	peak := fmt.Sprintf("%v at its peak (%s)", costmodel.Bytes(p.PeakAllocatedBytes), p.PeakAt)
-	if p.OverheadBytes == 0 {
-		return peak
-	}
-	return fmt.Sprintf("%v with the CUDA context, %s", costmodel.Bytes(p.PeakAllocatedBytes+p.OverheadBytes), peak)
 }
 
 // on is the prediction of a device on which nothing is counted yet.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // Options bound what is tried of a problem; the zero value bounds nothing.
@@ -38,28 +37,15 @@ type Options struct {
 // share turns a batch of all GPUs together into that of one replica, where the
 // options say that it is one.
 func (of *comparison) share(workload *costmodel.Workload) {
-	replicas := replicasOf(workload, of.gpus())
+	parts := replicas(workload, of.gpus())
 	batch, micro := max(1, workload.Batch), workload.MicroBatches
-	if !of.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
+	if !of.WholeBatch || workload.DeepSpeed != nil || parts <= 1 {
 		return
 	}
-	setBatch(workload, (batch+replicas-1)/replicas)
+	setBatch(workload, (batch+parts-1)/parts)
 	if micro > 0 && batch%micro != 0 {
 		workload.MicroBatches = micro // a contradiction, which the row is refused for
 	}
-}
-
-// replicasOf is how many GPUs, or stages of them, work on a batch of their own. A policy
-// in JAX runs on one GPU.
-func replicasOf(workload *costmodel.Workload, gpus int64) int64 {
-	_, program := estimate.Native(nil)
-	switch {
-	case workload.Runtime == program && workload.Mode == costmodel.Infer:
-		return 1
-	case workload.Strategy.Traits().Replicated:
-		return gpus
-	}
-	return workload.DP.Count()
 }
 
 func (options *Options) limit() time.Duration { return cmp.Or(options.TimeLimit, time.Second) }

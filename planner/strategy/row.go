@@ -7,7 +7,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -40,6 +39,8 @@ type Row struct {
 	// Tokens are what all GPUs together work on in a step: the batch is the
 	// whole one for a device map and a pipeline, each GPU's own for the others.
 	Tokens int64
+	// Samples are the images or sounds of a model that reads no text; 0 of others.
+	Samples int64
 	// SecondsPerToken makes steps of different batches comparable: seconds over
 	// the tokens of all GPUs. +Inf if the time is not known.
 	SecondsPerToken float64
@@ -61,23 +62,15 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
-	row.Tokens = row.Resolved.Batch * (tokensOf(problem.Graph, &row.Resolved) + row.Resolved.NewTokens) * replicasOf(&row.Resolved, int64(len(topology.Devices)))
+	row.Samples = row.Resolved.Batch * replicas(&row.Resolved, int64(len(topology.Devices)))
+	row.Tokens = row.Samples * (cmp.Or(costs.SampleTokens, row.Resolved.Seq) + row.Resolved.NewTokens)
+	if costs.SampleTokens == 0 {
+		row.Samples = 0
+	}
 	row.SecondsPerToken = math.Inf(1)
 	if row.StepSeconds != nil && row.Tokens > 0 {
 		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)
 	}
-}
-
-// tokensOf are those of a sequence: --seq, unless the model reads no text.
-func tokensOf(graph *modelgraph.Graph, workload *costmodel.Workload) int64 {
-	fixed := graph.FixedTokens()
-	switch target := slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Stream.Kind == modelgraph.Target }); {
-	case fixed > 0 && target: // Whisper
-		return workload.TargetSeq
-	case fixed > 0: // a ViT
-		return fixed
-	}
-	return workload.Seq
 }
 
 // places are the devices of a map's units; nil where every GPU runs the whole

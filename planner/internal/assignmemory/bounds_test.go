@@ -37,7 +37,7 @@ func TestAnyBounds(t *testing.T) {
 				}
 			}
 		}
-		if i%5 == 0 { // units of two kinds take turns
+		if i%5 == 0 { // units of two kinds alternate
 			for u := 3; u < len(p.Costs.Units); u++ {
 				like := p.Costs.Units[u-2]
 				like.Name = p.Costs.Units[u].Name

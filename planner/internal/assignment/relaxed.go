@@ -10,11 +10,11 @@ import (
 // is summed up for: five kinds of six, or two of 180.
 const maxTable = 1 << 15
 
-// Relaxed is the problem in which units of few kinds that take turns in time (layers with
+// Relaxed is the problem in which units of few kinds that alternate in time (layers with
 // and without a sliding window) may run in any order: a device's need then depends on how
 // many it holds of each kind. It is the least of all orders, so that a bound of it is one
-// of the problem; it has few kinds, and an exact search soon ends. Nil if no kinds take
-// turns.
+// of the problem; it has few kinds, and an exact search soon ends. Nil if none
+// alternate.
 func (problem *Problem) Relaxed() *Problem {
 	relax := relaxation{
 		from: problem, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
@@ -44,7 +44,7 @@ func (relax *relaxation) loose(at int) bool {
 	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
 }
 
-// turns is the end of the positions from at on whose kinds take turns: it is past the
+// turns is the end of the positions from at on whose kinds alternate: it is past the
 // last that is like an earlier one, and at itself is like a later one.
 func (relax *relaxation) turns(at int) (end int) {
 	first := 0 // like at; an embedding before the layers is like none

@@ -14,7 +14,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -36,7 +35,7 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 			parts = append(parts, "fastest first")
 		}
 		text.title(parts, title.Defaults)
-		table, lost := text.strategyTable(answered)
+		table, lost := strategyTable(answered, &text.work, text.width)
 		text.printf("%s\n", out.Block(table))
 		if line := leftOut(lost); line != "" {
 			text.printf("%s\n", line)
@@ -112,10 +111,9 @@ func Usual(rows []strategy.Row) costmodel.Precision {
 	return best
 }
 
-func (printer *Printer) strategyTable(rows []strategy.Row) (table string, lost []string) {
-	columns, step, rate := printer.width, "Tok/step", "Tok/s"
-	sample := printer.sampleTokens()
-	if sample > 1 {
+func strategyTable(rows []strategy.Row, work *costmodel.Workload, columns int) (table string, lost []string) {
+	step, rate := "Tok/step", "Tok/s"
+	if rows[0].Samples > 0 {
 		step, rate = "Samples", "Samples/s"
 	}
 	made := &sheet{
@@ -123,12 +121,12 @@ func (printer *Printer) strategyTable(rows []strategy.Row) (table string, lost [
 		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{step, "Free"}, compact: true,
 	}
 	const timeless = 5 // columns that do not depend on a step
-	if printer.work.Mode == costmodel.Load {
+	if work.Mode == costmodel.Load {
 		made.headings = made.headings[:timeless]
 	}
 	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
-	for _, cells := range merged(rows, printer.work.Precision, sample) {
+	for _, cells := range merged(rows, work.Precision) {
 		widest = max(widest, width.StringWidth(cells[0]))
 		row := make([]any, len(made.headings))
 		for i := range row {
@@ -149,23 +147,14 @@ func (printer *Printer) strategyTable(rows []strategy.Row) (table string, lost [
 	})
 }
 
-// sampleTokens are the tokens of a sample of a model that is compared by samples, as
-// those of images and of sound are; 1 of others.
-func (printer *Printer) sampleTokens() int64 {
-	if printer.graph == nil || estimate.CheckLengths(printer.graph, true, false) == nil {
-		return 1
-	}
-	return max(1, printer.graph.FixedTokens())
-}
-
 // merged are the cells of the rows. Those with the same figures share a line:
 // strategies of one runtime, and runtimes of one strategy. What a row has of its own,
 // the batch of a GPU and another precision than usual, follows its strategy.
-func merged(rows []strategy.Row, usual costmodel.Precision, sample int64) [][]string {
+func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	const strategies, engines, own = 0, 1, 2
 	var cells [][]string
 	for i := range rows {
-		cells = append(cells, strategyRow(&rows[i], usual, sample))
+		cells = append(cells, strategyRow(&rows[i], usual))
 	}
 	swap := func() { // the cell that is folded stands first
 		for _, row := range cells {
@@ -183,9 +172,8 @@ func merged(rows []strategy.Row, usual costmodel.Precision, sample int64) [][]st
 	return cells
 }
 
-// strategyRow are the cells of a row, with its own settings in the third; sample is how
-// many tokens count as one.
-func strategyRow(row *strategy.Row, usual costmodel.Precision, sample int64) []string {
+// strategyRow are the cells of a row, with its own settings in the third.
+func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	work := &row.Resolved
 	own := ""
 	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) {
@@ -209,15 +197,18 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision, sample int64) []s
 	if row.StepSeconds != nil {
 		step = Seconds(*row.StepSeconds)
 		if row.Fits {
-			rate = perSecond(row, sample)
+			rate = perSecond(row)
 		}
 	}
-	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens/sample, 10), rate}
+	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(cmp.Or(row.Samples, row.Tokens), 10), rate}
 }
 
 // perSecond is the rate of all GPUs together.
-func perSecond(row *strategy.Row, sample int64) string {
-	rate := 1 / (row.SecondsPerToken * float64(sample))
+func perSecond(row *strategy.Row) string {
+	rate := 1 / row.SecondsPerToken
+	if row.Samples > 0 {
+		rate *= float64(row.Samples) / float64(row.Tokens)
+	}
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'g', 2, 64)
 	}
