@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -37,9 +35,10 @@ Strategies that fit come first, the fastest on top. Others have the reason.
 "accelerate auto" is the map that device_map="auto" gives.
 
 --batch is that of all GPUs together, so that all rows do the same work.
-Replicas (ddp, zero, fsdp, hsdp) take equal parts of it, rounded up; a note says
-so. A pipeline without --micro-batches uses twice as many as GPUs, or the next lower
-divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
+Replicas (ddp, zero, fsdp, hsdp) take equal parts of it, rounded up, and a note
+says so. A pipeline without --micro-batches uses twice as many as GPUs, or the
+next lower divisor of the batch. --strategy, --runtime and --schedule restrict
+the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
 The table goes to standard output, with the command for the best row. --json
@@ -179,17 +178,6 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	return nil
 }
 
-// uneven says that replicas work on more than the batch, which they do not divide.
-func uneven(rows []strategy.Row, batch int64, gpus int) []string {
-	for i := range rows {
-		work := &rows[i].Resolved
-		if all := work.Batch * int64(gpus); rows[i].Refused == nil && work.DeepSpeed == nil && work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) && all > batch {
-			return []string{fmt.Sprintf("a batch of %d does not divide by %d GPUs: replicas take %d each, and work on %d", batch, gpus, work.Batch, all)}
-		}
-	}
-	return nil
-}
-
 // bestCommand plans the best row: the fastest that fits, else the fastest that is
 // tight. It is empty if there is none.
 func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
@@ -245,22 +233,4 @@ func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 		return nil
 	}
 	return []string{ask.Say(costmodel.Set("contiguous", false))}
-}
-
-// common are the warnings that all rows with an answer share; those of one
-// strategy are in its plan.
-func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
-	var out []string
-	first := true
-	for i := range rows {
-		switch {
-		case rows[i].Refused != nil || rows[i].Current: // the map that the user has says nothing of the costs
-		case first:
-			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
-		default:
-			row := allWarnings(graph, rows[i].Solution.Warnings)
-			out = slices.DeleteFunc(out, func(text string) bool { return !slices.Contains(row, text) })
-		}
-	}
-	return out
 }
