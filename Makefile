@@ -70,7 +70,6 @@ cuda: ## Build bin/devmap with CUDA support and test it; no CUDA toolkit needed
 bench: ## Run the benchmarks (BENCH=regexp COUNT=n PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./cmd/devmap/internal/peers -python "$${PYTHON:-python3}"; fi
-	@if [ '$(BENCH)' = . ]; then $(GO) run ./executor/cpu/internal/products -python "$${PYTHON:-python3}"; fi
 	@if [ '$(BENCH)' != . ]; then :; elif "$${PYTHON:-python3}" -c 'import torch, transformers' 2>/dev/null; then \
 		$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-python3}" -only speed; \
 	else echo 'skipped: the comparison with PyTorch (set PYTHON to a Python with torch and transformers)'; fi

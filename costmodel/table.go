@@ -7,6 +7,9 @@ type Table struct {
 	Workload Workload
 	// Units are in the graph's unit order, which is the order they run in.
 	Units []Unit
+	// SampleTokens are the tokens of an image or a sound, if the model reads no text: those
+	// of its longest stream, or of a decoder. 0: it reads text.
+	SampleTokens int64
 	// Workspaces is the number of library workspaces that a device holds
 	// while it runs the model: one per thread that calls the library.
 	Workspaces int64

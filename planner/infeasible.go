@@ -48,8 +48,12 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		fmt.Fprintf(&builder, "no placement found on %s%s; infeasibility is not proven: ", devices(count), form)
 	}
 	prediction := &err.Best.Devices[err.Worst]
-	fmt.Fprintf(&builder, "GPU %d needs %v at its peak (%s), has %v (%v short)",
-		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
+	context := ""
+	if bytes := prediction.Predicted.OverheadBytes; bytes > 0 {
+		context = fmt.Sprintf(" with %v of CUDA context", costmodel.Bytes(bytes))
+	}
+	fmt.Fprintf(&builder, "GPU %d needs %v at its peak (%s)%s, has %v (%v short)",
+		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, context, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
 	builder.WriteString(err.band())
 	if err.Offload != "" {
 		builder.WriteString("; " + err.Offload)

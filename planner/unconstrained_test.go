@@ -74,6 +74,31 @@ func TestUnconstrainedWeights(t *testing.T) {
 	}
 }
 
+// TestUnconstrainedTurns: the proof ends for layers of two kinds that alternate, and of
+// equal shares the answer is the map with fewer borders.
+func TestUnconstrainedTurns(t *testing.T) {
+	g, err := hf.FromConfig("modernbert", []byte(`{"model_type": "modernbert", "architectures": ["ModernBertForMaskedLM"], "dtype": "float32",
+		"hidden_size": 1024, "intermediate_size": 2624, "num_attention_heads": 16, "num_hidden_layers": 28, "global_attn_every_n_layers": 3, "vocab_size": 50368}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for gpus, workload := range map[int]costmodel.Workload{3: {Mode: costmodel.Train, Batch: 8, Seq: 1024}, 4: {Mode: costmodel.Infer, Seq: 2048}} {
+		p := randomproblem.OnH200(t, "llama-3.2-1b", workload, gpus)
+		p.Graph, p.Costs = g, randomproblem.Table(t, g, workload)
+		contiguous := best(t, p)
+		p.Unconstrained = true
+		s := best(t, p)
+		if s.Status != planner.Optimal || s.Value > contiguous.Value {
+			t.Errorf("%s: largest share %.6f (%s, gap %.4f), the contiguous optimum has %.6f", workload.Mode, s.Value, s.Status, s.Gap(), contiguous.Value)
+		}
+		if in := randomproblem.Instance(t, &p); s.Value == contiguous.Value && in.Sent(s.Map) > in.Sent(contiguous.Map) {
+			t.Errorf("%s: %v is as good as %v and sends more", workload.Mode, s.Map, contiguous.Map)
+		} else if (s.Value == contiguous.Value) != (workload.Mode == costmodel.Infer) {
+			t.Errorf("%s: the case tests nothing", workload.Mode)
+		}
+	}
+}
+
 // TestUnconstrainedSmallModels compares real families, cut to a few layers, with an exhaustive
 // force: transients, logits and workspaces are those of the real ones.
 func TestUnconstrainedSmallModels(t *testing.T) {

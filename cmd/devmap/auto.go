@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -106,4 +107,33 @@ func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) 
 	}
 	return infeasible(ctx, fmt.Errorf("%s fits on %s: the nearest, %s (%s), is %v short", what,
 		show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)), asked)
+}
+
+// uneven says that replicas work on more than the batch, which they do not divide.
+func uneven(rows []strategy.Row, batch int64, gpus int) []string {
+	for i := range rows {
+		work := &rows[i].Resolved
+		if all := work.Batch * int64(gpus); rows[i].Refused == nil && work.DeepSpeed == nil && work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) && all > batch {
+			return []string{fmt.Sprintf("a batch of %d does not divide by %d GPUs: replicas take %d each, and work on %d", batch, gpus, work.Batch, all)}
+		}
+	}
+	return nil
+}
+
+// common are the warnings that all rows with an answer share; those of one
+// strategy are in its plan.
+func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
+	var out []string
+	first := true
+	for i := range rows {
+		switch {
+		case rows[i].Refused != nil || rows[i].Current: // the map that the user has says nothing of the costs
+		case first:
+			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
+		default:
+			row := allWarnings(graph, rows[i].Solution.Warnings)
+			out = slices.DeleteFunc(out, func(text string) bool { return !slices.Contains(row, text) })
+		}
+	}
+	return out
 }

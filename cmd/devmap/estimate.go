@@ -15,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -35,10 +34,11 @@ func newEstimate() *cobra.Command {
 Strategies that fit come first, the fastest on top. Others have the reason.
 "accelerate auto" is the map that device_map="auto" gives.
 
-All rows do the same work: --batch is that of all GPUs together. Replicas
-(ddp, zero, fsdp, hsdp) take equal parts of it, at least one sequence each. A
-pipeline without --micro-batches uses twice as many as GPUs, or the next lower
-divisor of the batch. --strategy, --runtime and --schedule restrict the rows.
+--batch is that of all GPUs together, so that all rows do the same work.
+Replicas (ddp, zero, fsdp, hsdp) take equal parts of it, rounded up, and a note
+says so. A pipeline without --micro-batches uses twice as many as GPUs, or the
+next lower divisor of the batch. --strategy, --runtime and --schedule restrict
+the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
 The table goes to standard output, with the command for the best row. --json
@@ -143,7 +143,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	if len(answered) > 0 {
 		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
 	}
-	notes = slices.Concat(notes, ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
+	notes = slices.Concat(notes, uneven(rows, max(1, problem.Workload.Batch), len(problem.Topology.Devices)), ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
 		document := estimateOf(problem, rows, command.Again())
@@ -233,22 +233,4 @@ func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 		return nil
 	}
 	return []string{ask.Say(costmodel.Set("contiguous", false))}
-}
-
-// common are the warnings that all rows with an answer share; those of one
-// strategy are in its plan.
-func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
-	var out []string
-	first := true
-	for i := range rows {
-		switch {
-		case rows[i].Refused != nil || rows[i].Current: // the map that the user has says nothing of the costs
-		case first:
-			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
-		default:
-			row := allWarnings(graph, rows[i].Solution.Warnings)
-			out = slices.DeleteFunc(out, func(text string) bool { return !slices.Contains(row, text) })
-		}
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -125,6 +126,12 @@ func listed(name string) (listedModel, error) {
 		return row, err
 	}
 	row.Type = graph.Family
+	config := struct {
+		Type string `json:"model_type"`
+	}{graph.Family}
+	if err := json.Unmarshal(graph.Config, &config); err == nil {
+		row.Type = config.Type // two types of one family
+	}
 	for i := range graph.Layers {
 		for _, tensor := range graph.Layers[i].Owned() {
 			switch {

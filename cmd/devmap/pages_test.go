@@ -72,7 +72,7 @@ func TestModelsAndGPUs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gpus += fmt.Sprintf("| %#q | %.2f | %s | %s | %s |\n", name, float64(gpu.CapacityBytes)/(1<<30), published("%.4g", gpu.BF16FLOPS), published("%.3g", gpu.BytesPerSecond), cmp.Or(gpu.ComputeCapability, "–"))
+		gpus += fmt.Sprintf("| %#q | %.2f | %s | %s | %s |\n", name, float64(gpu.CapacityBytes-gpu.ReservedBytes)/(1<<30), published("%.4g", gpu.BF16FLOPS), published("%.3g", gpu.BytesPerSecond), cmp.Or(gpu.ComputeCapability, "–"))
 	}
 	named := map[string][]string{}
 	for _, name := range load.Names(fixtures.Models()) {

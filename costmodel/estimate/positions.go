@@ -112,18 +112,24 @@ func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	case !seq || graph.Family == "" || target && !targetSeq: // what a decoder's length leaves open is as the other
 		return nil
 	}
-	var tokens int64
+	tokens := sampleTokens(graph)
+	if tokens == 0 {
+		return nil
+	}
+	return refuse("seq", "", "the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)
+}
+
+// sampleTokens are those of the longest stream of a model that reads no text, a ViT's patches
+// or Whisper's encoder: as many whatever the workload says. 0 if it reads text.
+func sampleTokens(graph *modelgraph.Graph) (tokens int64) {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		if _, table := layer.Op.(modelgraph.Embedding); table && layer.Stream.Kind == modelgraph.Text {
-			return nil
+			return 0
 		}
 		if layer.Stream.Kind == modelgraph.Fixed {
 			tokens = max(tokens, layer.Stream.Tokens)
 		}
 	}
-	if tokens == 0 {
-		return nil
-	}
-	return refuse("seq", "", "the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)
+	return tokens
 }

@@ -53,29 +53,39 @@ func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error 
 	return nil
 }
 
-// checkGenerated refuses tokens of a model that generates none: all of its attention
-// looks both ways, as BERT's does.
+// checkGenerated refuses tokens of a model that generates none: it has no head over a
+// vocabulary, as CLIP, or all of its attention looks both ways, as BERT's does.
 func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.NewTokens == 0 || graph.Family == "" {
 		return nil
 	}
-	encodes := false
+	causal, encodes, head := false, false, generates.MatchString(graph.Class)
 	for i := range graph.Layers {
 		switch op := graph.Layers[i].Op.(type) {
 		case modelgraph.StateSpace:
-			return nil
+			causal = true
 		case modelgraph.Attention:
-			if !op.Bidirectional && !op.Cross {
-				return nil
-			}
-			encodes = true
+			causal, encodes = causal || !op.Bidirectional && !op.Cross, true
+		case modelgraph.Head:
+			head = head || !op.Pooled && !labels.MatchString(graph.Class)
 		}
 	}
-	if !encodes {
-		return nil
+	leave := costmodel.Setting{Field: "new_tokens"}
+	switch {
+	case encodes && !causal:
+		return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, leave)
+	case !head:
+		return refuse("new_tokens", workload.NewTokens, "%s has no head of a language model, and generates no tokens: leave %v out", graph.Class, leave)
 	}
-	return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, costmodel.Setting{Field: "new_tokens"})
+	return nil
 }
+
+// generates are the classes of Transformers that have generate (GenerationMixin): the layers
+// of some are not known. labels are those with a head over labels, not words.
+var (
+	generates = regexp.MustCompile(`CausalLM|LMHead|Generation$|^EncoderDecoderModel$`)
+	labels    = regexp.MustCompile(`For(TokenClassification|QuestionAnswering)$`)
+)
 
 // checkText refuses models other than decoders of text under Megatron and torchtitan.
 func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {

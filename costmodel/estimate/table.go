@@ -31,7 +31,10 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	if err != nil {
 		return nil, err
 	}
-	table := &costmodel.Table{Workload: workload}
+	table := &costmodel.Table{Workload: workload, SampleTokens: sampleTokens(graph)}
+	if table.SampleTokens > 0 && hasTarget(graph) {
+		table.SampleTokens = workload.TargetSeq
+	}
 	run := workload
 	if run.Runtime == value.Torchtitan && run.Preset == "" {
 		run.Preset, run.ShardDegree = "torchtitan:eager", max(1, run.ShardDegree) // its modules and groups

@@ -70,12 +70,15 @@ func fromConfig(t *testing.T, config string) *modelgraph.Graph {
 	return g
 }
 
-// TestEncoderGenerates: new tokens are refused of a model that only encodes, and of no
-// other.
+// TestEncoderGenerates: new tokens are refused of a model that only encodes or has no head
+// of a language model, and of no other.
 func TestEncoderGenerates(t *testing.T) {
 	for config, refused := range map[string]bool{
 		`{"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`: true,
-		`{"model_type": "llama", ` + tiny + `}`: false,
+		`{"model_type": "llama", ` + tiny + `}`:                                                                             false,
+		`{"model_type": "llama", "architectures": ["LlamaModel"], ` + tiny + `}`:                                            true,
+		`{"model_type": "llama", "architectures": ["LlamaForTokenClassification"], ` + tiny + `}`:                           true,
+		`{"model_type": "llama", "architectures": ["LlamaForSequenceClassification"], ` + tiny + `}`:                        true,
 		`{"model_type": "t5", "d_model": 64, "d_ff": 128, "num_layers": 2, "num_heads": 4, "d_kv": 16, "vocab_size": 1000}`: false,
 		`{"model_type": "mamba", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 1000}`:                            false,
 	} {

@@ -141,9 +141,12 @@ func (check *checker) deviceOf(path string) (Device, bool) {
 func (check *checker) fit(ps []Prediction) {
 	for i := range ps {
 		if prediction := &ps[i]; prediction.Verdict == tooLarge {
-			need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
-			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %v at its peak (%s), %v more than its budget of %v",
-				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
+			p, context := &prediction.Predicted, ""
+			if p.OverheadBytes > 0 {
+				context = fmt.Sprintf(" with %v of CUDA context", costmodel.Bytes(p.OverheadBytes))
+			}
+			check.fault(doesNotFit, fmt.Sprintf("device %d", prediction.Device), "it would hold %v at its peak (%s)%s, %v more than its budget of %v",
+				costmodel.Bytes(p.PeakAllocatedBytes+p.OverheadBytes), p.PeakAt, context, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
 		}
 	}
 }

@@ -37,15 +37,12 @@ type Options struct {
 // share turns a batch of all GPUs together into that of one replica, where the
 // options say that it is one.
 func (of *comparison) share(workload *costmodel.Workload) {
-	replicas := workload.DP.Count()
-	if workload.Strategy.Traits().Replicated {
-		replicas = of.gpus()
-	}
+	parts := replicas(workload, of.gpus())
 	batch, micro := max(1, workload.Batch), workload.MicroBatches
-	if !of.WholeBatch || workload.DeepSpeed != nil || replicas <= 1 {
+	if !of.WholeBatch || workload.DeepSpeed != nil || parts <= 1 {
 		return
 	}
-	setBatch(workload, (batch+replicas-1)/replicas)
+	setBatch(workload, (batch+parts-1)/parts)
 	if micro > 0 && batch%micro != 0 {
 		workload.MicroBatches = micro // a contradiction, which the row is refused for
 	}

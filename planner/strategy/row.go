@@ -39,6 +39,8 @@ type Row struct {
 	// Tokens are what all GPUs together work on in a step: the batch is the
 	// whole one for a device map and a pipeline, each GPU's own for the others.
 	Tokens int64
+	// Samples are the images or sounds of a model that reads no text; 0 of others.
+	Samples int64
 	// SecondsPerToken makes steps of different batches comparable: seconds over
 	// the tokens of all GPUs. +Inf if the time is not known.
 	SecondsPerToken float64
@@ -60,11 +62,11 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
-	row.Tokens = row.Resolved.Batch * (row.Resolved.Seq + row.Resolved.NewTokens)
-	if row.Resolved.Strategy.Traits().Replicated {
-		row.Tokens *= int64(len(topology.Devices))
+	row.Samples = row.Resolved.Batch * replicas(&row.Resolved, int64(len(topology.Devices)))
+	row.Tokens = row.Samples * (cmp.Or(costs.SampleTokens, row.Resolved.Seq) + row.Resolved.NewTokens)
+	if costs.SampleTokens == 0 {
+		row.Samples = 0
 	}
-	row.Tokens *= row.Resolved.DP.Count() // each replica of a pipeline has its own
 	row.SecondsPerToken = math.Inf(1)
 	if row.StepSeconds != nil && row.Tokens > 0 {
 		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)

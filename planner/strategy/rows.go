@@ -131,11 +131,11 @@ func (of *comparison) scheduled(workload costmodel.Workload) []costmodel.Workloa
 }
 
 // degrees are the workload cut over each number of GPUs that divides them all: JAX
-// leaves that open.
+// leaves that open, but of a policy, which runs on one.
 func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
 	for degree := int64(1); degree <= of.gpus(); degree++ {
-		if of.gpus()%degree == 0 {
+		if of.gpus()%degree == 0 && (degree == 1 || workload.Mode != costmodel.Infer) {
 			workload.ShardDegree = degree
 			out = append(out, workload)
 		}

@@ -122,6 +122,27 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestFixedTokens: --seq says nothing of what an image or a sound is, and a policy in JAX
+// is one replica.
+func TestFixedTokens(t *testing.T) {
+	for _, c := range []struct {
+		model    string
+		workload costmodel.Workload
+		tokens   int64
+	}{
+		{"vit-large", costmodel.Workload{Mode: costmodel.Infer, Batch: 3, Strategy: costmodel.DeviceMap}, 3 * 197},
+		{"whisper-large-v3", costmodel.Workload{Mode: costmodel.Infer, Batch: 3, Strategy: costmodel.DeviceMap, TargetSeq: 100}, 3 * 100},
+		{"pi05", costmodel.Workload{Mode: costmodel.Infer, Batch: 3}, 3 * 768},
+		{"pi05", costmodel.Workload{Mode: costmodel.Train, Batch: 3}, 2 * 3 * 768},
+	} {
+		for _, row := range rowsOf(t, problem(t, c.model, "h200-141gb", 2, c.workload)) {
+			if row.Refused == nil && row.Tokens != c.tokens {
+				t.Errorf("%s, %s: %d tokens a step, not %d", c.model, row.Workload.Strategy, row.Tokens, c.tokens)
+			}
+		}
+	}
+}
+
 // TestRefused: what goes with no GPU count or mode stays in the table, with
 // the rule.
 func TestRefused(t *testing.T) {

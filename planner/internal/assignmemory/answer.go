@@ -1,6 +1,7 @@
 package assignmemory
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -67,8 +68,8 @@ func (state *search) found(start *instance.Answer) string {
 	return text + ", not needed: the bound is met"
 }
 
-// better reports that a map comes before another: a smaller largest share,
-// then a smaller sum of squared shares, then fewer bytes sent.
+// better reports that a map comes before another: a smaller largest share, then fewer
+// bytes sent, then a smaller sum of squared shares.
 func (state *search) better(placement, than devicemap.Map) bool {
 	if state.best == nil {
 		return false
@@ -80,11 +81,6 @@ func (state *search) better(placement, than devicemap.Map) bool {
 	if by := value.Cmp(other); by != 0 {
 		return by < 0
 	}
-	switch {
-	case squares < others*(1-instance.Tolerance):
-		return true
-	case squares > others*(1+instance.Tolerance):
-		return false
-	}
-	return state.problem.In.Sent(placement) < state.problem.In.Sent(than)
+	in := state.problem.In
+	return cmp.Or(cmp.Compare(in.Sent(placement), in.Sent(than)), cmp.Compare(squares, others)) < 0
 }

@@ -37,6 +37,13 @@ func TestAnyBounds(t *testing.T) {
 				}
 			}
 		}
+		if i%5 == 0 { // units of two kinds alternate
+			for u := 3; u < len(p.Costs.Units); u++ {
+				like := p.Costs.Units[u-2]
+				like.Name = p.Costs.Units[u].Name
+				p.Costs.Units[u] = like
+			}
+		}
 		best := exhaustive.Solve(&p, false)
 		bounds, err := assignmemory.Bounds(t.Context(), randomproblem.Instance(t, &p))
 		if err != nil || best.Maps == 0 {

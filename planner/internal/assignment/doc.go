@@ -8,7 +8,7 @@
 // by position: a change costs O(log positions)). At any one moment of a step
 // the devices hold, together, at least what all units hold then; the best moment
 // gives the average bound, as a bin packing's is its sum over its bins (Martello
-// and Toth, Knapsack Problems, 1990, §8.3). Units that differ little counted as
-// the least of them give a problem of few kinds whose bounds hold for this one
+// and Toth, Knapsack Problems, 1990, §8.3). Kinds of units that alternate,
+// in any order, give a problem of few kinds whose bounds hold for this one
 // ([Problem.Relaxed]).
 package assignment

@@ -68,11 +68,23 @@ func (load *Load) Set(kind, count int) {
 	load.Counts[kind] = count
 	for _, at := range load.problem.Kinds[kind].Positions {
 		i := load.leaves + at
-		load.tree[i] = load.problem.Positions[at].Summaries[count]
+		load.tree[i] = load.at(&load.problem.Positions[at])
 		for i /= 2; i > 0; i /= 2 {
 			load.tree[i] = load.tree[2*i].Join(load.tree[2*i+1])
 		}
 	}
+}
+
+// at is the summary of the units that the device holds at a place in time.
+func (load *Load) at(place *Position) timeline.Summary {
+	if len(place.Kinds) == 1 {
+		return place.Summaries[load.Counts[place.Kinds[0]]]
+	}
+	index := 0
+	for i, kind := range place.Kinds {
+		index += load.Counts[kind] * place.strides[i]
+	}
+	return place.Summaries[index]
 }
 
 // Add is Set by so many more, or fewer.

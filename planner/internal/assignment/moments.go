@@ -16,6 +16,9 @@ type holding struct{ full, sure, transient int64 }
 // events of one unit after the other: a device's peak is at least what there is
 // at any moment.
 func (problem *Problem) Moments() []MemoryMoment {
+	if problem.known != nil {
+		return problem.known
+	}
 	table := problem.In.Costs
 	if table.Workload.Mode == costmodel.Load {
 		return problem.level("weights", false)
@@ -128,7 +131,7 @@ func (problem *Problem) moment(name string, output bool, units []holding, heavy 
 	some := slices.Contains(heavy, true)
 	carries := make([]bool, len(problem.Kinds))
 	for i := range units {
-		kind := problem.Positions[i].Kind
+		kind := problem.Positions[i].Kinds[0]
 		bytes := units[i].sure
 		if heavy[i] || !some {
 			bytes = units[i].full

@@ -33,7 +33,7 @@ func (problem *Problem) findPositions() {
 			problem.Kinds = append(problem.Kinds, Kind{Items: []int{i}, Pin: it.Device})
 		}
 		problem.Kinds[kind].Positions = append(problem.Kinds[kind].Positions, len(problem.Positions))
-		problem.Positions = append(problem.Positions, Position{Kind: kind, Summaries: []timeline.Summary{{}, run}})
+		problem.Positions = append(problem.Positions, Position{Kinds: []int{kind}, Summaries: []timeline.Summary{{}, run}})
 		if last = -1; single {
 			last = kind
 		}

@@ -19,6 +19,7 @@ type Problem struct {
 	weightless []int
 	// TooLarge: too many units and devices for the tables of a search.
 	TooLarge bool
+	known    []MemoryMoment // of a relaxed problem
 }
 
 // Kind is a number of items of equal costs.
@@ -28,10 +29,12 @@ type Kind struct {
 	Positions []int
 }
 
-// Position is a place in time: units of one kind that run one after the other.
+// Position is a place in time: units of one kind that run one after the other, or in a
+// relaxed problem of several, in any order.
 type Position struct {
-	Kind      int
-	Summaries []timeline.Summary // of 0, 1, 2, … of them
+	Kinds     []int
+	Summaries []timeline.Summary // of 0, 1, 2, … of the first kind, likewise of each number of the second, …
+	strides   []int              // of each kind in Summaries; nil of one kind
 }
 
 // maxNodes bounds the nodes of all devices' trees, 100 B each.

@@ -1,39 +1,34 @@
 package assignment
 
 import (
-	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// alikeWithin is how far the bytes of units may be apart that the relaxation
-// takes for one kind.
-const alikeWithin = 0.1
+// maxTable bounds the numbers of units of each kind that a place of a relaxed problem
+// is summed up for: five kinds of six, or two of 180.
+const maxTable = 1 << 15
 
-// Relaxed is the problem in which neighbours in time that differ little are
-// all counted as the least of them in every figure (layers with and without a
-// sliding window, in turn). No device needs more than before, so that a bound
-// of it is one of the problem; it has few kinds, and an exact search soon
-// ends. Nil if no two units are close enough.
+// Relaxed is the problem in which units of few kinds that alternate in time (layers with
+// and without a sliding window) may run in any order: a device's need then depends on how
+// many it holds of each kind. It is the least of all orders, so that a bound of it is one
+// of the problem; it has few kinds, and an exact search soon ends. Nil if none
+// alternate.
 func (problem *Problem) Relaxed() *Problem {
 	relax := relaxation{
 		from: problem, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
 		into: &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices},
 	}
 	for at := 0; at < len(problem.Positions); {
-		end := at + 1
-		if relax.loose(at) {
-			for end < len(problem.Positions) && relax.loose(end) && relax.near(at, end) {
-				end++
-			}
-		}
+		end := max(at+1, relax.turns(at))
 		relax.join(at, end)
 		at = end
 	}
 	if len(relax.into.Kinds) == len(problem.Kinds) {
 		return nil
 	}
+	relax.moments()
 	return relax.into
 }
 
@@ -45,39 +40,145 @@ type relaxation struct {
 
 // loose reports that a position's units are items of their own and not pinned.
 func (relax *relaxation) loose(at int) bool {
-	kind := &relax.from.Kinds[relax.from.Positions[at].Kind]
+	kind := &relax.from.Kinds[relax.from.Positions[at].Kinds[0]]
 	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
 }
 
-// near reports that the positions from first up to at hold about the same bytes.
-func (relax *relaxation) near(first, at int) bool {
-	least, most := int64(math.MaxInt64), int64(0)
-	for i := first; i <= at; i++ {
-		static := relax.from.Positions[i].Summaries[1].Static
-		least, most = min(least, static), max(most, static)
+// turns is the end of the positions from at on whose kinds alternate: it is past the
+// last that is like an earlier one, and at itself is like a later one.
+func (relax *relaxation) turns(at int) (end int) {
+	first := 0 // like at; an embedding before the layers is like none
+	for next := at; next < len(relax.from.Positions) && relax.loose(next); next++ {
+		for before := at; before < next; before++ {
+			if relax.one(before) == relax.one(next) {
+				end = next + 1
+				if before == at {
+					first++
+				}
+			}
+		}
 	}
-	return float64(most-least) <= alikeWithin*float64(most)
+	if first == 0 {
+		return 0
+	}
+	return end
+}
+
+// one is the summary of one unit of a position.
+func (relax *relaxation) one(at int) timeline.Summary { return relax.from.Positions[at].Summaries[1] }
+
+// class are the positions of units that the relaxation takes for one kind.
+type class struct {
+	one   timeline.Summary
+	items []int
+	kinds []int // of the problem
 }
 
 // join adds the positions [at, end) to the relaxed problem as one.
 func (relax *relaxation) join(at, end int) {
-	from, into := relax.from, relax.into
-	old := from.Positions[at].Kind
-	kind := relax.kindOf[old]
-	if kind < 0 {
-		kind = len(into.Kinds)
-		relax.kindOf[old] = kind
-		into.Kinds = append(into.Kinds, Kind{Items: slices.Clone(from.Kinds[old].Items), Pin: from.Kinds[old].Pin})
+	into, place := relax.into, Position{Summaries: []timeline.Summary{{}}}
+	if end == at+1 {
+		old := relax.from.Positions[at]
+		place.Summaries, place.strides = old.Summaries, old.strides
+		kind := relax.kindOf[old.Kinds[0]]
+		if kind < 0 {
+			kind = relax.add(class{items: relax.from.Kinds[old.Kinds[0]].Items, kinds: old.Kinds}, relax.from.Kinds[old.Kinds[0]].Pin)
+		}
+		place.Kinds = []int{kind}
+	} else {
+		classes := relax.classes(at, end)
+		for i := range classes {
+			place.Kinds = append(place.Kinds, relax.add(classes[i], -1))
+		}
+		place.sumUp(classes)
 	}
-	run := from.Positions[at].Summaries[1]
-	for i := at + 1; i < end; i++ {
-		run = run.Least(from.Positions[i].Summaries[1])
-		into.Kinds[kind].Items = append(into.Kinds[kind].Items, from.Kinds[from.Positions[i].Kind].Items...)
+	for _, kind := range place.Kinds {
+		into.Kinds[kind].Positions = append(into.Kinds[kind].Positions, len(into.Positions))
 	}
-	runs := []timeline.Summary{{}}
-	for range into.Kinds[kind].Items {
-		runs = append(runs, runs[len(runs)-1].Join(run))
+	into.Positions = append(into.Positions, place)
+}
+
+// add makes a kind of the relaxed problem.
+func (relax *relaxation) add(units class, pin int) int {
+	for _, kind := range units.kinds {
+		relax.kindOf[kind] = len(relax.into.Kinds)
 	}
-	into.Kinds[kind].Positions = append(into.Kinds[kind].Positions, len(into.Positions))
-	into.Positions = append(into.Positions, Position{Kind: kind, Summaries: runs})
+	relax.into.Kinds = append(relax.into.Kinds, Kind{Items: slices.Clone(units.items), Pin: pin})
+	return len(relax.into.Kinds) - 1
+}
+
+// classes are the kinds of units of the positions. If they are too many, those whose
+// bytes differ least are one, of the least of both in every figure.
+func (relax *relaxation) classes(at, end int) (out []class) {
+	for ; at < end; at++ {
+		one, kind := relax.one(at), relax.from.Positions[at].Kinds[0]
+		i := slices.IndexFunc(out, func(like class) bool { return like.one == one })
+		if i < 0 {
+			i, out = len(out), append(out, class{one: one})
+		}
+		out[i].items, out[i].kinds = append(out[i].items, relax.from.Kinds[kind].Items...), append(out[i].kinds, kind)
+	}
+	bytes := func(of *class) int64 { return of.one.Static + of.one.Saved }
+	slices.SortStableFunc(out, func(a, b class) int { return int(max(-1, min(1, bytes(&a)-bytes(&b)))) })
+	for {
+		size := 1
+		for i := range out {
+			size = min(size*(len(out[i].items)+1), maxTable+1)
+		}
+		if size <= maxTable || len(out) == 1 {
+			return out
+		}
+		near := 1
+		for i := 2; i < len(out); i++ {
+			if bytes(&out[i])-bytes(&out[i-1]) < bytes(&out[near])-bytes(&out[near-1]) {
+				near = i
+			}
+		}
+		into := &out[near-1]
+		into.one = into.one.Least(out[near].one)
+		into.items, into.kinds = append(into.items, out[near].items...), append(into.kinds, out[near].kinds...)
+		out = slices.Delete(out, near, near+1)
+	}
+}
+
+// sumUp fills in the summaries of each number of units: the least of all orders in every
+// figure, which is the least over the kinds of the last of them.
+func (place *Position) sumUp(classes []class) {
+	size := 1
+	for i := range classes {
+		place.strides = append(place.strides, size)
+		size *= len(classes[i].items) + 1
+	}
+	place.Summaries = make([]timeline.Summary, size)
+	for at := 1; at < size; at++ {
+		some := false
+		for i := range classes {
+			if at/place.strides[i]%(len(classes[i].items)+1) == 0 {
+				continue
+			}
+			run := place.Summaries[at-place.strides[i]].Join(classes[i].one)
+			if some {
+				run = run.Least(place.Summaries[at])
+			}
+			place.Summaries[at], some = run, true
+		}
+	}
+}
+
+// moments are those of the problem, with each kind as the least of those in it: no device
+// of the problem needs less.
+func (relax *relaxation) moments() {
+	for _, moment := range relax.from.Moments() {
+		was := moment.Weight
+		moment.Weight, moment.Total = slices.Repeat([]int64{-1}, len(relax.into.Kinds)), 0
+		for kind, bytes := range was {
+			if least := &moment.Weight[relax.kindOf[kind]]; *least < 0 || bytes < *least {
+				*least = bytes
+			}
+		}
+		for kind, bytes := range moment.Weight {
+			moment.Total += bytes * int64(len(relax.into.Kinds[kind].Items))
+		}
+		relax.into.known = append(relax.into.known, moment)
+	}
 }

@@ -70,7 +70,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
 		return out.Usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)
 	case errors.As(err, &unknown):
-		if near := nearFlag(cmd, unknown.GetSpecifiedName()); near != "" {
+		if near := nearFlag(cmd, unknown.GetSpecifiedName()); strings.HasPrefix(cmd.Use, cmd.Name()+" MODEL") && strings.HasPrefix(unknown.GetSpecifiedName(), "model") {
+			err = fmt.Errorf("%w: the model follows the command, as in devmap %s MODEL", err, cmd.Name())
+		} else if near != "" {
 			err = fmt.Errorf("%w: did you mean --%s?", err, near)
 		}
 	}

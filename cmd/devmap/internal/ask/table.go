@@ -62,7 +62,7 @@ var ofWorkload = map[string]flag{
 	"seq": {
 		help: "Tokens per sequence [model maximum, at most 2048]", leftOut: "2048, or the model's maximum if smaller",
 		idle: []*idleness{nothingRuns}, reopens: []string{"target-seq"}, // which is as --seq
-		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "context"},
+		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "context", "max-seq-length", "max_seq_length", "cutoff-len", "cutoff_len"},
 	},
 	"target_seq": {
 		help: "Decoder tokens of an encoder-decoder model [--seq]", leftOut: "as --seq", idle: []*idleness{nothingRuns},
@@ -112,7 +112,7 @@ var ofWorkload = map[string]flag{
 		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
 	},
 	"lora_rank": {
-		help: "Train LoRA adapters of this rank; freeze the model", also: []string{"lora-r", "lora_rank"},
+		help: "Train LoRA adapters of this rank; freeze the model", also: []string{"lora-r", "lora_rank", "lora", "qlora", "rank"},
 	},
 	"lora_targets": {
 		help: "Modules that get adapters, such as q_proj,v_proj",
@@ -126,7 +126,7 @@ var ofWorkload = map[string]flag{
 	"quantize": {
 		help: "Quantize frozen linear layers: {values}", values: []string{"off"},
 		meant: map[string]string{"4bit": "nf4", "4-bit": "nf4", "int4": "nf4", "fp4": "nf4", "bnb": "nf4 or int8", "8bit": "int8", "8-bit": "int8", "none": "off"},
-		also:  []string{"load-in-4bit", "load-in-8bit"},
+		also:  []string{"load-in-4bit", "load-in-8bit", "quantization", "quantization-bit", "bits"},
 	},
 	"float8": {
 		help: "torchao's 8-bit products; see devmap help precision", values: []string{"off"}, idle: []*idleness{noStep},
@@ -140,6 +140,7 @@ var ofWorkload = map[string]flag{
 	"attention": {
 		help: "Attention kernel: {values}", idle: []*idleness{nothingRuns},
 		meant: map[string]string{"flash-attention": "flash", "flash_attention_2": "flash", "flash_attention_3": "flash", "fa2": "flash", "math": "eager"},
+		also:  []string{"flash-attention", "flash-attn", "attn-implementation", "attn_implementation", "attn-impl", "attn_impl"},
 	},
 	"kernels": {
 		help: "Source of Mamba-2's kernels: {values}", idle: []*idleness{nothingRuns},
@@ -187,7 +188,7 @@ var ofWorkload = map[string]flag{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
 			"fsdp1": "fsdp", "fsdp2": "fsdp", "full-shard": "fsdp", "full_shard": "fsdp", "hybrid": "hsdp", "hybrid-shard": "hsdp",
 		},
-		also: []string{"device-map"},
+		also: []string{"device-map", "fsdp", "ddp", "zero", "zero-stage", "sharding"},
 	},
 	"runtime": {
 		help:    "Engine to model; see help strategies [by --strategy]",

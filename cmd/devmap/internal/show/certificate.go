@@ -132,6 +132,6 @@ func (printer *Printer) Offloaded(solution *planner.Solution) {
 	}
 	printer.sentences([]string{
 		fmt.Sprintf("Offloaded: %s. %v%s travel to the first GPU in each forward.", Plural(offloaded.Units, "unit"), costmodel.Bytes(offloaded.Bytes), from),
-		fmt.Sprintf("At least %v must: %s.", costmodel.Bytes(offloaded.LowerBound), offloaded.Status),
+		sentence(fmt.Sprintf("%s: at least %v travel under any map that fits", offloaded.Status, costmodel.Bytes(offloaded.LowerBound))),
 	})
 }

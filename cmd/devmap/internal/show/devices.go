@@ -33,6 +33,12 @@ const (
 
 // Devices prints the table of the GPUs, and what is on no GPU.
 func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
+	placed = slices.Clone(placed)
+	for unit, device := range placed {
+		if int(device) >= len(devices) { // a map that is checked may name any
+			placed[unit] = devicemap.Nowhere
+		}
+	}
 	rows := &deviceTable{Printer: printer, placed: placed, devices: devices}
 	var largest int64
 	for device := range devices {
@@ -51,7 +57,7 @@ func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Predic
 
 func tierName(tier devicemap.Device) string {
 	if tier == devicemap.Nowhere {
-		return "no single device, not counted"
+		return "no single device of these, not counted"
 	}
 	return "the " + tier.String()
 }
@@ -221,7 +227,7 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Usual is the peak of the usual batch.")
 	}
 	if rows.pooled() {
-		said = append(said, "Reserved is the allocator's pool.")
+		said = append(said, "Reserved is the allocator's pool"+rows.banded()+".")
 	}
 	if context := rows.contexts(); context != "" {
 		said = append(said, "Used and Free count the CUDA context ("+context+").")
@@ -231,6 +237,18 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Columns left out: "+strings.Join(left, ", ")+".")
 	}
 	return said
+}
+
+// banded says that the pool is that of the peak itself, where the band of the peak ends
+// above the pool.
+func (rows *deviceTable) banded() string {
+	if slices.ContainsFunc(rows.devices, func(device devicemap.Prediction) bool {
+		p := &device.Predicted
+		return len(p.PeakRangeBytes) == 2 && p.PeakRangeBytes[1] > p.PeakAllocatedBytes+p.SlackBytes[1]
+	}) {
+		return " at this peak, without the peak's band"
+	}
+	return ""
 }
 
 // contexts is what the devices with layers use outside the allocator; empty if

@@ -88,7 +88,7 @@ func boundReason(solution *planner.Solution) string {
 		}
 		return fmt.Sprintf("search (every %s was refuted)", better)
 	case "relaxed search":
-		return "relaxed search (every smaller share was refuted with units that differ little counted as the least of them)"
+		return "relaxed search (every smaller share was refuted with kinds of units that alternate in any order)"
 	}
 	return solution.Bound
 }

@@ -23,7 +23,13 @@ func (printer *Printer) Header(topology *costmodel.Topology, defaults []string) 
 
 // title prints the parts of a title and the defaults among them.
 func (printer *Printer) title(parts, defaults []string) {
-	printer.printf("%s\n", out.Block(joined(parts, " · ", "  ", printer.width)))
+	lines := strings.Split(joined(parts, " · ", "  ", printer.width), "\n")
+	for i, line := range lines {
+		if text.StringWidth(line) > printer.width {
+			lines[i] = joined(strings.Split(line, ", "), ", ", "  ", printer.width)
+		}
+	}
+	printer.printf("%s\n", out.Block(strings.Join(lines, "\n")))
 	if len(defaults) > 0 {
 		printer.printf("%s\n", out.Block(joined(append([]string{"Defaults: " + defaults[0]}, defaults[1:]...), ", ", "  ", printer.width)))
 	}

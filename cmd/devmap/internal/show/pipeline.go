@@ -70,7 +70,7 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 		others.Right(1)
 		others.Right(2)
 		for _, way := range solution.Configs[:min(8, len(solution.Configs))] {
-			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).Predicted.PeakAllocatedBytes), fmt.Sprintf("%.2f", way.Pipeline.Seconds))
+			others.Row(strings.TrimPrefix(degrees(way.Pipeline.Workload), ", "), inGiB(fullest(way.Devices).Predicted.PeakAllocatedBytes), secondsCell(way.Pipeline.Seconds))
 		}
 		say("%s\n", out.Block(others.String()))
 	}
@@ -93,7 +93,7 @@ func phasesOf(document *devicemap.Plan, rows *deviceTable, trains bool) *sheet {
 		most := &device.Predicted
 		row := []any{
 			phase.Name, phase.Component, inGiB(most.ParamsBytes), inGiB(most.ActivationsBytes), inGiB(most.WorkspaceBytes + most.CommBuffersBytes + most.KVCacheBytes),
-			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), fmt.Sprintf("%.2f", phase.Seconds), fitWord(device.Verdict),
+			inGiB(most.PeakAllocatedBytes), rows.reserved(device), inGiB(device.HeadroomBytes), secondsCell(phase.Seconds), fitWord(device.Verdict),
 		}
 		if trains {
 			row = slices.Insert(row, states, any(inGiB(most.GradsBytes+most.OptimizerStateBytes)))
@@ -153,3 +153,11 @@ func degrees(work phases.Workload) string {
 }
 
 func inGiB(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/(1<<30)) }
+
+// secondsCell is a time, or that it is not known: the GPU has no published rate.
+func secondsCell(seconds float64) string {
+	if seconds == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", seconds)
+}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,10 +60,17 @@ func (printer *Printer) printf(format string, args ...any) {
 // Warnings are footnotes.
 func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warnings) }
 
+// faultOfScript is a warning of what a script with a fault would hold. A plan has it, so
+// that watch can name the cause; a table does not.
+var faultOfScript = regexp.MustCompile("without map_location puts|^after `del model`")
+
 // Warnings prints footnotes: a line each, which a terminal gets wrapped.
 func Warnings(to io.Writer, warnings []string) {
 	to = out.Asides(to)
 	for _, warning := range warnings {
+		if faultOfScript.MatchString(warning) {
+			continue
+		}
 		line := "note: " + out.Shortened(out.OneLine(warning), out.MaxLine)
 		if out.Terminal(to) {
 			line = hanging(line, out.Width(to))

@@ -35,7 +35,7 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 			parts = append(parts, "fastest first")
 		}
 		text.title(parts, title.Defaults)
-		table, lost := strategyTable(answered, text.work.Precision, text.width)
+		table, lost := strategyTable(answered, &text.work, text.width)
 		text.printf("%s\n", out.Block(table))
 		if line := leftOut(lost); line != "" {
 			text.printf("%s\n", line)
@@ -111,18 +111,26 @@ func Usual(rows []strategy.Row) costmodel.Precision {
 	return best
 }
 
-func strategyTable(rows []strategy.Row, usual costmodel.Precision, columns int) (table string, lost []string) {
+func strategyTable(rows []strategy.Row, work *costmodel.Workload, columns int) (table string, lost []string) {
+	step, rate := "Tok/step", "Tok/s"
+	if rows[0].Samples > 0 {
+		step, rate = "Samples", "Samples/s"
+	}
 	made := &sheet{
-		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", "Tok/step", "Tok/s"},
-		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{"Tok/step", "Free"}, compact: true,
+		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", step, rate},
+		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{step, "Free"}, compact: true,
+	}
+	const timeless = 5 // columns that do not depend on a step
+	if work.Mode == costmodel.Load {
+		made.headings = made.headings[:timeless]
 	}
 	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
 	widest := 0
-	for _, cells := range merged(rows, usual) {
+	for _, cells := range merged(rows, work.Precision) {
 		widest = max(widest, width.StringWidth(cells[0]))
-		row := make([]any, len(cells))
-		for i, cell := range cells {
-			row[i] = cell
+		row := make([]any, len(made.headings))
+		for i := range row {
+			row[i] = cells[i]
 		}
 		made.rows = append(made.rows, row)
 	}
@@ -168,7 +176,7 @@ func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	work := &row.Resolved
 	own := ""
-	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load {
+	if work.Strategy.Traits().Replicated && work.Mode != costmodel.Load && (work.Runtime != "jax" || work.Mode != costmodel.Infer) {
 		own += fmt.Sprintf(", batch %d per GPU", work.Batch)
 	}
 	if work.Precision != usual {
@@ -189,15 +197,18 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	if row.StepSeconds != nil {
 		step = Seconds(*row.StepSeconds)
 		if row.Fits {
-			rate = tokensPerSecond(row)
+			rate = perSecond(row)
 		}
 	}
-	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(row.Tokens, 10), rate}
+	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(cmp.Or(row.Samples, row.Tokens), 10), rate}
 }
 
-// tokensPerSecond are those of all GPUs together.
-func tokensPerSecond(row *strategy.Row) string {
+// perSecond is the rate of all GPUs together.
+func perSecond(row *strategy.Row) string {
 	rate := 1 / row.SecondsPerToken
+	if row.Samples > 0 {
+		rate *= float64(row.Samples) / float64(row.Tokens)
+	}
 	if rate < 10 {
 		return strconv.FormatFloat(rate, 'g', 2, 64)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -35,7 +36,7 @@ func TestStrategyWidth(t *testing.T) {
 	cells.Resolved.Runtime = "torch / lightning"
 	cells.Solution = &planner.Solution{Devices: make([]devicemap.Prediction, 1)}
 	for _, width := range []int{100, 80} {
-		if table, _ := strategyTable([]strategy.Row{cells}, "bf16-true", width); text.LongestLineLen(table) > width {
+		if table, _ := strategyTable([]strategy.Row{cells}, &costmodel.Workload{}, width); text.LongestLineLen(table) > width {
 			t.Errorf("%d columns:\n%s", width, table)
 		}
 	}

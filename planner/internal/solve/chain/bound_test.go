@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
 // TestBounds compares the bounds that need no search with the best of all maps:
@@ -26,7 +25,7 @@ func TestBounds(t *testing.T) {
 	} {
 		for seed := range uint64(400) {
 			p := random(rand.New(rand.NewPCG(seed, uint64(80+i))), s)
-			best := exhaustive.Solve(&p)
+			best := exhaustive(&p)
 			lower, unit, err := chain.Bounds(p)
 			if err != nil || best.Maps == 0 {
 				continue // pins that contradict each other

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
 func solve(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
@@ -27,7 +26,7 @@ func solve(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 // verify checks what a Result says against its map.
 func verify(t *testing.T, p chain.Problem, res chain.Result) {
 	t.Helper()
-	if !exhaustive.Allowed(&p, res.Cuts, res.GroupDevice) {
+	if !allowed(&p, res.Cuts, res.GroupDevice) {
 		t.Fatalf("cuts %v, groups on %v: not a map of the problem", res.Cuts, res.GroupDevice)
 	}
 	worst, at, squares := chain.Share{}, 0, 0.0
@@ -68,7 +67,7 @@ func rat(s chain.Share) *big.Rat { return big.NewRat(s.Peak, s.Budget) }
 // judge solves p and compares the answer with exhaustive search.
 func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	t.Helper()
-	want := exhaustive.Solve(&p)
+	want := exhaustive(&p)
 	res, err := chain.Solve(t.Context(), p, s)
 	var empty *chain.EmptyError
 	if conflict := new(chain.ConflictError); errors.As(err, &conflict) || errors.As(err, &empty) {

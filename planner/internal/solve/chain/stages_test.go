@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain/internal/exhaustive"
 )
 
 // TestStagesEnded ends the search for stages after a number of looks at Peak,
@@ -18,7 +17,7 @@ func TestStagesEnded(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		p := random(rng, shape{items: 9, devices: 4, cost: 50, timeline: seed%2 == 0, perDevice: true, messages: true, filled: true})
-		want := exhaustive.Solve(&p)
+		want := exhaustive(&p)
 		ctx, cancel := context.WithCancel(t.Context())
 		looks, peak := rng.IntN(400), p.Peak
 		p.Peak = func(d, a, b int, groups uint64) int64 {

@@ -1,6 +1,6 @@
-// Package exhaustive is the judge of package chain: it looks at every map there
+// The judge of package chain looks at every map there
 // is, in rational arithmetic. Slow and obvious on purpose.
-package exhaustive
+package chain_test
 
 import (
 	"math/big"
@@ -9,15 +9,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Best is what the best maps of a problem have in common.
-type Best struct {
+// best is what the best maps of a problem have in common.
+type best struct {
 	Maps    int      // how many satisfy the pins; with 0 the rest is nil
 	Share   *big.Rat // least largest share
 	Squares *big.Rat // least sum of squared shares among the maps with that
 }
 
-// Solve tries all cuts with all ways to place the groups.
-func Solve(problem *chain.Problem) Best {
+// exhaustive tries all cuts with all ways to place the groups.
+func exhaustive(problem *chain.Problem) best {
 	state := search{problem: problem, cuts: make([]int, len(problem.Budgets)+1), device: make([]int, problem.Groups), shares: map[key]*big.Rat{}}
 	state.cuts[len(problem.Budgets)] = problem.Items
 	state.placeGroups(0)
@@ -28,7 +28,7 @@ type search struct {
 	problem *chain.Problem
 	cuts    []int
 	device  []int // of each group
-	best    Best
+	best    best
 	shares  map[key]*big.Rat // making a big.Rat is most of the cost
 }
 
@@ -60,7 +60,7 @@ func (state *search) placeCuts(device int) {
 }
 
 func (state *search) judge() {
-	if !Allowed(state.problem, state.cuts, state.device) {
+	if !allowed(state.problem, state.cuts, state.device) {
 		return
 	}
 	state.best.Maps++
@@ -104,9 +104,9 @@ func mask(device []int, deviceIndex int) (groups uint64) {
 	return groups
 }
 
-// Allowed says whether a map covers the chain in order, satisfies the
+// allowed says whether a map covers the chain in order, satisfies the
 // problem's pins and followers, and gives every device an item where it must.
-func Allowed(problem *chain.Problem, cuts, device []int) bool {
+func allowed(problem *chain.Problem, cuts, device []int) bool {
 	k := len(problem.Budgets)
 	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != problem.Items || len(device) != problem.Groups || !slices.IsSorted(cuts) {
 		return false
