@@ -70,25 +70,14 @@ func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, err
 	return out, nil
 }
 
-// starves reports a stage of all GPUs that leaves items over.
-func (problem *problem) starves(form, a, b int) bool {
-	return problem.forms[form].gpus >= len(problem.in.Topology.Devices) && b-a < problem.items.Count()
-}
-
 // share is the part of a budget that a stage needs.
 func (problem *problem) share(form, a, b, behind int) float64 {
-	if problem.starves(form, a, b) { // the peak of torchtitan's only stage takes long
-		return math.Inf(1)
-	}
 	return float64(problem.forms[form].peak(problem, a, b, behind)) / float64(problem.in.Topology.Devices[0].Budget())
 }
 
 // fits reports a stage within the caps. A stage holds no less with more stages
 // after it, so bisection finds the most with which it fits.
 func (problem *problem) fits(form, a, b, after int) bool {
-	if problem.starves(form, a, b) {
-		return false
-	}
 	one := problem.forms[form]
 	width := problem.items.Count() + 1
 	if one.deepest == nil {
