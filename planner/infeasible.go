@@ -13,7 +13,7 @@ import (
 
 // InfeasibleError says that no map fits, or that none was found that does.
 type InfeasibleError struct {
-	Best *Solution // the map that is closest to fitting
+	Best *Solution // the map that is closest to fitting; see [Settings].FitsOnly
 	// Form says which maps were searched, as words that follow a number of
 	// devices: " in device order, a run of layers each".
 	Form costmodel.Message
@@ -40,6 +40,9 @@ func (err *InfeasibleError) Error() string { return err.Words(costmodel.Setting.
 // settings as name says them.
 func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	form := err.Form.Words(name)
+	if err.Best == nil {
+		return "does not fit" + form
+	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
 	if err.Proved {

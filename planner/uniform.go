@@ -140,7 +140,7 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly})
 }
 
 // bounded gives the solution the bound of all forms.
@@ -161,8 +161,9 @@ func (solution *Solution) bounded(below float64, stopped bool, looked, all int) 
 func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
+	full := false // a form that cannot fit was left out
 	for _, workload := range grid(solver.Costs.Workload, int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
-		if all = len(out) == 0 || ctx.Err() == nil; !all {
+		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
 			break
 		}
 		resolved, err := estimate.Resolve(solver.Graph, workload)
@@ -175,11 +176,19 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 			refused = err
 			continue
 		}
-		if below := solver.leastOf(table); !math.IsInf(below, 1) || len(out) == 0 {
+		below := solver.leastOf(table)
+		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology)) > 1+instance.Tolerance {
+			full = true
+			continue
+		}
+		if !math.IsInf(below, 1) || len(out) == 0 {
 			out = append(out, gridForm{resolved, table, below})
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && full:
+		return nil, all, &InfeasibleError{Proved: all}
+	case len(out) == 0:
 		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
 			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
 	}
