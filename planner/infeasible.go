@@ -99,13 +99,17 @@ func (err *InfeasibleError) band() string {
 // about these and no others.
 func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
+	workload, each := &in.Costs.Workload, "GPU"
+	if size := workload.DP.Count() * workload.TP.Count() * workload.CP.Count(); size > 1 {
+		each = fmt.Sprintf("%d GPUs", size)
+	}
 	switch {
 	case in.Replicated():
 		text = ", each with the whole model"
 	case in.Looped():
-		text = fmt.Sprintf(" as a pipeline with %d stages per GPU", in.Schedule().Chunks)
+		text = fmt.Sprintf(" as a pipeline with %d stages per %s", in.Schedule().Chunks, each)
 	case in.Piped():
-		text = " as a pipeline with one stage per GPU"
+		text = " as a pipeline with one stage per " + each
 	case in.AnyAssignment:
 		text = " with any assignment of layers"
 	case len(solver.Topology.Devices) > 1:
