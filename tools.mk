@@ -102,7 +102,7 @@ engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolo
 			python3 -m venv "$$work/$(engine)"; python="$$work/$(engine)/bin/python"; \
 			DS_BUILD_OPS=0 "$$python" -m pip install --quiet $(JOBS_$(engine)); \
 			$(if $(ALONE_$(engine)),"$$python" -m pip install --quiet --no-deps $(ALONE_$(engine));) fi; \
-		PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES= "$$python" fixtures/oracle/jobs.py $(engine) "$$work/devmap" || failed=1;) exit $$failed
+		PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES= "$$python" fixtures/oracle/jobs.py $(engine) "$$work/devmap" || failed=1; rm -rf "$$work/$(engine)";) exit $$failed
 
 exporter: ## Compare devmap.export with the config readers, and try maps of all families and of 29 modules (FAMILY="types" CONFIGS=2 GPUS="2 3" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \

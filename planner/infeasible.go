@@ -13,7 +13,7 @@ import (
 
 // InfeasibleError says that no map fits, or that none was found that does.
 type InfeasibleError struct {
-	Best *Solution // the map that is closest to fitting
+	Best *Solution // the map that is closest to fitting; see [Settings].FitsOnly
 	// Form says which maps were searched, as words that follow a number of
 	// devices: " in device order, a run of layers each".
 	Form costmodel.Message
@@ -40,6 +40,9 @@ func (err *InfeasibleError) Error() string { return err.Words(costmodel.Setting.
 // settings as name says them.
 func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	form := err.Form.Words(name)
+	if err.Best == nil {
+		return "does not fit" + form
+	}
 	var builder strings.Builder
 	count := len(err.Best.Devices)
 	if err.Proved {
@@ -100,13 +103,17 @@ func (err *InfeasibleError) band() string {
 // about these and no others.
 func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
+	workload, each := &in.Costs.Workload, "GPU"
+	if size := workload.DP.Count() * workload.TP.Count() * workload.CP.Count(); size > 1 {
+		each = fmt.Sprintf("%d GPUs", size)
+	}
 	switch {
 	case in.Replicated():
 		text = ", each with the whole model"
 	case in.Looped():
-		text = fmt.Sprintf(" as a pipeline with %d stages per GPU", in.Schedule().Chunks)
+		text = fmt.Sprintf(" as a pipeline with %d stages per %s", in.Schedule().Chunks, each)
 	case in.Piped():
-		text = " as a pipeline with one stage per GPU"
+		text = " as a pipeline with one stage per " + each
 	case in.AnyAssignment:
 		text = " with any assignment of layers"
 	case len(solver.Topology.Devices) > 1:

@@ -81,6 +81,9 @@ type Settings struct {
 	TimeLimit time.Duration
 	// Probes ends the search after so many probes of a target; 0: no limit.
 	Probes int
+	// FitsOnly: if nothing fits, what is closest does not matter. Best of the
+	// [*InfeasibleError] may be nil.
+	FitsOnly bool
 	// Progress, if not nil, receives how far the search is.
 	Progress func(Progress)
 }

@@ -37,7 +37,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	limit := cmp.Or(settings.TimeLimit, DefaultTimeLimit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit}}
+	solver := &solveCall{Problem: &problem, fitsOnly: settings.FitsOnly, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit}}
 	var sol *Solution
 	switch {
 	case open(in.Costs) && uniform(&in.Costs.Workload):
@@ -62,7 +62,8 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 // solveCall is a problem as it was asked for, with the limits of the search.
 type solveCall struct {
 	*Problem
-	limits instance.Limits
+	limits   instance.Limits
+	fitsOnly bool
 }
 
 // memory finds the smallest largest share. Where that is above a whole, the
@@ -87,7 +88,11 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		tightenBound(in, answer)
 	}
 	sol, err := certify(in, answer, method)
-	if err == nil && sol.LargestShare > 1 {
+	switch {
+	case err != nil || sol.LargestShare <= 1:
+	case solver.fitsOnly:
+		err = sol.tooLarge()
+	default:
 		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err

@@ -101,6 +101,9 @@ func titanRow(t *testing.T, name string) int64 {
 			work.CP = costmodel.Degree(number(option[2:]))
 		case strings.HasPrefix(option, "pp"):
 			work.PP, work.MicroBatches = costmodel.Degree(number(option[2:])), work.Batch
+		case strings.HasPrefix(option, "ga"):
+			work.MicroBatches = number(option[2:])
+			work.Batch *= work.MicroBatches
 		case strings.HasPrefix(option, "cut"):
 			cuts = append(cuts, number(option[3:]))
 		}

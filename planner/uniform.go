@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -57,10 +58,32 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 		search.below, search.stopped = 0, true
 	}
 	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	chosen := &best.Costs.Workload
+	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
+		large.Proved = !search.stopped && search.below > 1
+		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v %v %v %v)",
+			costmodel.Set("dp", chosen.DP.Count()), costmodel.Set("tp", chosen.TP.Count()), costmodel.Set("cp", chosen.CP.Count()), costmodel.Set("pp", chosen.PP.Count()))
+	}
 	if search.failed == nil {
 		solver.compareForms(ctx, in, best)
+		if chosen.SequenceParallel && !solver.Costs.Workload.SequenceParallel {
+			best.Warnings = append(best.Warnings, costmodel.Messagef("the plan has %v: Megatron trains experts under %v with it alone", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", chosen.TP)))
+		}
 	}
 	return best, search.failed
+}
+
+// asked is the workload whose degrees are chosen. Experts under Megatron's tensor
+// parallelism need sequence parallelism (core/transformer/moe/moe_layer.py).
+func (solver *solveCall) asked() costmodel.Workload {
+	open := solver.Costs.Workload
+	if open.Runtime == megatron && open.TP == costmodel.AutoDegree {
+		open.SequenceParallel = open.SequenceParallel || slices.ContainsFunc(solver.Graph.Layers, func(layer modelgraph.Layer) bool {
+			_, experts := layer.Op.(modelgraph.MoE)
+			return experts
+		})
+	}
+	return open
 }
 
 // formSearch is what was found so far: the best solution, why it does not fit, and a bound.
@@ -140,7 +163,7 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly})
 }
 
 // bounded gives the solution the bound of all forms.
@@ -161,8 +184,9 @@ func (solution *Solution) bounded(below float64, stopped bool, looked, all int) 
 func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
-	for _, workload := range grid(solver.Costs.Workload, int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
-		if all = len(out) == 0 || ctx.Err() == nil; !all {
+	full := false // a form that cannot fit was left out
+	for _, workload := range grid(solver.asked(), int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
+		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
 			break
 		}
 		resolved, err := estimate.Resolve(solver.Graph, workload)
@@ -175,11 +199,19 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 			refused = err
 			continue
 		}
-		if below := solver.leastOf(table); !math.IsInf(below, 1) || len(out) == 0 {
+		below := solver.leastOf(table)
+		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology)) > 1+instance.Tolerance {
+			full = true
+			continue
+		}
+		if !math.IsInf(below, 1) || len(out) == 0 {
 			out = append(out, gridForm{resolved, table, below})
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) == 0 && full:
+		return nil, all, &InfeasibleError{Proved: all}
+	case len(out) == 0:
 		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
 			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
 	}
@@ -313,7 +345,7 @@ const mostCompared = 32
 
 // compareForms says what one form costs, against stages that choose their forms.
 func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance, best *Solution) {
-	free := solver.Costs.Workload
+	free := solver.asked()
 	if len(solver.Topology.Devices) > mostCompared || free.CP > 1 || free.EP > 1 || free.DP != costmodel.AutoDegree {
 		return
 	}

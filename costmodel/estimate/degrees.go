@@ -183,7 +183,7 @@ func checkExperts(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 func checkCutExperts(layer *modelgraph.Layer, workload *costmodel.Workload) error {
 	switch {
 	case workload.TP == 0:
-	case workload.Runtime == value.Megatron && !workload.SequenceParallel: // core/transformer/moe/moe_layer.py, MoELayer.forward
+	case workload.Runtime == value.Megatron && !workload.SequenceParallel && workload.TP != costmodel.AutoDegree: // core/transformer/moe/moe_layer.py, MoELayer.forward
 		return refuse("tp", workload.TP, "Megatron trains experts under tensor parallelism with sequence parallelism alone: add %v, or use %v", costmodel.Setting{Field: "sequence_parallel"}, costmodel.Set("tp", 1))
 	case workload.Runtime == value.Torchtitan && workload.TP != costmodel.AutoDegree && workload.EP.Count() == 1 && workload.EP != costmodel.AutoDegree:
 		return refuse("tp", workload.TP, "layer %q has experts, which devmap counts under torchtitan's tensor parallelism if GPUs share them out: add %v, or use %v", layer.Name, costmodel.Setting{Field: "ep"}, costmodel.Set("tp", 1))

@@ -58,9 +58,9 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	}
 	resolveTargets(loaded, &workload)
 	for _, fault := range []func() error{
+		func() error { return checkText(graph, &workload) }, // no other setting helps
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
-		func() error { return checkText(graph, &workload) },
 		func() error { return checkSpread(graph, &workload) },
 		func() error { return resolveBatches(graph, &workload) },
 		func() error { return checkPositions(graph, &workload) },

@@ -43,7 +43,7 @@ func NewRanks(table *costmodel.Table) Ranks {
 		return newArenaChain(table)
 	}
 	if alone(table) {
-		return wholeModel{table}
+		return &wholeModel{table: table}
 	}
 	return newStageChain(table)
 }
@@ -63,15 +63,22 @@ func oneStage(table *costmodel.Table, dev *costmodel.Device) producer {
 	return sharded(table, all, ResidentOn(table, table.InputDevice, dev, false))
 }
 
-// wholeModel answers for the only rank that there is.
-type wholeModel struct{ table *costmodel.Table }
+// wholeModel answers for the only rank that there is. A search asks for it many times,
+// on one kind of device.
+type wholeModel struct {
+	table           *costmodel.Table
+	peak, workspace int64 // of the last answer; a peak of 0 is none
+}
 
-func (of wholeModel) Peak(_ Rank, workspace int64) int64 {
-	return walk(oneStage(of.table, &costmodel.Device{WorkspaceBytes: workspace})).Memory.Total()
+func (of *wholeModel) Peak(_ Rank, workspace int64) int64 {
+	if of.peak == 0 || of.workspace != workspace {
+		of.peak, of.workspace = walk(oneStage(of.table, &costmodel.Device{WorkspaceBytes: workspace})).Memory.Total(), workspace
+	}
+	return of.peak
 }
 
 // Floor is that of a part: nothing is known.
-func (wholeModel) Floor(Rank, int64, bool) int64 { return 0 }
+func (*wholeModel) Floor(Rank, int64, bool) int64 { return 0 }
 
 // pipelineEvents is the engine of one rank of a pipeline: a step, action by action
 // (of a row of like ones the first and the last, see [order.Phase.Ends]).

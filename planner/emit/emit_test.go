@@ -110,6 +110,8 @@ func TestNeeds(t *testing.T) {
 	}{
 		{"accelerate", with("pipeline", same), `is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining`},
 		{"ms-swift", with("pipeline", func(plan *devicemap.Plan) { plan.Workload.Runtime = costmodel.Devmap }), `is a pipeline's: its stages run side by side in devmap's own engine`},
+		{"accelerate", with("pipeline", func(plan *devicemap.Plan) { plan.Workload.Runtime = "megatron" }), `counts the layers and processes of megatron, which no other program has: emit --for megatron, `},
+		{"axolotl", with("pipeline", func(plan *devicemap.Plan) { plan.Workload.Runtime = "torchtitan" }), `counts the layers and processes of torchtitan, which no other program has: emit --for torchtitan`},
 		{"accelerate", with("diffusion", same), `is of a diffusion pipeline, whose components run one after another`},
 		{"accelerate", with("device-map", train), `trains units that are on the CPU or disk`},
 		{"accelerate", with("zero2", fsdp), `the plan for "m" has no device map, because its strategy is fsdp: start its program as it is, under devmap watch, or plan with strategy=device-map`},

@@ -162,6 +162,9 @@ func (trainer *trainer) preset(plan *devicemap.Plan) error {
 	if slices.Contains(trainer.presets, preset) {
 		return nil
 	}
+	if err := ofGrid(plan); err != nil {
+		return err
+	}
 	if preset == "" {
 		preset = "a loop written by hand"
 	}

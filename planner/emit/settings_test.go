@@ -33,6 +33,9 @@ func TestOutside(t *testing.T) {
 		{"deepspeed", func(w *costmodel.Workload) {
 			w.LoRARank, w.LoRATargets, w.LoRAPrecision, w.Quantize = 8, []string{"q_proj"}, "bf16", "nf4"
 		}, []string{"AdamW", `LoraConfig(r=8, target_modules=["q_proj"])`, "autocast_adapter_dtype=False", "load_in_4bit"}},
+		{"deepspeed", func(w *costmodel.Workload) {
+			w.Strategy, w.LoRARank, w.LoRATargets, w.LoRAPrecision = costmodel.Zero2, 8, []string{"q_proj"}, "bf16" // as DeepSpeed casts them
+		}, []string{"AdamW", "LoraConfig"}},
 		{"deepspeed", func(w *costmodel.Workload) { w.Attention = "flash" }, []string{"AdamW", "flash_attention_2"}},
 		{"openpi", func(w *costmodel.Workload) { w.Recompute = "full" }, []string{"jax.checkpoint"}},
 		{"openpi", func(w *costmodel.Workload) { w.EMA = true }, nil},

@@ -42,7 +42,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 		return nil
 	}
 	options.Current = false // it is no change
-	return &search{comparison: comparison{problem, options}}
+	return &search{comparison: comparison{Problem: problem, Options: options}}
 }
 
 // change is the way to a row of a changed problem. The settings are read off what
@@ -118,7 +118,7 @@ func (problem *search) timed() bool {
 func (problem *search) within(ctx context.Context, changes []Change) []Change {
 	var out []Change
 	for _, change := range changes {
-		changed := comparison{*change.To, problem.Options}
+		changed := comparison{Problem: *change.To, Options: problem.Options}
 		changed.Objective = problem.Objective
 		if change.Row = changed.row(ctx, change.Row.Workload); change.Row.Fits {
 			out = append(out, change)

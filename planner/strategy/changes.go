@@ -70,6 +70,9 @@ func (problem *search) sized() costmodel.Workload {
 	if resolved, err := estimate.Resolve(problem.Graph, asked); err == nil {
 		workload.Seq, workload.Batch = resolved.Seq, resolved.Batch
 	}
+	if grid := workload.Runtime == "megatron" || workload.Runtime == "torchtitan"; grid && workload.DP == 0 { // the GPUs that the others leave
+		workload.DP = costmodel.Degree(max(1, problem.gpus()/(workload.TP.Count()*workload.CP.Count()*workload.PP.Count())))
+	}
 	return workload
 }
 
@@ -85,8 +88,12 @@ func same(workload *costmodel.Workload) []edit {
 		add(workload.NewTokens == 0, lastLogits, func(w *costmodel.Workload) { w.NewTokens = 1 })
 		return out
 	}
-	add(workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "",
-		func(w *costmodel.Workload) { w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree })
+	add(workload.Strategy.Traits().Staged && workload.DP.Count()*workload.TP.Count() > 1, "", func(w *costmodel.Workload) {
+		if workload.DP != costmodel.AutoDegree { // open replicas share the batch of the step
+			w.Batch = workload.Batch * workload.DP.Count()
+		}
+		w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree
+	})
 	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })

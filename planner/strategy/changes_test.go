@@ -60,7 +60,7 @@ func TestSmallestDegrees(t *testing.T) {
 		t.Fatal("it fits: nothing is tested")
 	}
 	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
-	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.Contains(what(&c), "dp=auto tp=auto") })
+	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.HasPrefix(what(&c), "batch=16 dp=auto tp=auto") }) // the step has two batches of 8
 	if i < 0 || !changes[i].Row.Fits || changes[i].Row.Resolved.DP != costmodel.AutoDegree {
 		t.Errorf("no open degrees that fit among %q", whats(changes))
 	}

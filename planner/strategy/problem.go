@@ -15,6 +15,7 @@ import (
 type comparison struct {
 	planner.Problem
 	Options
+	fitsOnly bool // a row that does not fit needs no answer
 }
 
 func (of *comparison) gpus() int64 { return int64(len(of.Topology.Devices)) }
@@ -42,10 +43,10 @@ func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row 
 
 // solved answers a row: the best placement, whether it fits or not.
 func (of *comparison) solved(ctx context.Context, row Row, problem planner.Problem) Row {
-	solution, err := planner.Solve(ctx, problem, planner.Settings{TimeLimit: of.limit()})
+	solution, err := planner.Solve(ctx, problem, planner.Settings{TimeLimit: of.limit(), FitsOnly: of.fitsOnly})
 	var large *planner.InfeasibleError
 	switch {
-	case errors.As(err, &large):
+	case errors.As(err, &large) && large.Best != nil:
 		solution = large.Best
 	case err != nil:
 		row.Refused = err

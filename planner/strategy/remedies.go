@@ -37,6 +37,8 @@ func (problem *remedies) intrusion(change *Change) int {
 		switch {
 		case setting.Field == "strategy" && problem.open():
 			rank = 0
+		case setting.Field == "batch" && change.Row.Workload.Batch > problem.sized().Batch: // that of all replicas
+			rank = 0
 		case setting.Field == "offload" && change.Row.Resolved.Mode != costmodel.Train:
 			rank = slowForward
 		}

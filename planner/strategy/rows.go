@@ -27,7 +27,7 @@ func Rows(ctx context.Context, problem planner.Problem, options Options) ([]Row,
 	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(ctx, &comparison{problem, options})
+	rows, err := rowsOf(ctx, &comparison{Problem: problem, Options: options})
 	for i := range rows {
 		followPools(ctx, &problem, &rows[i])
 	}

@@ -98,7 +98,12 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, false if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) (Change, bool) {
-	row, ok := changed.first(ctx)
+	if changed == nil {
+		return Change{}, false
+	}
+	quickly := *changed
+	quickly.fitsOnly = true
+	row, ok := quickly.first(ctx)
 	if !ok || !row.Fits {
 		return Change{}, false
 	}

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -180,6 +181,9 @@ func (printer *Printer) spread() string {
 		name += " " + string(workload.Schedule)
 	}
 	name += " (" + workload.Runtime + ")"
+	if degrees := openDegrees(workload); degrees != "" {
+		return name + degrees
+	}
 	if workload.DP != 0 || workload.TP != 0 || workload.CP != 0 {
 		name += fmt.Sprintf(", stages of %v × %v GPUs (data × tensor parallel)", workload.DP, workload.TP)
 		if workload.CP != 0 {
@@ -190,6 +194,21 @@ func (printer *Printer) spread() string {
 		}
 	}
 	return name
+}
+
+// openDegrees are all degrees of a pipeline, if one of them is still to be chosen.
+func openDegrees(workload *costmodel.Workload) (degrees string) {
+	open := false
+	for _, field := range costmodel.Fields() {
+		if text := field.Text(workload); text != "" && slices.Contains([]string{"dp", "tp", "cp", "pp", "ep"}, field.Name) {
+			degrees += ", " + field.Name + " " + text
+			open = open || text == "auto"
+		}
+	}
+	if !open {
+		return ""
+	}
+	return degrees
 }
 
 // how is the strategy where it is not the usual.
