@@ -268,6 +268,8 @@ type Linear struct {
 	// Returned: the model returns the result in addition to its own (the features of
 	// images, image_hidden_states).
 	Returned bool `json:"returned,omitzero"`
+	// Persists: the result is in a variable of the model's forward (modeling_electra.py).
+	Persists bool `json:"persists,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

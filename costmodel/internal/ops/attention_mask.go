@@ -64,7 +64,8 @@ func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool)
 // forward returns (hidden_states, _ = self.self_attn(…)).
 func Weights(layer modelgraph.Op, shape *Shape) int64 {
 	op, ok := operationOf(layer).(attention)
-	if !ok || !op.written(shape) || shape.Train || hasBias(&op, shape) {
+	own := op.Eager && op.OwnScores && op.Bidirectional // returns None (modeling_deberta_v2.py)
+	if !ok || !op.written(shape) || shape.Train || hasBias(&op, shape) || own {
 		return 0
 	}
 	dims := op.geometry(shape)
