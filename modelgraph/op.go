@@ -184,8 +184,10 @@ type Attention struct {
 	InnerDropout bool `json:"inner_dropout,omitzero"`
 	// ExtraScores are tensors of the scores' size of variables in addition: of the
 	// block before, which returns its weights (modeling_mpt.py), and the product
-	// before its mask (modeling_bloom.py).
+	// before its mask (modeling_bloom.py). Unreturned: the function returns no weights
+	// (modeling_deberta_v2.py).
 	ExtraScores int64 `json:"extra_scores,omitzero"`
+	Unreturned  bool  `json:"unreturned,omitzero"`
 }
 
 // MLP is a feed-forward network Dim → Hidden → Dim.
