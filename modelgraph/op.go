@@ -184,8 +184,10 @@ type Attention struct {
 	InnerDropout bool `json:"inner_dropout,omitzero"`
 	// ExtraScores are tensors of the scores' size of variables in addition: of the
 	// block before, which returns its weights (modeling_mpt.py), and the product
-	// before its mask (modeling_bloom.py).
+	// before its mask (modeling_bloom.py). Unreturned: the function returns no weights
+	// (modeling_deberta_v2.py).
 	ExtraScores int64 `json:"extra_scores,omitzero"`
+	Unreturned  bool  `json:"unreturned,omitzero"`
 }
 
 // MLP is a feed-forward network Dim → Hidden → Dim.
@@ -268,6 +270,8 @@ type Linear struct {
 	// Returned: the model returns the result in addition to its own (the features of
 	// images, image_hidden_states).
 	Returned bool `json:"returned,omitzero"`
+	// Persists: the result is in a variable of the model's forward (modeling_electra.py).
+	Persists bool `json:"persists,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

@@ -45,7 +45,7 @@ func readDeberta(cfg *config) *deberta {
 	if cfg.has("attention_head_size") {
 		model.attention.HeadDim = cfg.pos(0, "attention_head_size")
 	}
-	model.attention.Eager, model.attention.OwnScores = true, true // DisentangledSelfAttention is the only form
+	model.attention.Eager, model.attention.OwnScores, model.attention.Unreturned = true, true, true // DisentangledSelfAttention is the only form
 	model.attention.Bidirectional, model.attention.Dropout = true, cfg.float(0, "hidden_dropout_prob") > 0
 	model.attention.InnerDropout = cfg.float(0, "attention_probs_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout

@@ -84,6 +84,7 @@ func electra(modules *builder, cfg *config, class string) {
 	model.tables(modules, dot(path, "embeddings"), true)
 	if model.width != model.hidden {
 		modules.hidden = addLinear(modules, dot(path, "embeddings_project"), model.width, model.hidden, "", modules.hidden)
+		modules.replaces() // hidden_states (ElectraModel.forward)
 	}
 	for i := range model.layers {
 		name := indexed(dot(path, "encoder.layer"), i)

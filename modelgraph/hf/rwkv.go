@@ -60,7 +60,7 @@ func rwkvBlock(modules *builder, name string, hidden, width, inner int64) {
 		op := modelgraph.Linear{In: in, Out: out, Activation: activation}
 		return modules.add(dot(feedForward, module), op, inputs, linearParams("", in, out, false)...).Name
 	}
-	key := linear("key", hidden, inner, "relu", second)
+	key := linear("key", hidden, inner, "relu2", second)
 	gate := linear("receptance", hidden, hidden, "sigmoid", second)
 	modules.hidden = linear("value", inner, hidden, "", key, gate, attention)
 }

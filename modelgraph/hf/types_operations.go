@@ -40,6 +40,8 @@ type typeOperations struct {
 	Even [][]string `json:"even"`
 	// Linear are the modules that are nn.Linear.
 	Linear []string `json:"linear"`
+	// Own: softmax runs in the type of the scores, where these are in memory.
+	Own bool `json:"own"`
 }
 
 // operationsOf finds the line of a class. Releases that build the class otherwise
@@ -202,11 +204,30 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.of.err != nil {
 		return nil, false
 	}
+	if op.line.Own {
+		tree.root.ownScores(layers)
+	}
 	if op.linears(layers) {
 		tree.linear = op.line.Linear
 	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
 	return graph, err == nil
+}
+
+// ownScores says that softmax runs in the type of the scores, and whether its result
+// passes a dropout.
+func (obj *typeObject) ownScores(layers []modelgraph.Layer) {
+	dropped := false
+	for _, name := range []string{"attention_probs_dropout_prob", "attention_dropout", "attn_pdrop"} {
+		rate, _ := obj.values[cmp.Or(obj.class.Alias[name], name)].(float64)
+		dropped = dropped || rate > 0
+	}
+	for i := range layers {
+		if op, ok := layers[i].Op.(modelgraph.Attention); ok {
+			op.OwnScores, op.InnerDropout = true, dropped
+			layers[i].Op = op
+		}
+	}
 }
 
 // linears reports that the weights which [storedFormat.tensors] takes for those of

@@ -156,6 +156,7 @@ func costing(op modelgraph.Op) modelgraph.Op {
 		if op.ValueDim == op.HeadDim {
 			op.ValueDim = 0
 		}
+		op.OwnScores, op.InnerDropout = false, false // of the source, not of the export
 		op.Scale, op.Rotation, op.QKEpsilon, op.ScoreCap, op.Transposed = 0, modelgraph.Rotation{}, 0, 0, false
 		return op
 	case modelgraph.MLP:

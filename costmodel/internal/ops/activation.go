@@ -2,11 +2,11 @@ package ops
 
 // activationExtra is how many tensors of the hidden width an activation keeps
 // in addition to its output (torch.nn.functional, activations.py). A fused kernel
-// keeps its input, relu nothing, and relu² relu's result. GELU's approximations in
+// keeps its input, relu, tanh and sigmoid nothing, and relu² relu's result. GELU's approximations in
 // Python keep each factor of a product.
 func activationExtra(name string) int64 {
 	switch name {
-	case "relu", "":
+	case "relu", "tanh", "sigmoid", "":
 		return 0
 	case "gelu_fast":
 		return 7

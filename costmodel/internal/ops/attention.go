@@ -162,8 +162,8 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		// by then what the kernel and the norms kept is gone
-		backwardPoint{2*stream + element*tokens*(dims.q+op.in()) - op.kernelSaved(&dims, shape) - normsSaved(&op, &dims, shape), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
+		// by then what the kernel and the norms kept is gone, and autocast's casts, but the last gradient's
+		backwardPoint{2*stream + element*tokens*(dims.q+op.in()) - op.kernelSaved(&dims, shape) - normsSaved(&op, &dims, shape) - shape.casts(0, 0, op.in()*dims.made(op)+op.Dim*dims.out), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
 }
 

@@ -284,7 +284,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
 		}
-		if hasBias(&op, shape) && !shape.Frozen { // its gradient, and the sum of those of later layers
+		if hasBias(&op, shape) && !shape.Frozen && !op.BiasOwn { // its gradient, and the sum of those of later layers
 			back += 2 * biasBytes(&op, shape)
 		}
 		if hasBias(&op, shape) && op.Dropout {

@@ -64,7 +64,7 @@ func MaskSaved(layer modelgraph.Attention, shape *Shape) (size int64, kind bool)
 // forward returns (hidden_states, _ = self.self_attn(…)).
 func Weights(layer modelgraph.Op, shape *Shape) int64 {
 	op, ok := operationOf(layer).(attention)
-	if !ok || !op.written(shape) || shape.Train || hasBias(&op, shape) {
+	if !ok || !op.written(shape) || shape.Train || hasBias(&op, shape) || op.Unreturned {
 		return 0
 	}
 	dims := op.geometry(shape)

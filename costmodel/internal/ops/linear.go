@@ -24,6 +24,9 @@ func (op linear) cost(shape *Shape) Cost {
 	if shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	}
+	if op.Persists {
+		cost.Memory.UntilBodyEnd = cost.Output
+	}
 	return cost
 }
 

@@ -62,8 +62,11 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	if op.Dropout {
 		masked = op.Dim * tokens
 	}
-	if op.Activation == "xielu" {
+	switch {
+	case op.Activation == "xielu":
 		factors -= fN // where it is positive
+	case op.Activation == "gelu_new" && !op.Gated && MixedPrecision(shape.Precision):
+		factors += 8 * fN // the result's gradient and those of its factors in fp32, and the cast of one
 	}
 	cost.peak(
 		// down's own backward

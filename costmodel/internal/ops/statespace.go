@@ -20,10 +20,48 @@ func (op stateSpace) cost(shape *Shape) Cost {
 		return op.inTorch(shape)
 	case lightning(&op):
 		return op.lightning(shape)
+	case op.recurs():
+		return op.recurrent(shape)
 	case op.Heads > 0:
 		return op.chunked(shape)
 	}
 	return op.sequential(shape)
+}
+
+// recurs reports RWKV-4's recurrence, of a number a channel.
+func (op stateSpace) recurs() bool { return op.State == 1 && op.Chunk == 1 && op.Heads == op.Inner }
+
+// recurrent is modeling_rwkv.py's rwkv_linear_attention_cpu, which runs without the CUDA
+// kernel that Transformers compiles. Each token keeps the key in fp32, its sums with
+// time_first and with the decayed maximum, the new maximum, four exponentials, numerator,
+// denominator, and both new states.
+func (op stateSpace) recurrent(shape *Shape) Cost {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	stream, wide, states := shape.streamBytes()*op.Dim*tokens, element*op.Inner*tokens, 4*op.Inner*tokens
+	kept := 12 * states
+	if element == 4 { // the key itself
+		kept -= states
+	}
+	cost := Cost{Known: true, Output: stream}
+	cost.FLOPs = 8*float64(tokens)*float64(op.Dim)*float64(op.Inner) + 20*float64(tokens)*float64(op.Inner)
+	// The shifted input and three mixtures with it; values, the sigmoid, the result and the
+	// product of both. The block's feed-forward has a shift, two mixtures and a product, too.
+	cost.Memory.Saved = kept + 8*stream + 4*wide + shape.casts(3, op.Dim, shape.Weights)
+	if MixedPrecision(shape.Precision) {
+		cost.Memory.Saved -= 5 * stream // casts are kept in place of mixtures
+	}
+	cost.Memory.KV = shape.Batch * (2*element*op.Dim + 12*op.Inner)
+	cost.Memory.Forward = stream + max(7*stream, stream+5*wide) + cost.Memory.KV
+	if shape.Train {
+		cost.Memory.Forward = cost.Memory.Saved + wide
+	}
+	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Inner)
+	cost.peak(
+		// the first token's: gradients of both factors, of the result, and of keys and values with their sums
+		backwardPoint{stream + 6*wide - wide, matrix, 0},
+		backwardPoint{4*stream + wide - kept, shape.NewGrads, matrix},
+	)
+	return cost
 }
 
 // sequential is modeling_mamba.py's mamba_selective_scan, which goes token by token. It
