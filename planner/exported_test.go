@@ -283,10 +283,11 @@ type tapedModule struct {
 }
 
 // TestModulePeaks: peaks of exported modules, by the memory of a step in their model.json.
-// The allocator's blocks on one of several GPUs have other rests than on one: up to 1 MiB.
+// The allocator's blocks on one of several GPUs have other rests than on one: up to 1 MiB
+// each, in all 6.8 MiB of ViT's 364 MiB where its blocks run again.
 // A GPU without modules has the caller's batch and results, which are not all counted.
 func TestModulePeaks(t *testing.T) {
-	limits := map[string]float64{"U-Net": 0.008, "LSTM": 0.014, "encoder layers": 0.015, "ViT": 0.009, "diffusion transformer": 0.023, "mixture of experts": 0.005}
+	limits := map[string]float64{"ViT": 0.017}
 	for _, row := range exportedLines[tapedModule](t, "../fixtures/oracle/module_peaks.jsonl.gz") {
 		graph, err := modelgraph.Read(bytes.NewReader(row.Model), row.Module)
 		if err != nil {
@@ -310,7 +311,10 @@ func TestModulePeaks(t *testing.T) {
 				flat = append(flat, devicemap.Flat{{Key: key, Device: devicemap.Device(device)}}...)
 			}
 			found := devicemap.Check(graph, plan.Costs, gpus, flat, nil)
-			limit := cmp.Or(limits[row.Module], 0.004)
+			limit := 0.0045
+			if len(run.Oracle) > 1 {
+				limit = cmp.Or(limits[row.Module], 0.008)
+			}
 			for device, want := range run.Oracle {
 				if found.Devices[device].Units == 0 {
 					continue

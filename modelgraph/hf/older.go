@@ -105,7 +105,12 @@ func gptNeo(cfg *config) *decoder {
 		p.buffers = []modelgraph.Tensor{mask}
 		return p
 	}
-	model.behind = model.placesBehind(positions)
+	behind := model.placesBehind(positions)
+	model.behind = func(modules *builder, path string) {
+		from := len(modules.layers)
+		behind(modules, path)
+		modules.join(from, dot(path, "wte")) // GPTNeoModel.forward adds their rows
+	}
 	return model.done()
 }
 

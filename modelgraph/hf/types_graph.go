@@ -50,10 +50,8 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 			return nil, fmt.Errorf("%s: %w", cfg.file, err)
 		}
 	}
-	if tree.outermost {
-		if err := tree.join(graph); err != nil {
-			return nil, fmt.Errorf("%s: %w", cfg.file, err)
-		}
+	if err := tree.join(graph); err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
 	graph.Source, graph.Class, graph.Family = source, class.Class, kind
 	if given {

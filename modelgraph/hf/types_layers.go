@@ -78,17 +78,24 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 }
 
 // unitOf gives the unit of a name: a module that is not split, or one of the outermost
-// lists if there is none.
+// lists if it holds none, whose forward adds results, as a layer of BLIP's text model does.
 func (tree *typeTree) unitOf() func(name string) string {
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
+	lists := newTree(tree.names())
 	if len(tree.units) > 0 {
-		return tree.unit
+		whole := make(map[string]bool)
+		for i := range tree.tensors {
+			if name := tree.tensors[i].name; tree.unit(name) != "" {
+				whole[lists.unit(parent(name))] = true
+			}
+		}
+		return func(name string) string {
+			if in := lists.unit(parent(name)); in != "" && !whole[in] {
+				return in
+			}
+			return tree.unit(name)
+		}
 	}
-	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
-	for i := range tree.tensors {
-		names.Tensors[i].Name = tree.tensors[i].name
-	}
-	lists := newTree(names)
 	tree.outermost, tree.holders = true, make(map[string]bool)
 	for i := range tree.tensors {
 		if in := lists.unit(parent(tree.tensors[i].name)); in != "" {
@@ -122,9 +129,58 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 	return ""
 }
 
-// join has one device hold what a module has before its list, such as the embeddings of
-// tokens and of positions, whose results it joins.
+// join binds the layers whose results a forward joins.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
+	groups := tree.ofRoot(graph)
+	if tree.outermost {
+		groups = append(groups, tree.first(graph)...)
+	}
+	return modelgraph.Join(graph, groups)
+}
+
+// ofRoot are the single numbers of the model itself, such as the scale of CLAP's logits,
+// and what they multiply: results of two towers or more, and of what is outside of these.
+func (tree *typeTree) ofRoot(graph *modelgraph.Graph) [][]string {
+	lists, towers, last := newTree(tree.names()), make(map[string]bool), make(map[string]string)
+	top := func(name string) string { child, _, _ := strings.Cut(name, "."); return child }
+	for i := range graph.Layers {
+		name := graph.Layers[i].Name
+		towers[top(name)] = towers[top(name)] || lists.unit(name) != ""
+		last[top(name)] = name
+	}
+	var joined []string
+	scales, ends := 0, 0
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		child := top(layer.Name)
+		switch scalar := lists.names[layer.Name] && len(layer.Params) == 1 && layer.Params[0].Numel == 1; {
+		case scalar:
+			scales++
+		case towers[child] && last[child] == layer.Name:
+			ends++
+		case towers[child] || lists.names[layer.Name]:
+			continue
+		}
+		joined = append(joined, layer.Name)
+	}
+	if scales == 0 || ends < 2 {
+		return nil
+	}
+	return [][]string{joined}
+}
+
+// names are the tensors' as those of a checkpoint.
+func (tree *typeTree) names() *safetensors.Checkpoint {
+	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+	for i := range tree.tensors {
+		names.Tensors[i].Name = tree.tensors[i].name
+	}
+	return names
+}
+
+// first are the layers that a module has before its list, such as the embeddings of
+// tokens and of positions, whose results it joins.
+func (tree *typeTree) first(graph *modelgraph.Graph) (joined [][]string) {
 	groups, closed, last := make(map[string][]string), make(map[string]bool), -1
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
@@ -139,13 +195,12 @@ func (tree *typeTree) join(graph *modelgraph.Graph) error {
 			groups[up], last = append(groups[up], layer.Name), layer.UnitIndex
 		}
 	}
-	var joined [][]string
 	for _, up := range slices.Sorted(maps.Keys(groups)) {
 		if len(groups[up]) > 1 && closed[up] {
 			joined = append(joined, groups[up])
 		}
 	}
-	return modelgraph.Join(graph, joined)
+	return joined
 }
 
 // above are the modules that have modules with tensors.

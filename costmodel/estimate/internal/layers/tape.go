@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -252,6 +253,35 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 		for at, unit := range owned {
 			out[at] = all[unit]
 		}
+		if len(owned) < len(units) {
+			ownRests(model, owned, out)
+		}
 		return out
 	}, tape.returned
+}
+
+// ownRests sets the padding of units that have a GPU of their own: its allocator cuts
+// blocks for their parameters and then for the optimizer's states
+// (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
+func ownRests(model *Model, owned []int, units []costmodel.Unit) {
+	cache := allocator.NewCache()
+	blocks := func(unit int, copies int64) int64 {
+		before := cache.Rests
+		for _, i := range model.Unit(unit) {
+			for k := range model.Layers[i].Params {
+				if tensor := &model.Layers[i].Params[k]; tensor.Owner == "" {
+					for range copies {
+						cache.Alloc(0, tensor.Bytes)
+					}
+				}
+			}
+		}
+		return cache.Rests - before
+	}
+	for at, unit := range owned {
+		units[at].Padding = blocks(unit, 1)
+	}
+	for at, unit := range owned {
+		units[at].Padding += blocks(unit, units[at].OptimizerState/max(1, units[at].Params))
+	}
 }

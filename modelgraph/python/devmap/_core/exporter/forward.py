@@ -19,6 +19,7 @@ from torch.fx.experimental import _config as symbolic
 from torch.overrides import TorchFunctionMode
 
 from ..errors import DevmapError
+from ..measure.machine import grouped
 from ..measure.places import line_of
 
 # What CUDA's kernels keep where the meta device takes another way.
@@ -385,7 +386,7 @@ def usual(module: torch.nn.Module) -> dict | None:
         given["input_ids"] = _ids(SEQ)
         if "return_loss" in takes and "pixel_values" in takes:  # CLIP and its kin need both
             given["pixel_values"] = _pixels(getattr(config, "vision_config", config))
-        if "return_loss" in takes and "input_features" in takes:  # CLAP
+        if "return_loss" in takes and "input_features" in takes and hasattr(config, "audio_config"):  # CLAP
             given["input_features"] = _features(config.audio_config)
             given["is_longer"] = torch.ones((BATCH, 1), dtype=torch.bool)
     elif "input_ids" in takes and hasattr(config, "text_config") and not getattr(config, "is_encoder_decoder", False):
@@ -454,6 +455,7 @@ def run(
         stack.enter_context(_quiet())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(symbolic.patch(meta_nonzero_assume_all_nonzero=True))
+        stack.enter_context(grouped())
         stack.enter_context(torch.device("meta"))  # what a forward makes without saying where
         stack.enter_context(torch.autograd.graph.saved_tensors_hooks(trace.pack, lambda tensor: tensor))
         stack.enter_context(trace)

@@ -423,8 +423,9 @@ class Tape:
         sizes = [_fitted(points, [run.sizes[at] for run in runs], at + 1 in first.inside) for at in range(len(first.sizes))] if same else []
         self.grows = same and all(sizes)
         self.sizes: list[list[int]] = sizes if self.grows else [[_rounded(size)] for size in first.sizes]
-        for size, plain, block in zip(self.sizes, first.sizes, first.blocks):
-            size[0] += max(0, block - _rounded(plain))
+        self.uncut = [max(0, block - _rounded(plain)) for plain, block in zip(first.sizes, first.blocks)]
+        for size, rest in zip(self.sizes, self.uncut):
+            size[0] += rest
         self.order = list(dict.fromkeys(label for number, label, _ in first.events if label and first.kinds[abs(number) - 1] not in _ELSEWHERE))
         self.rests: dict[str, int] = {}
         for name, rest in first.rests.items():
@@ -475,6 +476,7 @@ class Tape:
         if ran.biased and sizes:
             _add(alive, sizes[0], 1)
         here: set[int] = set()  # of those that pass by
+        uncut: dict[str, list[int]] = {}  # rests of gradients, which the layer's own size has not
         node = None
         for (number, label, phase), after in zip(ran.events, ran.after):
             kind, size = ran.kinds[abs(number) - 1], self.sizes[abs(number) - 1]
@@ -489,6 +491,8 @@ class Tape:
                 node, fresh = ran.nodes[number - 1], [0] * len(TERMS)
             if kind == "grad":
                 _add(fresh, size, 1)
+                if self.uncut[number - 1]:
+                    self._keep(uncut, label, [self.uncut[number - 1]])
             past: dict[str, list[int]] = {}
             for one in here:
                 home, touched, called = self.passing[one]
@@ -499,8 +503,11 @@ class Tape:
             if phase == FORWARD:
                 self._moment("forward", label, alive, past)
             elif phase == BACKWARD:
-                self._moment("backward", label, [a + b for a, b in zip(alive, grads)], past)
                 self._moment("accumulate", label, [a + b for a, b in zip(alive, fresh)], past)
+                elsewhere = {one: rest for one, rest in uncut.items() if self.units.get(one, one) != self.units.get(label, label)}
+                for one, rest in elsewhere.items():
+                    past = {**past, one: [a + b for a, b in zip(past.get(one, [0] * len(TERMS)), rest)]}
+                self._moment("backward", label, [a + b for a, b in zip(alive, grads)], past)
 
     def _place(self, label: str) -> int:
         return self.order.index(label) if label in self.order else -1

@@ -283,6 +283,23 @@ class _Unseen(metaclass=_OfTransformers):
 
 
 @contextlib.contextmanager
+def grouped() -> Iterator[None]:
+    """torch._grouped_mm of any one type. Without data torch 2.11 takes bf16 alone; CUDA has one product a group for other
+    types (aten/src/ATen/native/cuda/GroupedBlas.cpp, _grouped_mm_cuda and _grouped_mm_fallback), with rows of 16 bytes."""
+    theirs = getattr(registered := sys.modules["torch._meta_registrations"], "_meta_grouped_mm_common", None)
+
+    def common(mat_a: Any, mat_b: Any, scale_a: Any, scale_b: Any, offs: Any = None, *rest: Any, **named: Any) -> Any:
+        if scale_a is not None or mat_a.dtype != mat_b.dtype or mat_a.dtype not in (torch.float32, torch.float16):
+            return theirs(mat_a, mat_b, scale_a, scale_b, offs, *rest, **named)
+        for one in (mat_a, mat_b):
+            torch._check(max(one.stride()[-2:]) * one.element_size() % 16 == 0, lambda: f"a matrix of strides {one.stride()} has rows of no multiple of 16 bytes")
+        return registered._create_grouped_mm_output_tensor(mat_a, mat_b, offs, None)
+
+    with contextlib.nullcontext() if theirs is None else _swapped(registered, "_meta_grouped_mm_common", common):
+        yield
+
+
+@contextlib.contextmanager
 def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], alone: bool = False) -> Iterator[None]:
     """torch.cuda has the machine's GPUs in this block. more is what else has another value. alone: no code runs on a GPU
     in this process after it."""
@@ -306,6 +323,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     with contextlib.ExitStack() as stack:
         for owner, name, value in swaps:
             stack.enter_context(_swapped(owner, name, value))
+        stack.enter_context(grouped())
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         lifts = torch._C._only_lift_cpu_tensors()
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(…, device="cuda")
