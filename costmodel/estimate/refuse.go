@@ -74,7 +74,7 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	switch {
 	case encodes && !causal:
 		return refuse("new_tokens", workload.NewTokens, "%s is an encoder, which generates no tokens: leave %v out", graph.Class, leave)
-	case !head:
+	case !head && graph.Class != "":
 		return refuse("new_tokens", workload.NewTokens, "%s has no head of a language model, and generates no tokens: leave %v out", graph.Class, leave)
 	}
 	return nil

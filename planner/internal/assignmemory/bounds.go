@@ -48,7 +48,7 @@ func Arguments(in *instance.Instance) ([]instance.BoundValue, error) {
 func (state *search) arguments() []instance.BoundValue {
 	out := []instance.BoundValue{state.item, {Name: "average", Value: state.average, What: state.at}}
 	if state.relaxed > 0 {
-		out = append(out, instance.BoundValue{Name: "relaxed search", Value: state.relaxed, What: "kinds of units that alternate, in any order"})
+		out = append(out, instance.BoundValue{Name: "relaxed search", Value: state.relaxed, What: "units that alternate in any order, or those that differ little as one kind"})
 	}
 	switch {
 	case state.proved:

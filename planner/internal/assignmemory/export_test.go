@@ -20,7 +20,8 @@ func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, err
 	}
 	a := newSearch(ctx, problem, instance.Limits{})
 	out := map[string]float64{"largest unit": a.unit.Float(), "average": a.average}
-	a.relax()
+	a.relax(false)
+	a.relax(true)
 	out["relaxed search"] = a.relaxed
 	return out, nil
 }

@@ -21,7 +21,9 @@ func (state *search) prove() {
 		}
 		nodes *= 10
 		if round == 1 && !state.closed() {
-			state.relax()
+			if state.relax(false); !state.closed() {
+				state.relax(true)
+			}
 		}
 		state.shake(kicks * nodes / firstNodes)
 		for part := 0.5; part > 0.1 && !state.closed() && !state.stopped(); part /= 2 {
@@ -68,10 +70,10 @@ func (state *search) ask(value chain.Share, nodes int) verdict {
 	return infeasible
 }
 
-// relax solves the relaxed problem for its bound. It may take half of the time
+// relax solves a relaxed problem for its bound. It may take half of the time
 // that is left: the local search needs the rest where the bound does not help.
-func (state *search) relax() {
-	problem := state.problem.Relaxed()
+func (state *search) relax(coarse bool) {
+	problem := state.problem.Relaxed(coarse)
 	if problem == nil {
 		return
 	}
@@ -80,7 +82,7 @@ func (state *search) relax() {
 	relaxed := newSearch(ctx, problem, instance.Limits{})
 	relaxed.rounds = 2
 	relaxed.run()
-	state.relaxed = relaxed.lower()
+	state.relaxed = max(state.relaxed, relaxed.lower())
 	if relaxed.proved {
 		state.relaxed = max(state.relaxed, relaxed.value.Float())
 	}

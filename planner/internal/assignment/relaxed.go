@@ -1,6 +1,7 @@
 package assignment
 
 import (
+	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
@@ -13,15 +14,15 @@ const maxTable = 1 << 15
 // Relaxed is the problem in which units of few kinds that alternate in time (layers with
 // and without a sliding window) may run in any order: a device's need then depends on how
 // many it holds of each kind. It is the least of all orders, so that a bound of it is one
-// of the problem; it has few kinds, and an exact search soon ends. Nil if none
-// alternate.
-func (problem *Problem) Relaxed() *Problem {
+// of the problem; it has few kinds, and an exact search soon ends. Coarse: units that differ
+// little are one kind, too. Nil if there are none of these.
+func (problem *Problem) Relaxed(coarse bool) *Problem {
 	relax := relaxation{
-		from: problem, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
+		from: problem, coarse: coarse, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
 		into: &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices},
 	}
 	for at := 0; at < len(problem.Positions); {
-		end := max(at+1, relax.turns(at))
+		end := max(at+1, relax.end(at))
 		relax.join(at, end)
 		at = end
 	}
@@ -35,6 +36,7 @@ func (problem *Problem) Relaxed() *Problem {
 // relaxation makes a relaxed problem out of another.
 type relaxation struct {
 	from, into *Problem
+	coarse     bool
 	kindOf     []int // the kind in into of each kind of from, −1 if none yet
 }
 
@@ -44,9 +46,23 @@ func (relax *relaxation) loose(at int) bool {
 	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
 }
 
-// turns is the end of the positions from at on whose kinds alternate: it is past the
-// last that is like an earlier one, and at itself is like a later one.
-func (relax *relaxation) turns(at int) (end int) {
+// alikeWithin is how far the bytes of units may be apart that a coarse relaxation takes for
+// one kind.
+const alikeWithin = 0.1
+
+// end is the end of the positions from at on whose kinds alternate: it is past the
+// last that is like an earlier one, and at itself is like a later one. Coarse: that of
+// the positions that hold about the same bytes.
+func (relax *relaxation) end(at int) (end int) {
+	if least, most := int64(math.MaxInt64), int64(0); relax.coarse {
+		for end = at; end < len(relax.from.Positions) && relax.loose(end); end++ {
+			least, most = min(least, relax.one(end).Static), max(most, relax.one(end).Static)
+			if float64(most-least) > alikeWithin*float64(most) {
+				break
+			}
+		}
+		return end
+	}
 	first := 0 // like at; an embedding before the layers is like none
 	for next := at; next < len(relax.from.Positions) && relax.loose(next); next++ {
 		for before := at; before < next; before++ {
@@ -125,7 +141,7 @@ func (relax *relaxation) classes(at, end int) (out []class) {
 		for i := range out {
 			size = min(size*(len(out[i].items)+1), maxTable+1)
 		}
-		if size <= maxTable || len(out) == 1 {
+		if size <= maxTable && !relax.coarse || len(out) == 1 {
 			return out
 		}
 		near := 1

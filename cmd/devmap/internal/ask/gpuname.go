@@ -60,6 +60,9 @@ func gpuNamed(name string) (string, error) {
 	if count, err := strconv.Atoi(strings.TrimSpace(name)); err == nil && count > 0 && count <= costmodel.MaxDevices && len(like(name)) == 0 {
 		return "", out.Usagef("--gpu %d is a count, not the name of a GPU: write --gpus %d", count, count)
 	}
+	if strings.Contains(name, ",") {
+		return "", out.Usagef("--gpu %q: it names one GPU; different ones are --gpus 80GiB,40GiB, or a file of --topology", name)
+	}
 	found, near := ofDriver(name), ""
 	if len(found) == 0 {
 		found = like(name)

@@ -231,7 +231,7 @@ func (set *presetting) apply(one *presetSet) error {
 	case *int64:
 		number, err := strconv.ParseInt(one.Value, 10, 64)
 		if err != nil || number < 0 || number > 1<<32 {
-			return out.Usagef("--preset: %s is %q, which is no number between 0 and 2^32", one.Source, one.Value)
+			return out.Usagef("%s: %s: %q is no number between 0 and 2^32", out.OneLine(set.file.name), one.Source, one.Value)
 		}
 		*at = number
 	case *bool:

@@ -88,7 +88,7 @@ func boundReason(solution *planner.Solution) string {
 		}
 		return fmt.Sprintf("search (every %s was refuted)", better)
 	case "relaxed search":
-		return "relaxed search (every smaller share was refuted with kinds of units that alternate in any order)"
+		return "relaxed search (every smaller share was refuted with units that alternate in any order, or with those that differ little as one kind)"
 	}
 	return solution.Bound
 }
