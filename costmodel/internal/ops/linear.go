@@ -21,6 +21,13 @@ func (op linear) cost(shape *Shape) Cost {
 		act = activationExtra(op.Activation) + 1
 	}
 	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
+	if op.Activation == "relu2" && shape.Train { // what it made is gone; square's backward makes two more
+		cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
+		cost.peak(
+			backwardPoint{2 * shape.elementBytes() * op.Out * tokens, 0, 0},
+			backwardPoint{shape.elementBytes() * op.In * tokens, shape.NewGrads, shape.NewGrads},
+		)
+	}
 	if shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	}

@@ -83,7 +83,11 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	// fp32 and as the next projection's input, the step before softplus and after it, the
 	// result in fp32, the gate's activation, and the last projection's input.
 	wide := element*inner*9 + 2*4*inner
-	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + states*element/4 + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
+	cast := states * element / 4
+	if element == 4 { // they are it themselves
+		cast = 0
+	}
+	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + cast + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
 	cost.Memory.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
 	cost.Memory.Forward = stream + element*op.Dim*tokens + 3*states + element*inner*7 + 2*4*inner + cost.Memory.KV
 	if shape.Train {
