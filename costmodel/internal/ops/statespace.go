@@ -20,6 +20,8 @@ func (op stateSpace) cost(shape *Shape) Cost {
 		return op.inTorch(shape)
 	case lightning(&op):
 		return op.lightning(shape)
+	case op.Delta && shape.Kernels != value.PackageKernels:
+		return op.delta(shape)
 	case op.recurs():
 		return op.recurrent(shape)
 	case op.Heads > 0:
