@@ -58,9 +58,9 @@ var readFamilies = map[string]bool{
 // types that were compared moment by moment (fixtures/oracle/peaks.jsonl.gz): 1 % if no
 // cell is further off.
 var oracleBands = map[string]float64{
-	"albert": 0.01, "apertus": 0.01, "arcee": 0.01, "bart": 0.01, "bert": 0.01, "big_bird": 0.15, "bitnet": 0.185, "bloom": 0.01, "camembert": 0.01,
+	"albert": 0.025, "apertus": 0.01, "arcee": 0.01, "bart": 0.01, "bert": 0.01, "big_bird": 0.15, "bitnet": 0.185, "bloom": 0.01, "camembert": 0.01,
 	"codegen": 0.02, "cohere": 0.015, "cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.015, "deepseek_v3": 0.01, "deepseek_v32": 0.31, "distilbert": 0.01,
-	"electra": 0.01, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01, "falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01,
+	"electra": 0.02, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01, "falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01,
 	"glm4_moe": 0.01, "glmasr": 0.145, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.01, "gpt_oss": 0.015, "gptj": 0.01, "granite": 0.01,
 	"granitemoe": 0.01, "helium": 0.01, "lfm2": 0.01, "llama4_text": 0.01, "longformer": 0.525, "minicpm3": 0.01, "minimax": 0.025, "ministral3": 0.01,
 	"modernbert": 0.01, "mpt": 0.01, "mra": 0.18, "mt5": 0.025, "nemotron": 0.01, "olmo": 0.025, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01, "phi": 0.01,
