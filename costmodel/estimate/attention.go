@@ -49,7 +49,7 @@ func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 func mixesTwo(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		mixer, ok := layer.Op.(modelgraph.StateSpace)
-		return ok && ops.MambaTwo(mixer)
+		return ok && (ops.MambaTwo(mixer) || mixer.Delta)
 	})
 }
 
@@ -63,17 +63,23 @@ func checkKernels(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 			return refuse("kernels", workload.Kernels, "it changes activations, and the operation of layer %q is not known, so these are not counted: leave it out", layer.Name)
 		}
 	}
-	return refuse("kernels", workload.Kernels, "it chooses what runs Mamba-2's mixers, which this model has not: leave it out")
+	return refuse("kernels", workload.Kernels, "it chooses what runs the mixers of Mamba-2 and gated delta rules, which this model has not: leave it out")
 }
 
-// mixers names the kernels of Mamba-2 that are counted.
+// mixers names the kernels of Mamba-2 or of the gated delta rule that are counted.
 func mixers(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if !mixesTwo(model.Graph) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
-	run, other := "Transformers' own code, as without packages; with mamba-ssm and causal-conv1d they take far less", value.PackageKernels
-	if model.Workload.Kernels == other {
-		run, other = "mamba-ssm and causal-conv1d; without these packages they take many times as much", value.TorchKernels
+	kind, packages := "mixers of Mamba-2", "mamba-ssm and causal-conv1d"
+	for i := range model.Layers {
+		if mixer, ok := model.Layers[i].Op.(modelgraph.StateSpace); ok && mixer.Delta {
+			kind, packages = "gated delta rules", "flash-linear-attention"
+		}
 	}
-	return []costmodel.Message{costmodel.Messagef("mixers of Mamba-2 run by %s (%v)", run, costmodel.Set("kernels", other))}
+	run, other := "Transformers' own code, as without packages; with "+packages+" they take far less", value.PackageKernels
+	if model.Workload.Kernels == other {
+		run, other = packages+"; without it they take many times as much", value.TorchKernels
+	}
+	return []costmodel.Message{costmodel.Messagef("%s run by %s (%v)", kind, run, costmodel.Set("kernels", other))}
 }

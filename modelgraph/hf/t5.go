@@ -60,6 +60,7 @@ func readT5(cfg *config) *t5 {
 	model.mlp.Activation, model.mlp.Gated = t5Activation(cfg)
 	model.mlp.Dropout = cfg.float(0.1, "dropout_rate") > 0
 	model.attention.Dropout, model.mlp.InnerDropout = model.mlp.Dropout, model.mlp.Dropout
+	model.attention.OwnScores, model.attention.InnerDropout = true, model.mlp.Dropout // eager_attention_forward
 	return model
 }
 

@@ -207,6 +207,9 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.line.Own {
 		tree.root.ownScores(layers)
 	}
+	if newer("5.21", tree.in.name) {
+		capUnread(layers)
+	}
 	if op.linears(layers) {
 		tree.linear = op.line.Linear
 	}
@@ -225,6 +228,16 @@ func (obj *typeObject) ownScores(layers []modelgraph.Layer) {
 	for i := range layers {
 		if op, ok := layers[i].Op.(modelgraph.Attention); ok {
 			op.OwnScores, op.InnerDropout = true, dropped
+			layers[i].Op = op
+		}
+	}
+}
+
+// capUnread has SDPA run attention with a soft cap, as before Transformers 5.21 ([gemma2]).
+func capUnread(layers []modelgraph.Layer) {
+	for i := range layers {
+		if op, ok := layers[i].Op.(modelgraph.Attention); ok && op.SoftCap {
+			op.Eager = false
 			layers[i].Op = op
 		}
 	}

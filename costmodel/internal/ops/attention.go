@@ -184,6 +184,9 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
 	case op.OwnScores && op.Bidirectional && dims.by == scoresInMemory: // scores and softmax's result
 		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + 2*element*dims.scores
+		if op.Unreturned { // variables hold both until it returns: the product with v, and its copy
+			cost.Memory.Forward += 2 * element * tokens * dims.out
+		}
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):

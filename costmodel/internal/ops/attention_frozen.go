@@ -89,8 +89,8 @@ func (record *tape) softmax(op attention, dims *geo) int64 {
 		first = cast
 	}
 	record.add(first*dims.scores + out)
-	record.drop(2*out + cast*dims.scores) // the output's gradient; v, which made way for its own; the cast
-	if op.InnerDropout {                  // its result and mask
+	record.drop(2*out + cast*dims.scores)              // the output's gradient; v, which made way for its own; the cast
+	if op.InnerDropout && !inMath(&op, record.shape) { // its result and mask
 		record.drop((record.element + 1) * dims.scores)
 		gone += record.element + 1
 	}

@@ -278,7 +278,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		// projection kept are gone.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
-		if op.InnerDropout {
+		if op.InnerDropout && !inMath(&op, shape) {
 			back -= dims.scores * (element + 1)
 		}
 		if inMath(&op, shape) {

@@ -67,6 +67,8 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 		factors -= fN // where it is positive
 	case op.Activation == "gelu_new" && !op.Gated && MixedPrecision(shape.Precision):
 		factors += 8 * fN // the result's gradient and those of its factors in fp32, and the cast of one
+	case op.Activation == "relu2" && MixedPrecision(shape.Precision):
+		factors += 6 * fN
 	}
 	cost.peak(
 		// down's own backward
@@ -173,7 +175,10 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 	if !shape.Recompute && !shape.Frozen && !shape.Float8.On {
 		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
-	if op.Activation == "gelu_new" {
+	switch op.Activation {
+	case "relu2": // torch.square is a pow, too, which keeps a cast of its input
+		cost.Memory.Saved += 4 * op.Hidden * shape.Tokens
+	case "gelu_new":
 		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
 		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
 		// cast in 2.

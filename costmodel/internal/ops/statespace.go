@@ -20,6 +20,8 @@ func (op stateSpace) cost(shape *Shape) Cost {
 		return op.inTorch(shape)
 	case lightning(&op):
 		return op.lightning(shape)
+	case op.Delta && shape.Kernels != value.PackageKernels:
+		return op.delta(shape)
 	case op.recurs():
 		return op.recurrent(shape)
 	case op.Heads > 0:
@@ -38,15 +40,15 @@ func (op stateSpace) recurs() bool { return op.State == 1 && op.Chunk == 1 && op
 func (op stateSpace) recurrent(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream, wide, states := shape.streamBytes()*op.Dim*tokens, element*op.Inner*tokens, 4*op.Inner*tokens
-	kept := 12 * states
+	saved := 12 * states
 	if element == 4 { // the key itself
-		kept -= states
+		saved -= states
 	}
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 8*float64(tokens)*float64(op.Dim)*float64(op.Inner) + 20*float64(tokens)*float64(op.Inner)
 	// The shifted input and three mixtures with it; values, the sigmoid, the result and the
 	// product of both. The block's feed-forward has a shift, two mixtures and a product, too.
-	cost.Memory.Saved = kept + 8*stream + 4*wide + shape.casts(3, op.Dim, shape.Weights)
+	cost.Memory.Saved = saved + 8*stream + 4*wide + shape.casts(3, op.Dim, shape.Weights)
 	if MixedPrecision(shape.Precision) {
 		cost.Memory.Saved -= 5 * stream // casts are kept in place of mixtures
 	}
@@ -59,7 +61,7 @@ func (op stateSpace) recurrent(shape *Shape) Cost {
 	cost.peak(
 		// the first token's: gradients of both factors, of the result, and of keys and values with their sums
 		backwardPoint{stream + 6*wide - wide, matrix, 0},
-		backwardPoint{4*stream + wide - kept, shape.NewGrads, matrix},
+		backwardPoint{4*stream + wide - saved, shape.NewGrads, matrix},
 	)
 	return cost
 }
@@ -83,7 +85,11 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	// fp32 and as the next projection's input, the step before softplus and after it, the
 	// result in fp32, the gate's activation, and the last projection's input.
 	wide := element*inner*9 + 2*4*inner
-	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + states*element/4 + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
+	cast := states * element / 4
+	if element == 4 { // they are it themselves
+		cast = 0
+	}
+	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + cast + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
 	cost.Memory.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
 	cost.Memory.Forward = stream + element*op.Dim*tokens + 3*states + element*inner*7 + 2*4*inner + cost.Memory.KV
 	if shape.Train {
