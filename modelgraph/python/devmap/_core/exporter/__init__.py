@@ -17,7 +17,7 @@ from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
-from .seen import STOPPED, Seen, look, of_module
+from .seen import STOPPED, Seen, _names, look, of_module
 
 FORMAT = "devmap.model/v1"
 
@@ -95,12 +95,14 @@ def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: A
     know the losses of trainers."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
         return []
-    parts, why, unasked = tape.play(module, seen.layers, inputs, values)
+    parts, why, unasked, idle = tape.play(module, seen.layers, inputs, values)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
     model["taken"] = seen.size
     said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items()]
+    if idle:
+        said.append(f"the backward gives {_names(idle)} no gradient: a plan for training counts gradients and optimizer states of all, an upper bound")
     if unasked:
         said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
     return said

@@ -534,6 +534,7 @@ def joined(
     named: dict[str, Layer] = {layer.name: layer for layer in layers}
     out: list[tuple[float, Layer]] = []
     of: dict[int, Part] = {}
+    several: set[int] = set()
     for part in sorted(parts, key=lambda one: min(one.steps)):
         held: list[Layer] = []
         for name in sorted(part.params, key=lambda one: place[id(holder[one])] if one in holder else 0):
@@ -552,6 +553,8 @@ def joined(
             continue
         if held and all(id(one) in of for one in held):
             _again(part, of)
+            if len(held) == 1 and part.op["kind"] in ("linear", "head", "embedding", "conv") and not part.params <= of[id(held[0])].params:
+                several.add(id(held[0]))  # a list of matrices is no operation of one
             continue
         if (
             len(held) == 1
@@ -581,6 +584,8 @@ def joined(
         out.append((min(place[id(one)] for one in held), layer))
         of[id(layer)] = part
     out += [(place[id(layer)], layer) for layer in layers if id(layer) not in gone]
+    for one in several:
+        of[one] = dataclasses.replace(of[one], op={"kind": "parameter"})
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
 
 
