@@ -17,7 +17,7 @@ from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
-from .seen import STOPPED, Seen, _names, look, of_module
+from .seen import FROZEN, STOPPED, Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
 
@@ -79,7 +79,8 @@ def export(
         if groups.joined:
             model["joined"] = groups.joined
         if steps and not any(said.startswith(STOPPED) for said in warnings):
-            warnings += _tapes(module, model, seen, given, dict(values or {}))
+            said, still = _tapes(module, model, seen, given, dict(values or {}))
+            warnings = [one for one in warnings if not (still and one.endswith(FROZEN))] + said
     if warnings:
         model["warnings"] = warnings
     model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
@@ -90,22 +91,24 @@ def export(
     return model
 
 
-def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> list[str]:
-    """Adds the memory of a step to layers. Models of Transformers whose operations are all known have rules, which also
-    know the losses of trainers."""
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> tuple[list[str], bool]:
+    """Adds the memory of a step to layers, and what a backward gives no gradient. Models of Transformers whose operations are
+    all known have rules, which also know the losses of trainers. Also: whether parameters without a gradient are marked."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
-        return []
+        return [], False
     parts, why, unasked, idle = tape.play(module, seen.layers, inputs, values)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
     model["taken"] = seen.size
     said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items()]
-    if idle:
-        said.append(f"the backward gives {_names(idle)} no gradient: a plan for training counts gradients and optimizer states of all, an upper bound")
+    for layer in model["layers"] if "train" not in why else ():
+        for one in layer.get("params", ()):
+            if f"{layer['name']}.{one['name']}".strip(".") in idle:
+                one["frozen"] = True
     if unasked:
         said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
-    return said
+    return said, "train" not in why
 
 
 def _known(seen: Seen) -> str:

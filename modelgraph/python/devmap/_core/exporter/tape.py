@@ -242,7 +242,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             failed = f"{line_of_error(error) or 'the forward'}: {type(error).__name__}: {str(error).strip()[:200]}"
         windows.phase = AFTER
         kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
-        recorder.idle = [name for name, one in twin.named_parameters() if one.requires_grad and one.grad is None]
+        recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None]
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
         events, after, log = list(recorder.events), list(recorder.after), list(recorder.log)
         owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
@@ -461,15 +461,15 @@ class Tape:
             if kind in _ELSEWHERE or kind == "grad":
                 continue
             if kind == "input":
-                self._keep(self.kept, self.order[0] if self.order else "", size)
+                owner = self.order[0] if self.order else ""
+                self._keep(self.kept, owner, size)
+                self._copies(ran, number, owner, size)
             elif kind == "" and phase == FORWARD and (end is None or end[1] != FORWARD and ran.trains):
                 owner = max(label, end[0] if end else label, key=self._place)
                 self._keep(self.kept, owner, size)
                 if in_turn:
                     self.held[number] = owner, {self.units.get(one, one) for one in (label, *ran.savers[number - 1], *ran.readers[number - 1])}
-                for saver in ran.savers[number - 1]:
-                    if saver != owner:
-                        self._keep(self.copied.setdefault(saver, {}), owner, size)
+                self._copies(ran, number, owner, size)
             elif kind == "output":
                 self._keep(self.returned, label, size)
             else:
@@ -484,6 +484,12 @@ class Tape:
             self._keep(self.kept, ran.biased[0], sizes[0])
             for before, label in zip(ran.biased, ran.biased[1:]):
                 self._keep(self.copied.setdefault(label, {}), before, sizes[0])
+
+    def _copies(self, ran: Ran, number: int, owner: str, size: list[int]) -> None:
+        """What layers save of another's: on other GPUs each has a copy."""
+        for saver in ran.savers[number - 1]:
+            if saver != owner:
+                self._keep(self.copied.setdefault(saver, {}), owner, size)
 
     def _read(self, ran: Ran) -> None:
         """The moments: births, since the most is there after one."""
