@@ -535,6 +535,7 @@ def joined(
     out: list[tuple[float, Layer]] = []
     of: dict[int, Part] = {}
     several: set[int] = set()
+    parts = [part for part in parts if all(size >= 0 for size in part.op.values() if isinstance(size, int))]  # an adapter's shapes
     for part in sorted(parts, key=lambda one: min(one.steps)):
         held: list[Layer] = []
         for name in sorted(part.params, key=lambda one: place[id(holder[one])] if one in holder else 0):
@@ -561,11 +562,12 @@ def joined(
             and held[0].name != part.path
             and len(held[0].params) > 0
             and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm")
+            or len(held) == 1
+            and held[0].name == part.path
         ):
             of[id(held[0])] = part
-            continue
-        if len(held) == 1 and held[0].name == part.path:
-            of[id(held[0])] = part
+            if part.op["kind"] == "linear" and sum(one.numel() for _, one in held[0].params if one.dim() > 1) > 2 * part.op["in"] * part.op["out"]:
+                several.add(id(held[0]))  # a weight that is made of several, as LoHa's
             continue
         own = named.get(part.path)
         if not part.path or not held or own is not None and own not in held and (id(own) in gone or id(own) in of):

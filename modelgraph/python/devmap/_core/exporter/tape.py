@@ -94,7 +94,7 @@ class _Recorder(Ledger):
     def __init__(self, machine: Machine, values: Values, windows: _Windows) -> None:
         super().__init__(machine, values, windows)
         self.windows, self.unasked = windows, False
-        self.idle: list[str] = []  # parameters that a backward gave no gradient
+        self.idle: list[str] | None = None  # parameters that the first backward gave no gradient
         self.begin(torch.nn.Module(), {})
 
     def begin(self, module: torch.nn.Module, units: Mapping[str, str]) -> None:
@@ -242,7 +242,9 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             failed = f"{line_of_error(error) or 'the forward'}: {type(error).__name__}: {str(error).strip()[:200]}"
         windows.phase = AFTER
         kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
-        recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None]
+        if recorder.idle is None and not failed and any(one.grad is not None for one in twin.parameters()):
+            # One that this forward does not read may be trained by other data.
+            recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None and (not one.requires_grad or _storages(recorder, one) & recorder.readers.keys())]
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
         events, after, log = list(recorder.events), list(recorder.after), list(recorder.log)
         owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
@@ -333,7 +335,7 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dic
             gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
             parts, why = _tape(recorder, module, layers, units, (args, kwargs, values), size, mode)
-            return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle if mode == "train" and not why else []}
+            return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle or []}
 
     tapes: dict[str, dict] = {}
     said: dict[str, str] = {}
