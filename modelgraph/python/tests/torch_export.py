@@ -458,10 +458,15 @@ class WrappedTest(unittest.TestCase):
 
         net = peft.get_peft_model(Net(Attend()), peft.LoraConfig(r=4, target_modules=["up", "down"]))
         model = devmap.export(net, inputs=(IDS,))
-        self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
         self.assertIn("not by their formulas", model["unknown"][0])
-        plan = devmap.plan(model, gpus=2, mode="train", batch=2, seq=16)
+        marked = {f"{layer['name']}.{one['name']}".strip(".") for layer in model["layers"] for one in layer.get("params", ()) if one.get("frozen")}
+        self.assertEqual(marked, {name for name, one in net.named_parameters() if not one.requires_grad})
+        plan = devmap.plan(model, gpus=2, mode="train", batch=IDS.shape[0], seq=IDS.shape[1], precision="32-true")
         self.assertEqual(plan.document["model"]["params"], sum(one.numel() for one in net.parameters()))
+        trained = sum(one.nbytes for one in net.parameters() if one.requires_grad)
+        self.assertEqual(sum(one["predicted"]["optimizer_state_bytes"] for one in plan.document["devices"]), 2 * trained)
+        model = devmap.export(net, inputs=(IDS,), steps=False)
+        self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
 
 
 class DocumentTest(unittest.TestCase):

@@ -293,27 +293,23 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 // (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
 func ownRests(model *Model, owned []int, units []costmodel.Unit) {
 	cache := allocator.NewCache()
-	blocks := func(unit int, copies int64, still bool) int64 {
-		before := cache.Rests
-		for _, i := range model.Unit(unit) {
-			for k := range model.Layers[i].Params {
-				if tensor := &model.Layers[i].Params[k]; tensor.Owner == "" && (still || !tensor.Frozen) {
-					for range copies {
+	for states := range 2 {
+		for at, u := range owned {
+			unit, before, copies, trained := &units[at], cache.Rests, int64(1), units[at].Params
+			for _, i := range model.Unit(u) {
+				trained -= still(&model.Layers[i])
+			}
+			if states == 1 {
+				copies = unit.OptimizerState / max(1, trained)
+			}
+			for _, i := range model.Unit(u) {
+				for _, tensor := range model.Layers[i].Params {
+					for n := copies; n > 0 && tensor.Owner == "" && (states == 0 || !tensor.Frozen); n-- {
 						cache.Alloc(0, tensor.Bytes)
 					}
 				}
 			}
+			unit.Padding = int64(states)*unit.Padding + cache.Rests - before
 		}
-		return cache.Rests - before
-	}
-	for at, unit := range owned {
-		units[at].Padding = blocks(unit, 1, true)
-	}
-	for at, unit := range owned {
-		trained := units[at].Params
-		for _, i := range model.Unit(unit) {
-			trained -= still(&model.Layers[i])
-		}
-		units[at].Padding += blocks(unit, units[at].OptimizerState/max(1, trained), false)
 	}
 }

@@ -66,7 +66,7 @@ def export(
     longest = _longest(module)
     if longest:
         model["max_seq"] = longest
-    model["layers"] = _layers(seen)
+    model["layers"] = [_layer(one, seen) for one in seen.layers]
     ties = ties_of(module)
     if ties:
         model["ties"] = ties
@@ -83,7 +83,9 @@ def export(
             warnings = [one for one in warnings if not (still and one.endswith(FROZEN))] + said
     if warnings:
         model["warnings"] = warnings
-    model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
+    # devmap's own engine needs numbers (epsilons, bases, scales), which no forward shows.
+    known = "operations' sizes, not by their formulas" if seen.parts else "own sizes alone"
+    model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: its layers are known by their {known}"]
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(model, file, indent=1)
@@ -111,13 +113,6 @@ def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: A
     return said, "train" not in why
 
 
-def _known(seen: Seen) -> str:
-    """Why devmap's own engine cannot run it: that takes numbers (epsilons, bases, scales), which no forward shows."""
-    if seen.parts:
-        return "its layers are known by their operations' sizes, not by their formulas"
-    return "its layers are known by their own sizes alone"
-
-
 def _longest(module: torch.nn.Module) -> int | None:
     """The longest sequence that a Transformers config names."""
     config = getattr(module, "config", None)
@@ -127,16 +122,6 @@ def _longest(module: torch.nn.Module) -> int | None:
         if isinstance(length, int) and length > 0:
             return length
     return None
-
-
-def _layers(seen: Seen) -> list[dict]:
-    """Layers as model.json has them."""
-    return [_layer(one, seen) for one in seen.layers]
-
-
-def _persistent(layer: Layer, buffer: torch.Tensor) -> dict[str, Any]:
-    """A buffer of the state dict, which a device map must name."""
-    return {"persistent": True} if id(buffer) in layer.saved else {}
 
 
 def _layer(layer: Layer, seen: Seen) -> dict[str, Any]:
@@ -151,7 +136,7 @@ def _layer(layer: Layer, seen: Seen) -> dict[str, Any]:
     if layer.params:
         out["params"] = [entry(name, tensor) for name, tensor in layer.params]
     if layer.buffers:
-        out["buffers"] = [{**entry(name, tensor), **_persistent(layer, tensor)} for name, tensor in layer.buffers]
+        out["buffers"] = [{**entry(name, tensor), **({"persistent": True} if id(tensor) in layer.saved else {})} for name, tensor in layer.buffers]
     if seen.ran:
         out["inputs"] = seen.inputs.get(layer.name, [])
     if layer.unit:
