@@ -452,6 +452,31 @@ class WrappedTest(unittest.TestCase):
         with self.assertRaisesRegex(devmap.DevmapError, "'norm.weight' is partitioned by ZeRO-3"):
             devmap.export(net, inputs=(IDS,))
 
+    def test_followed(self):
+        """A list of matrices is no linear layer; a cell runs, and a loop on data ends."""
+
+        class Listed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.ParameterList(nn.Parameter(torch.zeros(16, 16)) for _ in range(3))
+                self.cell = nn.GRUCell(16, 16)
+
+            def forward(self, x):
+                for w in self.w:
+                    x = torch.relu(x @ w)
+                return self.cell(x)
+
+        class Loops(nn.Sequential):
+            def forward(self, x):
+                while x.norm() > 1:
+                    x = super().forward(x)
+                return x
+
+        model = devmap.export(Listed(), inputs=(torch.zeros(4, 16),))
+        self.assertEqual({layer["name"] for layer in model["layers"] if "train" in layer.get("tape", {})}, {"w", "cell"})
+        self.assertTrue(devmap.plan(model, gpus=1, mode="train", batch=4, precision="32-true").fits)
+        self.assertIn("a tensor (bool)", said(devmap.export(Loops(nn.Linear(8, 8)), inputs=(torch.zeros(2, 8),))))
+
     @unittest.skipUnless(importlib.util.find_spec("peft"), "peft is not there")
     def test_peft(self):
         import peft
