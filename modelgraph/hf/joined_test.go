@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestJoinedUnits: units whose results a forward joins without moving share a
@@ -43,6 +45,19 @@ func TestJoinedUnits(t *testing.T) {
 		}) {
 			t.Errorf("%s: joined %q", config, graph.Joined)
 		}
+	}
+	for config, want := range map[string]string{
+		`{"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 2]]}`: "transformer.wpe", // with wte
+		`{"model_type": "clap", "architectures": ["ClapModel"]}`:                           "logit_scale_a",
+	} {
+		graph, err := FromConfig("config.json", []byte(config))
+		if err != nil || !slices.ContainsFunc(graph.Joined, func(names []string) bool { return len(names) > 1 && slices.Contains(names, want) }) {
+			t.Errorf("%s: %v, joined %q", config, err, graph.Joined)
+		}
+	}
+	blip, err := FromConfig("config.json", []byte(`{"model_type": "blip", "architectures": ["BlipModel"]}`))
+	if err != nil || !slices.ContainsFunc(blip.Units, func(unit modelgraph.Unit) bool { return unit.Name == "text_model.encoder.layer.0" }) {
+		t.Errorf("a layer of BLIP's text model is split: %v", err)
 	}
 	if graph.AutoClass != "AutoModel" {
 		t.Errorf("loaded by %q", graph.AutoClass)

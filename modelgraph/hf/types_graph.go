@@ -79,7 +79,7 @@ func (in *release) note(cfg *config, kind string, outermost, operates bool) stri
 	if cfg.has("quantization_config") {
 		whole = "unquantised " + whole
 	}
-	rest := "activations are not counted (devmap.export(module) describes them)"
+	rest := "activations are not counted (devmap.export(module) describes them), and no map was tried (devmap check --run does)"
 	if operates {
 		rest = fmt.Sprintf("what its layers compute is experimental: as devmap.export sees it in Transformers %s, on small models", newest.name)
 	}

@@ -81,7 +81,12 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 // lists if it holds none, whose forward adds results, as a layer of BLIP's text model does.
 func (tree *typeTree) unitOf() func(name string) string {
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
-	lists := newTree(tree.names())
+	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
+	for i := range tree.tensors {
+		names.Tensors[i].Name = tree.tensors[i].name
+	}
+	lists := newTree(names)
+	tree.lists = lists
 	if len(tree.units) > 0 {
 		whole := make(map[string]bool)
 		for i := range tree.tensors {
@@ -129,58 +134,13 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 	return ""
 }
 
-// join binds the layers whose results a forward joins.
+// join binds the layers whose results a forward joins: what a module has before its list,
+// such as the embeddings of tokens and of positions, and what the model itself scales.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
-	groups := tree.ofRoot(graph)
-	if tree.outermost {
-		groups = append(groups, tree.first(graph)...)
+	joined := scaled(graph, tree.lists)
+	if !tree.outermost {
+		return modelgraph.Join(graph, joined)
 	}
-	return modelgraph.Join(graph, groups)
-}
-
-// ofRoot are the single numbers of the model itself, such as the scale of CLAP's logits,
-// and what they multiply: results of two towers or more, and of what is outside of these.
-func (tree *typeTree) ofRoot(graph *modelgraph.Graph) [][]string {
-	lists, towers, last := newTree(tree.names()), make(map[string]bool), make(map[string]string)
-	top := func(name string) string { child, _, _ := strings.Cut(name, "."); return child }
-	for i := range graph.Layers {
-		name := graph.Layers[i].Name
-		towers[top(name)] = towers[top(name)] || lists.unit(name) != ""
-		last[top(name)] = name
-	}
-	var joined []string
-	scales, ends := 0, 0
-	for i := range graph.Layers {
-		layer := &graph.Layers[i]
-		child := top(layer.Name)
-		switch scalar := lists.names[layer.Name] && len(layer.Params) == 1 && layer.Params[0].Numel == 1; {
-		case scalar:
-			scales++
-		case towers[child] && last[child] == layer.Name:
-			ends++
-		case towers[child] || lists.names[layer.Name]:
-			continue
-		}
-		joined = append(joined, layer.Name)
-	}
-	if scales == 0 || ends < 2 {
-		return nil
-	}
-	return [][]string{joined}
-}
-
-// names are the tensors' as those of a checkpoint.
-func (tree *typeTree) names() *safetensors.Checkpoint {
-	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
-	for i := range tree.tensors {
-		names.Tensors[i].Name = tree.tensors[i].name
-	}
-	return names
-}
-
-// first are the layers that a module has before its list, such as the embeddings of
-// tokens and of positions, whose results it joins.
-func (tree *typeTree) first(graph *modelgraph.Graph) (joined [][]string) {
 	groups, closed, last := make(map[string][]string), make(map[string]bool), -1
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
@@ -200,7 +160,37 @@ func (tree *typeTree) first(graph *modelgraph.Graph) (joined [][]string) {
 			joined = append(joined, groups[up])
 		}
 	}
-	return joined
+	return modelgraph.Join(graph, joined)
+}
+
+// scaled are the single numbers of the model itself, such as the scale of CLAP's logits,
+// and what they multiply: results of two towers or more, and of what is outside of these.
+func scaled(graph *modelgraph.Graph, lists *tree) [][]string {
+	towers, last := make(map[string]bool), make(map[string]string)
+	top := func(name string) string { child, _, _ := strings.Cut(name, "."); return child }
+	for i := range graph.Layers {
+		name := graph.Layers[i].Name
+		towers[top(name)] = towers[top(name)] || lists.unit(name) != ""
+		last[top(name)] = name
+	}
+	var joined []string
+	scales, ends := 0, 0
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		switch child := top(layer.Name); {
+		case lists.names[layer.Name] && len(layer.Params) == 1 && layer.Params[0].Numel == 1:
+			scales++
+		case towers[child] && last[child] == layer.Name:
+			ends++
+		case towers[child] || lists.names[layer.Name]:
+			continue
+		}
+		joined = append(joined, layer.Name)
+	}
+	if scales == 0 || ends < 2 {
+		return nil
+	}
+	return [][]string{joined}
 }
 
 // above are the modules that have modules with tensors.

@@ -20,6 +20,7 @@ type typeTree struct {
 	noSplit   []string          // classes of those that it must; a unit without a class is one
 	outermost bool              // it names none: the modules of its outermost lists are kept whole
 	holders   map[string]bool   // modules around these, and those lists
+	lists     *tree             // of its names
 	root      *typeObject       // the config
 	linear    []string          // modules that are linear layers, if that is known of all
 	depth     int

@@ -452,16 +452,46 @@ class WrappedTest(unittest.TestCase):
         with self.assertRaisesRegex(devmap.DevmapError, "'norm.weight' is partitioned by ZeRO-3"):
             devmap.export(net, inputs=(IDS,))
 
+    def test_followed(self):
+        """A list of matrices is no linear layer; a cell runs, and a loop on data ends."""
+
+        class Listed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.ParameterList(nn.Parameter(torch.zeros(16, 16)) for _ in range(3))
+                self.cell = nn.GRUCell(16, 16)
+
+            def forward(self, x):
+                for w in self.w:
+                    x = torch.relu(x @ w)
+                return self.cell(x)
+
+        class Loops(nn.Sequential):
+            def forward(self, x):
+                while x.norm() > 1:
+                    x = super().forward(x)
+                return x
+
+        model = devmap.export(Listed(), inputs=(torch.zeros(4, 16),))
+        self.assertEqual({layer["name"] for layer in model["layers"] if "train" in layer.get("tape", {})}, {"w", "cell"})
+        self.assertTrue(devmap.plan(model, gpus=1, mode="train", batch=4, precision="32-true").fits)
+        self.assertIn("a tensor (bool)", said(devmap.export(Loops(nn.Linear(8, 8)), inputs=(torch.zeros(2, 8),))))
+
     @unittest.skipUnless(importlib.util.find_spec("peft"), "peft is not there")
     def test_peft(self):
         import peft
 
         net = peft.get_peft_model(Net(Attend()), peft.LoraConfig(r=4, target_modules=["up", "down"]))
         model = devmap.export(net, inputs=(IDS,))
-        self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
         self.assertIn("not by their formulas", model["unknown"][0])
-        plan = devmap.plan(model, gpus=2, mode="train", batch=2, seq=16)
+        marked = {f"{layer['name']}.{one['name']}".strip(".") for layer in model["layers"] for one in layer.get("params", ()) if one.get("frozen")}
+        self.assertEqual(marked, {name for name, one in net.named_parameters() if not one.requires_grad})
+        plan = devmap.plan(model, gpus=2, mode="train", batch=IDS.shape[0], seq=IDS.shape[1], precision="32-true")
         self.assertEqual(plan.document["model"]["params"], sum(one.numel() for one in net.parameters()))
+        trained = sum(one.nbytes for one in net.parameters() if one.requires_grad)
+        self.assertEqual(sum(one["predicted"]["optimizer_state_bytes"] for one in plan.document["devices"]), 2 * trained)
+        model = devmap.export(net, inputs=(IDS,), steps=False)
+        self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
 
 
 class DocumentTest(unittest.TestCase):

@@ -76,10 +76,11 @@ class SettingsTest(unittest.TestCase):
 
         small = {"num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2}
         clip = CLIPModel(CLIPConfig(text_config=small, vision_config=small))
+        with self.assertRaisesRegex(devmap.UsageError, r"pass inputs=\(…\)"):
+            devmap.plan(Net(), gpus=1, mode="train")
         for module in (Net(), clip):
-            with self.assertRaisesRegex(devmap.UsageError, r"pass inputs=\(…\)"):
-                devmap.plan(module, gpus=1, mode="train")
             self.assertTrue(devmap.plan(module, gpus=1, mode="load").fits)
+        self.assertTrue(devmap.plan(clip, gpus=1, mode="train", batch=2, seq=16).fits)
         self.assertTrue(devmap.plan(Net(), gpus=1, mode="train", inputs=(torch.zeros(2, 8),)).fits)
         with self.assertRaisesRegex(devmap.UsageError, "pass the module that was scripted"):
             devmap.plan(torch.jit.script(torch.nn.Linear(4, 4)), gpus=1, mode="load")

@@ -231,7 +231,35 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 // workload does.
 func applyTape(model *Model, units []costmodel.Unit) {
 	if tape := tapeOf(model); tape != nil {
+		for u := range units {
+			idle(model, u, &units[u])
+		}
 		tape.apply(model, units, func(int) bool { return true }, false)
+	}
+}
+
+// still are the bytes of a layer's parameters that the step that ran gave no gradient.
+func still(layer *Layer) (bytes int64) {
+	for k := range layer.Params {
+		if tensor := &layer.Params[k]; tensor.Frozen && tensor.Owner == "" {
+			bytes += tensor.Bytes
+		}
+	}
+	return bytes
+}
+
+// idle takes gradients and states of such parameters off a unit: torch.optim skips those
+// without a gradient.
+func idle(model *Model, index int, unit *costmodel.Unit) {
+	var frozen int64
+	for k, i := range model.Unit(index) {
+		bytes := still(&model.Layers[i])
+		unit.Layers[k].Grads = max(0, unit.Layers[k].Grads-bytes)
+		frozen += bytes
+	}
+	if frozen > 0 && unit.Params > 0 {
+		unit.OptimizerState -= int64(float64(unit.OptimizerState) / float64(unit.Params) * float64(frozen))
+		unit.ResidentGrads = max(0, unit.ResidentGrads-frozen)
 	}
 }
 
@@ -265,23 +293,23 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 // (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
 func ownRests(model *Model, owned []int, units []costmodel.Unit) {
 	cache := allocator.NewCache()
-	blocks := func(unit int, copies int64) int64 {
-		before := cache.Rests
-		for _, i := range model.Unit(unit) {
-			for k := range model.Layers[i].Params {
-				if tensor := &model.Layers[i].Params[k]; tensor.Owner == "" {
-					for range copies {
+	for states := range 2 {
+		for at, u := range owned {
+			unit, before, copies, trained := &units[at], cache.Rests, int64(1), units[at].Params
+			for _, i := range model.Unit(u) {
+				trained -= still(&model.Layers[i])
+			}
+			if states == 1 {
+				copies = unit.OptimizerState / max(1, trained)
+			}
+			for _, i := range model.Unit(u) {
+				for _, tensor := range model.Layers[i].Params {
+					for n := copies; n > 0 && tensor.Owner == "" && (states == 0 || !tensor.Frozen); n-- {
 						cache.Alloc(0, tensor.Bytes)
 					}
 				}
 			}
+			unit.Padding = int64(states)*unit.Padding + cache.Rests - before
 		}
-		return cache.Rests - before
-	}
-	for at, unit := range owned {
-		units[at].Padding = blocks(unit, 1)
-	}
-	for at, unit := range owned {
-		units[at].Padding += blocks(unit, units[at].OptimizerState/max(1, units[at].Params))
 	}
 }

@@ -17,7 +17,7 @@ from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
-from .seen import STOPPED, Seen, look, of_module
+from .seen import FROZEN, STOPPED, Seen, look, of_module
 
 FORMAT = "devmap.model/v1"
 
@@ -66,7 +66,7 @@ def export(
     longest = _longest(module)
     if longest:
         model["max_seq"] = longest
-    model["layers"] = _layers(seen)
+    model["layers"] = [_layer(one, seen) for one in seen.layers]
     ties = ties_of(module)
     if ties:
         model["ties"] = ties
@@ -79,10 +79,13 @@ def export(
         if groups.joined:
             model["joined"] = groups.joined
         if steps and not any(said.startswith(STOPPED) for said in warnings):
-            warnings += _tapes(module, model, seen, given, dict(values or {}))
+            said, still = _tapes(module, model, seen, given, dict(values or {}))
+            warnings = [one for one in warnings if not (still and one.endswith(FROZEN))] + said
     if warnings:
         model["warnings"] = warnings
-    model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: {_known(seen)}"]
+    # devmap's own engine needs numbers (epsilons, bases, scales), which no forward shows.
+    known = "operations' sizes, not by their formulas" if seen.parts else "own sizes alone"
+    model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: its layers are known by their {known}"]
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(model, file, indent=1)
@@ -90,27 +93,24 @@ def export(
     return model
 
 
-def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> list[str]:
-    """Adds the memory of a step to layers. Models of Transformers whose operations are all known have rules, which also
-    know the losses of trainers."""
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> tuple[list[str], bool]:
+    """Adds the memory of a step to layers, and what a backward gives no gradient. Models of Transformers whose operations are
+    all known have rules, which also know the losses of trainers. Also: whether parameters without a gradient are marked."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
-        return []
-    parts, why, unasked = tape.play(module, seen.layers, inputs, values)
+        return [], False
+    parts, why, unasked, idle = tape.play(module, seen.layers, inputs, values)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]
     model["taken"] = seen.size
     said = [f"the memory of a step ({mode}) was not followed: {one}" for mode, one in why.items()]
+    for layer in model["layers"] if "train" not in why else ():
+        for one in layer.get("params", ()):
+            if f"{layer['name']}.{one['name']}".strip(".") in idle:
+                one["frozen"] = True
     if unasked:
         said.append(f"peaks have no workspaces of convolutions: torch {torch.__version__} has no cuDNN to ask for them; export with a torch for CUDA, which needs no GPU")
-    return said
-
-
-def _known(seen: Seen) -> str:
-    """Why devmap's own engine cannot run it: that takes numbers (epsilons, bases, scales), which no forward shows."""
-    if seen.parts:
-        return "its layers are known by their operations' sizes, not by their formulas"
-    return "its layers are known by their own sizes alone"
+    return said, "train" not in why
 
 
 def _longest(module: torch.nn.Module) -> int | None:
@@ -122,16 +122,6 @@ def _longest(module: torch.nn.Module) -> int | None:
         if isinstance(length, int) and length > 0:
             return length
     return None
-
-
-def _layers(seen: Seen) -> list[dict]:
-    """Layers as model.json has them."""
-    return [_layer(one, seen) for one in seen.layers]
-
-
-def _persistent(layer: Layer, buffer: torch.Tensor) -> dict[str, Any]:
-    """A buffer of the state dict, which a device map must name."""
-    return {"persistent": True} if id(buffer) in layer.saved else {}
 
 
 def _layer(layer: Layer, seen: Seen) -> dict[str, Any]:
@@ -146,7 +136,7 @@ def _layer(layer: Layer, seen: Seen) -> dict[str, Any]:
     if layer.params:
         out["params"] = [entry(name, tensor) for name, tensor in layer.params]
     if layer.buffers:
-        out["buffers"] = [{**entry(name, tensor), **_persistent(layer, tensor)} for name, tensor in layer.buffers]
+        out["buffers"] = [{**entry(name, tensor), **({"persistent": True} if id(tensor) in layer.saved else {})} for name, tensor in layer.buffers]
     if seen.ran:
         out["inputs"] = seen.inputs.get(layer.name, [])
     if layer.unit:

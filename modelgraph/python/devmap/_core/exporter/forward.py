@@ -77,6 +77,9 @@ ASKS = frozenset("__bool__ item tolist __int__ __float__ __index__ numpy __conta
 _RANDOM = frozenset("bernoulli dropout rand_like randn_like normal_ uniform_ multinomial random_ bernoulli_".split())
 
 
+_ASKS = 1000  # a loop that asks more often for the truth of data has no end here
+
+
 class Unseen(RuntimeError):
     """The value of a tensor was asked for and nothing says it."""
 
@@ -180,6 +183,7 @@ class Trace(TorchFunctionMode):
         self.added: set[str] = set()  # parameters of adapters
         self.beside: set[int] = set()  # steps of adapters
         self.events: list[tuple[str, tuple[str, ...], str]] = []  # calls of modules and reads of parameters: path, names, line
+        self.asked: dict[str, int] = {}  # lines that ask for the truth of data, and how often
         self._names: dict[int, list[str]] = {}  # of a parameter's storage
         self._scopes: list[str] = [""]
         self._current: Step | None = None
@@ -244,7 +248,8 @@ class Trace(TorchFunctionMode):
             return func(*args, **kwargs)
         frame = sys._getframe(2)
         line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        if name == "__bool__":
+        self.asked[line] = self.asked.get(line, 0) + 1
+        if name == "__bool__" and self.asked[line] <= _ASKS:
             self.guessed.setdefault(self._scopes[-1], line)
             return True
         raise Unseen(f"{line} asks for the value of a tensor ({name.strip('_')})")

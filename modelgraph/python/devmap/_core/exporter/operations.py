@@ -534,6 +534,8 @@ def joined(
     named: dict[str, Layer] = {layer.name: layer for layer in layers}
     out: list[tuple[float, Layer]] = []
     of: dict[int, Part] = {}
+    several: set[int] = set()
+    parts = [part for part in parts if all(size >= 0 for size in part.op.values() if isinstance(size, int))]  # an adapter's shapes
     for part in sorted(parts, key=lambda one: min(one.steps)):
         held: list[Layer] = []
         for name in sorted(part.params, key=lambda one: place[id(holder[one])] if one in holder else 0):
@@ -552,17 +554,20 @@ def joined(
             continue
         if held and all(id(one) in of for one in held):
             _again(part, of)
+            if len(held) == 1 and part.op["kind"] in ("linear", "head", "embedding", "conv") and not part.params <= of[id(held[0])].params:
+                several.add(id(held[0]))  # a list of matrices is no operation of one
             continue
         if (
             len(held) == 1
             and held[0].name != part.path
             and len(held[0].params) > 0
             and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm")
+            or len(held) == 1
+            and held[0].name == part.path
         ):
             of[id(held[0])] = part
-            continue
-        if len(held) == 1 and held[0].name == part.path:
-            of[id(held[0])] = part
+            if part.op["kind"] == "linear" and sum(one.numel() for _, one in held[0].params if one.dim() > 1) > 2 * part.op["in"] * part.op["out"]:
+                several.add(id(held[0]))  # a weight that is made of several, as LoHa's
             continue
         own = named.get(part.path)
         if not part.path or not held or own is not None and own not in held and (id(own) in gone or id(own) in of):
@@ -581,6 +586,8 @@ def joined(
         out.append((min(place[id(one)] for one in held), layer))
         of[id(layer)] = part
     out += [(place[id(layer)], layer) for layer in layers if id(layer) not in gone]
+    for one in several:
+        of[one] = dataclasses.replace(of[one], op={"kind": "parameter"})
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
 
 

@@ -167,6 +167,7 @@ def lengths(args: tuple, kwargs: dict) -> tuple[int, int, int]:
 # What is to be said of a module: what one forward did not show, and what model.json has no field for.
 
 STOPPED = "the forward stopped before its end"
+FROZEN = "what a model.json calls frozen counts under --runtime jax and where the memory of a step was followed)"
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
@@ -178,8 +179,7 @@ def of_module(module: torch.nn.Module) -> list[str]:
     if frozen:
         said.append(
             f"{len(frozen)} of {total} parameters take no gradient ({_first(frozen)}): a plan for training counts "
-            "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
-            "what a model.json calls frozen counts under --runtime jax alone)"
+            f"gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; {FROZEN}"
         )
     packed = [name for name, one in module.named_parameters() if stored(one)[0][1].dtype not in _FLOATS and not one.dtype.is_complex]
     packed += [f"{path}.{packed_in(part)}" for path, part in module.named_modules() if packed_in(part) in part._buffers]

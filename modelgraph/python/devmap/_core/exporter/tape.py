@@ -54,8 +54,9 @@ class _Windows(Places):
     def begin(self, module: torch.nn.Module, units: Mapping[str, str]) -> None:
         self.layers = units
         self.paths = {id(part): path for path, part in module.named_modules()}
-        self.begins: list[tuple[int, str]] = []  # sequence numbers of autograd at which another layer began
-        self.now, self.entered, self.phase = "", [], STATIC
+        first = next(iter(units), "")  # code that runs before any layer is called has its first tensors
+        self.begins: list[tuple[int, str]] = [(0, first)]  # sequence numbers of autograd at which another layer began
+        self.now, self.entered, self.phase = first, [], STATIC
 
     def _enter(self, module: torch.nn.Module, _: Any) -> None:
         path = self.paths.get(id(module), "")
@@ -93,6 +94,7 @@ class _Recorder(Ledger):
     def __init__(self, machine: Machine, values: Values, windows: _Windows) -> None:
         super().__init__(machine, values, windows)
         self.windows, self.unasked = windows, False
+        self.idle: list[str] | None = None  # parameters that the first backward gave no gradient
         self.begin(torch.nn.Module(), {})
 
     def begin(self, module: torch.nn.Module, units: Mapping[str, str]) -> None:
@@ -172,6 +174,7 @@ class Ran(NamedTuple):
     events: list[tuple[int, str, int]]
     after: list[bool]
     moved: dict[int, str]  # sums of gradients, by the layer whose GPU has them
+    summed: set[int]  # gradients of parameters that another call adds to
     inside: dict[int, str]
     products: list[str]
     biased: list[str]
@@ -239,6 +242,9 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             failed = f"{line_of_error(error) or 'the forward'}: {type(error).__name__}: {str(error).strip()[:200]}"
         windows.phase = AFTER
         kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
+        if recorder.idle is None and not failed and any(one.grad is not None for one in twin.parameters()):
+            # One that this forward does not read may be trained by other data.
+            recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None and (not one.requires_grad or _storages(recorder, one) & recorder.readers.keys())]
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
         events, after, log = list(recorder.events), list(recorder.after), list(recorder.log)
         owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
@@ -256,9 +262,10 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             moved[made] = label
             for number in read:
                 recorder.readers.setdefault(number, {}).setdefault(label, False)
+    summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
@@ -316,9 +323,9 @@ def _checkpointed(twin: torch.nn.Module, units: list[str]) -> None:
 MODES = ("train", "infer", "recompute")
 
 
-def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool]:
-    """The tape of each layer by name, as model.json has it, why a mode has none, and whether
-    there were convolutions whose workspaces no cuDNN said."""
+def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
+    """The tape of each layer by name, as model.json has it, why a mode has none, whether
+    there were convolutions whose workspaces no cuDNN said, and parameters without a gradient."""
     units = [unit for unit in dict.fromkeys(layer.unit for layer in layers if layer.params and layer.unit) if _holders(module, unit) > 1]
     args, kwargs, values = prepare(inputs)
     size = lengths(args, kwargs)
@@ -328,7 +335,7 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dic
             gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
             parts, why = _tape(recorder, module, layers, units, (args, kwargs, values), size, mode)
-            return {"parts": parts, "failed": why, "unasked": recorder.unasked}
+            return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle or []}
 
     tapes: dict[str, dict] = {}
     said: dict[str, str] = {}
@@ -338,7 +345,7 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dic
             said[mode] = one["failed"]
         for label, part in one["parts"].items():
             tapes.setdefault(label, {})[mode] = part
-    return tapes, said, any(one["unasked"] for one in found.values())
+    return tapes, said, any(one["unasked"] for one in found.values()), found["train"]["idle"]
 
 
 def _holders(module: torch.nn.Module, path: str) -> int:
@@ -440,20 +447,31 @@ class Tape:
         of its birth and its death. A result moves to the GPU that reads it, a gradient to the one that made the tensor."""
         born = {number: (ran.moved.get(number, label), phase) for number, label, phase in ran.events if number > 0}
         dies = {-number: (ran.moved.get(-number, label), phase) for number, label, phase in ran.events if number < 0}
+        other, until = len(ran.events), {}  # births to the next window of another layer
+        for at in range(len(ran.events) - 1, -1, -1):
+            if at + 1 < len(ran.events) and ran.events[at + 1][1] != ran.events[at][1]:
+                other = at + 1
+            until[ran.events[at][0]] = other
+        stays = {-number for at, (number, _, _) in enumerate(ran.events) if number < 0 and at < until[-number]}
         # The home, the units that have to do with it, and those whose callers have: a copy for a unit ends with its forward.
         self.passing: dict[int, tuple[str, set[str], set[str]]] = {}
+        self.held: dict[int, tuple[str, set[str]]] = {}  # what layers keep, where some are called in turn
+        windows = [label for (_, label, phase), (_, before, _) in zip(ran.events[1:], ran.events) if phase == FORWARD and label != before]
+        in_turn = len(set(windows)) < len(windows)
         for number, (label, phase) in born.items():
             kind, size, end = ran.kinds[number - 1], self.sizes[number - 1], dies.get(number)
             if kind in _ELSEWHERE or kind == "grad":
                 continue
             if kind == "input":
-                self._keep(self.kept, self.order[0] if self.order else "", size)
+                owner = self.order[0] if self.order else ""
+                self._keep(self.kept, owner, size)
+                self._copies(ran, number, owner, size)
             elif kind == "" and phase == FORWARD and (end is None or end[1] != FORWARD and ran.trains):
                 owner = max(label, end[0] if end else label, key=self._place)
                 self._keep(self.kept, owner, size)
-                for saver in ran.savers[number - 1]:
-                    if saver != owner:
-                        self._keep(self.copied.setdefault(saver, {}), owner, size)
+                if in_turn:
+                    self.held[number] = owner, {self.units.get(one, one) for one in (label, *ran.savers[number - 1], *ran.readers[number - 1])}
+                self._copies(ran, number, owner, size)
             elif kind == "output":
                 self._keep(self.returned, label, size)
             else:
@@ -461,13 +479,19 @@ class Tape:
                 home = min(users, key=self._place)
                 touched = {self.units.get(one, one) for one in users}
                 called = {self.units.get(one, one) for one, after in ran.readers[number - 1].items() if after or one == label}
-                if end is None or len(touched) > 1 or end[0] != label:
+                if number not in stays or len(touched) > 1:
                     self.passing[number] = home, touched, called | {self.units.get(label, label)}
         sizes = [self.sizes[at] for at, kind in enumerate(ran.kinds) if kind == "workspace"]
         if ran.biased and sizes:  # a step before made it, on each GPU with such a product
             self._keep(self.kept, ran.biased[0], sizes[0])
             for before, label in zip(ran.biased, ran.biased[1:]):
                 self._keep(self.copied.setdefault(label, {}), before, sizes[0])
+
+    def _copies(self, ran: Ran, number: int, owner: str, size: list[int]) -> None:
+        """What layers save of another's: on other GPUs each has a copy."""
+        for saver in ran.savers[number - 1]:
+            if saver != owner:
+                self._keep(self.copied.setdefault(saver, {}), owner, size)
 
     def _read(self, ran: Ran) -> None:
         """The moments: births, since the most is there after one."""
@@ -482,7 +506,7 @@ class Tape:
             kind, size = ran.kinds[abs(number) - 1], self.sizes[abs(number) - 1]
             if kind in _ELSEWHERE:
                 continue
-            if abs(number) in self.passing:
+            if abs(number) in self.passing or abs(number) in self.held:
                 (here.add if number > 0 else here.discard)(abs(number))
             _add(grads if kind == "grad" else alive, size, 1 if number > 0 else -1)
             if number < 0:
@@ -495,7 +519,14 @@ class Tape:
                     self._keep(uncut, label, [self.uncut[number - 1]])
             past: dict[str, list[int]] = {}
             for one in here:
+                if one in self.held:
+                    home, touched = self.held[one]
+                    if self._place(home) > self._place(label) and self.units.get(label, label) not in touched:
+                        self._keep(past, home, self.sizes[one - 1])
+                    continue
                 home, touched, called = self.passing[one]
+                if one in ran.summed and self._place(home) > self._place(label):
+                    continue  # a later layer's gradient, which counts as that
                 if self.units.get(label, label) not in (called if after else touched):
                     self._keep(past, home, self.sizes[one - 1])
             if ran.biased and sizes and self._place(label) < self._place(ran.biased[0]):

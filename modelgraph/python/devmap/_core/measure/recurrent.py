@@ -75,6 +75,22 @@ def _count(weights: Any, bias: bool) -> int:
     return total if bias else total + sum(2 * one.shape[0] for one in weights[::2])
 
 
+def _gru_cell(_: Any, __: Any, hx: Any, *___: Any) -> Any:
+    """native/cuda/RNN.cu, _thnn_fused_gru_cell_cuda, which torch 2.11 has for data alone: the state, and five numbers for each
+    of its values that backward needs."""
+    workspace = hx.new_empty((hx.shape[0], 5 * hx.shape[1]))
+    return torch.empty_like(hx), workspace
+
+
+def _gru_cell_backward(grad: Any, workspace: Any, biases: bool) -> Any:
+    """_thnn_fused_gru_cell_backward_cuda"""
+    gates = [workspace.new_empty((workspace.shape[0], 3 * grad.shape[1])) for _ in range(2)]
+    return (*gates, torch.empty_like(grad), *(one.sum(0) if biases else None for one in gates))
+
+
+CELLS = {"_thnn_fused_gru_cell": _gru_cell, "_thnn_fused_gru_cell_backward": _gru_cell_backward}
+
+
 class Sizes:
     """What one call of cuDNN takes, of the arguments of _cudnn_rnn from mode on."""
 

@@ -22,6 +22,7 @@ UNANSWERED = (DataDependentOutputException, DynamicOutputShapeException)
 
 # Truths that healthy training gives, by the operation that made the tensor; all others are True.
 _FALSE = frozenset("any isnan isinf logical_not ne ne_ gt lt".split())
+_MOST = 10_000  # times that one line may ask, as one in a step for each parameter does
 
 
 class Values:
@@ -30,6 +31,7 @@ class Values:
     def __init__(self, given: Optional[Mapping[str, Value]]) -> None:
         self.given = dict(given or {})
         self.used: set[str] = set()
+        self.asked: dict[str, int] = {}  # lines that ask for a truth, and how often
         self.assumed: dict[str, str] = {}
 
     def _given(self, line: str, tensor: Any) -> Any:
@@ -46,6 +48,9 @@ class Values:
             return value
         if tensor.dtype == torch.bool:
             value = made_by not in _FALSE
+            self.asked[line] = self.asked.get(line, 0) + 1
+            if self.asked[line] > _MOST:
+                raise DevmapError(f"measure: {line} asks for the truth of data more than {_MOST} times, a loop without an end here: give it with values={{{line!r}: False}}")
         elif tensor.dtype.is_floating_point or tensor.dtype.is_complex:
             value = 0.0 if "grad_scaler" in line else 1.0
         else:
