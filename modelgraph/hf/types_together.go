@@ -47,7 +47,7 @@ func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) 
 		}
 		for _, other := range siblings[parent(path)] {
 			if !parts[path].meets(parts[other]) && !towers(parts[path].condition, parts[other].condition) && !class.showed(path, other) {
-				return tree.apart(class, of, parts[path].condition, other, path)
+				return tree.apart(class, of, parts[path].condition, other, path, other)
 			}
 		}
 		siblings[parent(path)] = append(siblings[parent(path)], path)
@@ -79,7 +79,7 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 			state = name
 		}
 		if fmt.Sprint(other[2]) != text && !towers(entry[2], other[2]) && !class.showed(path, state) {
-			return tree.apart(class, of, other[2], name, path)
+			return tree.apart(class, of, other[2], name, path, state)
 		}
 	}
 	if entry[0] != "p" && entry[0] != "b" {
@@ -93,7 +93,7 @@ func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path s
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
 		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) {
 			of.place = name
-			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path))
+			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path), "together", path, "$"+name)
 		}
 	}
 	return nil
@@ -120,11 +120,12 @@ func (class *typeClass) showed(name, other string) bool {
 	return slices.ContainsFunc(class.Together, func(pair []string) bool { return pair[0] == name && pair[1] == other })
 }
 
-// apart refuses two names; a condition has the field.
-func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other string) error {
+// apart refuses two names; a condition has the field. state is the first as pairs
+// of [typeClass] Together have it.
+func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other, state string) error {
 	of.eval(condition, nil)
 	of.err = nil
-	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other))
+	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other), "together", other, state)
 }
 
 // optionalParts are the parts of the names of entries, in their order.
