@@ -23,7 +23,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no rule explains another value than the default", "pins", path)
 		}
 	}
-	if slices.Contains(of.object.class.Pops, timmClasses) && of.object.extra[timmClasses] != nil && class.Class != "TimmWrapperModel" {
+	if of.object.class.Config == "TimmWrapperConfig" && of.object.extra[timmClasses] != nil && class.Class != "TimmWrapperModel" {
 		of.place = timmClasses
 		return tree.unexplained(of, class, "no build had this field")
 	}

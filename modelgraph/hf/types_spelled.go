@@ -39,7 +39,6 @@ var hubFields = map[string]func(fieldsOf, *typeConfig){
 	"MiniMaxM3VLTextConfig": minimaxM3,
 	"Step3p7TextConfig":     step3p7,
 	"T5GemmaConfig":         func(said fieldsOf, _ *typeConfig) { said.take("initializer_range") },
-	"Gemma3nVisionConfig":   func(said fieldsOf, _ *typeConfig) { said.take("label_names") },
 	"TimmWrapperConfig":     func(said fieldsOf, _ *typeConfig) { said.take("label_names") },
 }
 

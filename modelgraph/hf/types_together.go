@@ -85,18 +85,37 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 	if entry[0] != "p" && entry[0] != "b" {
 		return nil
 	}
-	return sized(tree, class, of, entry, path)
+	return sized(tree, class, of, entry, path, shown)
 }
 
-// sized refuses a size that is null by default, and that no build had with a path.
-func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string) error {
+// sized refuses a size that is null by default, and that no build had with a path,
+// unless the same module has it by default: a bias is as long as its weight.
+func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string, shown map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
-		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) {
+		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) && !class.sizes(entry, name, of, shown) {
 			of.place = name
 			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path), "together", path, "$"+name)
 		}
 	}
 	return nil
+}
+
+// sizes reports that each size of an entry that reads a field, a number, is one of
+// another tensor of its module that is there by default.
+func (class *typeClass) sizes(entry []any, name string, of *evaluation, shown map[string]bool) bool {
+	path, _ := entry[1].(string)
+	dims, _ := entry[3].([]any)
+	_, isNumber := number(of.object.said[name])
+	return isNumber && !slices.ContainsFunc(dims, func(dim any) bool {
+		return reads(dim, name) && !slices.ContainsFunc(class.Entries, func(other []any) bool {
+			sibling, _ := other[1].(string)
+			if other[0] == "n" || !shown[sibling] || sibling == path || parent(sibling) != parent(path) || len(other) < 4 {
+				return false
+			}
+			sizes, _ := other[3].([]any)
+			return slices.ContainsFunc(sizes, func(size any) bool { return deepEqual(size, dim) })
+		})
+	})
 }
 
 // towers reports conditions that are each the presence of an object of the config: its
