@@ -14,14 +14,18 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	for _, path := range class.Unread {
 		if !noTensors[path[strings.LastIndexByte(path, '.')+1:]] && path != "quantization_config" && of.object.unread(path) && !class.leaves(path) {
 			of.place = path
-			return tree.unexplained(of, class, "no build had this field")
+			return tree.unexplained(of, class, "no build had this field", "unread", path)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(class.Pins)) {
 		if !class.pinned(of.object, path) {
 			of.place = path
-			return tree.unexplained(of, class, "no rule explains another value than the default")
+			return tree.unexplained(of, class, "no rule explains another value than the default", "pins", path)
 		}
+	}
+	if of.object.class.Config == "TimmWrapperConfig" && of.object.extra[timmClasses] != nil && class.Class != "TimmWrapperModel" {
+		of.place = timmClasses
+		return tree.unexplained(of, class, "no build had this field")
 	}
 	if err := tree.activations(class, of); err != nil {
 		return err
@@ -52,12 +56,17 @@ func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 		if ok && isText && !activation[text] {
 			return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + path, Msg: fmt.Sprintf(noActivation, clipName(text), tree.in.name)}
 		}
-		if standard := of.object.standard(path); ok && text != standard && (tree.in.parametric(text) || tree.in.parametric(standard)) {
+		if standard := of.object.standard(path); ok && text != standard && (tree.in.parametric(text) || tree.in.parametric(standard) && !class.asks(path)) {
 			of.place = path
 			return tree.unexplained(of, class, "the activation holds tensors")
 		}
 	}
 	return nil
+}
+
+// asks reports that a field decides which entries are there.
+func (class *typeClass) asks(path string) bool {
+	return slices.ContainsFunc(class.Entries, func(entry []any) bool { return reads(entry[2], path) })
 }
 
 // otherEnd reports a list of the file whose last text is another than that of the
@@ -85,7 +94,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 		v, ok := at[rule[0]].find(path)
 		if ok && !allTexts(v, class.texts(rule[0], path)) && (rule[0] != true || !class.leaves(path)) {
 			of.place = path
-			return tree.unexplained(of, class, "no build had this value")
+			return tree.unexplained(of, class, "no build had this value", "texts", rule)
 		}
 	}
 	for _, rule := range class.Met {
@@ -94,7 +103,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 			if entries, layers, uneven := on.uneven(rule); uneven {
 				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
 			}
-			return tree.unexplained(of, class, "no build was like it")
+			return tree.unexplained(of, class, "no build was like it", "held", rule)
 		}
 	}
 	return nil

@@ -23,13 +23,14 @@ type evaluation struct {
 	sizes     map[string]any // of tensors, by names that begin with #
 	err       error
 	place     string // the field that was read last
+	doubt     any    // the expression that differs from one that it agreed with in all builds
 	// contested are fields that the file says and the class computes from others.
 	contested []string
 }
 
 func (of *evaluation) fail(format string, args ...any) any {
 	if of.err == nil {
-		of.err = fmt.Errorf(format, args...)
+		of.err, of.doubt = fmt.Errorf(format, args...), nil
 	}
 	return nil
 }
@@ -55,6 +56,7 @@ func (of *evaluation) find(path string) (any, bool) {
 	if file.err != nil {
 		of.place = file.place
 		of.fail("%w", file.err)
+		of.doubt = file.doubt
 		return nil, false
 	}
 	for _, field := range of.object.aliased {
@@ -168,7 +170,9 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 		case of.err != nil: // It does not apply here.
 			of.err, of.place = nil, place
 		case !deepEqual(v, w):
-			return of.fail("%w", errOpen)
+			of.fail("%w", errOpen)
+			of.doubt = []any{xs[0], x}
+			return nil
 		}
 	}
 	return v

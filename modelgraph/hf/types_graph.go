@@ -221,7 +221,7 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 			}
 		}
 		if of.err != nil {
-			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err))
+			return tree.unexplained(of, class, fmt.Sprintf("%q cannot be computed (%v)", pattern, of.err), "same", pattern, of.doubt)
 		}
 	}
 	return tree.together(class, of, present)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 // typeSample is a config and what Transformers builds from it
@@ -66,16 +67,52 @@ func readTypes(in *release, data []byte) (*typeTree, error) {
 	}
 	tree, _, err := in.treeOf(cfg)
 	if err != nil {
-		return nil, err
+		return tree, err
 	}
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	return tree, nil
 }
 
+// causes are the class and the part of its line that refuse a config.
+func (tree *typeTree) causes() []any {
+	if tree == nil {
+		return nil
+	}
+	return tree.cause
+}
+
+// otherTable takes another table for that of the newest release, and gives a function
+// that writes a line for each sample: the cause of a refusal, or the outcome.
+func otherTable(t *testing.T) (report func(line ...any)) {
+	t.Helper()
+	path := os.Getenv("DEVMAP_TYPES_TABLE")
+	if path == "" {
+		return func(...any) {}
+	}
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := typeTable
+	typeTable = embedded.New(path, packed)
+	out, err := os.Create(path + ".causes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { typeTable = own; out.Close() })
+	return func(line ...any) {
+		if err := json.MarshalWrite(out, line); err == nil {
+			fmt.Fprintln(out)
+		}
+	}
+}
+
 // TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
-// names other samples, one a line, and DEVMAP_TYPES_OF their release.
+// names other samples, one a line, DEVMAP_TYPES_OF their release, DEVMAP_TYPES_TABLE
+// another table.
 func TestTypes(t *testing.T) {
+	report := otherTable(t)
 	path := os.Getenv("DEVMAP_TYPES")
 	if path == "" {
 		path = "../../fixtures/oracle/types.jsonl.gz"
@@ -100,7 +137,9 @@ func TestTypes(t *testing.T) {
 	}
 	exact, refused, wrong := 0, 0, 0
 	configs := make(map[string][2]int) // by type: those that are exact, all
+	at := -1
 	for text := range bytes.Lines(data) {
+		at++
 		var sample typeSample
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
@@ -116,10 +155,12 @@ func TestTypes(t *testing.T) {
 		case errors.As(err, new(*typeError)):
 			if os.Getenv("DEVMAP_TYPES") != "" && sample.readAs(t) {
 				exact++
+				report(at, "exact")
 				configs[named.Type] = [2]int{of[0] + 1, of[1] + 1}
 				continue
 			}
 			refused++
+			report(at, "refused", append([]any{err.Error()}, tree.causes()...))
 			if os.Getenv("DEVMAP_TYPES") != "" {
 				t.Logf("refused %.150s: %v", sample.Config, err)
 			}
@@ -140,6 +181,7 @@ func TestTypes(t *testing.T) {
 				t.Errorf("wrong %s: %.200s: %d lines, first %v", name, sample.Config, len(got), got[:min(3, len(got))])
 			}
 		}
+		report(at, map[bool]string{true: "exact", false: "wrong"}[same])
 		if same {
 			exact++
 			configs[named.Type] = [2]int{of[0] + 1, of[1] + 1}

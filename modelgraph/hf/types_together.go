@@ -47,7 +47,7 @@ func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) 
 		}
 		for _, other := range siblings[parent(path)] {
 			if !parts[path].meets(parts[other]) && !towers(parts[path].condition, parts[other].condition) && !class.showed(path, other) {
-				return tree.apart(class, of, parts[path].condition, other, path)
+				return tree.apart(class, of, parts[path].condition, other, path, other)
 			}
 		}
 		siblings[parent(path)] = append(siblings[parent(path)], path)
@@ -79,24 +79,43 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 			state = name
 		}
 		if fmt.Sprint(other[2]) != text && !towers(entry[2], other[2]) && !class.showed(path, state) {
-			return tree.apart(class, of, other[2], name, path)
+			return tree.apart(class, of, other[2], name, path, state)
 		}
 	}
 	if entry[0] != "p" && entry[0] != "b" {
 		return nil
 	}
-	return sized(tree, class, of, entry, path)
+	return sized(tree, class, of, entry, path, shown)
 }
 
-// sized refuses a size that is null by default, and that no build had with a path.
-func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string) error {
+// sized refuses a size that is null by default, and that no build had with a path,
+// unless the same module has it by default: a bias is as long as its weight.
+func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string, shown map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
-		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) {
+		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) && !class.sizes(entry, name, of, shown) {
 			of.place = name
-			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path))
+			return tree.unexplained(of, class, fmt.Sprintf("no build shows it together with %q", path), "together", path, "$"+name)
 		}
 	}
 	return nil
+}
+
+// sizes reports that each size of an entry that reads a field, a number, is one of
+// another tensor of its module that is there by default.
+func (class *typeClass) sizes(entry []any, name string, of *evaluation, shown map[string]bool) bool {
+	path, _ := entry[1].(string)
+	dims, _ := entry[3].([]any)
+	_, isNumber := number(of.object.said[name])
+	return isNumber && !slices.ContainsFunc(dims, func(dim any) bool {
+		return reads(dim, name) && !slices.ContainsFunc(class.Entries, func(other []any) bool {
+			sibling, _ := other[1].(string)
+			if other[0] == "n" || !shown[sibling] || sibling == path || parent(sibling) != parent(path) || len(other) < 4 {
+				return false
+			}
+			sizes, _ := other[3].([]any)
+			return slices.ContainsFunc(sizes, func(size any) bool { return deepEqual(size, dim) })
+		})
+	})
 }
 
 // towers reports conditions that are each the presence of an object of the config: its
@@ -120,11 +139,12 @@ func (class *typeClass) showed(name, other string) bool {
 	return slices.ContainsFunc(class.Together, func(pair []string) bool { return pair[0] == name && pair[1] == other })
 }
 
-// apart refuses two names; a condition has the field.
-func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other string) error {
+// apart refuses two names; a condition has the field. state is the first as pairs
+// of [typeClass] Together have it.
+func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other, state string) error {
 	of.eval(condition, nil)
 	of.err = nil
-	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other))
+	return tree.unexplained(of, class, fmt.Sprintf("no build shows %q together with %q", name, other), "together", other, state)
 }
 
 // optionalParts are the parts of the names of entries, in their order.

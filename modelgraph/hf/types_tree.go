@@ -25,6 +25,9 @@ type typeTree struct {
 	linear    []string          // modules that are linear layers, if that is known of all
 	depth     int
 	visited   int // names that were evaluated
+	// cause is the part of a class's line that refuses the config: [class, kind, …].
+	// fixtures/oracle/loosening.py collects builds that decide it.
+	cause []any
 }
 
 // typeTensor is a parameter or a buffer. Its key sorts it in module order.
@@ -37,9 +40,10 @@ type typeTensor struct {
 	persistent bool
 }
 
-func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string) error {
+func (tree *typeTree) unexplained(of *evaluation, class *typeClass, why string, cause ...any) error {
 	field := of.object.prefix + of.place
 	said := ""
+	tree.cause = append([]any{class.Class}, cause...)
 	if v, ok := of.object.get(of.place); ok && of.object.inner[of.place] == nil {
 		said = inJSON(v) + ": "
 	}
