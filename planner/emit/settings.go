@@ -244,3 +244,6 @@ func pythonList(texts []string) string {
 	}
 	return list + "]"
 }
+
+// gridTargets take the plans of engines whose layers no other program has.
+var gridTargets = map[string]string{"megatron": "megatron, megatron-bridge, ms-swift-megatron or verl", "torchtitan": "torchtitan"}

@@ -49,13 +49,6 @@ func newLeveller(problem *Problem) *leveller {
 func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	call := newLeveller(problem)
 	limit := math.MaxFloat64
-	if problem.Start != nil {
-		if _, err := problem.Score(problem.Start); err != nil {
-			return nil, fmt.Errorf("the pipeline to begin with: %w", err)
-		}
-		call.take(slices.Clone(problem.Start))
-		limit = call.next()
-	}
 	for call.low < call.value && call.ask(ctx, limit) {
 		limit = call.next()
 	}
