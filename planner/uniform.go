@@ -189,12 +189,11 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
 			break
 		}
+		var table *costmodel.Table
 		resolved, err := estimate.Resolve(solver.Graph, workload)
-		if err != nil {
-			refused = err
-			continue
+		if err == nil {
+			table, err = estimate.Table(solver.Graph, resolved)
 		}
-		table, err := estimate.Table(solver.Graph, resolved)
 		if err != nil {
 			refused = err
 			continue
