@@ -89,8 +89,8 @@ ALONE_axolotl          = axolotl==0.19.0
 JOBS_lightning         = torch lightning==2.6.6 jsonargparse[signatures]
 JOBS_torchtune         = torch torchao==0.10.0 torchtune==0.6.1
 JOBS_torchtitan        = torch==2.15.0 torchtitan==0.3.0
-JOBS_megatron          = torch numpy packaging megatron-core==0.19.2
-JOBS_megatron-bridge   = torch numpy packaging megatron-core==0.19.2
+JOBS_megatron          = torch numpy packaging pyyaml megatron-core==0.19.2
+JOBS_megatron-bridge   = torch numpy packaging pyyaml megatron-core==0.19.2
 JOBS_ms-swift-megatron = torch ms-swift==4.6.0 mcore-bridge==1.6.5 megatron-core==0.19.2
 JOBS_verl              = torch verl==0.9.1 megatron-core==0.19.2
 ENGINES                = transformers accelerate-config trl llamafactory axolotl lightning torchtune torchtitan megatron megatron-bridge ms-swift-megatron verl

@@ -145,7 +145,7 @@ func (solution *Solution) tooLarge() *InfeasibleError {
 func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, method instance.Method, best *Solution) error {
 	out := best.tooLarge()
 	out.Form = solver.form(in)
-	if in.Replicated() {
+	if in.Replicated() || solver.fitsOnly {
 		return out // no number of devices is enough
 	}
 	if sizer, ok := method.(instance.Sizer); ok {

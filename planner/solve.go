@@ -88,11 +88,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 		tightenBound(in, answer)
 	}
 	sol, err := certify(in, answer, method)
-	switch {
-	case err != nil || sol.LargestShare <= 1:
-	case solver.fitsOnly:
-		err = sol.tooLarge()
-	default:
+	if err == nil && sol.LargestShare > 1 {
 		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err

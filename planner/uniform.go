@@ -189,12 +189,11 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
 			break
 		}
+		var table *costmodel.Table
 		resolved, err := estimate.Resolve(solver.Graph, workload)
-		if err != nil {
-			refused = err
-			continue
+		if err == nil {
+			table, err = estimate.Table(solver.Graph, resolved)
 		}
-		table, err := estimate.Table(solver.Graph, resolved)
 		if err != nil {
 			refused = err
 			continue
@@ -226,13 +225,16 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
-	rows, most := max(1, open.Batch/max(1, open.MicroBatches)), units
+	rows, most, stages := max(1, open.Batch/max(1, open.MicroBatches)), units, open.PP
+	if open.Runtime != megatron && open.Runtime != torchtitan { // the other degrees say it
+		stages = costmodel.AutoDegree
+	}
 	if open.Runtime != megatron { // torch's schedules take no more stages than micro-batches
 		most = min(units, max(1, open.MicroBatches))
 	}
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
-			for _, pp := range stageCounts(&open, gpus/(tp*cp)) {
+			for _, pp := range degrees(stages, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
 				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
 				if pp > most || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
@@ -270,24 +272,10 @@ func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string)
 	return one
 }
 
-// stageCounts are the numbers of stages; torch's are what the other degrees leave.
-func stageCounts(open *costmodel.Workload, within int64) []int64 {
-	if open.Runtime != megatron && open.Runtime != torchtitan {
-		return degrees(costmodel.AutoDegree, within)
-	}
-	return degrees(open.PP, within)
-}
-
 // degrees are the values of a degree within so many GPUs.
 func degrees(degree costmodel.Degree, within int64) (out []int64) {
-	if degree != costmodel.AutoDegree {
-		if count := degree.Count(); within%count == 0 {
-			out = append(out, count)
-		}
-		return out
-	}
 	for count := int64(1); count <= within; count++ {
-		if within%count == 0 {
+		if within%count == 0 && (degree == costmodel.AutoDegree || count == degree.Count()) {
 			out = append(out, count)
 		}
 	}

@@ -165,9 +165,9 @@ func ofDiffusion(plan *devicemap.Plan) error {
 // map of a pipeline has the same form and another meaning.
 func deviceMap(plan *devicemap.Plan) error {
 	strategy := plan.Workload.Strategy
-	switch grid := ofGrid(plan); {
-	case grid != nil:
-		return grid
+	switch targets := gridTargets[plan.Workload.Runtime]; {
+	case targets != "":
+		return refused("the plan for %q counts the layers and processes of %s, which no other program has: emit --for %s", plan.Model.Name, plan.Workload.Runtime, targets)
 	case strategy.Traits().Staged:
 		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in %s (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, pipelines(plan), costmodel.Set("strategy", costmodel.DeviceMap))}
 	case len(plan.Phases) > 0:
@@ -193,15 +193,6 @@ func pipelines(plan *devicemap.Plan) string {
 		return "devmap's own engine"
 	}
 	return "processes of torch.distributed.pipelining"
-}
-
-// ofGrid refuses the plan of an engine whose layers no other program has.
-func ofGrid(plan *devicemap.Plan) error {
-	targets := map[string]string{"megatron": "megatron, megatron-bridge, ms-swift-megatron or verl", "torchtitan": "torchtitan"}[plan.Workload.Runtime]
-	if targets == "" {
-		return nil
-	}
-	return refused("the plan for %q counts the layers and processes of %s, which no other program has: emit --for %s", plan.Model.Name, plan.Workload.Runtime, targets)
 }
 
 // stages demands the stages of a pipeline.

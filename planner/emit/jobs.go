@@ -162,8 +162,8 @@ func (trainer *trainer) preset(plan *devicemap.Plan) error {
 	if slices.Contains(trainer.presets, preset) {
 		return nil
 	}
-	if err := ofGrid(plan); err != nil {
-		return err
+	if gridTargets[plan.Workload.Runtime] != "" {
+		return deviceMap(plan) // which names them
 	}
 	if preset == "" {
 		preset = "a loop written by hand"

@@ -113,6 +113,7 @@ var unsaid = map[string]string{
 	"kernels":   "the packages that are installed",
 	"loss_only": "the programs keep the loss alone in any case", "ddp/built_on": "FSDP2 alone prepares a model", "zero1/built_on": "FSDP2 alone prepares a model",
 	"zero2/built_on": "FSDP2 alone prepares a model", "zero3/built_on": "FSDP2 alone prepares a model", "ddp/shard_degree": "DDP has no shards",
+	"zero1/lora_precision": "DeepSpeed casts adapters", "zero2/lora_precision": "DeepSpeed casts adapters", "zero3/lora_precision": "DeepSpeed casts adapters",
 	"fsdp/gradient_as_bucket_view": "DDP's buckets", "hsdp/gradient_as_bucket_view": "DDP's buckets", "zero1/gradient_as_bucket_view": "DDP's buckets",
 	"zero2/gradient_as_bucket_view": "DDP's buckets", "zero3/gradient_as_bucket_view": "DDP's buckets",
 	"ddp/offload": "FSDP's host memory", "zero1/offload": "DeepSpeed's section has it", "zero2/offload": "DeepSpeed's section has it", "zero3/offload": "DeepSpeed's section has it",

@@ -192,7 +192,7 @@ var (
 	}
 	adapterType = outside{
 		"lora_precision", trained(func(w *costmodel.Workload) string {
-			if w.LoRARank == 0 || underZero(w) { // DeepSpeed casts them with the model
+			if w.LoRARank == 0 || strings.HasPrefix(string(w.Strategy), "zero") { // DeepSpeed casts them with the model
 				return ""
 			}
 			return w.LoRAPrecision
@@ -244,3 +244,6 @@ func pythonList(texts []string) string {
 	}
 	return list + "]"
 }
+
+// gridTargets take the plans of engines whose layers no other program has.
+var gridTargets = map[string]string{"megatron": "megatron, megatron-bridge, ms-swift-megatron or verl", "torchtitan": "torchtitan"}

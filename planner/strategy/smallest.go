@@ -16,6 +16,9 @@ import (
 // several together. Once ctx is done nothing more is tried.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
+	if from != nil {
+		from.fitsOnly = true
+	}
 	switch {
 	case from == nil:
 		return nil
@@ -98,12 +101,7 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, false if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) (Change, bool) {
-	if changed == nil {
-		return Change{}, false
-	}
-	quickly := *changed
-	quickly.fitsOnly = true
-	row, ok := quickly.first(ctx)
+	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
 		return Change{}, false
 	}

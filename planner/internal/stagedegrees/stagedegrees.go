@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
@@ -155,6 +156,20 @@ func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instanc
 		return problem.shortest(ctx)
 	}
 	return problem.level(ctx)
+}
+
+// level is the smallest largest share.
+func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
+	found, err := stagechain.Solve(ctx, problem.chain(1, 0, problem.share))
+	if err != nil {
+		return nil, problem.none(err)
+	}
+	out := &instance.Answer{
+		Claim:  certificate.Claim{Value: found.Value, LowerBound: found.LowerBound, Bound: "search", Rounding: certificate.Exact, Stopped: found.Early()},
+		Proved: found.Optimal(),
+	}
+	out.Map, out.Costs = problem.placed(problem.stagesOf(found.Stages, problem.share))
+	return out, nil
 }
 
 // none says that no stages fill the GPUs.

@@ -36,7 +36,7 @@ func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) 
 	case err == nil:
 		start = search.shorter(start, problem.stagesOf(found.Stages, cost))
 	case start == nil: // the most level fit where any do
-		found, err := problem.mostLevel(ctx)
+		found, err := stagechain.Solve(ctx, problem.chain(1, 0, problem.share))
 		if err != nil {
 			return nil, err
 		}

@@ -49,11 +49,7 @@ func newLeveller(problem *Problem) *leveller {
 func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	call := newLeveller(problem)
 	limit := math.MaxFloat64
-	if problem.Start != nil {
-		if _, err := problem.Score(problem.Start); err != nil {
-			return nil, fmt.Errorf("the pipeline to begin with: %w", err)
-		}
-		call.take(slices.Clone(problem.Start))
+	if call.equalParts(); call.stages != nil {
 		limit = call.next()
 	}
 	for call.low < call.value && call.ask(ctx, limit) {
@@ -66,6 +62,20 @@ func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
 	}
 	return nil, ErrNone
+}
+
+// equalParts takes the best pipeline of stages with as many units and devices each, so
+// that there is one if ctx ends early.
+func (call *leveller) equalParts() {
+	for size, devices := range call.Sizes {
+		stages := make([]Stage, call.Devices/devices)
+		for i := range stages {
+			stages[i] = Stage{From: i * call.Units / len(stages), To: (i + 1) * call.Units / len(stages), Size: size}
+		}
+		if value, err := call.Score(stages); err == nil && value < call.Steady*call.value {
+			call.take(stages)
+		}
+	}
 }
 
 // next is the limit that halves what is open; where little is, the one just below

@@ -33,8 +33,6 @@ type Problem struct {
 	// the sum of all: 1 and 0 for the time a micro-batch, m − 1 and 1 for a step
 	// of m micro-batches that pass one after the other.
 	Steady, Fill float64
-	// Start is a pipeline to begin with; nil: none is known.
-	Start []Stage
 }
 
 // Stage is units [From, To) on Sizes[Size] devices, and what it takes.
