@@ -21,7 +21,8 @@ func (state *search) prove() {
 		}
 		nodes *= 10
 		if round == 1 && !state.closed() {
-			if state.relax(false); !state.closed() {
+			state.relax(false)
+			if !state.closed() {
 				state.relax(true)
 			}
 		}
