@@ -221,7 +221,7 @@ func TestUnknownOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = estimate.Resolve(g, costmodel.Workload{Mode: c.mode, Seq: 1, Kernels: "package"})
-		if bare := c.layers[0].Name == "a"; err == nil || strings.Contains(err.Error(), "Mamba-2's mixers, which this model has not") == bare {
+		if bare := c.layers[0].Name == "a"; err == nil || strings.Contains(err.Error(), "gated delta rules, which this model has not") == bare {
 			t.Errorf("%d layers, --kernels package: %v", len(c.layers), err)
 		}
 		var said string
