@@ -23,10 +23,6 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 			return tree.unexplained(of, class, "no rule explains another value than the default", "pins", path)
 		}
 	}
-	if of.object.class.Config == "TimmWrapperConfig" && of.object.extra[timmClasses] != nil && class.Class != "TimmWrapperModel" {
-		of.place = timmClasses
-		return tree.unexplained(of, class, "no build had this field")
-	}
 	if err := tree.activations(class, of); err != nil {
 		return err
 	}

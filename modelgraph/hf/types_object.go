@@ -307,7 +307,7 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 		from.fail(obj.prefix+name, "layers with configs of their own are not known here")
 	case name == "_remove_final_layer_norm" && truth(v): // of OPT; builds have no private fields
 		from.fail(obj.prefix+name, "a %s without its last norm is not known here", obj.class.Config)
-	case !field && slices.Contains(obj.class.Pops, name) && v != nil && (name != timmClasses || obj.class.Config != "TimmWrapperConfig"):
+	case !field && slices.Contains(obj.class.Pops, name) && v != nil:
 		from.fail(obj.prefix+name, "a %s turns it into other fields, which is not known here", obj.class.Config)
 	case !field:
 		obj.extra[name] = v
@@ -317,10 +317,6 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 		obj.values[name] = v
 	}
 }
-
-// timmClasses is the number of labels of a timm model. TimmWrapperModel makes none
-// (modeling_timm_wrapper.py).
-const timmClasses = "num_classes"
 
 // rope does with older spellings what modeling_rope_utils.py,
 // convert_rope_params_to_dict, does.
