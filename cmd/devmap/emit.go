@@ -85,7 +85,11 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	}
 	input.JSON = command.JSON
 	if namesFolder(target, command.Output) {
-		return writeFolder(cmd, target, input, command.Output, command.Force, nil)
+		note, err := writeFolder(cmd, target, input, command.Output, command.Force, nil)
+		if err != nil {
+			return err
+		}
+		return note()
 	}
 	if err := asUsage(target.Write(io.Discard, input)); err != nil {
 		return err
@@ -145,14 +149,14 @@ func namesFolder(target *emit.Target, name string) bool {
 
 // writeFolder writes the files of a job into a folder, which it makes. wanted reports the
 // files to write; nil: all. It replaces none without force: a folder may have files
-// that its owner has changed.
-func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, wanted func(name string) bool) error {
+// that its owner has changed. note prints what it wrote.
+func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, wanted func(name string) bool) (note func() error, err error) {
 	if target.Folder == nil {
-		return out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
+		return nil, out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
 	}
 	files, err := target.Folder(input)
 	if err != nil {
-		return asUsage(err)
+		return nil, asUsage(err)
 	}
 	if wanted != nil {
 		maps.DeleteFunc(files, func(name, _ string) bool { return !wanted(name) })
@@ -160,18 +164,18 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !force {
-			return fmt.Errorf("%q exists: --force replaces it, or name another folder", filepath.Join(folder, name))
+			return nil, fmt.Errorf("%q exists: --force replaces it, or name another folder", filepath.Join(folder, name))
 		}
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
+		return nil, err
 	}
 	for _, name := range names {
 		if err := out.Write(cmd, filepath.Join(folder, name), func(to io.Writer) error { _, err := io.WriteString(to, files[name]); return err }); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return noteFolder(cmd, target, input, folder, files, wanted != nil)
+	return func() error { return noteFolder(cmd, target, input, folder, files, wanted != nil) }, nil
 }
 
 // noteFolder prints the files of a folder, in order, the commands that start the job, and

@@ -242,10 +242,14 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	asked = chosen(asked, sol)
 	plan := planOf(asked, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), asked, sol)...)
-	if err := command.job(cmd, plan); err != nil {
+	note, err := command.job(cmd, plan)
+	if err != nil {
 		return err
 	}
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err == nil {
+		err = note()
+	}
 	if err != nil {
 		return err
 	}
@@ -291,18 +295,18 @@ func openDegrees(workload *costmodel.Workload) bool {
 	return slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto
 }
 
-// job writes the job of --emit.
-func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) error {
+// job writes the job of --emit. note prints what it wrote, once the plan is there, too.
+func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) (note func() error, err error) {
 	if command.folder == "" {
-		return nil
+		return func() error { return nil }, nil
 	}
 	target, err := jobTarget(plan)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	input, err := inputOf(cmd, target, plan, command.Output, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	other := map[string][]string{"slurm": {"trainjob.yaml", "jobset.yaml"}, "kubernetes": {"job.sbatch"}}[command.Emit]
 	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool { return !slices.Contains(other, name) })

@@ -53,10 +53,11 @@ func adapted(model *Model, i int, shape *ops.Shape) {
 }
 
 // titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
-// its input, and a tied head's gradient is gone when the table's comes.
+// its input, and a tied head's gradient is gone when the table's comes, or not added to
+// it: with tensor parallelism each has a parameter.
 func (model *Model) titan(i int, shape *ops.Shape) {
 	shape.InputSaved = shape.Recompute && model.entersUnit(i)
-	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && shape.Loss == value.LossChunked {
+	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && (shape.Loss == value.LossChunked || model.Workload.TP.Count() > 1) {
 		shape.NewGrads, shape.SecondGrads = shape.NewGrads+shape.SecondGrads, 0
 	}
 }
