@@ -17,28 +17,25 @@ const maxGPUs = 64
 // moreGPUs is the change to the least number of GPUs that is enough for a changed
 // problem: it doubles, then bisects.
 func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
-	on := func(count int) (Change, bool) { return problem.fitting(ctx, changed.on(count)) }
+	on := func(count int) []Change { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
 	high := 2 * low
-	found, ok := Change{}, false
+	var found []Change
 	for ; high <= maxGPUs; high *= 2 {
-		if found, ok = on(high); ok {
+		if found = on(high); found != nil {
 			break
 		}
 		low = high
 	}
-	if !ok {
-		return nil
-	}
-	for low+1 < high {
+	for low+1 < high && found != nil {
 		mid := (low + high) / 2
-		if change, ok := on(mid); ok {
-			high, found = mid, change
+		if fits := on(mid); fits != nil {
+			high, found = mid, fits
 		} else {
 			low = mid
 		}
 	}
-	return []Change{found}
+	return found
 }
 
 // larger are the problem on each GPU of the same maker that has more memory and is
@@ -75,8 +72,8 @@ func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 // largerGPU is the change to the smallest of them on which the problem fits.
 func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	for _, changed := range problem.larger() {
-		if change, ok := problem.fitting(ctx, changed); ok {
-			return []Change{change}
+		if fits := problem.fitting(ctx, changed); fits != nil {
+			return fits
 		}
 	}
 	return nil

@@ -25,9 +25,7 @@ func (problem *search) smallestPipeline(ctx context.Context) []Change {
 		changed, asked := *problem, *problem.Diffusion
 		edit.apply(&asked.Workload)
 		changed.Diffusion, changed.set = &asked, edit.set
-		if change, ok := problem.fitting(ctx, &changed); ok {
-			out = append(out, change)
-		}
+		out = append(out, problem.fitting(ctx, &changed)...)
 	}
 	return out
 }
@@ -64,8 +62,8 @@ func (problem *search) smallestTraining(ctx context.Context) []Change {
 	training.Workload.Mode = costmodel.Train // what its GPUs spare
 	for _, larger := range training.larger() {
 		larger.Workload.Mode = problem.Workload.Mode
-		if change, ok := problem.fitting(ctx, larger); ok {
-			return append(out, change)
+		if fits := problem.fitting(ctx, larger); fits != nil {
+			return append(out, fits...)
 		}
 		if !own {
 			if out = problem.pipelines(ctx, larger, edits); len(out) > 0 {
@@ -84,9 +82,9 @@ func (problem *search) pipelines(ctx context.Context, on *search, edits []pipeli
 		changed, asked := *on, *on.Diffusion
 		edit.apply(&asked.Workload)
 		changed.Diffusion, changed.set = &asked, slices.Concat(on.set, edit.set)
-		change, ok := problem.fitting(ctx, &changed)
-		if ok && !slices.ContainsFunc(out, func(earlier Change) bool { return change.repeats(&earlier) }) {
-			out = append(out, change)
+		fits := problem.fitting(ctx, &changed)
+		if fits != nil && !slices.ContainsFunc(out, func(earlier Change) bool { return fits[0].repeats(&earlier) }) {
+			out = append(out, fits...)
 		}
 	}
 	return out

@@ -90,22 +90,20 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 		if found[change.family] {
 			continue
 		}
-		c, ok := problem.fitting(ctx, problem.edited(change))
-		if ok {
-			out = append(out, c)
-		}
-		found.add(&change, ok)
+		fits := problem.fitting(ctx, problem.edited(change))
+		out = append(out, fits...)
+		found.add(&change, len(fits) > 0)
 	}
 	return out
 }
 
-// fitting is the change to a problem, false if it does not fit.
-func (problem *search) fitting(ctx context.Context, changed *search) (Change, bool) {
+// fitting is the change to a problem, none if it does not fit.
+func (problem *search) fitting(ctx context.Context, changed *search) []Change {
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
-		return Change{}, false
+		return nil
 	}
-	return problem.change(changed, &row), true
+	return []Change{problem.change(changed, &row)}
 }
 
 // outOfOrder is the device map that puts any layer on any GPU, if it fits
@@ -116,10 +114,7 @@ func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	}
 	changed := *problem.search
 	changed.Unconstrained, changed.Workload.Strategy = true, costmodel.DeviceMap
-	if change, ok := problem.fitting(ctx, &changed); ok {
-		return []Change{change}
-	}
-	return nil
+	return problem.fitting(ctx, &changed)
 }
 
 // offloaded is the same map with units that leave for the host, else for disk.
@@ -133,8 +128,8 @@ func (problem *remedies) offloaded(ctx context.Context) []Change {
 		changed.Offload = tier
 		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", tier))
 		changed.notes = append(slices.Clone(problem.notes), slowerForwards)
-		if change, ok := problem.fitting(ctx, &changed); ok {
-			return []Change{change}
+		if fits := problem.fitting(ctx, &changed); fits != nil {
+			return fits
 		}
 	}
 	return nil
@@ -182,37 +177,31 @@ func (problem *remedies) others(ctx context.Context) []Change {
 	if changed.Workload.MicroBatches == 1 {
 		changed.Workload.MicroBatches = 0 // a pipeline would stand idle
 	}
-	change, ok := problem.fitting(ctx, changed)
-	if !ok && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
+	fits := problem.fitting(ctx, changed)
+	if fits == nil && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
 		changed.Pins, changed.Together = nil, nil
-		change, ok = problem.fitting(ctx, changed)
+		fits = problem.fitting(ctx, changed)
 	}
-	if !ok {
-		return nil
-	}
-	return []Change{change}
+	return fits
 }
 
 // several adds one of the edits to the other until a changed problem fits, then
 // takes back each that it fits without, the most intrusive first.
 func (problem *remedies) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
-	found, ok := problem.fitting(ctx, changed)
-	for i := 0; i < len(all) && !ok; i++ {
+	found := problem.fitting(ctx, changed)
+	for i := 0; i < len(all) && found == nil; i++ {
 		if last := len(applied) - 1; last >= 0 && all[i].family != "" && applied[last].family == all[i].family {
 			applied = applied[:last] // which the next replaces
 		}
 		applied = append(applied, all[i])
-		found, ok = problem.fitting(ctx, changed.edited(applied...))
+		found = problem.fitting(ctx, changed.edited(applied...))
 	}
-	if !ok {
-		return nil
-	}
-	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
+	for i := len(applied) - 2; i >= 0 && found != nil; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
-		if change, ok := problem.fitting(ctx, changed.edited(fewer...)); ok {
-			applied, found = fewer, change
+		if fits := problem.fitting(ctx, changed.edited(fewer...)); fits != nil {
+			applied, found = fewer, fits
 		}
 	}
-	return []Change{found}
+	return found
 }

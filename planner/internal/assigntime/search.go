@@ -72,12 +72,9 @@ func (search *localSearch) stopped() bool { return search.left <= 0 || search.ct
 
 // closed reports that no map has a shorter step than the best.
 func (search *localSearch) closed() bool {
-	for _, bound := range search.bounds {
-		if search.bestScore.missing == 0 && search.bestScore.step*(1-instance.Tolerance) <= bound.Value {
-			return true
-		}
-	}
-	return false
+	return search.bestScore.missing == 0 && slices.ContainsFunc(search.bounds, func(bound instance.BoundValue) bool {
+		return search.bestScore.step*(1-instance.Tolerance) <= bound.Value
+	})
 }
 
 func (search *localSearch) keep() {

@@ -4,6 +4,8 @@
 package exhaustive
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -100,12 +102,8 @@ func (state *search) allowed() bool {
 			}
 		}
 	}
-	for _, pin := range state.problem.Pins {
-		if int(state.placement[state.unit(pin.Pattern)]) != pin.Device {
-			return false
-		}
-	}
-	return true
+	moved := func(pin devicemap.Pin) bool { return int(state.placement[state.unit(pin.Pattern)]) != pin.Device }
+	return !slices.ContainsFunc(state.problem.Pins, moved)
 }
 
 func (state *search) judge() {

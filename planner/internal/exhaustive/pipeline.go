@@ -61,17 +61,9 @@ func keeps(problem *planner.Problem, placement devicemap.Map) bool {
 	at := func(name string) devicemap.Device {
 		return placement[slices.IndexFunc(problem.Graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })]
 	}
-	for _, pin := range problem.Pins {
-		if int(at(pin.Pattern)) != pin.Device {
-			return false
-		}
-	}
-	for _, set := range problem.Together {
-		if at(set[0]) != at(set[1]) {
-			return false
-		}
-	}
-	return true
+	moved := func(pin devicemap.Pin) bool { return int(at(pin.Pattern)) != pin.Device }
+	apart := func(set []string) bool { return at(set[0]) != at(set[1]) }
+	return !slices.ContainsFunc(problem.Pins, moved) && !slices.ContainsFunc(problem.Together, apart)
 }
 
 func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, ordered bool) {
