@@ -49,10 +49,11 @@ func Variants(graph *modelgraph.Graph, plan *devicemap.Plan, late func() bool) i
 	return func(yield func(watch.Variant) bool) {
 		try := variants{graph: graph, plan: plan, late: late, yield: yield, seen: map[string]bool{}}
 		if today, ok := predict(graph, plan, &plan.Workload); ok {
-			if !samePeaks(today, plan.Devices) {
+			peaks := peaksOf(today)
+			if peaks != peaksOf(plan.Devices) {
 				try.give(watch.Variant{Setting: "this version of devmap", Devices: today})
 			}
-			try.seen[peaksOf(today)] = true
+			try.seen[peaks] = true
 		}
 		try.all(changesOf(&plan.Workload))
 	}
@@ -248,11 +249,4 @@ func peaksOf(devices []devicemap.Prediction) string {
 		name = strconv.AppendInt(append(name, ' '), devices[i].Predicted.PeakAllocatedBytes, 16)
 	}
 	return string(name)
-}
-
-// samePeaks reports equal peaks.
-func samePeaks(one, other []devicemap.Prediction) bool {
-	return slices.EqualFunc(one, other, func(one, other devicemap.Prediction) bool {
-		return one.Predicted.PeakAllocatedBytes == other.Predicted.PeakAllocatedBytes
-	})
 }
