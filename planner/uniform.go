@@ -236,8 +236,7 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 		for _, cp := range degrees(open.CP, gpus/tp) {
 			for _, pp := range degrees(stages, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
-				fixed := open.DP != costmodel.AutoDegree && open.DP != 0 && dp != open.DP.Count()
-				if pp > most || fixed || open.DP == costmodel.AutoDegree && rows%dp != 0 {
+				if pp > most || !shares(open.DP, dp, rows) {
 					continue
 				}
 				shared := dp * cp
@@ -253,6 +252,15 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 		}
 	}
 	return out
+}
+
+// shares reports that a number of replicas is the one asked for, or, if that is open,
+// that they take equal parts of the rows.
+func shares(asked costmodel.Degree, replicas, rows int64) bool {
+	if asked == costmodel.AutoDegree {
+		return rows%replicas == 0
+	}
+	return asked == 0 || replicas == asked.Count()
 }
 
 // formOf is a workload with these degrees.

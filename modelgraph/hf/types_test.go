@@ -100,10 +100,18 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { typeTable = own; out.Close() })
+	t.Cleanup(func() {
+		typeTable = own
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return func(line ...any) {
-		if err := json.MarshalWrite(out, line); err == nil {
-			fmt.Fprintln(out)
+		if err := json.MarshalWrite(out, line); err != nil {
+			t.Error(err)
+		}
+		if _, err := fmt.Fprintln(out); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (problem *search) pipelines(ctx context.Context, on *search, edits []pipeli
 		edit.apply(&asked.Workload)
 		changed.Diffusion, changed.set = &asked, slices.Concat(on.set, edit.set)
 		fits := problem.fitting(ctx, &changed)
-		if fits != nil && !slices.ContainsFunc(out, func(earlier Change) bool { return fits[0].repeats(&earlier) }) {
+		if len(fits) > 0 && !slices.ContainsFunc(out, func(earlier Change) bool { return fits[0].repeats(&earlier) }) {
 			out = append(out, fits...)
 		}
 	}

@@ -134,26 +134,6 @@ func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	return size
 }
 
-// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new
-// parameter of each module's table (torchtitan 0.3, protocols/module.py,
-// _distribute_states). When fully_shard has both, init_states ties their parts again
-// (models/common/decoder.py). FSDP2 gathers both, and reduces a gradient of each
-// (torch 2.13, _fsdp_param.py, reset_sharded_param).
-func (group *fsdpGroup) tiedTwice() {
-	model := group.model
-	if model.Rules.Modules != ops.Torchtitan || model.Workload.TP.Count() < 2 {
-		return
-	}
-	again := tiedAgain(model, &group.Group)
-	group.add(again, group.degree)
-	group.cast += again
-	if model.Train && model.Workload.Loss != value.LossChunked { // else the loss reduces the head's
-		reduced := again / ops.WeightBytes(model.Rules.Compute) * ops.WeightBytes(model.Workload.Precision)
-		group.Reduce, group.reduce, group.stored = group.Reduce+reduced, group.reduce+reduced, group.stored+reduced
-		group.LastGrad = again
-	}
-}
-
 // prepared is the size of the whole model, which a state dict keeps on the GPU
 // while FSDP2 makes the parts, if the model was built there.
 func prepared(model *layers.Model, table *costmodel.Table) {
@@ -213,6 +193,26 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		group.head(wrapped)
 	}
 	return group
+}
+
+// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new
+// parameter of each module's table (torchtitan 0.3, protocols/module.py,
+// _distribute_states). When fully_shard has both, init_states ties their parts again
+// (models/common/decoder.py). FSDP2 gathers both, and reduces a gradient of each
+// (torch 2.13, _fsdp_param.py, reset_sharded_param).
+func (group *fsdpGroup) tiedTwice() {
+	model := group.model
+	if model.Rules.Modules != ops.Torchtitan || model.Workload.TP.Count() < 2 {
+		return
+	}
+	again := tiedAgain(model, &group.Group)
+	group.add(again, group.degree)
+	group.cast += again
+	if model.Train && model.Workload.Loss != value.LossChunked { // else the loss reduces the head's
+		reduced := again / ops.WeightBytes(model.Rules.Compute) * ops.WeightBytes(model.Workload.Precision)
+		group.Reduce, group.reduce, group.stored = group.Reduce+reduced, group.reduce+reduced, group.stored+reduced
+		group.LastGrad = again
+	}
 }
 
 // head is what a program's loss does with the head's group.

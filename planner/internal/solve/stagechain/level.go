@@ -49,7 +49,8 @@ func newLeveller(problem *Problem) *leveller {
 func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	call := newLeveller(problem)
 	limit := math.MaxFloat64
-	if call.equalParts(); call.stages != nil {
+	call.equalParts()
+	if call.stages != nil {
 		limit = call.next()
 	}
 	for call.low < call.value && call.ask(ctx, limit) {
