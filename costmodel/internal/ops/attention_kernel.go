@@ -61,6 +61,13 @@ func hasBias(op *attention, shape *Shape) bool {
 	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
 }
 
+// holdsBias reports T5's bias as a variable of its stack's forward: in 16 bits, and in the
+// eager function, which adds it to the scores.
+func holdsBias(op *attention, shape *Shape) bool {
+	eager := op.ScoreBias == "relative" && shape.Attention == value.EagerAttention && !MixedPrecision(shape.Precision)
+	return hasBias(op, shape) || eager
+}
+
 // savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
@@ -101,7 +108,7 @@ func biasBytes(op *attention, shape *Shape) int64 {
 // BiasRetained is the bias that a checkpoint of each layer keeps.
 func BiasRetained(layer modelgraph.Op, shape *Shape) int64 {
 	op, ok := operationOf(layer).(attention)
-	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !hasBias(&op, shape) {
+	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !holdsBias(&op, shape) {
 		return 0
 	}
 	return biasBytes(&op, shape)
@@ -192,6 +199,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.FP32Scores { // of q and k, the casts are kept
 		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
 	}
+	if op.BiasMade && !op.Cross && holdsBias(&op, shape) { // the buckets that its table was read by
+		saved += 8 * shape.Length * shape.Length
+	}
 	if op.InnerDropout { // its result and a mask
 		saved += dims.scores * (element + 1)
 	}
@@ -237,6 +247,13 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {
 		return 0
+	}
+	if op.OwnScores && !MixedPrecision(shape.Precision) && !inMath(&op, shape) {
+		extra := op.ExtraScores
+		if !op.InnerDropout { // what softmax reads; a dropout comes when this is gone
+			extra++
+		}
+		return extra * shape.elementBytes() * dims.scores
 	}
 	// softmax reads 4 bytes an element in addition to what it makes; in 16 bits
 	// the scores before the cast are there too.
