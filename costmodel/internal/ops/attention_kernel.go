@@ -68,6 +68,16 @@ func holdsBias(op *attention, shape *Shape) bool {
 	return hasBias(op, shape) || eager
 }
 
+// eagerBias is that variable in a decoder's training step: nothing keeps it for backward,
+// and T5Stack.forward holds it, with the zeros of attention to the encoder, until it returns.
+func eagerBias(asked operation, shape *Shape) int64 {
+	op, ok := asked.(attention)
+	if !ok || shape.Recompute || op.Bidirectional || !op.BiasMade || op.BiasOwn || !holdsBias(&op, shape) || hasBias(&op, shape) {
+		return 0
+	}
+	return biasBytes(&op, shape)
+}
+
 // savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
