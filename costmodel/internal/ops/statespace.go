@@ -103,6 +103,15 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	return cost
 }
 
+// freeze keeps the scan's backward: gradients of its tensors reach the adapters of the
+// projections before it, though no weight is trained.
+func (op stateSpace) freeze(cost *Cost, shape *Shape) {
+	frozenOther(cost, shape)
+	scan := *shape
+	scan.NewGrads = 0
+	cost.peak(backwardPoint{op.cost(&scan).Memory.Backward, 0, 0})
+}
+
 // lightning reports MiniMax's linear attention.
 func lightning(op *stateSpace) bool {
 	return op.Heads > 0 && op.Chunk > 1 && op.Kernel == 0 && !op.Delta
