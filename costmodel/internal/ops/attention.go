@@ -61,7 +61,7 @@ func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
 		return
 	}
 	cost.cache(*dims, dims.k, dims.v, shape)
-	if op.BiasMade && !op.BiasOwn && holdsBias(op, shape) {
+	if op.BiasMade && !op.BiasOwn && addsBias(op, shape) {
 		cost.Memory.UntilBodyEnd = biasBytes(op, shape)
 	}
 }
