@@ -48,7 +48,8 @@ def _sums_in_place(args: Any) -> bool:
     if torch.is_grad_enabled() or torch._C._current_autograd_node() is None or len(args) < 2 or not isinstance(args[1], FakeTensor):
         return False
     old = args[0]
-    alone = isinstance(old, FakeTensor) and torch._C._storage_Use_Count(old.untyped_storage()._cdata) == 2  # its own, and this handle's
+    # The counts of a lone gradient: the engine's buffer and the calls up to here; its tensor and the handle that this asks for.
+    alone = isinstance(old, FakeTensor) and old._use_count() <= 4 and torch._C._storage_Use_Count(old.untyped_storage()._cdata) == 2
     return alone and old.shape == args[1].shape and old.dtype == args[1].dtype and old.is_contiguous()
 
 
