@@ -63,7 +63,7 @@ var oracleBands = map[string]float64{
 	"electra": 0.02, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01, "falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01,
 	"glm4_moe": 0.01, "glmasr": 0.145, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.01, "gpt_oss": 0.015, "gptj": 0.01, "granite": 0.01,
 	"granitemoe": 0.01, "helium": 0.01, "lfm2": 0.01, "llama4_text": 0.01, "longformer": 0.525, "minicpm3": 0.01, "minimax": 0.025, "ministral3": 0.01,
-	"modernbert": 0.01, "mpt": 0.01, "mra": 0.18, "mt5": 0.025, "nemotron": 0.01, "olmo": 0.025, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01, "phi": 0.01,
+	"modernbert": 0.01, "mpt": 0.01, "mra": 0.18, "mt5": 0.025, "nemotron": 0.015, "olmo": 0.025, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01, "phi": 0.01,
 	"phi4_multimodal": 0.01, "phimoe": 0.01, "roberta": 0.01, "rwkv": 0.02, "seed_oss": 0.01, "smollm3": 0.01, "stablelm": 0.01, "starcoder2": 0.01,
 	"t5": 0.025, "umt5": 0.03, "whisper": 0.06,
 }

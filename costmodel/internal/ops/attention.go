@@ -61,9 +61,15 @@ func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
 		return
 	}
 	cost.cache(*dims, dims.k, dims.v, shape)
-	if op.BiasMade && !op.BiasOwn && hasBias(op, shape) {
+	if op.BiasMade && !op.BiasOwn && addsBias(op, shape) {
 		cost.Memory.UntilBodyEnd = biasBytes(op, shape)
 	}
+}
+
+// oneNorm reports norms of q and k of one kernel, which keeps what it reads. Cohere's is of
+// Python operations in fp32 (modeling_cohere.py, CohereLayerNorm).
+func oneNorm(op *attention) bool {
+	return op.QKNorm == modelgraph.LayerNorm && !op.CastRotation
 }
 
 // normsSaved is what the norms of q and k keep: an fp32 input and the normalised
@@ -73,7 +79,7 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	switch {
 	case op.QKNorm == "":
 		return 0
-	case shape.OneKernel, shape.Modules == Torchtitan: // the projections' outputs as they are
+	case shape.OneKernel, shape.Modules == Torchtitan, oneNorm(op): // the projections' outputs as they are
 		normed -= 4
 	case op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNormFP32:
 		normed = 4 // (1 + weight) multiplies in fp32

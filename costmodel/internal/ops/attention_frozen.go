@@ -12,7 +12,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	work := cost.Memory.Forward // above what is there, with the trained op's tensors
 	if op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNorm != "" && op.QKNormFP32 {
 		cost.Memory.Saved -= 4 * tokens * (dims.q + dims.k)
-	} else if op.QKNorm != "" {
+	} else if op.QKNorm != "" && !oneNorm(&op) {
 		cost.Memory.Saved -= element * tokens * (dims.q + dims.k)
 	}
 	if op.LayerScale {

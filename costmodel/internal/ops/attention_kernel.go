@@ -56,11 +56,6 @@ func inMath(op *attention, shape *Shape) bool {
 	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
 }
 
-// hasBias reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
-func hasBias(op *attention, shape *Shape) bool {
-	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
-}
-
 // savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
@@ -86,40 +81,6 @@ func (dims *geo) mathForward(op *attention, shape *Shape) int64 {
 		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: with the causal mask in it, or held for the encoder's layers
 	}
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
-}
-
-// biasBytes is T5's bias on the scores, of one sequence (modeling_t5.py, compute_bias; of
-// cross-attention zeros).
-func biasBytes(op *attention, shape *Shape) int64 {
-	keys := shape.Length
-	if op.Cross {
-		keys = shape.Encoder / max(1, shape.Batch)
-	}
-	return shape.elementBytes() * op.Heads * shape.Length * keys
-}
-
-// BiasRetained is the bias that a checkpoint of each layer keeps.
-func BiasRetained(layer modelgraph.Op, shape *Shape) int64 {
-	op, ok := operationOf(layer).(attention)
-	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !hasBias(&op, shape) {
-		return 0
-	}
-	return biasBytes(&op, shape)
-}
-
-// biasSaved is what it keeps for backward: the buckets that the table was read by, the
-// zeros, and where the causal mask is (sdpa_attention.py: torch.where).
-func biasSaved(op *attention, shape *Shape) (bytes int64) {
-	if op.BiasMade && op.Cross {
-		return biasBytes(op, shape)
-	}
-	if op.BiasMade {
-		bytes = 8 * shape.Length * shape.Length
-	}
-	if !op.Bidirectional && !op.Cross {
-		bytes += shape.Length * shape.Length
-	}
-	return bytes
 }
 
 // forwardOfCasts is the most of FP32Scores without gradients: q and k cast, scores and what
@@ -177,20 +138,15 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	return saved
 }
 
-// crossBiasSaved is what the bias of attention to an encoder keeps.
-func crossBiasSaved(op *attention, shape *Shape) int64 {
-	if !op.Cross || !hasBias(op, shape) {
-		return 0
-	}
-	return biasSaved(op, shape)
-}
-
 // scoresSaved is what attention keeps for backward with its scores in memory.
 func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	element := shape.elementBytes()
 	saved := dims.repeated*element + dims.scores*op.scoreBytes(shape)
 	if op.FP32Scores { // of q and k, the casts are kept
 		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
+	}
+	if op.BiasMade && !op.Cross && addsBias(&op, shape) { // the buckets that its table was read by
+		saved += 8 * shape.Length * shape.Length
 	}
 	if op.InnerDropout { // its result and a mask
 		saved += dims.scores * (element + 1)
@@ -237,6 +193,13 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {
 		return 0
+	}
+	if op.OwnScores && !MixedPrecision(shape.Precision) && !inMath(&op, shape) {
+		extra := op.ExtraScores
+		if !op.InnerDropout { // what softmax reads; a dropout comes when this is gone
+			extra++
+		}
+		return extra * shape.elementBytes() * dims.scores
 	}
 	// softmax reads 4 bytes an element in addition to what it makes; in 16 bits
 	// the scores before the cast are there too.

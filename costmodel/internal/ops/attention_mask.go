@@ -80,3 +80,67 @@ func Weights(layer modelgraph.Op, shape *Shape) int64 {
 func (op attention) written(shape *Shape) bool {
 	return op.Eager || shape.Attention == value.EagerAttention
 }
+
+// hasBias reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
+func hasBias(op *attention, shape *Shape) bool {
+	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
+}
+
+// addsBias reports T5's bias as a variable of its stack's forward: in 16 bits, and in the
+// eager function, which adds it to the scores.
+func addsBias(op *attention, shape *Shape) bool {
+	eager := op.ScoreBias == "relative" && shape.Attention == value.EagerAttention && !MixedPrecision(shape.Precision)
+	return hasBias(op, shape) || eager
+}
+
+// eagerBias is that variable in a decoder's training step: nothing keeps it for backward,
+// and T5Stack.forward holds it, with the zeros of attention to the encoder, until it returns.
+func eagerBias(asked operation, shape *Shape) int64 {
+	op, ok := asked.(attention)
+	if !ok || shape.Recompute || op.Bidirectional || !op.BiasMade || op.BiasOwn || !addsBias(&op, shape) || hasBias(&op, shape) {
+		return 0
+	}
+	return biasBytes(&op, shape)
+}
+
+// biasBytes is T5's bias on the scores, of one sequence (modeling_t5.py, compute_bias; of
+// cross-attention zeros).
+func biasBytes(op *attention, shape *Shape) int64 {
+	keys := shape.Length
+	if op.Cross {
+		keys = shape.Encoder / max(1, shape.Batch)
+	}
+	return shape.elementBytes() * op.Heads * shape.Length * keys
+}
+
+// BiasRetained is the bias that a checkpoint of each layer keeps.
+func BiasRetained(layer modelgraph.Op, shape *Shape) int64 {
+	op, ok := operationOf(layer).(attention)
+	if !ok || !op.BiasMade || op.BiasOwn || shape.Tokens == 0 || !addsBias(&op, shape) {
+		return 0
+	}
+	return biasBytes(&op, shape)
+}
+
+// biasSaved is what it keeps for backward: the buckets that the table was read by, the
+// zeros, and where the causal mask is (sdpa_attention.py: torch.where).
+func biasSaved(op *attention, shape *Shape) (bytes int64) {
+	if op.BiasMade && op.Cross {
+		return biasBytes(op, shape)
+	}
+	if op.BiasMade {
+		bytes = 8 * shape.Length * shape.Length
+	}
+	if !op.Bidirectional && !op.Cross {
+		bytes += shape.Length * shape.Length
+	}
+	return bytes
+}
+
+// crossBiasSaved is what the bias of attention to an encoder keeps.
+func crossBiasSaved(op *attention, shape *Shape) int64 {
+	if !op.Cross || !hasBias(op, shape) {
+		return 0
+	}
+	return biasSaved(op, shape)
+}

@@ -36,6 +36,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	}
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
+	cost.Memory.UntilBodyEnd = eagerBias(asked, shape)
 	if shape.StreamInput && !shape.Frozen {
 		cost.Memory.Saved += cost.Output
 	}

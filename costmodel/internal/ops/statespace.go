@@ -69,8 +69,8 @@ func (op stateSpace) recurrent(shape *Shape) Cost {
 // sequential is modeling_mamba.py's mamba_selective_scan, which goes token by token. It
 // keeps the transition and the input's factor of each token in fp32, every state, and that
 // in the type of compute; the input of the states lives until it returns. In backward each
-// token's gradients of the three are put into tensors of all tokens (SelectBackward0): a
-// sum, the tensor of zeros that is added to it, and both others.
+// token's gradients of the three are put into tensors of all tokens (SelectBackward0): two
+// sums, and the tensor of zeros that is added to one in place (input_buffer.cpp).
 func (op stateSpace) sequential(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	inner := op.Inner * tokens
@@ -97,10 +97,19 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	}
 	// The result, its gate's and the last projection's tensors are gone, three gradients there.
 	cost.peak(
-		backwardPoint{stream + 4*states - 4*inner, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0},
+		backwardPoint{stream + 3*states - 4*inner, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0},
 		backwardPoint{stream + 2*element*inner + element*op.Dim*tokens - cost.Memory.Saved, shape.NewGrads, shape.NewGrads},
 	)
 	return cost
+}
+
+// freeze keeps the scan's backward: gradients of its tensors reach the adapters of the
+// projections before it, though no weight is trained.
+func (op stateSpace) freeze(cost *Cost, shape *Shape) {
+	frozenOther(cost, shape)
+	scan := *shape
+	scan.NewGrads = 0
+	cost.peak(backwardPoint{op.cost(&scan).Memory.Backward, 0, 0})
 }
 
 // lightning reports MiniMax's linear attention.

@@ -142,6 +142,16 @@ class Attention(unittest.TestCase):
 
         self.assertEqual(dict(devmap.measure(step, gpu="h200").kernels), {"cudnn": 1})
 
+    def test_gradients_are_added_in_place(self):
+        """Three slices' gradients: the sum, and the one that is added (input_buffer.cpp)."""
+
+        def step():
+            x = torch.zeros(4, 1 << 20, device="cuda", requires_grad=True)
+            y = x * 1
+            (y[0].sum() + y[1].sum() + y[2].sum()).backward()
+
+        self.assertLess(devmap.measure(step).peaks[0], 70 << 20)  # 64 MiB, out of place 80
+
     def test_in_a_step(self):
         def step():
             q = torch.randn(2, 8, 512, 64, device="cuda", dtype=torch.bfloat16)

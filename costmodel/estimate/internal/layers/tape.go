@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -223,93 +222,6 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			step.Backward = max(step.Backward, step.Grads-step.Saved, 0)
 			step.BackwardGrads = min(step.BackwardGrads, step.Backward)
 			grads += step.Grads
-		}
-	}
-}
-
-// applyTape sets units to the tape of the step, if the model has one that ran as the
-// workload does.
-func applyTape(model *Model, units []costmodel.Unit) {
-	if tape := tapeOf(model); tape != nil {
-		for u := range units {
-			idle(model, u, &units[u])
-		}
-		tape.apply(model, units, func(int) bool { return true }, false)
-	}
-}
-
-// still are the bytes of a layer's parameters that the step that ran gave no gradient.
-func still(layer *Layer) (bytes int64) {
-	for k := range layer.Params {
-		if tensor := &layer.Params[k]; tensor.Frozen && tensor.Owner == "" {
-			bytes += tensor.Bytes
-		}
-	}
-	return bytes
-}
-
-// idle takes gradients and states of such parameters off a unit: torch.optim skips those
-// without a gradient.
-func idle(model *Model, index int, unit *costmodel.Unit) {
-	var frozen int64
-	for k, i := range model.Unit(index) {
-		bytes := still(&model.Layers[i])
-		unit.Layers[k].Grads = max(0, unit.Layers[k].Grads-bytes)
-		frozen += bytes
-	}
-	if frozen > 0 && unit.Params > 0 {
-		unit.OptimizerState -= int64(float64(unit.OptimizerState) / float64(unit.Params) * float64(frozen))
-		unit.ResidentGrads = max(0, unit.ResidentGrads-frozen)
-	}
-}
-
-// TapePart is a table's Part of [Units] that follow a tape, and what the model returns in
-// it; nil without one.
-func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
-	tape := tapeOf(model)
-	if tape == nil {
-		return nil, 0
-	}
-	return func(owned []int, copies bool) []costmodel.Unit {
-		all := make([]costmodel.Unit, len(units))
-		for u := range units {
-			all[u] = units[u]
-			all[u].Layers = slices.Clone(units[u].Layers)
-		}
-		tape.apply(model, all, func(unit int) bool { _, ok := slices.BinarySearch(owned, unit); return ok }, copies)
-		out := make([]costmodel.Unit, len(owned))
-		for at, unit := range owned {
-			out[at] = all[unit]
-		}
-		if len(owned) < len(units) {
-			ownRests(model, owned, out)
-		}
-		return out
-	}, tape.returned
-}
-
-// ownRests sets the padding of units that have a GPU of their own: its allocator cuts
-// blocks for their parameters and then for the optimizer's states
-// (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
-func ownRests(model *Model, owned []int, units []costmodel.Unit) {
-	cache := allocator.NewCache()
-	for states := range 2 {
-		for at, u := range owned {
-			unit, before, copies, trained := &units[at], cache.Rests, int64(1), units[at].Params
-			for _, i := range model.Unit(u) {
-				trained -= still(&model.Layers[i])
-			}
-			if states == 1 {
-				copies = unit.OptimizerState / max(1, trained)
-			}
-			for _, i := range model.Unit(u) {
-				for _, tensor := range model.Layers[i].Params {
-					for n := copies; n > 0 && tensor.Owner == "" && (states == 0 || !tensor.Frozen); n-- {
-						cache.Alloc(0, tensor.Bytes)
-					}
-				}
-			}
-			unit.Padding = int64(states)*unit.Padding + cache.Rests - before
 		}
 	}
 }
