@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -91,10 +92,16 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 		}
 		return note()
 	}
-	if err := asUsage(target.Write(io.Discard, input)); err != nil {
+	var text bytes.Buffer
+	if err := asUsage(target.Write(&text, input)); err != nil {
 		return err
 	}
-	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, input) }); err != nil {
+	if isFile(command.Output) && !command.Force {
+		if there, err := os.ReadFile(command.Output); err != nil || !bytes.Equal(there, text.Bytes()) {
+			return fmt.Errorf("%q exists: --force replaces it, or name another file", command.Output)
+		}
+	}
+	if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := text.WriteTo(to); return err }); err != nil {
 		return err
 	}
 	name := target.FileOf(input)
@@ -246,13 +253,16 @@ func jobNotes(plan *devicemap.Plan) []string {
 		}
 	}
 	if _, err := target.Folder(input); err != nil {
-		return []string{"emit --for " + name + " refuses this plan: " + err.Error()}
+		return []string{refuses(name) + err.Error()}
 	}
 	if target.Caveat != nil && target.Caveat(input) != "" {
 		return []string{target.Caveat(input)}
 	}
 	return nil
 }
+
+// refuses begins a plan's warning that a target has no form for it.
+func refuses(target string) string { return "emit --for " + target + " refuses this plan: " }
 
 // inputOf reads what the target needs with the plan.
 func inputOf(cmd *cobra.Command, target *emit.Target, plan *devicemap.Plan, file, model string) (*emit.Input, error) {
@@ -325,7 +335,7 @@ func nextCommand(plan *devicemap.Plan, file string) string {
 	case plan.Workload.Mode == costmodel.Train:
 		name = cmp.Or(presetProgram(plan), name)
 	}
-	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) {
+	if target, err := emit.For(name); err == nil && refusedBy(target, plan) == nil && (target.Config || target.Write(io.Discard, &emit.Input{Plan: plan}) == nil) && !slices.ContainsFunc(plan.Warnings, func(note string) bool { return strings.HasPrefix(note, refuses(name)) }) {
 		return fmt.Sprintf("devmap emit %s --for %s -o %s", emit.Shell(file), target.Name, target.File)
 	}
 	return "devmap watch " + emit.Shell(file) + " -- COMMAND"

@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // folded are a topology and places by stages, where these are several GPUs
@@ -67,28 +68,49 @@ func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Devic
 	seconds.exchange(table, stage, work)
 }
 
-// exchange adds to a unit's update what its replicas send in a step: its
-// parameters, gathered in the first forward, and its gradients, reduced after
-// the last backward. No kernel of the stage runs during the latter, and few
-// during the former: none is counted.
+// exchange adds to a unit's times what its replicas send. Pipelines gather its
+// parameters in the first forward, and reduce its gradients after the last backward.
+// No kernel of the stage runs during the latter, and few during the former: none is
+// counted. Without a pipeline torchtitan (0.3, trainer.py, train_step) does both in every
+// micro-batch, while kernels of the unit before run.
 func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
 	workload := &table.Workload
 	if replicas(workload) == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
 		return
 	}
-	calls := 1.
+	gathered, reduced := exchanged(table, work)
+	rate, call := stage.Data.BytesPerSecond, stage.Data.Seconds
+	gathering := 0.
 	if shards(table) > 1 {
-		calls = 2
+		gathering = over(gathered, rate) + call
 	}
-	seconds.Update += over(exchanged(table, work), stage.Data.BytesPerSecond) + calls*stage.Data.Seconds
+	reducing := over(reduced, rate) + call
+	if !unpiped(workload) {
+		seconds.Update += gathering + reducing
+		return
+	}
+	seconds.Forward = max(seconds.Forward, gathering)
+	if !work.Block { // its parameters stay
+		gathering = 0
+	}
+	seconds.Backward = max(seconds.Backward, gathering+reducing)
 }
 
-// exchanged is the bytes that a GPU sends to the other replicas of its unit.
-func exchanged(table *costmodel.Table, work *costmodel.Work) float64 {
+// unpiped reports torchtitan's stage that is the whole model, which is FSDP2 alone.
+func unpiped(workload *costmodel.Workload) bool {
+	return workload.Runtime == value.Torchtitan && workload.PP.Count() == 1
+}
+
+// exchanged is the bytes that a GPU sends to the other replicas of its unit: of
+// parameters gathered once, and of gradients reduced once.
+func exchanged(table *costmodel.Table, work *costmodel.Work) (gathered, reduced float64) {
 	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
+	if table.Workload.Runtime == value.Torchtitan { // MixedPrecisionPolicy gathers what it computes with
+		weights = float64(work.Weights * wire(&table.Workload))
+	}
 	groups := replicas(&table.Workload) / degree
-	return ringPart(degree)*(weights+grads) + 2*ringPart(groups)*grads/float64(degree)
+	return ringPart(degree) * weights, ringPart(degree)*grads + 2*ringPart(groups)*grads/float64(degree)
 }
 
 // replicas are the GPUs of a stage that add up their gradients of the same parts.
@@ -108,7 +130,15 @@ func within(table *costmodel.Table, unit int) float64 {
 	tensor, batches := table.Workload.TP.Count(), float64(max(1, table.Workload.MicroBatches))
 	bytes := batches * (2*ringPart(tensor)*(work.Forward.Reduced+work.Backward.Reduced) + work.Forward.Shared + work.Forward.Dispatched + work.Backward.Shared + work.Backward.Dispatched)
 	if table.Workload.Mode == costmodel.Train && replicas(&table.Workload) > 1 {
-		bytes += exchanged(table, work)
+		gathered, reduced := exchanged(table, work)
+		if unpiped(&table.Workload) {
+			reduced *= batches
+			gathered *= batches
+			if work.Block { // and again in backward
+				gathered *= 2
+			}
+		}
+		bytes += gathered + reduced
 	}
 	return bytes
 }

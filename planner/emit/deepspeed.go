@@ -116,7 +116,12 @@ func (config *zeroConfig) settings(workload *costmodel.Workload) {
 // initialize is how DeepSpeed's own users read the file.
 func initialize(input *Input, file string) (usage, note string) {
 	workload := &input.Plan.Workload
-	usage = fmt.Sprintf("deepspeed --num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%s)", workload.World, quote.Python(file))
+	hosts, each := hostsOf(input.Plan)
+	where := ""
+	if hosts > 1 { // launcher/runner.py, fetch_hostfile: a line for each host, as in node1 slots=8
+		where = fmt.Sprintf("--hostfile HOSTFILE --num_nodes %d ", hosts)
+	}
+	usage = fmt.Sprintf("deepspeed %s--num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%s)", where, each, quote.Python(file))
 	if workload.Strategy == costmodel.Zero3 {
 		note = fmt.Sprintf("the plan counts a model that is cut as it is built: inside deepspeed.zero.Init(config_dict_or_path=%s), or by from_pretrained once Trainer has read the file", quote.Python(file))
 	}

@@ -342,7 +342,7 @@ func trlArguments(plan *devicemap.Plan) (mapping, error) {
 	keys.when(attention(workload) != "", entry{"attn_implementation", attention(workload)})
 	keys.when(workload.LoRARank > 0, entry{"use_peft", true}, entry{"lora_r", workload.LoRARank}, entry{"lora_target_modules", adapted(workload, "all-linear")})
 	keys.when(workload.LoRARank > 0 && !workload.LoRADropout, entry{"lora_dropout", 0.0})
-	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true})
+	keys.when(workload.Quantize == "nf4", entry{"load_in_4bit", true}, entry{"use_bnb_nested_quant", true})
 	keys.when(workload.Quantize == "int8", entry{"load_in_8bit", true})
 	keys.when(workload.Liger, entry{"use_liger_kernel", true})
 	if workload.Strategy == costmodel.DeviceMap {

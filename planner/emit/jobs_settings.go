@@ -102,6 +102,13 @@ var (
 		"tensorwise-gathered": "the file has no bf16, which would overwrite it; start SCRIPT with accelerate launch --config_file and the file of emit --for accelerate-config, or under torchrun with ACCELERATE_MIXED_PRECISION=fp8 and ACCELERATE_FP8_BACKEND=AO",
 		"rowwise":             noRecipe,
 	})
+	// TRL makes adapters of a quantised model bf16 (trl/trainer/sft_trainer.py, __init__).
+	trlAdapters = outside{"lora_precision", func(w *costmodel.Workload) string {
+		if w.Quantize != "" && w.LoRAPrecision == "bf16" {
+			return ""
+		}
+		return adapterType.value(w)
+	}, adapterType.how}
 	trlFP8 = float8Of(map[string]string{ // trl sft starts accelerate launch, which sets the environment
 		"rowwise": noRecipe,
 		"":        "the file has bf16: false, as bf16 would overwrite it; give trl sft --accelerate_config the file of emit --for accelerate-config",

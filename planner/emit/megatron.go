@@ -23,7 +23,11 @@ func init() {
 	} {
 		write := func(to io.Writer, input *Input) error { return megatronFile(to, program.file, input.Plan) }
 		command := func(plan *devicemap.Plan, file string) string {
-			return strings.NewReplacer("TORCHRUN", torchrun(plan), "FILE", quote.Path(file)).Replace(program.start)
+			start := program.start
+			if made, err := cutOf(plan, "Megatron"); err == nil && serial(plan, made) && program.file == "bridge.yaml" {
+				start = "env CUDA_DEVICE_MAX_CONNECTIONS=1 " + start
+			}
+			return strings.NewReplacer("TORCHRUN", torchrun(plan), "FILE", quote.Path(file)).Replace(start)
 		}
 		target := register(&Target{
 			Name: program.name, File: program.file, Example: "llama-3.1-8b --gpus 4 --gpu h200-141gb --mode train --strategy pipeline --batch 8 --micro-batches 8", Golden: []string{"job-stages"},
@@ -117,6 +121,13 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	return form(to, file, plan, map[string]any{
 		"TP": made.tp, "PP": made.ranks, "Layout": made.layout(), "Micro": made.perMicro, "Global": made.step * made.dp, "Seq": workload.Seq,
 		"CP": made.cp, "EP": made.ep, "Cut": made.tp > 1 && (!own || workload.SequenceParallel), "Whole": own && made.shard == 1 && made.dp*made.cp > 1, "NoMask": own,
-		"Recompute": made.recompute, "Half": half, "Float8": workload.Float8, "Torchrun": torchrun(plan),
+		"Recompute": made.recompute, "Half": half, "Float8": workload.Float8, "Torchrun": torchrun(plan), "Serial": serial(plan, made),
 	})
+}
+
+// serial reports that Megatron stops unless kernels have one queue, so that a GPU starts
+// them in order (training/arguments.py, validate_args: before Blackwell).
+func serial(plan *devicemap.Plan, made *cut) bool {
+	major, _, _ := strings.Cut(plan.Topology.Devices[0].ComputeCapability, ".")
+	return (made.tp > 1 || made.cp > 1) && len(major) < 2
 }

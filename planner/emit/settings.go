@@ -29,7 +29,7 @@ var settingsOutside = map[string][]outside{
 	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
 	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
-	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, adapterType}),
+	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, trlAdapters}),
 	"llamafactory": slices.Concat(withoutPixels, everywhere, []outside{noFP8, noVarlen, gradientViews, llamaFactoryTypes, llamaFactoryAdapters, groups}),
 	"lightning": slices.Concat(ofData, everywhere, ofModel, []outside{
 		recomputation, optimization, fp8Module, packs, lightningEvaluation, lightningLiger, compiled, groups, lightningMixed, lightningOffload,
@@ -98,7 +98,7 @@ var (
 	programLoss = outside{ // the program's own is in the preset
 		"loss", trained(func(w *costmodel.Workload) string {
 			switch {
-			case w.Preset == "axolotl" && w.Loss == "fused": // the file has it
+			case (w.Preset == "axolotl" || w.Liger) && w.Loss == "fused": // the file has it, or its note does
 				return ""
 			case strings.HasPrefix(w.Preset, "trl-") && !w.Liger: // Liger's is in its place
 				return strings.TrimSuffix(cmp.Or(w.Loss, "eager"), "tiled")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -25,6 +26,9 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 	needs: []need{training("torchtitan trains"), titanPlan}, Write: titanConfig,
 	Usage: func(input *Input, file string) (usage, note string) {
 		note = "replace MODEL, DATASET and TOKENIZER in " + titanModule + ".py"
+		if model, err := decoderOf(input); err == nil && flavourOf(&model) != "" { // the file names the size
+			note = strings.Replace(note, "MODEL, ", "", 1)
+		}
 		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}
