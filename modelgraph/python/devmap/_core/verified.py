@@ -47,6 +47,8 @@ class Verified:
         if self.ok:
             return "the forward and the backward run under the map"
         where = f"{self.operation} at {self.line} in {self.module or 'the model'}"
+        if self.operation == TIES:
+            return f"a step trains copies of one parameter apart: {self.module} are on {' and '.join(self.devices)}; put them on one"
         if self.devices[0].startswith("stage "):
             return f"the forward fails under the map: {where} is of {self.devices[1]}, and {self.devices[0]} runs: tensors cross GPUs where a stage begins"
         away = "; an offloaded weight is on a GPU only while its own module runs" if self._offloads and "cpu" in self.devices else ""
@@ -56,13 +58,14 @@ class Verified:
         return f"<devmap.Verified: {self.message}>"
 
 
+TIES = "ties-apart"  # the operation of a Verified whose tied parameters are apart
 ENGINES = ("accelerate", "torch")
 
 
 def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, engine: str = "accelerate") -> Verified:
     """As devmap.verify says."""
     from .exporter import forward
-    from .exporter.module import unwrap
+    from .exporter.module import ties_of, unwrap
 
     if engine not in ENGINES:
         raise UsageError(f"engine={engine!r}: verify knows 'accelerate' (a device map) and 'torch' (stages of torch.distributed.pipelining)")
@@ -75,7 +78,20 @@ def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, 
     ran = run(module, device_map, args, kwargs, engine=engine)
     if not ran["meetings"] and ran["failed"]:
         raise DevmapError(f"verify: the forward fails by itself: {ran['failed']}")
+    if not ran["meetings"] and (engine == "accelerate" or forward.usual(module) is None):
+        ran["meetings"] += _apart(ties_of(module), device_map, "cuda:" if engine == "accelerate" else "stage ")
     return Verified(ran["meetings"][0] if ran["meetings"] else None, ran["assumed"], any(isinstance(device, str) for device in device_map.values()))
+
+
+def _apart(ties: list[list[str]], device_map: Mapping[str, Union[int, str]], kind: str) -> list[Any]:
+    """The ties whose names are on several devices (planner/devicemap/place.go: ties)."""
+    found = []
+    for names in ties:
+        above = [max((key for key in device_map if not key or f"{name}.".startswith(f"{key}.")), key=len, default="") for name in names]
+        devices = [f"{kind}{device}" if isinstance(device, int) else device for device in dict.fromkeys(device_map.get(key, "") for key in above)]
+        if len(devices) > 1:
+            found.append((" and ".join(names), "", TIES, devices))
+    return found
 
 
 def _device(key: str, device: Any, engine: str) -> Union[int, str]:

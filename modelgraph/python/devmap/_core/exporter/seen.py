@@ -15,7 +15,7 @@ from .adapters import set_apart
 from .flow import Flow, Part
 from .forward import Trace, prepare, reason, run, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
-from .module import Layer, copy_of, remakes
+from .module import Layer, copy_of, remakes, ties_of
 from .operations import joined, parts_of
 from .quantised import packed as packed_in, stored
 from .stages import in_order, staged
@@ -309,7 +309,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     seen.size = {"batch": size[0], "precision": _precision(first), **{name: one for name, one in zip(("seq", "target_seq"), size[1:]) if one}}
     seen.warnings += in_turn(first.trace, layers)
-    seen.staged = staged(first.layers, first.trace.events)
+    seen.staged = staged(first.layers, first.trace.events, ties_of(module) if usual(module) is None else ())
     if first.fault is not None:
         seen.warnings.append(
             f"{STOPPED} ({first.fault}): what came after is known by its weights alone"

@@ -32,8 +32,8 @@ def in_order(layers: Sequence[Layer], events: Events) -> list[Layer]:
     return sorted(layers, key=lambda layer: units[layer.unit or layer.name])
 
 
-def staged(layers: Sequence[Layer], events: Events) -> list[dict[str, Any]]:
-    """The groups of layers, with the line that binds each."""
+def staged(layers: Sequence[Layer], events: Events, ties: Iterable[list[str]]) -> list[dict[str, Any]]:
+    """The groups of layers, with the line that binds each. Names of one parameter (ties) bind too: copies would train apart."""
     units: list[str] = []
     part: dict[str, int] = {}  # of layers and units
     owner: dict[str, int] = {}  # of parameters
@@ -45,6 +45,10 @@ def staged(layers: Sequence[Layer], events: Events) -> list[dict[str, Any]]:
         part[unit] = part[layer.name] = len(units) - 1
         owner.update((f"{layer.name}.{name}" if name else layer.name, len(units) - 1) for name, _ in layer.params)
     now, ranges = 0, []
+    for names in ties:
+        here = {owner[name] for name in names if name in owner}
+        if len(here) > 1:
+            ranges.append((min(here), max(here), f"{names[0]} and {names[-1]} are one parameter, whose copies would train apart"))
     for path, names, line in events:
         here = {owner[name] for name in names if name in owner} if names else {_nearest(part, path)} - {None}
         if not here or now in here:
@@ -54,7 +58,7 @@ def staged(layers: Sequence[Layer], events: Events) -> list[dict[str, Any]]:
             now = at
         else:
             said = f"{line} reads {names[0]}" if names else f"{line} calls {path}"
-            ranges.append((min(at, now), max(at, now), said))
+            ranges.append((min(at, now), max(at, now), said + " when a later stage could run"))
     return [_group(begin, end, said, units, first) for begin, end, said in _merged(ranges)]
 
 
@@ -80,7 +84,7 @@ def _group(begin: int, end: int, said: list[str], units: list[str], first: dict[
     lines = list(dict.fromkeys(said))
     more = f" and {len(lines) - 1} more lines" if len(lines) > 1 else ""
     between = f" and the {end - begin - 1} between them" if end - begin > 1 else ""
-    why = f"one stage must hold {units[begin]} and {units[end]}{between}: {lines[0]}{more} when a later stage could run"
+    why = f"one stage must hold {units[begin]} and {units[end]}{between}: {lines[0]}{more}"
     if begin == 0 and end == len(units) - 1:
         why += "; these are all parts, so more stages need a module that is called once and alone reads its parameters"
     return {"layers": [first[at] for at in range(begin, end + 1)], "why": why}
