@@ -189,10 +189,7 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		scored := element*tokens*(op.Dim+2*dims.q) + element*(dims.kvTokens*(dims.k+dims.v)+dims.repeated) + 9*dims.scores
 		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
 	case op.OwnScores && op.Bidirectional && dims.by == scoresInMemory: // scores and softmax's result
-		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + 2*element*dims.scores
-		if op.Unreturned { // variables hold both until it returns: the product with v, and its copy
-			cost.Memory.Forward += 2 * element * tokens * dims.out
-		}
+		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + 2*element*dims.scores + unreturned(&op, dims, shape)
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
@@ -203,6 +200,15 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 		softmax += copiedValues(&op, dims, shape)
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 	}
+}
+
+// unreturned are the product with v and its copy: variables hold scores and weights until
+// the function returns, if it does not return the weights.
+func unreturned(op *attention, dims *geo, shape *Shape) int64 {
+	if !op.Unreturned {
+		return 0
+	}
+	return 2 * shape.elementBytes() * shape.Tokens * dims.out
 }
 
 // copiedValues is a copy of v that a reshape makes (modeling_bloom.py).

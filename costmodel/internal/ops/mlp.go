@@ -62,14 +62,7 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	if op.Dropout {
 		masked = op.Dim * tokens
 	}
-	switch {
-	case op.Activation == "xielu":
-		factors -= fN // where it is positive
-	case op.Activation == "gelu_new" && !op.Gated && MixedPrecision(shape.Precision):
-		factors += 8 * fN // the result's gradient and those of its factors in fp32, and the cast of one
-	case op.Activation == "relu2" && MixedPrecision(shape.Precision):
-		factors += 6 * fN
-	}
+	factors += op.inFP32(shape) * fN
 	cost.peak(
 		// down's own backward
 		backwardPoint{stream + element*fN - masked, matrix, matrix},
@@ -100,6 +93,20 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	if op.Gated && !op.Fused {
 		cost.factorPeaks(op, shape, matrix, tensors)
 	}
+}
+
+// inFP32 are the bytes of an element that an activation's backward has in addition to its
+// factors in the type of compute.
+func (op mlp) inFP32(shape *Shape) int64 {
+	switch mixed := MixedPrecision(shape.Precision); {
+	case op.Activation == "xielu":
+		return -1 // where it is positive
+	case op.Activation == "gelu_new" && !op.Gated && mixed:
+		return 8 // the result's gradient and those of its factors in fp32, and the cast of one
+	case op.Activation == "relu2" && mixed:
+		return 6
+	}
+	return 0
 }
 
 // dropped is what dropout of the last linear layer's input keeps: a mask, and its result
