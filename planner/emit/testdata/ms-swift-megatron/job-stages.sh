@@ -1,7 +1,7 @@
 #!/bin/sh
 # devmap's plan of m: pipeline on 8 GPUs of 2 hosts; run it on each
 set -eu
-export NNODES=2 NPROC_PER_NODE=4
+export NNODES=2 NPROC_PER_NODE=4 CUDA_DEVICE_MAX_CONNECTIONS=1
 # Slurm, Kubeflow's Trainer and Kubernetes say the place of this host.
 MASTER_ADDR=${MASTER_ADDR:-${PET_MASTER_ADDR:?the name of the first host}}
 MASTER_PORT=${MASTER_PORT:-${PET_MASTER_PORT:-29500}}

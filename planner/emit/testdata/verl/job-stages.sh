@@ -1,6 +1,7 @@
 #!/bin/sh
 # devmap's plan of m: pipeline on 8 GPUs of 2 hosts; run it on one host of a cluster of Ray
 set -eu
+export CUDA_DEVICE_MAX_CONNECTIONS=1
 exec python3 -m verl.trainer.main_ppo --config-name ppo_megatron_trainer \
   trainer.nnodes=2 \
   trainer.n_gpus_per_node=4 \
