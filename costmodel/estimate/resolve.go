@@ -58,6 +58,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	}
 	resolveTargets(loaded, &workload)
 	for _, fault := range []func() error{
+		func() error { return checkStopped(graph, &workload) },
 		func() error { return checkText(graph, &workload) }, // no other setting helps
 		func() error { _, err := check(&workload); return err },
 		func() error { return checkStored(graph, &workload) },
@@ -83,6 +84,17 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		}
 	}
 	return workload, nil
+}
+
+// checkStopped refuses steps of a module whose forward devmap.export did not see to its end
+// (modelgraph/python/devmap/_core/exporter/seen.py: STOPPED): the layers after have no operations.
+func checkStopped(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	for _, said := range graph.Warnings {
+		if workload.Mode != costmodel.Load && strings.HasPrefix(said, "the forward stopped before its end") {
+			return refuse("mode", workload.Mode, "%s; %v plans the weights alone", said, costmodel.Set("mode", costmodel.Load))
+		}
+	}
+	return nil
 }
 
 // resolveLengths fills in the lengths of sequences.
@@ -185,6 +197,9 @@ func mainType(graph *modelgraph.Graph) modelgraph.DType {
 	}
 	size := make(map[modelgraph.DType]int64)
 	best := modelgraph.BF16
+	if graph.Taken.Precision == string(costmodel.FP32True) { // a module whose tensors are complex, or buffers
+		best = modelgraph.F32
+	}
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Params {
 			tensor := &graph.Layers[i].Params[j]

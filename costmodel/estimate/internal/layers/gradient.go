@@ -68,8 +68,8 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 			if owner == "" {
 				owner = modelgraph.FullName(layer.Name, tensor.Name)
 			}
-			if tensor.DType.Float() {
-				visit(i, owner, tensor.Numel*ops.WeightBytes(model.Rules.Compute)*model.wholeGradient(layer))
+			if trains(tensor) {
+				visit(i, owner, tensor.Numel*model.own(tensor, ops.WeightBytes(model.Rules.Compute))*model.wholeGradient(layer))
 			}
 		}
 	}

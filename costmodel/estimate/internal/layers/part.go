@@ -137,6 +137,20 @@ func (part *Part) Padding() int64 {
 	return total
 }
 
+// trains reports whether a parameter gets a gradient: complex numbers do, quantised ones do not.
+func trains(tensor *modelgraph.Tensor) bool {
+	return tensor.DType.Float() || tensor.DType.String() == "C64"
+}
+
+// own is the bytes of an element of a parameter's gradient and states, as a type of the
+// workload has them. An exported module has its parameters in the types of its memory.
+func (model *Model) own(tensor *modelgraph.Tensor, bytes int64) int64 {
+	if !tensor.DType.Float() || model.Workload.StoredTypes && model.Graph.Taken.Precision != "" {
+		return tensor.DType.Bits() / 8
+	}
+	return bytes
+}
+
 // States are what the optimizer has of the layer between steps, and the
 // temporaries of one step.
 func (part *Part) States() (state, transient int64) {
@@ -152,9 +166,12 @@ func (part *Part) States() (state, transient int64) {
 		return rule.State(nil, bytes/each, each)
 	}
 	for j, tensor := range part.Owned() {
-		if tensor.DType.Float() && !part.untrained(j) { // quantised weights are not trained
-			retained, passing := rule.State(tensor.Shape, tensor.Numel, each)
+		if trains(tensor) && !part.untrained(j) { // quantised weights are not trained
+			retained, passing := rule.State(tensor.Shape, tensor.Numel, part.model.own(tensor, each))
 			state += retained
+			if !tensor.DType.Float() { // torch/optim/adam.py: no fused kernel takes it, and _multi_tensor_adam has square roots of all
+				passing = max(passing, tensor.Bytes)
+			}
 			if rule.compiled() { // a step runs one tensor after another
 				transient = max(transient, passing)
 			} else {
@@ -198,8 +215,8 @@ func (part *Part) updating() (most int64) {
 		most = max(most, passing)
 	}
 	for _, tensor := range part.Owned() {
-		if tensor.DType.Float() && !part.model.Frozen {
-			_, passing := rule.State(tensor.Shape, tensor.Numel, each)
+		if trains(tensor) && !part.model.Frozen {
+			_, passing := rule.State(tensor.Shape, tensor.Numel, part.model.own(tensor, each))
 			most = max(most, passing)
 		}
 	}

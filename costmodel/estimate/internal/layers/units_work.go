@@ -80,7 +80,7 @@ func trained(model *Model, layer *Layer) int64 {
 		return total
 	}
 	for _, tensor := range layer.Owned() {
-		if tensor.DType.Float() {
+		if trains(tensor) {
 			total += tensor.Numel
 		}
 	}

@@ -131,8 +131,8 @@ def of_program(model: object, inputs: Any) -> tuple[object, Any]:
 
 
 def _has_operation(layer: dict[str, Any]) -> bool:
-    """Whether something runs in a layer: one of buffers alone has an operation by name only."""
-    return "declared" in layer or "op" in layer and ("params" in layer or layer["op"].get("kind") != "parameter")
+    """Whether something runs in a layer: one of buffers alone has an operation by name only, but a step can show its memory."""
+    return "declared" in layer or "tape" in layer or "op" in layer and ("params" in layer or layer["op"].get("kind") != "parameter")
 
 
 def _unseen(document: dict[str, Any], inputs: Any) -> str:

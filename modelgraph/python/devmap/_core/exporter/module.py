@@ -78,9 +78,10 @@ def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Laye
                 at = Layer(f"{path}.{name}" if path else name, None)
                 layers.append(at)
                 name = ""
-            if kind == "buffer" and name_of not in part._non_persistent_buffers_set:
-                at.saved.add(id(tensor))
+            saved = kind == "buffer" and name_of not in part._non_persistent_buffers_set
             (_, tensor), *scales = quantised.stored(tensor)
+            if saved:
+                at.saved.add(id(tensor))
             (at.params if kind == "param" else at.buffers).append((name, tensor))
             at.buffers += [((name or "data") + more, scale) for more, scale in scales]
         whole.buffers += quantised.beside(part)

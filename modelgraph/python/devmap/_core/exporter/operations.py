@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 
 import torch
@@ -102,23 +103,27 @@ def networks(flow: Flow, units: dict[str, str], taken: set[int]) -> list[Part]:
     """Every projection that reads what an activation made of one projection of the same input, or of two."""
     parts: list[Part] = []
     used: set[int] = set()
+    times = collections.Counter(map(flow.matrix, flow.steps))
     for down, step in enumerate(flow.steps):
         if down in taken or down in used or flow.matrix(step) is None:
             continue
-        part = _part(flow, down, taken | used, units)
+        part = _part(flow, down, taken | used, units, times)
         if part is not None:
             parts.append(part)
             used |= part.steps
     return parts
 
 
-def _part(flow: Flow, down: int, taken: set[int], units: dict[str, str]) -> Part | None:
+def _part(flow: Flow, down: int, taken: set[int], units: dict[str, str], times: Mapping[str | None, int]) -> Part | None:
     linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
     step = flow.steps[down]
     way = flow.back([flow.main(step)], lambda at: linear(at) or at in taken)
     ups = sorted(at for at in way if linear(at))
     if not 1 <= len(ups) <= 2 or way & taken or down in ups:
         return None
+    matrices = [flow.matrix(flow.steps[at]) for at in (down, *ups)]
+    if len(set(matrices)) < len(matrices) or len({times[one] for one in matrices}) > 1:
+        return None  # a projection that is called on its own too
     middle = sorted(way - set(ups))
     found = activation_of(flow, middle)
     if found is None:

@@ -41,6 +41,13 @@ def packed(part: torch.nn.Module) -> str | None:
     return None if plain or torch.nn.parameter.is_lazy(tensor) or tensor.dtype.is_complex else name
 
 
+# What a sparse tensor stores: methods that give its parts.
+_SPARSE = {
+    torch.sparse_coo: ("_values", "_indices"), torch.sparse_csr: ("values", "crow_indices", "col_indices"), torch.sparse_csc: ("values", "ccol_indices", "row_indices"),
+    torch.sparse_bsr: ("values", "crow_indices", "col_indices"), torch.sparse_bsc: ("values", "ccol_indices", "row_indices"),
+}  # fmt: skip
+
+
 def stored(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
     """What a registered tensor stores: the data, and under further names what it is scaled with."""
     if hasattr(tensor, "__tensor_flatten__") and type(tensor).__module__.partition(".")[0] != "torch":
@@ -48,6 +55,9 @@ def stored(tensor: torch.Tensor) -> list[tuple[str, torch.Tensor]]:
         if inner:
             inner.sort(key=lambda one: -one[1].numel() * one[1].element_size())
             return [("", inner[0][1]), *inner[1:]]
+    if tensor.layout in _SPARSE:
+        first, *more = _SPARSE[tensor.layout]
+        return [("", getattr(tensor, first)()), *((f".{name.lstrip('_')}", getattr(tensor, name)()) for name in more)]
     seen = {_storage(tensor)}
     return [("", tensor), *(found for found in _inside(vars(tensor), seen, _DEPTH) if type(tensor) is not torch.nn.Parameter)]
 

@@ -35,7 +35,7 @@ from ..measure.machine import Machine, pretended
 from ..measure.places import Place, Places, line_of_error
 from ..measure.values import Values
 from . import memory
-from .forward import prepare
+from .forward import prepare, usual
 from .module import Layer
 from .seen import lengths
 
@@ -231,7 +231,10 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
         try:
             with torch.set_grad_enabled(mode != "infer"), torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
                 result = twin(*args, **kwargs)
+                result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
                 loss = _loss(result) if mode != "infer" else None
+                if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
+                    failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
                 windows.phase = BACKWARD
                 if loss is not None:
                     loss.backward()
@@ -241,10 +244,11 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
         except Exception as error:  # noqa: BLE001 - whatever a forward raises
             failed = f"{line_of_error(error) or 'the forward'}: {type(error).__name__}: {str(error).strip()[:200]}"
         windows.phase = AFTER
-        kinds.update((number, "output") for number in _storages(recorder, _plain(result)) if number not in kinds)
+        kinds.update((number, "output") for number in _storages(recorder, placed.results(result)) if number not in kinds)
         if recorder.idle is None and not failed and any(one.grad is not None for one in twin.parameters()):
-            # One that this forward does not read may be trained by other data.
-            recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None and (not one.requires_grad or _storages(recorder, one) & recorder.readers.keys())]
+            # One that this forward does not read may be trained by other data, if the forward asks for any.
+            asks = bool(recorder.values.assumed) or usual(module) is not None
+            recorder.idle = [name for name, one in twin.named_parameters() if one.grad is None and (not one.requires_grad or not asks or _storages(recorder, one) & recorder.readers.keys())]
         kinds.update((number, "grad") for number in _storages(recorder, [one.grad for one in twin.parameters()]))
         events, after, log = list(recorder.events), list(recorder.after), list(recorder.log)
         owned = [(name, number, one.nbytes) for name, one in twin.named_parameters() for number in _storages(recorder, one)]
@@ -297,16 +301,12 @@ def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, st
     return [twice.get(number, 0) for number in range(1, count + 1)], rests
 
 
-def _plain(result: Any) -> Any:
-    return list(result.values()) if isinstance(result, Mapping) else result
-
-
 def _loss(result: Any) -> Any:
     """The loss that a result names, else the mean of all results in fp32."""
     found = getattr(result, "loss", None)
     if isinstance(found, torch.Tensor):
         return found
-    tensors = [one for one in tree_leaves(_plain(result)) if isinstance(one, torch.Tensor) and one.requires_grad]
+    tensors = [one for one in placed.results(result) if one.requires_grad]
     return sum(one.float().mean() for one in tensors) if tensors else None
 
 

@@ -10,11 +10,12 @@ GPU of its own, and notes every such operation instead: the parts that must be o
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import logging
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 import torch
@@ -523,6 +524,7 @@ def step(
         try:
             with torch.set_grad_enabled(backward):
                 result = twin(*args, **kwargs)
+                result = list(result) if isinstance(result, Iterator) else result
                 if backward:
                     _backward(result)
         except Split:
@@ -534,10 +536,21 @@ def step(
     return Run(judge.meetings, sorted(judge.values.assumed.values()), failed)
 
 
+def results(value: Any, depth: int = 4) -> list[Any]:
+    """The tensors of a forward's result, in dataclasses too; in attributes of other objects where there are none else."""
+    leaves = tree_leaves(list(value.values()) if isinstance(value, Mapping) else value)
+    found = [one for one in leaves if isinstance(one, torch.Tensor)]
+    for one in leaves if depth else ():
+        if dataclasses.is_dataclass(one) and not isinstance(one, (type, torch.Tensor)):
+            found += results([getattr(one, field.name, None) for field in dataclasses.fields(one)], depth - 1)
+        elif not found and hasattr(one, "__dict__") and not isinstance(one, (type, torch.nn.Module)):
+            found += results(list(vars(one).values()), depth - 1)
+    return found
+
+
 def _backward(result: Any) -> None:
     """A backward of the loss, if the result names one, else of the sum of all results, each on its own device."""
     loss = getattr(result, "loss", None)
-    values = [loss] if isinstance(loss, torch.Tensor) else list(result.values()) if isinstance(result, Mapping) else result
-    tensors = [one for one in tree_leaves(values) if isinstance(one, torch.Tensor) and one.requires_grad]
+    tensors = [one for one in ([loss] if isinstance(loss, torch.Tensor) else results(result)) if one.requires_grad]
     if tensors:
         torch.autograd.backward(tensors, [torch.ones_like(one) for one in tensors])
