@@ -43,12 +43,19 @@ func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 // bias is a buffer that checkpoints hold, fp32 whatever the model's type
 // (_keep_in_fp32_modules_strict).
 func (experts moe) deepseek() part {
-	p := experts.part()
-	if experts.shared == 0 { // a module of empty matrices
-		p.params = join(p.params, linearParams("shared_experts.gate_proj", experts.dim, 0, false),
-			linearParams("shared_experts.up_proj", experts.dim, 0, false), linearParams("shared_experts.down_proj", 0, experts.dim, false))
-	}
+	p := experts.withShared()
 	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)}
+	return p
+}
+
+// withShared has the shared experts even if there are none: a module of empty matrices.
+func (experts moe) withShared() part {
+	p := experts.part()
+	if experts.shared == 0 {
+		bias := experts.names.sharedBias
+		p.params = join(p.params, linearParams("shared_experts.gate_proj", experts.dim, 0, bias),
+			linearParams("shared_experts.up_proj", experts.dim, 0, bias), linearParams("shared_experts.down_proj", 0, experts.dim, bias))
+	}
 	return p
 }
 

@@ -228,7 +228,7 @@ func deepseekV2(cfg *config) *decoder {
 	cfg.harmlessAs("moe_layer_freq", "1")
 	first := cfg.dim(0, "first_k_dense_replace")
 	model.attention = func(int64) part { return attn.part() }
-	model.sparse(func(i int64) bool { return i >= first }, experts.part)
+	model.sparse(func(i int64) bool { return i >= first }, experts.withShared)
 	model.rotaryDim = attn.rope
 	return model.done()
 }

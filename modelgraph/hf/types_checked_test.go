@@ -26,6 +26,7 @@ func allTensors(g *modelgraph.Graph) map[string]modelgraph.Tensor {
 // release before a change, of types that readers read.
 func TestCheckedTensors(t *testing.T) {
 	const deepseek = `{"model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"num_hidden_layers":1,"first_k_dense_replace":0,"dtype":"bfloat16"}`
+	const noShared = `{"model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"num_hidden_layers":1,"first_k_dense_replace":0,"n_shared_experts":0,"mlp_bias":true,"dtype":"bfloat16"}`
 	const giant = `{"model_type":"dinov2","architectures":["Dinov2Model"],"num_hidden_layers":1,"use_swiglu_ffn":true}`
 	const minimax = `{"model_type":"minimax_m2","architectures":["MiniMaxM2ForCausalLM"],"num_hidden_layers":1,"rotary_dim":64,"head_dim":128,"dtype":"bfloat16"}`
 	const codegen = `{"model_type":"codegen","architectures":["CodeGenForCausalLM"],"n_layer":2}`
@@ -33,6 +34,7 @@ func TestCheckedTensors(t *testing.T) {
 	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
 		{deepseek, "5.24", "model.layers.0.mlp.gate.weight", "", "F32", "[64 4096]"},
 		{deepseek, "5.23", "model.layers.0.mlp.gate.weight", "", "BF16", "[64 4096]"},
+		{noShared, "5.24", "model.layers.0.mlp.shared_experts.down_proj.bias", "", "BF16", "[4096]"},
 		{giant, "5.24", "encoder.layer.0.mlp.gate_proj.weight", "encoder.layer.0.mlp.weights_in.weight", "F32", "[2048 768]"},
 		{giant, "5.17", "encoder.layer.0.mlp.weights_in.weight", "encoder.layer.0.mlp.gate_proj.weight", "F32", "[4096 768]"},
 		{minimax, "5.24", "model.rotary_emb.inv_freq", "", "F32", "[32]"},

@@ -229,6 +229,11 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
 		// A VoxtralConfig gives its text's config fields.
 		`{"model_type":"voxtral","text_config":{"model_type":"qwen2"}}`: "text_config.model_type",
+		// Builds of these flags were wrong (without.json).
+		`{"model_type":"vits","use_stochastic_duration_prediction":false}`:        "use_stochastic_duration_prediction",
+		`{"model_type":"xlm","use_lang_emb":false,"n_langs":3}`:                   "use_lang_emb",
+		`{"model_type":"sew-d","relative_attention":false,"share_att_key":false}`: "relative_attention",
+		`{"model_type":"ernie4_5_moe","use_bias":true,"moe_layer_interval":2}`:    "moe_layer_interval",
 		// A class may take 0 for none.
 		`{"model_type":"blt_patcher","num_key_value_heads":0}`: "num_attention_heads",
 	} {
