@@ -65,7 +65,7 @@ func equalGPUs(in *instance.Instance) error {
 	first := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
 		if device != first {
-			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0: give numbers, or for equal GPUs of several hosts add %v", i, costmodel.Setting{Field: "uniform"})
+			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0: give numbers, or on several hosts add %v", i, costmodel.Setting{Field: "uniform"})
 		}
 	}
 	if len(in.Topology.Links) > 0 {
