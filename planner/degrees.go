@@ -64,11 +64,8 @@ func equalGPUs(in *instance.Instance) error {
 	}
 	first := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
-		if device.Host != first.Host {
-			return costmodel.Refuse(field, "automatic degrees need GPUs in one host, and device %d is in another than device 0: give numbers, or add %v", i, costmodel.Setting{Field: "uniform"})
-		}
 		if device != first {
-			return costmodel.Refuse(field, "automatic degrees need identical GPUs, and device %d differs from device 0: give numbers", i)
+			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0: give numbers, or on several hosts add %v", i, costmodel.Setting{Field: "uniform"})
 		}
 	}
 	if len(in.Topology.Links) > 0 {

@@ -93,7 +93,7 @@ func (plan *Plan) spread(file string) error {
 	fault := func(i int, field, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d].%s", i, field), Msg: fmt.Sprintf(format, args...)}
 	}
-	count, taken, several, held := len(plan.Topology.Devices), 0, false, make(map[Device]bool)
+	count, taken, several, known := len(plan.Topology.Devices), 0, false, make(map[Device]bool)
 	for i := range plan.Stages {
 		stage := &plan.Stages[i]
 		for field, degree := range map[string]int64{"dp": stage.DP, "tp": stage.TP} {
@@ -108,10 +108,10 @@ func (plan *Plan) spread(file string) error {
 				return fault(i, "devices", "%v are not the %d GPUs from device %v on", stage.Devices, size, stage.Device)
 			}
 		}
-		if !held[stage.Device] { // interleaved stages share a rank's GPUs
+		if !known[stage.Device] { // interleaved stages share a rank's GPUs
 			taken += size
 		}
-		held[stage.Device] = true
+		known[stage.Device] = true
 	}
 	if several && taken != count {
 		return fault(0, "devices", "the stages have %d GPUs, and the topology %d", taken, count)

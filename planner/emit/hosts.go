@@ -61,9 +61,12 @@ func equalHosts(plan *devicemap.Plan) error {
 			return refused("the plan for %q has %s (%v) on GPU 0 and %s (%v) on GPU %d: a job of several hosts wants the same GPUs on all", plan.Model.Name,
 				quote.Comment(first.Name), costmodel.Bytes(first.CapacityBytes), quote.Comment(device.Name), costmodel.Bytes(device.CapacityBytes), i)
 		}
+		if i > 0 && device.Host != devices[i-1].Host && seen[device.Host] > 0 {
+			return refused("the plan for %q has GPU %d on host %s, apart from that host's other GPUs: list the GPUs of the topology one host after another", plan.Model.Name, i, quote.Comment(device.Host))
+		}
 		seen[device.Host]++
 		if hosts > 1 && seen[device.Host] > each {
-			return refused("the plan for %q has more than %d of its %d GPUs on host %s: a job of %d hosts wants %d on each, one host after another", plan.Model.Name,
+			return refused("the plan for %q has more than %d of its %d GPUs on host %s: a job of %d hosts wants %d on each", plan.Model.Name,
 				each, len(devices), quote.Comment(device.Host), hosts, each)
 		}
 	}

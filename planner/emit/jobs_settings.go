@@ -27,12 +27,7 @@ var withoutPixels = []outside{
 	}), map[string]string{"": "the targets of the data set have these tokens"}},
 	{"images", trained(func(w *costmodel.Workload) string { return above(w.Images) }), map[string]string{"": "the samples of the data set have so many images"}},
 	{"image_size", trained(func(w *costmodel.Workload) string { return above(w.ImageSize) }), map[string]string{"": "the images of the data set have this side, in pixels"}},
-	{"label_tokens", trained(func(w *costmodel.Workload) string {
-		if w.LabelTokens == 0 {
-			return ""
-		}
-		return fmt.Sprint(w.LabelTokens)
-	}), map[string]string{"": "the samples of the data set have labels on so many tokens"}},
+	{"label_tokens", trained(func(w *costmodel.Workload) string { return fmt.Sprint(w.LabelTokens) }, "0"), map[string]string{"": "the samples of the data set have labels on so many tokens"}},
 	{"eval_samples", trained(func(w *costmodel.Workload) string { return above(w.EvalSamples) }), map[string]string{"": "give the trainer compute_metrics, and so many samples to evaluate"}},
 }
 
@@ -102,13 +97,6 @@ var (
 		"tensorwise-gathered": "the file has no bf16, which would overwrite it; start SCRIPT with accelerate launch --config_file and the file of emit --for accelerate-config, or under torchrun with ACCELERATE_MIXED_PRECISION=fp8 and ACCELERATE_FP8_BACKEND=AO",
 		"rowwise":             noRecipe,
 	})
-	// TRL makes adapters of a quantised model bf16 (trl/trainer/sft_trainer.py, __init__).
-	trlAdapters = outside{"lora_precision", func(w *costmodel.Workload) string {
-		if w.Quantize != "" && w.LoRAPrecision == "bf16" {
-			return ""
-		}
-		return adapterType.value(w)
-	}, adapterType.how}
 	trlFP8 = float8Of(map[string]string{ // trl sft starts accelerate launch, which sets the environment
 		"rowwise": noRecipe,
 		"":        "the file has bf16: false, as bf16 would overwrite it; give trl sft --accelerate_config the file of emit --for accelerate-config",
@@ -118,8 +106,7 @@ var (
 	rowwiseAlone = float8Of(map[string]string{"": noRecipe}, "tensorwise", "tensorwise-gathered")
 
 	gradientViews = outside{
-		"gradient_as_bucket_view", trained(func(w *costmodel.Workload) string { return given(w.GradientViews && w.Strategy == costmodel.DDP) }),
-		map[string]string{"": "TrainingArguments has no key for it: give the Accelerator DistributedDataParallelKwargs(gradient_as_bucket_view=True)"},
+		"gradient_as_bucket_view", trained(func(w *costmodel.Workload) string { return given(w.GradientViews && w.Strategy == costmodel.DDP) }), map[string]string{"": "TrainingArguments has no key for it: give the Accelerator DistributedDataParallelKwargs(gradient_as_bucket_view=True)"},
 	}
 	lightningEvaluation = evaluationOf("give the DataLoader of the validation this batch")
 	scriptEvaluation    = evaluationOf("set eval_strategy and per_device_eval_batch_size in SCRIPT")
@@ -163,8 +150,7 @@ var (
 
 	groups     = outside{"shard_degree", degreeWhere(func(*costmodel.Workload) bool { return true }), zeroGroups.how}
 	zeroGroups = outside{
-		"shard_degree", degreeWhere(underZero),
-		map[string]string{"": "the program shards over all GPUs; groups of GPUs are in the file of accelerate-config (HSDP)"},
+		"shard_degree", degreeWhere(underZero), map[string]string{"": "the program shards over all GPUs; groups of GPUs are in the file of accelerate-config (HSDP)"},
 	}
 	fsdp1Groups = outside{
 		"shard_degree", degreeWhere(func(w *costmodel.Workload) bool { return strings.HasPrefix(w.Preset, "transformers:fsdp1") }), zeroGroups.how,

@@ -29,7 +29,7 @@ var settingsOutside = map[string][]outside{
 	"ms-swift":     {lossOf("--use_liger_kernel true also replaces other layers"), lossAlone, average, partialRecomputation, unnamedOptimization, compilation, eightBits, adapterType},
 	"openpi":       {lossOf(""), lossAlone, jaxRecomputation, jaxOptimization},
 	"transformers": slices.Concat(ofData, everywhere, ofModel, []outside{fp8Launch, packs, gradientViews, loadedAs, groups}),
-	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, trlAdapters}),
+	"trl":          slices.Concat(ofData, everywhere, []outside{trlFP8, gradientViews, groups, adapterType}),
 	"llamafactory": slices.Concat(withoutPixels, everywhere, []outside{noFP8, noVarlen, gradientViews, llamaFactoryTypes, llamaFactoryAdapters, groups}),
 	"lightning": slices.Concat(ofData, everywhere, ofModel, []outside{
 		recomputation, optimization, fp8Module, packs, lightningEvaluation, lightningLiger, compiled, groups, lightningMixed, lightningOffload,
@@ -117,12 +117,10 @@ var (
 	lossAlone = outside{ // trainers keep it alone
 		"loss_only", trained(func(w *costmodel.Workload) string {
 			return given(w.LossOnly && w.Preset == "" && w.Strategy.Traits().Sequential)
-		}),
-		map[string]string{"": "in the training loop keep no reference to the logits when the backward pass starts"},
+		}), map[string]string{"": "in the training loop keep no reference to the logits when the backward pass starts"},
 	}
 	average = outside{
-		"ema", trained(func(w *costmodel.Workload) string { return given(w.EMA) }),
-		map[string]string{"": "keep the average in the training script, as with torch.optim.swa_utils.AveragedModel"},
+		"ema", trained(func(w *costmodel.Workload) string { return given(w.EMA) }), map[string]string{"": "keep the average in the training script, as with torch.optim.swa_utils.AveragedModel"},
 	}
 	recomputation = outside{
 		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none"),
@@ -136,14 +134,12 @@ var (
 		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none", "full"), recomputation.how,
 	}
 	jaxRecomputation = outside{
-		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none"),
-		map[string]string{"": "change jax.checkpoint (nn.remat) in the code of the model"},
+		"recompute", trained(func(w *costmodel.Workload) string { return w.Recompute }, "none"), map[string]string{"": "change jax.checkpoint (nn.remat) in the code of the model"},
 	}
 	optimizers = map[string]string{
-		costmodel.AdamW: "use torch.optim.AdamW(fused=True)",
-		"adamw-foreach": "use torch.optim.AdamW(foreach=True)",
-		"adamw-8bit":    "use bitsandbytes.optim.AdamW8bit",
-
+		costmodel.AdamW:     "use torch.optim.AdamW(fused=True)",
+		"adamw-foreach":     "use torch.optim.AdamW(foreach=True)",
+		"adamw-8bit":        "use bitsandbytes.optim.AdamW8bit",
 		"paged-adamw-8bit":  "use bitsandbytes.optim.PagedAdamW8bit",
 		"paged-adamw-32bit": "use bitsandbytes.optim.PagedAdamW32bit",
 		"adamw-torch-8bit":  "use torchao.optim.AdamW8bit",
@@ -154,8 +150,7 @@ var (
 		"":                  "create this optimizer in the training script",
 	}
 	inBackward = outside{
-		"optimizer_in_backward", trained(func(w *costmodel.Workload) string { return given(w.OptimizerInBackward) }),
-		map[string]string{"": "give each parameter an optimizer that steps in its register_post_accumulate_grad_hook"},
+		"optimizer_in_backward", trained(func(w *costmodel.Workload) string { return given(w.OptimizerInBackward) }), map[string]string{"": "give each parameter an optimizer that steps in its register_post_accumulate_grad_hook"},
 	}
 	ligerKernels = outside{
 		"liger", trained(func(w *costmodel.Workload) string { return given(w.Liger) }), map[string]string{"": "set use_liger_kernel of TrainingArguments"},
@@ -178,21 +173,15 @@ var (
 		}), optimizers,
 	}
 	jaxOptimization = outside{
-		"optimizer", trained(func(w *costmodel.Workload) string { return w.Optimizer }, costmodel.AdamW),
-		map[string]string{"": "set optimizer in CONFIG"},
+		"optimizer", trained(func(w *costmodel.Workload) string { return w.Optimizer }, costmodel.AdamW), map[string]string{"": "set optimizer in CONFIG"},
 	}
 	adapters = outside{
-		"lora_rank", trained(func(w *costmodel.Workload) string {
-			if w.LoRARank == 0 {
-				return ""
-			}
-			return fmt.Sprint(w.LoRARank)
-		}),
-		map[string]string{"": "add the adapters with peft.get_peft_model(model, LoraConfig(r=%d, target_modules=%s))"},
+		"lora_rank", trained(func(w *costmodel.Workload) string { return above(w.LoRARank) }), map[string]string{"": "add the adapters with peft.get_peft_model(model, LoraConfig(r=%d, target_modules=%s))"},
 	}
 	adapterType = outside{
 		"lora_precision", trained(func(w *costmodel.Workload) string {
-			if w.LoRARank == 0 || strings.HasPrefix(string(w.Strategy), "zero") { // DeepSpeed casts them with the model
+			// DeepSpeed casts them with the model, and TRL those of a quantised one (trl/trainer/sft_trainer.py).
+			if w.LoRARank == 0 || strings.HasPrefix(string(w.Strategy), "zero") || w.Preset == "trl-sft" && w.Quantize != "" && w.LoRAPrecision == "bf16" {
 				return ""
 			}
 			return w.LoRAPrecision
@@ -200,8 +189,7 @@ var (
 		map[string]string{"": "PEFT makes 16-bit adapters fp32 unless get_peft_model has autocast_adapter_dtype=False"},
 	}
 	accumulation = outside{
-		"micro_batches", trained(func(w *costmodel.Workload) string { return fmt.Sprint(max(1, w.MicroBatches)) }, "1"),
-		map[string]string{"": "accumulate the gradients of so many backward passes before each optimizer step"},
+		"micro_batches", trained(func(w *costmodel.Workload) string { return fmt.Sprint(max(1, w.MicroBatches)) }, "1"), map[string]string{"": "accumulate the gradients of so many backward passes before each optimizer step"},
 	}
 	quantization = outside{
 		"quantize", func(w *costmodel.Workload) string { return w.Quantize },

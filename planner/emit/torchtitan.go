@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -25,10 +24,7 @@ schedule of a pipeline, and scripts that start the job on one host or several.`,
 	Example: "llama-3.2-1b --gpus 2 --gpu h200-141gb --preset torchtitan --batch 2 --seq 2048", Golden: []string{"job-titan", "job-titan-stages"},
 	needs: []need{training("torchtitan trains"), titanPlan}, Write: titanConfig,
 	Usage: func(input *Input, file string) (usage, note string) {
-		note = "replace MODEL, DATASET and TOKENIZER in " + titanModule + ".py"
-		if model, err := decoderOf(input); err == nil && flavourOf(&model) != "" { // the file names the size
-			note = strings.Replace(note, "MODEL, ", "", 1)
-		}
+		note = "replace the names in capitals in " + titanModule + ".py"
 		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {
 			note += "; the plan's peaks are those of torch.distributed.pipelining with Transformers' modules: torchtitan's own layers hold other bytes"
 		}

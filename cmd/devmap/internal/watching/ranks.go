@@ -1,6 +1,8 @@
 package watching
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +30,7 @@ type Ranked struct {
 	Rank          int           `json:"rank"`
 	World         int           `json:"world"` // ranks that report
 	Host          string        `json:"host"`
+	PlanSHA256    string        `json:"plan_sha256"` // of the plan as devmap writes it; "": without a plan
 	ExitStatus    *int          `json:"exit_status"` // of the command, as a shell has it; null: not known
 	Devices       []RankDevice  `json:"devices"`
 	Report        *watch.Report `json:"report"`
@@ -103,6 +106,11 @@ func (ranked *Ranked) Take(plan *devicemap.Plan, said *watch.Report) error {
 	}
 	count := 1
 	if plan != nil {
+		digest := sha256.New()
+		if err := devicemap.WriteJSON(digest, plan); err != nil {
+			return err
+		}
+		ranked.PlanSHA256 = hex.EncodeToString(digest.Sum(nil))
 		if count = len(plan.Devices) / ranked.World; count*ranked.World != len(plan.Devices) {
 			return out.Usagef("--rank-from-env: %d ranks do not share the %d devices of the plan evenly: start one for each GPU, or one for each host", ranked.World, len(plan.Devices))
 		}
@@ -184,7 +192,7 @@ const (
 func Merge(folder string) (*Merged, error) {
 	files, err := fs.Glob(os.DirFS(folder), "rank-*.json")
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("--merge %q: no file rank-N.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
+		return nil, fmt.Errorf("--merge %q: no file rank-NNNNN.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
 	}
 	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
 	for _, name := range files {
@@ -199,6 +207,12 @@ func Merge(folder string) (*Merged, error) {
 		}
 		if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World || len(merged.Ranks) > 0 && one.World != merged.Ranks[0].World {
 			return nil, fmt.Errorf("%s: rank %d of %d in the format %q: delete the files of other jobs", out.OneLine(file), one.Rank, one.World, one.FormatVersion)
+		}
+		if len(merged.Ranks) > 0 && one.PlanSHA256 != merged.Ranks[0].PlanSHA256 {
+			return nil, fmt.Errorf("%s: rank %d ran with another plan than rank %d: delete the files of other jobs", out.OneLine(file), one.Rank, merged.Ranks[0].Rank)
+		}
+		if slices.ContainsFunc(merged.Ranks, func(other Ranked) bool { return other.Rank == one.Rank }) {
+			return nil, fmt.Errorf("%s: it is a second report of rank %d: delete the files of other jobs", out.OneLine(file), one.Rank)
 		}
 		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
 			one.ExitStatus = one.Report.Command.ExitStatus // of an older file

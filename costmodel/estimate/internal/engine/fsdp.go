@@ -79,7 +79,7 @@ func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
 			table.Groups = append(table.Groups, group.Group)
 		}
 	}
-	if model.Workload.Quantize != "" {
+	if model.Workload.Quantize != "" && model.Workload.Preset != "torchtune" { // it has torchao's
 		warnStorage(model, table)
 	}
 	if model.Workload.HostShards {
