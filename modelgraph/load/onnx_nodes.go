@@ -79,12 +79,68 @@ func (node *onnxNode) reads() []string {
 func (node *onnxNode) inner() []*onnxTensor {
 	var found []*onnxTensor
 	for _, body := range node.bodies {
-		found = append(found, body.weights...)
-		for _, one := range body.nodes {
-			found = append(found, one.inner()...)
-		}
+		found = append(found, body.inner()...)
+	}
+	return append(found, node.called...)
+}
+
+// inner are a graph's weights with those of its nodes' subgraphs.
+func (graph *onnxGraph) inner() []*onnxTensor {
+	found := slices.Clone(graph.weights)
+	for _, node := range graph.nodes {
+		found = append(found, node.inner()...)
 	}
 	return found
+}
+
+// function reads a FunctionProto: nodes that others call by its name.
+func (reader *onnxReader) function(body span) error {
+	graph := &onnxGraph{values: map[string]*onnxTensor{}}
+	var domain string
+	err := reader.fields(body, func(field wireField) (err error) {
+		switch field.number {
+		case 1:
+			graph.name, err = reader.text(field)
+		case 7:
+			err = reader.member(graph, wireField{number: 1, body: field.body}, 1)
+		case 10:
+			domain, err = reader.text(field)
+		}
+		return err
+	})
+	reader.functions[domain+":"+graph.name] = graph
+	return err
+}
+
+// calls gives nodes the constants of the functions that they call: runtimes write a function
+// out at each call.
+func (reader *onnxReader) calls(graph *onnxGraph, above []*onnxGraph) error {
+	for _, node := range graph.nodes {
+		for _, body := range node.bodies {
+			if err := reader.calls(body, above); err != nil {
+				return err
+			}
+		}
+		function := reader.functions[node.domain+":"+node.kind]
+		if function == nil {
+			continue
+		}
+		if slices.Contains(above, function) {
+			return fmt.Errorf("%s: node %q: the function %q calls itself, which ONNX does not allow", reader.name, cmp.Or(node.name, node.kind), node.kind)
+		}
+		if !reader.known[function] {
+			if err := reader.calls(function, append(slices.Clip(above), function)); err != nil {
+				return err
+			}
+			reader.known[function] = true
+		}
+		node.called = function.inner()
+		reader.count += len(node.called)
+		if err := reader.counted(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // modulePath is the path of the module of a node: that of its weight, that which the exporter
@@ -120,10 +176,22 @@ func scopeOf(text string) string {
 	return strings.Trim(parts[len(parts)-2], `'"`)
 }
 
-// constant is the tensor of a Constant as a weight of the nodes that read it, as runtimes
+// constant are the tensors of a Constant as weights of the nodes that read it, as runtimes
 // have it. Numbers, and lists of integers (shapes, axes), remain results.
-func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
-	if node.kind != "Constant" || node.constant == nil || len(node.outputs) != 1 || node.outputs[0] == "" {
+func (reader *onnxReader) constant(node *onnxNode) ([]*onnxTensor, error) {
+	switch {
+	case node.kind != "Constant" || len(node.outputs) != 1 || node.outputs[0] == "":
+		return nil, nil
+	case node.sparse != nil:
+		made := &onnxGraph{}
+		err := reader.sparse(made, *node.sparse)
+		for k, tensor := range made.weights {
+			tensor.name = node.outputs[0] + strings.Repeat(".indices", k)
+		}
+		return made.weights, err
+	case node.floats > 0:
+		return []*onnxTensor{{name: node.outputs[0], shape: []int64{node.floats}, dtype: modelgraph.F32, known: true}}, nil
+	case node.constant == nil:
 		return nil, nil
 	}
 	read := onnxData{tensor: &onnxTensor{}, raw: -1}
@@ -135,8 +203,9 @@ func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
 		return nil, nil
 	}
 	tensor, err := reader.tensor(*node.constant)
-	if err == nil {
-		tensor.name = node.outputs[0]
+	if err != nil {
+		return nil, err
 	}
-	return tensor, err
+	tensor.name = node.outputs[0]
+	return []*onnxTensor{tensor}, nil
 }
