@@ -238,25 +238,3 @@ func (reader *onnxReader) pair(body span) (key, value string, err error) {
 	})
 	return key, value, err
 }
-
-func (reader *onnxReader) attribute(node *onnxNode, body span, depth int) error {
-	return reader.fields(body, func(field wireField) error {
-		switch field.number {
-		case 5:
-			node.constant = &field.body
-			return nil
-		case 7:
-			node.floats += max(1, (field.body.end-field.body.from)/4)
-			return nil
-		case 22:
-			node.sparse = &field.body
-			return nil
-		case 6, 11: // graphs
-		default:
-			return nil
-		}
-		inner, err := reader.graph(field.body, depth+1)
-		node.bodies = append(node.bodies, inner)
-		return err
-	})
-}
