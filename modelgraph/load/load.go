@@ -44,8 +44,11 @@ func Model(place string, options Options) (*modelgraph.Graph, error) {
 		options.Env = os.Getenv
 	}
 	graph, err := read(place, options)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(options.Dims) > 0 && !strings.EqualFold(filepath.Ext(place), ".onnx"):
+		return nil, fmt.Errorf("%s: --dim gives a dimension of an ONNX file a number, and this is none: leave it out", place)
 	}
 	graph.Source, graph.Transformers = place, options.Transformers
 	if name, _, is := address(place); is && name != "" {

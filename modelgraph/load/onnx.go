@@ -21,9 +21,12 @@ const (
 // onnxNode is an operation with its subgraphs.
 type onnxNode struct {
 	name, kind, scope string
+	domain            string
 	inputs, outputs   []string
 	bodies            []*onnxGraph
-	constant          *span // the tensor that a Constant makes
+	constant, sparse  *span         // the tensor that a Constant makes
+	floats            int64         // numbers that it makes
+	called            []*onnxTensor // constants of the function that it calls
 }
 
 // onnxGraph is a graph or a subgraph.
@@ -39,9 +42,11 @@ type onnxGraph struct {
 type onnxReader struct {
 	*wireFile
 
-	dims    map[string]int64
-	symbols map[string]bool // names of dimensions
-	count   int
+	dims      map[string]int64
+	symbols   map[string]bool // names of dimensions
+	functions map[string]*onnxGraph
+	known     map[*onnxGraph]bool // functions whose calls were followed
+	count     int
 }
 
 // fromONNX reads an ONNX file: its operations, and the sizes of its weights.
@@ -51,11 +56,14 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	defer opened.Close() //nolint:errcheck // opened for reading
-	reader := &onnxReader{wireFile: &wireFile{name: path, source: opened, size: size}, dims: dims, symbols: map[string]bool{}}
+	reader := &onnxReader{wireFile: &wireFile{name: path, source: opened, size: size}, dims: dims, symbols: map[string]bool{}, functions: map[string]*onnxGraph{}, known: map[*onnxGraph]bool{}}
 	var graph *onnxGraph
 	err = reader.fields(span{0, size}, func(field wireField) (err error) {
-		if field.number == 7 {
+		switch field.number {
+		case 7:
 			graph, err = reader.graph(field.body, 0)
+		case 25:
+			err = reader.function(field.body)
 		}
 		return err
 	})
@@ -64,6 +72,9 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 	}
 	if graph == nil {
 		return nil, fmt.Errorf("%s: not ONNX: it has no graph", path)
+	}
+	if err := reader.calls(graph, nil); err != nil {
+		return nil, err
 	}
 	if err := reader.named(); err != nil {
 		return nil, err
@@ -125,10 +136,9 @@ func (reader *onnxReader) member(graph *onnxGraph, field wireField, depth int) e
 		if err != nil {
 			return err
 		}
-		weight, err := reader.constant(node)
-		if weight != nil {
-			graph.weights = append(graph.weights, weight)
-		} else {
+		weights, err := reader.constant(node)
+		graph.weights = append(graph.weights, weights...)
+		if len(weights) == 0 {
 			graph.nodes = append(graph.nodes, node)
 		}
 		return err
@@ -160,8 +170,8 @@ func (reader *onnxReader) sparse(graph *onnxGraph, body span) error {
 			return nil
 		}
 		tensor, err := reader.tensor(field.body)
-		if err == nil && field.number == 2 {
-			tensor.name = graph.weights[max(0, len(graph.weights)-1)].name + ".indices"
+		if err == nil && field.number == 2 && len(graph.weights) > 0 {
+			tensor.name = graph.weights[len(graph.weights)-1].name + ".indices"
 		}
 		graph.weights = append(graph.weights, tensor)
 		return err
@@ -173,7 +183,7 @@ func (reader *onnxReader) node(body span, depth int) (*onnxNode, error) {
 	err := reader.fields(body, func(field wireField) (err error) {
 		var text string
 		switch field.number {
-		case 1, 2, 3, 4:
+		case 1, 2, 3, 4, 7:
 			if text, err = reader.text(field); err != nil {
 				return err
 			}
@@ -191,6 +201,8 @@ func (reader *onnxReader) node(body span, depth int) (*onnxNode, error) {
 			node.name = text
 		case 4:
 			node.kind = text
+		case 7:
+			node.domain = text
 		}
 		return reader.crowded(len(node.inputs) + len(node.outputs))
 	})
@@ -225,20 +237,4 @@ func (reader *onnxReader) pair(body span) (key, value string, err error) {
 		return err
 	})
 	return key, value, err
-}
-
-func (reader *onnxReader) attribute(node *onnxNode, body span, depth int) error {
-	return reader.fields(body, func(field wireField) error {
-		switch field.number {
-		case 5:
-			node.constant = &field.body
-			return nil
-		case 6, 11: // graphs
-		default:
-			return nil
-		}
-		inner, err := reader.graph(field.body, depth+1)
-		node.bodies = append(node.bodies, inner)
-		return err
-	})
 }

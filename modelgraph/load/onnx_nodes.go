@@ -79,10 +79,16 @@ func (node *onnxNode) reads() []string {
 func (node *onnxNode) inner() []*onnxTensor {
 	var found []*onnxTensor
 	for _, body := range node.bodies {
-		found = append(found, body.weights...)
-		for _, one := range body.nodes {
-			found = append(found, one.inner()...)
-		}
+		found = append(found, body.inner()...)
+	}
+	return append(found, node.called...)
+}
+
+// inner are a graph's weights with those of its nodes' subgraphs.
+func (graph *onnxGraph) inner() []*onnxTensor {
+	found := slices.Clone(graph.weights)
+	for _, node := range graph.nodes {
+		found = append(found, node.inner()...)
 	}
 	return found
 }
@@ -120,10 +126,22 @@ func scopeOf(text string) string {
 	return strings.Trim(parts[len(parts)-2], `'"`)
 }
 
-// constant is the tensor of a Constant as a weight of the nodes that read it, as runtimes
+// constant are the tensors of a Constant as weights of the nodes that read it, as runtimes
 // have it. Numbers, and lists of integers (shapes, axes), remain results.
-func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
-	if node.kind != "Constant" || node.constant == nil || len(node.outputs) != 1 || node.outputs[0] == "" {
+func (reader *onnxReader) constant(node *onnxNode) ([]*onnxTensor, error) {
+	switch {
+	case node.kind != "Constant" || len(node.outputs) != 1 || node.outputs[0] == "":
+		return nil, nil
+	case node.sparse != nil:
+		made := &onnxGraph{}
+		err := reader.sparse(made, *node.sparse)
+		for k, tensor := range made.weights {
+			tensor.name = node.outputs[0] + strings.Repeat(".indices", k)
+		}
+		return made.weights, err
+	case node.floats > 0:
+		return []*onnxTensor{{name: node.outputs[0], shape: []int64{node.floats}, dtype: modelgraph.F32, known: true}}, nil
+	case node.constant == nil:
 		return nil, nil
 	}
 	read := onnxData{tensor: &onnxTensor{}, raw: -1}
@@ -135,8 +153,9 @@ func (reader *onnxReader) constant(node *onnxNode) (*onnxTensor, error) {
 		return nil, nil
 	}
 	tensor, err := reader.tensor(*node.constant)
-	if err == nil {
-		tensor.name = node.outputs[0]
+	if err != nil {
+		return nil, err
 	}
-	return tensor, err
+	tensor.name = node.outputs[0]
+	return []*onnxTensor{tensor}, nil
 }

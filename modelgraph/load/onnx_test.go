@@ -130,6 +130,39 @@ func TestONNXConstant(t *testing.T) {
 	}
 }
 
+// TestONNXFunction: each call of a function has its constants, of all kinds; a function that calls itself is refused.
+func TestONNXFunction(t *testing.T) {
+	floats := field(1, node("Constant", "/f", "", "f", field(5, message(field(1, "value_floats"), field(7, make([]byte, 4*16))))))
+	sparse := field(1, node("Constant", "/s", "", "s", field(5, message(field(1, "sparse_value"), field(22, message(field(1, weight("", 5)), field(2, weight("", 5))))))))
+	function := func(name string, nodes ...[]byte) []byte {
+		body := message(field(1, name), field(10, "my"))
+		for _, one := range nodes {
+			body = append(body, field(7, one)...)
+		}
+		return field(25, body)
+	}
+	called := func(name, in, out string) []byte { return field(1, node(name, "/"+out, in, out, field(7, "my"))) }
+	graph := field(7, message(field(11, value("x", 2, 8)), field(12, value("y", 2, 8)), floats, sparse, called("F", "x", "p"), called("F", "p", "q"), field(1, node("Sum", "/sum", "q f s", "y"))))
+	inside := constant("w", weight("", 8, 8))
+	inside, _ = protowire.ConsumeBytes(inside[1:]) // a node without its tag
+	for name, c := range map[string]struct {
+		functions []byte
+		params    int64
+	}{
+		"constants": {message(function("F", node("G", "g", "X", "Y", field(7, "my"))), function("G", inside)), 16 + 5 + 5 + 2*64},
+		"itself":    {message(function("F", node("G", "g", "X", "Y", field(7, "my"))), function("G", node("F", "f", "X", "Y", field(7, "my")))), -1},
+	} {
+		path := filepath.Join(t.TempDir(), "net.onnx")
+		if err := os.WriteFile(path, message(graph, c.functions), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		found, err := Model(path, Options{})
+		if c.params < 0 && (err == nil || !strings.Contains(err.Error(), "calls itself")) || c.params >= 0 && (err != nil || found.ParamCount() != c.params) {
+			t.Errorf("%s: %v: %+v", name, err, found)
+		}
+	}
+}
+
 // TestONNXDims: a number is refused for a dimension that the file does not have.
 func TestONNXDims(t *testing.T) {
 	_, err := Model(onnxFile(t, field(11, value("x", "batch", "length")), field(12, value("x", "batch", "length"))), Options{Dims: map[string]int64{"batch": 2, "C": 3}})

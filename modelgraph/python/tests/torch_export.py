@@ -1,11 +1,13 @@
 """devmap.export: what one forward without memory shows, and what is said of what it does not."""
 
+import dataclasses
 import importlib.util
 import json
 import os
 import pathlib
 import re
 import tempfile
+import types
 import unittest
 import warnings
 
@@ -492,6 +494,88 @@ class WrappedTest(unittest.TestCase):
         self.assertEqual(sum(one["predicted"]["optimizer_state_bytes"] for one in plan.document["devices"]), 2 * trained)
         model = devmap.export(net, inputs=(IDS,), steps=False)
         self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
+
+
+@dataclasses.dataclass
+class Found:
+    hidden: torch.Tensor
+
+
+class Odd(torch.nn.Module):
+    """Layers of given types around a forward of its own."""
+
+    def __init__(self, forward, *layers):
+        super().__init__()
+        self.layers, self.run = torch.nn.ModuleList(layers), forward
+
+    def forward(self, x):
+        return self.run(self, x)
+
+
+def chain(net, x):
+    for layer in net.layers:
+        x = torch.relu(layer(x.to(layer.weight.dtype))) if not x.is_complex() else layer(x)
+    return x
+
+
+class OddModulesTest(unittest.TestCase):
+    """Modules that a review found wrong, with exit status 0."""
+
+    ROWS = (torch.zeros(16, 32),)
+
+    def plan(self, net, mode="train", gpus=1, inputs=ROWS, **more):
+        return devmap.plan(net, gpus=gpus, mode=mode, gpu="h200-141gb", batch=16, inputs=inputs, **more)
+
+    def test_own_types(self):
+        """Each parameter's gradient and states have its own type, complex ones too."""
+        line = lambda dtype: torch.nn.Linear(32, 32, dtype=dtype)  # noqa: E731
+        to_complex = lambda net, x: chain(net, torch.complex(x, x)).abs()  # noqa: E731
+        for net in (Odd(chain, line(torch.float32), line(torch.bfloat16), line(torch.bfloat16)), Odd(to_complex, line(torch.complex64))):
+            found = self.plan(net).devices[0].predicted
+            held = sum(one.nbytes for one in net.parameters())
+            self.assertEqual((found.params_bytes, found.grads_bytes or held, found.optimizer_state_bytes), (held, held, 2 * held))
+
+    def test_results(self):
+        """A result in a dataclass, an object or a generator has a backward; one without a gradient has a warning."""
+        plain = lambda: [torch.nn.Linear(32, 32) for _ in range(3)]  # noqa: E731
+        want = self.plan(Odd(chain, *plain())).peaks
+        for wrap in (Found, lambda x: types.SimpleNamespace(inner=Found(x)), lambda x: iter([x])):
+            self.assertEqual(self.plan(Odd(lambda net, x, wrap=wrap: wrap(chain(net, x)), *plain())).peaks, want)
+        self.assertIn("takes a gradient, so that no backward runs", said(devmap.export(Odd(lambda net, x: chain(net, x).detach(), *plain()), inputs=self.ROWS)))
+
+    def test_called_twice(self):
+        net = torch.nn.Linear(32, 32)
+        model = devmap.export(Odd(lambda odd, x: odd.layers[1](torch.tanh(odd.layers[0](torch.tanh(odd.layers[0](x))))), net, torch.nn.Linear(32, 32)), inputs=self.ROWS)
+        self.assertEqual({layer["op"]["kind"] for layer in model["layers"]}, {"linear", "head"})
+        self.plan(model, inputs=None)
+
+    def test_unused(self):
+        net = Odd(lambda odd, x: odd.layers[0](x), torch.nn.Linear(32, 32), torch.nn.Linear(32, 320))
+        self.assertEqual(self.plan(net).devices[0].predicted.optimizer_state_bytes, 2 * sum(one.nbytes for one in net.layers[0].parameters()))
+
+    def test_buffers(self):
+        """A sparse buffer is its parts; a module of buffers alone has the memory of its steps, from a file too."""
+        net = Odd(lambda odd, x: x @ odd.table)
+        net.register_buffer("table", torch.zeros(32, 32))
+        self.assertEqual(self.plan(net, "infer").peaks, self.plan(devmap.export(net, inputs=self.ROWS), "infer", inputs=None).peaks)
+        self.assertGreater(self.plan(net, "infer").peaks[0], 32 * 32 * 4 + 2 * 16 * 32 * 4 - 1)
+        for sparse in (torch.eye(64).to_sparse(), torch.eye(64).to_sparse_csr()):
+            net.register_buffer("table", sparse)
+            model = devmap.export(net)
+            parts = [one["shape"] for layer in model["layers"] for one in layer["buffers"]]
+            self.assertEqual(parts, [[64], [2, 64]] if sparse.layout == torch.sparse_coo else [[64], [65], [64]])
+
+    def test_stopped(self):
+        """A forward that stops is refused from the file too; an answer lets it run on."""
+        net = Odd(lambda odd, x: odd.layers[1](odd.layers[0](x).repeat(int(odd.times.item()), 1)), torch.nn.Linear(32, 32), torch.nn.Linear(32, 32))
+        net.register_buffer("times", torch.tensor(3))
+        model = devmap.export(net, inputs=self.ROWS)
+        with self.assertRaisesRegex(devmap.DevmapError, "the forward stopped before its end"):
+            self.plan(model, inputs=None)
+        devmap.plan(model, gpus=1, mode="load", gpu="h200-141gb")
+        line = re.search(r"torch_export\.py:\d+", said(model)).group()
+        for answer in (3, lambda _: 3):
+            self.assertNotIn("stopped", said(devmap.export(net, inputs=self.ROWS, values={line: answer})))
 
 
 class DocumentTest(unittest.TestCase):

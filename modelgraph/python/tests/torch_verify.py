@@ -247,6 +247,19 @@ class StagesTest(unittest.TestCase):
             self.assertRegex(found.message, words)
         self.assertTrue(devmap.verify(Alternating(), {"a": 0, "b": 1}, inputs=self.LENGTHS))
 
+    def test_ties(self):
+        """Names of one parameter are on one device, for both engines, and one stage holds them."""
+        net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8))
+        net[2].weight = net[0].weight
+        inputs = (torch.zeros(4, 8),)
+        for engine, where in (("accelerate", "cuda:0 and cuda:1"), ("torch", "stage 0 and stage 1")):
+            found = devmap.verify(net, {"0": 0, "1": 0, "2": 1}, inputs=inputs, engine=engine)
+            self.assertEqual((bool(found), found.operation), (False, "ties-apart"))
+            self.assertIn(f"0.weight and 2.weight are on {where}", found.message)
+        self.assertTrue(devmap.verify(net, {"0": 0, "1": 1, "2": 0}, inputs=inputs))
+        with self.assertRaisesRegex(devmap.DevmapError, "0.weight and 2.weight are one parameter"):
+            devmap.plan(net, gpus=2, mode="train", batch=4, micro_batches=2, strategy="pipeline", inputs=inputs)
+
     def test_in_turn(self):
         said = devmap.export(Alternating(), inputs=self.LENGTHS)["warnings"]
         self.assertIn("a and b are called in turn", " ".join(said))

@@ -39,6 +39,9 @@ func ReadModel(arg string, how ...Reading) (*modelgraph.Graph, error) {
 			if err != nil || size < 1 || name == "" {
 				return nil, out.Usagef("--dim %s: give a dimension's name and a number of 1 or more, as batch=1", word)
 			}
+			if known, twice := options.Dims[name]; twice && known != size {
+				return nil, out.Usagef("--dim gives %q two numbers, %d and %d: leave one out", name, known, size)
+			}
 			options.Dims[name] = size
 		}
 	}

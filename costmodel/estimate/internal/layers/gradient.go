@@ -69,7 +69,7 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 				owner = modelgraph.FullName(layer.Name, tensor.Name)
 			}
 			if trains(tensor) {
-				visit(i, owner, tensor.Numel*model.own(tensor, ops.WeightBytes(model.Rules.Compute))*model.wholeGradient(layer))
+				visit(i, owner, tensor.Numel*own(model, tensor, ops.WeightBytes(model.Rules.Compute))*model.wholeGradient(layer))
 			}
 		}
 	}

@@ -144,7 +144,7 @@ func trains(tensor *modelgraph.Tensor) bool {
 
 // own is the bytes of an element of a parameter's gradient and states, as a type of the
 // workload has them. An exported module has its parameters in the types of its memory.
-func (model *Model) own(tensor *modelgraph.Tensor, bytes int64) int64 {
+func own(model *Model, tensor *modelgraph.Tensor, bytes int64) int64 {
 	if !tensor.DType.Float() || model.Workload.StoredTypes && model.Graph.Taken.Precision != "" {
 		return tensor.DType.Bits() / 8
 	}
@@ -167,7 +167,7 @@ func (part *Part) States() (state, transient int64) {
 	}
 	for j, tensor := range part.Owned() {
 		if trains(tensor) && !part.untrained(j) { // quantised weights are not trained
-			retained, passing := rule.State(tensor.Shape, tensor.Numel, part.model.own(tensor, each))
+			retained, passing := rule.State(tensor.Shape, tensor.Numel, own(part.model, tensor, each))
 			state += retained
 			if !tensor.DType.Float() { // torch/optim/adam.py: no fused kernel takes it, and _multi_tensor_adam has square roots of all
 				passing = max(passing, tensor.Bytes)
@@ -216,7 +216,7 @@ func (part *Part) updating() (most int64) {
 	}
 	for _, tensor := range part.Owned() {
 		if trains(tensor) && !part.model.Frozen {
-			_, passing := rule.State(tensor.Shape, tensor.Numel, part.model.own(tensor, each))
+			_, passing := rule.State(tensor.Shape, tensor.Numel, own(part.model, tensor, each))
 			most = max(most, passing)
 		}
 	}

@@ -58,7 +58,7 @@ def export(
     warnings += said + of_module(module)
     if not layers:
         raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
-    seen = look(module, layers, units, inputs)
+    seen = look(module, layers, units, inputs, values or {})
     warnings += seen.warnings
     model: dict[str, Any] = {"format_version": FORMAT, "name": name or program.class_of(module) or type(module).__name__}
     if seen.taken:

@@ -277,6 +277,9 @@ def unwrap(module: torch.nn.Module) -> tuple:
             f"export: {flat[0] or 'the module'!r} is a {_FLAT}: its parameters are pieces of one flat tensor, under "
             "names or not, and not those of the model; export the module before it is wrapped"
         )
+    for path, part in module.named_modules():
+        if type(part).__name__ == "ParamWrapper":  # peft/tuners/lora/layer.py
+            raise DevmapError(f"export: {path!r} adapts a parameter (target_parameters of peft), which no operation here does: use target_modules, or export the base model")
     _whole(module)
     return module, said
 

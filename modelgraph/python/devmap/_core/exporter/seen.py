@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -286,12 +287,13 @@ class Look:
     warnings: list[str]
 
 
-def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any) -> Seen:
-    """Runs a copy of the module and finds what devmap has operations for, and the rest."""
+def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any, answers: Mapping[str, Any]) -> Seen:
+    """Runs a copy of the module and finds what devmap has operations for, and the rest. answers are to questions about data, by line."""
     given = inputs if inputs is not None else usual(module)
     if given is None:
         return Seen(layers, warnings=["inputs was not given: no forward was run, so that only weights are known"])
     args, kwargs, values = prepare(given)
+    values.update(answers)
     try:
         copy_of(module)
     except Exception as error:  # noqa: BLE001 - what a class does to forbid it is its own
