@@ -92,16 +92,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 		}
 		return note()
 	}
-	var text bytes.Buffer
-	if err := asUsage(target.Write(&text, input)); err != nil {
-		return err
-	}
-	if isFile(command.Output) && !command.Force {
-		if there, err := os.ReadFile(command.Output); err != nil || !bytes.Equal(there, text.Bytes()) {
-			return fmt.Errorf("%q exists: --force replaces it, or name another file", command.Output)
-		}
-	}
-	if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := text.WriteTo(to); return err }); err != nil {
+	if err := command.write(cmd, target, input); err != nil {
 		return err
 	}
 	name := target.FileOf(input)
@@ -121,6 +112,21 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
+}
+
+// write writes the file of a target. That of a job is not replaced without --force: its
+// owner fills in names.
+func (command *emitCommand) write(cmd *cobra.Command, target *emit.Target, input *emit.Input) error {
+	var text bytes.Buffer
+	if err := asUsage(target.Write(&text, input)); err != nil {
+		return err
+	}
+	if target.Folder != nil && isFile(command.Output) && !command.Force {
+		if there, err := os.ReadFile(command.Output); err != nil || !bytes.Equal(there, text.Bytes()) {
+			return fmt.Errorf("%q exists: --force replaces it, or name another file", command.Output)
+		}
+	}
+	return out.Write(cmd, command.Output, func(to io.Writer) error { _, err := text.WriteTo(to); return err })
 }
 
 // refusedBy is why a target does not take a plan. The type of the model is read again,

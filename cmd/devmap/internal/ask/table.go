@@ -324,7 +324,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "force", at: func(request *Request) any { return &request.Force }, on: onPlan | onEmit,
-		help: "Replace a file of emit, or those of a job's folder", also: []string{"overwrite"},
+		help: "Replace files of a job", also: []string{"overwrite"},
 	},
 	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,

@@ -205,14 +205,8 @@ func Merge(folder string) (*Merged, error) {
 		if err := modelgraph.DecodeJSON(file, data, &one, false); err != nil {
 			return nil, err
 		}
-		if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World || len(merged.Ranks) > 0 && one.World != merged.Ranks[0].World {
-			return nil, fmt.Errorf("%s: rank %d of %d in the format %q: delete the files of other jobs", out.OneLine(file), one.Rank, one.World, one.FormatVersion)
-		}
-		if len(merged.Ranks) > 0 && one.PlanSHA256 != merged.Ranks[0].PlanSHA256 {
-			return nil, fmt.Errorf("%s: rank %d ran with another plan than rank %d: delete the files of other jobs", out.OneLine(file), one.Rank, merged.Ranks[0].Rank)
-		}
-		if slices.ContainsFunc(merged.Ranks, func(other Ranked) bool { return other.Rank == one.Rank }) {
-			return nil, fmt.Errorf("%s: it is a second report of rank %d: delete the files of other jobs", out.OneLine(file), one.Rank)
+		if fault := merged.fault(&one); fault != "" {
+			return nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
 		}
 		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
 			one.ExitStatus = one.Report.Command.ExitStatus // of an older file
@@ -223,6 +217,24 @@ func Merge(folder string) (*Merged, error) {
 	merged.compare()
 	merged.conclude()
 	return merged, nil
+}
+
+// fault says why a report is not of the same job as those before it; "" if it is.
+func (merged *Merged) fault(one *Ranked) string {
+	if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World {
+		return fmt.Sprintf("rank %d of %d in the format %q", one.Rank, one.World, one.FormatVersion)
+	}
+	for i := range merged.Ranks {
+		switch before := &merged.Ranks[i]; {
+		case one.World != before.World:
+			return fmt.Sprintf("rank %d of %d in the format %q", one.Rank, one.World, one.FormatVersion)
+		case one.PlanSHA256 != before.PlanSHA256:
+			return fmt.Sprintf("rank %d ran with another plan than rank %d", one.Rank, before.Rank)
+		case one.Rank == before.Rank:
+			return fmt.Sprintf("it is a second report of rank %d", one.Rank)
+		}
+	}
+	return ""
 }
 
 // compare finds missing ranks and devices above their peers.
