@@ -52,7 +52,7 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 	}
 	if in.at != newest.at {
 		alone := newest.alone()
-		if same := alone.class(class.Class, class.Config); !reflect.DeepEqual(same, class) {
+		if same := alone.class(class.Class, class.Config); same == nil || !reflect.DeepEqual(same.built(), class.built()) {
 			return nil
 		}
 	}
@@ -62,6 +62,14 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 		return found
 	}
 	return nil
+}
+
+// built is what a class builds, without the parts that only refuse configs: a release may
+// refuse more than another.
+func (class *typeClass) built() typeClass {
+	built := *class
+	built.Texts, built.Met, built.Unread, built.Shown, built.Together, built.Pins = nil, nil, nil, nil, nil, nil
+	return built
 }
 
 // operating gives layers of a tree their operations.
