@@ -74,10 +74,10 @@ type Table struct {
 	// Pool is the part of a device's memory that the engine takes when it starts
 	// and never exceeds; 0: it takes what it needs.
 	Pool float64
-	// Marks are the least and the most that the engine's allocator has reserved
-	// at most in each micro-batch of the first steps of a GPU that holds these units,
-	// nil for all, and with input the caller's tensors, if its tensors are
-	// followed one by one; nil if they are not.
+	// Marks are a range for each micro-batch of the first steps of a GPU that holds these
+	// units (nil: all): the least and the most bytes that the allocator has then reserved
+	// at its highest. With input, the GPU has the caller's tensors, too. Nil: the tensors
+	// are not followed one by one.
 	Marks func(units []int, input bool) [][2]int64
 	// Followed is by how much more than they reserve at most, at least and at
 	// most, as parts of the peak.

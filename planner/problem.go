@@ -17,8 +17,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Problem is what is to be placed, what it costs, where it can go, and what is
-// asked of the answer.
+// Problem is a model to place, its costs, the devices that it can use, and the
+// objective of the answer.
 type Problem struct {
 	// Graph is the model, and Workload what is run of it: what that leaves open,
 	// [Problem.Resolved] fills in.

@@ -83,8 +83,8 @@ func places(placed devicemap.Map) []int {
 	return devices
 }
 
-// compare puts the best first: those that fit by time a token, then by what
-// is left; then those that do not by what is missing; then those refused.
+// compare puts the best row first. Rows that fit come by time a token, then by free
+// memory. Rows that do not fit follow by missing memory, and refused rows are last.
 func compare(a, b *Row) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),

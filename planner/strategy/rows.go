@@ -102,9 +102,8 @@ func (of *comparison) variants() []costmodel.Workload {
 	return out
 }
 
-// tries: the runtime is the one that is asked for, or, where none is, one that
-// does not have to be given explicitly, as devmap's own engine has to be, and that of
-// programs for other models. A program has one engine.
+// tries reports that a comparison has rows of a runtime. If none is asked for, it has none
+// of devmap, megatron and torchtitan, which users name, and of other models' programs.
 func (of *comparison) tries(runtime string) bool {
 	if asked := of.Workload.Runtime; asked != "" {
 		return asked == runtime

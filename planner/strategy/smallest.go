@@ -9,11 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Smallest are the changes that make the problem fit, each with what it comes to, in
-// the order of how much they change: what leaves the result alone, the optimizer's
-// state, adapters, quantised weights, ZeRO offload, less work, another strategy, more
-// and larger GPUs. If no single change of the same training is enough, they include
-// several together. Once ctx is done nothing more is tried.
+// Smallest are the changes that make the problem fit, each with its result. The
+// smallest changes come first: those that leave the result alone, then the optimizer's
+// state, adapters, quantised weights and ZeRO offload. Less work, another strategy,
+// and more or larger GPUs follow. If no single change of the same training is enough,
+// they include several together. Once ctx is done, Smallest tries nothing more.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	if from != nil {

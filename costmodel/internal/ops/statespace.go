@@ -81,9 +81,10 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	}
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = 2*float64(tokens)*float64(3*op.Dim*op.Inner+op.Inner*(op.DtRank+2*op.State)+op.DtRank*op.Inner) + 9*float64(inner)*float64(op.State)
-	// Of the width: both halves of the projection, the convolution, its activation, that in
-	// fp32 and as the next projection's input, the step before softplus and after it, the
-	// result in fp32, the gate's activation, and the last projection's input.
+	// Tensors as wide as the mixer, in order: both halves of the projection, the convolution
+	// and its activation. The activation is there in fp32 and as the next projection's input,
+	// too. Then the step before softplus and after it, and the result in fp32. Last, the
+	// gate's activation and the input of the last projection.
 	wide := element*inner*9 + 2*4*inner
 	cast := states * element / 4
 	if element == 4 { // they are it themselves

@@ -195,26 +195,6 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 	return group
 }
 
-// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new
-// parameter of each module's table (torchtitan 0.3, protocols/module.py,
-// _distribute_states). When fully_shard has both, init_states ties their parts again
-// (models/common/decoder.py). FSDP2 gathers both, and reduces a gradient of each
-// (torch 2.13, _fsdp_param.py, reset_sharded_param).
-func (group *fsdpGroup) tiedTwice() {
-	model := group.model
-	if model.Rules.Modules != ops.Torchtitan || model.Workload.TP.Count() < 2 {
-		return
-	}
-	again := tiedAgain(model, &group.Group)
-	group.add(again, group.degree)
-	group.cast += again
-	if model.Train && model.Workload.Loss != value.LossChunked { // else the loss reduces the head's
-		reduced := again / ops.WeightBytes(model.Rules.Compute) * ops.WeightBytes(model.Workload.Precision)
-		group.Reduce, group.reduce, group.stored = group.Reduce+reduced, group.reduce+reduced, group.stored+reduced
-		group.LastGrad = again
-	}
-}
-
 // head is what a program's loss does with the head's group.
 func (group *fsdpGroup) head(wrapped *shard.Group) {
 	model, path := group.model, &trainer.Of(group.model.Workload.Preset).Path

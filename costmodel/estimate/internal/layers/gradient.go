@@ -85,10 +85,9 @@ func (model *Model) adapterGradients() {
 	}
 }
 
-// wholeGradient is how many parts of a tensor its gradient has. That of an
-// embedding whose rows several GPUs share is whole on each: DTensor has no rule
-// for a lookup's backward over parts of the rows, and what autograd adds up in
-// weight.grad is placed as the backward made it, Replicate (torch 2.11,
+// wholeGradient is how many parts of a tensor its gradient has. If several GPUs share the
+// rows of an embedding, each has the whole gradient. DTensor has no rule for a lookup's
+// backward over parts of the rows, so that weight.grad is Replicate (torch 2.11,
 // distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
 func (model *Model) wholeGradient(layer *Layer) int64 {
 	if _, table := layer.Op.(modelgraph.Embedding); table && model.Rules.Modules != ops.Torchtitan { // its lookup is local (models/common/embedding.py)
