@@ -176,3 +176,14 @@ func TestResolveOfModel(t *testing.T) {
 		}
 	}
 }
+
+// A module whose forward was not seen to its end is planned by its weights alone.
+func TestStoppedForward(t *testing.T) {
+	graph := builtIn(t, "llama-3.2-1b")
+	graph.Warnings = append(graph.Warnings, "the forward stopped before its end (a test)")
+	for mode, refused := range map[costmodel.Mode]bool{costmodel.Load: false, costmodel.Infer: true, costmodel.Train: true} {
+		if _, err := estimate.Resolve(graph, costmodel.Workload{Mode: mode}); (err != nil) != refused {
+			t.Errorf("%s: %v", mode, err)
+		}
+	}
+}
