@@ -12,9 +12,9 @@ import (
 // dumper writes tensors of a turn's first step to files.
 type dumper struct{ *running }
 
-// begin begins the files of tensors that are asked for, and says when their
-// values are there: a tap reads them on their device, a row or a stretch at a
-// time, and writes them to their place in the file.
+// begin creates the files of the requested tensors, and adds taps at the moments when their values
+// are there. A tap reads them on their device, a row or a stretch at a time, and writes them to
+// their place in the file.
 func (run dumper) begin() error {
 	run.taps = make(map[Tap]func() error)
 	asked := &run.settings.Dump
@@ -32,7 +32,7 @@ func (run dumper) begin() error {
 	return nil
 }
 
-// tap adds what happens at a moment behind what happens there already.
+// tap adds a call at a moment, after the calls that are already there.
 func (run dumper) tap(at Tap, then func() error) {
 	if before := run.taps[at]; before != nil {
 		run.taps[at] = func() error {
@@ -61,8 +61,8 @@ func (run dumper) tensor(path, name string, seq, columns int64) (*matrix, error)
 	return &matrix{run, file, name, columns}, err
 }
 
-// copy writes columns [0, count) of an area into those from column on, its rows
-// into those from row on, each value as change makes it.
+// copy writes columns [0, count) of an area into the tensor, from a row and a column on. change, if
+// not nil, converts each value.
 func (matrix *matrix) copy(device int, area *bind.Area, row, column, count int64, change func(float32) float32) error {
 	values, raw := make([]float32, count), make([]byte, 4*count)
 	for from := range area.Rows {

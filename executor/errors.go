@@ -10,17 +10,17 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// ErrStop ends a step early: every sequence has what it was to have.
+// ErrStop ends a step early: every sequence has all of its tokens.
 var ErrStop = errors.New("the step was ended")
 
-// ErrMemory is any failure for want of memory where there was said to be room: an
-// error of a backend is it ([errors.Is]).
+// ErrMemory is any failure to get memory that was reported as free. Errors of backends match it
+// ([errors.Is]).
 var ErrMemory = errors.New("out of memory")
 
 // MemoryError reports an arena that has not enough free memory.
 type MemoryError struct {
 	Device int32 // of the plan
-	// Need is what all arenas of the place take together, Free what it has.
+	// Need is what all arenas of the place take together, Free what the place has.
 	Need, Free int64
 	Place      string // what is too small: this machine's memory, GPU 3
 }
@@ -33,7 +33,7 @@ func (err *MemoryError) Error() string {
 type ValueError struct {
 	Unit, Tensor string
 	Op           program.Op
-	MicroBatch   int32 // [program.None] where the optimizer steps
+	MicroBatch   int32 // [program.None] in the optimizer's step
 	Step         int64
 	Value        float32
 }
@@ -46,8 +46,8 @@ func (err *ValueError) Error() string {
 	return fmt.Sprintf("%s: %v of %s makes %v in %s", at, err.Op, err.Unit, err.Value, err.Tensor)
 }
 
-// HangError is a step in which nothing ended for longer than was to be waited. What
-// the GPUs were given cannot be taken back: the process is to end.
+// HangError is a step in which nothing ended for longer than the limit. Work on GPUs cannot be
+// canceled: the process must end.
 type HangError struct {
 	After time.Duration
 	State string // where every stream is, a line each
@@ -57,15 +57,15 @@ func (err *HangError) Error() string {
 	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.State
 }
 
-// LostError is a GPU whose context answers nothing more: a kernel touched what is not
-// there, or the GPU itself failed. What was on it is gone, and what other GPUs wait for
-// may never come: the process is to end.
+// LostError is a GPU whose context fails every call: a kernel touched memory that does not exist,
+// or the GPU itself failed. The GPU's data is lost, and other GPUs may wait for it forever: the
+// process must end.
 type LostError struct {
-	GPUs []string // those that are lost, as in "GPU 1 (NVIDIA H200)"
-	// With are the process's other GPUs that answer nothing either: if one context of a
-	// process fails, the driver ends them all.
+	GPUs []string // the lost GPUs, as in "GPU 1 (NVIDIA H200)"
+	// With lists the process's other GPUs that fail too. If one context of a process fails, the
+	// driver ends them all.
 	With  []string
-	Err   error  // what the driver answered
+	Err   error  // the driver's error
 	State string // where their streams were, a line each; empty: in no step
 }
 
@@ -85,22 +85,21 @@ func (err *LostError) Error() string {
 
 func (err *LostError) Unwrap() error { return err.Err }
 
-// TakenError is a GPU that does not let the process in: another one uses it
-// exclusively, for example because its mode is EXCLUSIVE_PROCESS.
+// TakenError is a GPU that another process uses exclusively, for example because its mode is
+// EXCLUSIVE_PROCESS.
 type TakenError struct{ Err error }
 
 func (err *TakenError) Error() string { return "another process has it for itself: " + err.Err.Error() }
 
 func (err *TakenError) Unwrap() error { return err.Err }
 
-// PathError is a path over which other bytes arrived than were sent: nothing was run.
+// PathError is a path over which other bytes arrived than were sent. Nothing has run then.
 type PathError struct {
 	Path string // its ends and its transport, as text
-	// Byte is the first of Bytes that is another one, Want what was sent, Got what
-	// arrived.
+	// Byte is the first of Bytes that differs, Want what was sent, Got what arrived.
 	Byte, Bytes int64
 	Want, Got   byte
-	// Peer: from memory to memory. By way of the host it may go right.
+	// Peer: the path is direct. By way of the host it may work.
 	Peer bool
 }
 

@@ -1,10 +1,9 @@
-// Package executor runs programs: [Run] loads weights, feeds token ids, has a
-// [Backend] run as many steps as the settings ask for, and reports what it measured.
-// A program says everything that happens on a device; a backend adds nothing of
-// its own to it, no byte and no order.
+// Package executor runs programs. [Run] loads weights, feeds token ids, has a [Backend] run as many
+// steps as the settings ask for, and reports what it measured. A program describes everything that
+// happens on a device. A backend adds no byte and changes no order.
 //
-// Package cpu is the backend that judges others. Package weights is where
-// parameters come from and go to; package report compares a [Result] with its plan.
+// Package cpu is the reference for other backends. Package weights reads and writes parameters;
+// package report compares a [Result] with its plan.
 package executor
 
 import (
@@ -26,39 +25,37 @@ type Job struct {
 	Program  *program.Program    // without a fault
 }
 
-// Backend is a kind of device that runs programs. It is an interface so that
-// one reference judges the others, not for implementations from elsewhere.
+// Backend is a kind of device that runs programs. It is an interface so that one reference checks
+// the others, not for implementations of other modules.
 type Backend interface {
-	// Name is what --backend calls it.
+	// Name is the backend's name for --backend.
 	Name() string
 	// Open reserves the arenas of all devices and sets every byte to Poison. If one
 	// does not fit the error is a *MemoryError, and no arena remains reserved.
 	Open(ctx context.Context, bound *bind.Bound) (Machine, error)
 }
 
-// Poison is what every byte of an arena is before something is written. Two or
-// four of them are no finite number in bf16 or fp32, and no token id: what is
-// read before it is written shows, and so does what never was.
+// Poison is the value of every byte of an arena before something is written. Two or four of them
+// are no finite number in bf16 or fp32, and no token id. So reads of unwritten bytes show, and so
+// do bytes that nothing writes.
 const Poison = 0xFF
 
-// Machine is the devices of a program. Devices are counted as in
-// [program.Program.Devices], offsets from the beginning of an arena. Fill,
-// Write and Read are for when no step runs, and for a step's own callbacks on
-// their own device.
+// Machine is the devices of a program. Devices are indexes in [program.Program.Devices], offsets
+// begin at an arena's first byte. Fill, Write and Read are for when no step runs, and for a step's
+// own callbacks on their own device.
 type Machine interface {
 	// Fill sets bytes [offset, offset+size) of an arena.
 	Fill(device int, offset, size int64, value byte) error
 	Write(device int, offset int64, data []byte) error
 	Read(device int, offset int64, data []byte) error
-	// Step runs the instructions of all devices but loads, zeroes and
-	// unloads, and returns when the last has ended. After an error or a stop
-	// channels are empty, and what arenas hold is undefined but for weights. A
-	// stop is no error: there are times then.
+	// Step runs the instructions of all devices except loads, zeroes and unloads, and returns when
+	// the last has ended. After an error or a stop, channels are empty, and arenas are undefined
+	// except for weights. A stop is not an error: it returns times.
 	Step(ctx context.Context, step *Step) (*Times, error)
-	// Growth is by how many bytes the process has grown at most since before
-	// Open mapped arenas; -1 where the system does not tell.
+	// Growth is the most bytes by which the process has grown since before Open mapped arenas; -1
+	// if the system does not report it.
 	Growth() int64
-	// Close gives the arenas back.
+	// Close releases the arenas.
 	Close() error
 }
 
@@ -74,30 +71,29 @@ type Step struct {
 	Fence func(instr int32) error
 }
 
-// Tap is a moment: before kernel Kernel of instruction Instr, which may be one
-// more than it has. Kernels of an instruction are counted through its runs.
+// Tap is a moment: before kernel Kernel of instruction Instr. Kernel may be the number of kernels:
+// after the last. Kernels of an instruction are counted through its runs.
 type Tap struct {
 	Instr  int32
 	Kernel int
 }
 
-// Optimizer is what a step's kernels take in addition to tensors
-// (torch.optim.AdamW; SGD takes Rate and Decay).
+// Optimizer has a step's settings (torch.optim.AdamW; SGD uses Rate and Decay).
 type Optimizer struct {
 	Rate, Beta1, Beta2, Epsilon, Decay float64
 	// Clip is the norm that all gradients together are scaled down to
-	// (torch.nn.utils.clip_grad_norm_); 0: they are taken as they are.
+	// (torch.nn.utils.clip_grad_norm_); 0: no clipping.
 	Clip float64
 }
 
-// Times are those of a step.
+// Times are the measured times of a step.
 type Times struct {
 	Step    time.Duration
 	Devices []DeviceTimes
 }
 
-// DeviceTimes is what a device's compute stream spent its time with: Backward
-// with recompute, Decode with tokens, Wait with everything that was not there yet.
+// DeviceTimes is the time of a device's compute stream. Backward includes recompute, Decode is for
+// generated tokens, and Wait is the time between instructions without computing.
 type DeviceTimes struct {
 	Forward, Backward, Decode, Update, Wait time.Duration
 }

@@ -2,7 +2,7 @@ package executor
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// vocab is how many token ids the model knows: 0 where it embeds none.
+// vocab returns how many token ids the model knows, 0 if it embeds none.
 func (job *Job) vocab() int64 {
 	for i := range job.Graph.Layers {
 		layer := &job.Graph.Layers[i]
@@ -13,8 +13,8 @@ func (job *Job) vocab() int64 {
 	return 0
 }
 
-// head is the model's last unit that runs kernels, -1 where nothing runs: what
-// it makes is what a run is for.
+// head returns the model's last unit that runs kernels, which makes the result, or -1 if nothing
+// runs.
 func (job *Job) head() int {
 	for unit := len(job.Recipe.Units) - 1; unit >= 0; unit-- {
 		if !job.Recipe.Units[unit].Passes && len(job.Recipe.Units[unit].Code.Forward.Kernels) > 0 {
@@ -24,8 +24,8 @@ func (job *Job) head() int {
 	return -1
 }
 
-// reader is the unit that reads the hidden states: the head, or the projection
-// before it that belongs to it (BertForMaskedLM's transform).
+// reader returns the unit that reads the hidden states: the head, or the projection before it that
+// belongs to it (BertForMaskedLM's transform).
 func (job *Job) reader() int {
 	for unit := range job.Recipe.Units {
 		for _, layer := range job.Graph.Units[unit].Exec {
@@ -37,7 +37,7 @@ func (job *Job) reader() int {
 	return job.head()
 }
 
-// headOp is the op of the model's head, known where it has one.
+// headOp returns the op of the model's head, if it has one.
 func (job *Job) headOp() (op modelgraph.Head, known bool) {
 	unit := job.head()
 	if unit < 0 {

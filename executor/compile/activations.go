@@ -4,8 +4,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// activations places what micro-batches in flight keep, and the scratch of passes on
-// top of it.
+// activations places the saved activations of micro-batches in flight, and above them the scratch
+// of passes.
 func (layout *layout) activations() {
 	if layout.stacked() {
 		layout.stack()
@@ -26,9 +26,8 @@ func (layout *layout) activations() {
 	layout.top = base + most
 }
 
-// ring places as many sets of a stage's saved activations as it has
-// micro-batches in flight. A forward takes the lowest that is free, the
-// micro-batch's backward gives it back.
+// ring places as many sets of a stage's saved activations as it has micro-batches in flight. A
+// forward takes the lowest free set; the micro-batch's backward frees it.
 func (layout *layout) ring(stage *stage) {
 	for number := range stage.routines {
 		routine := &stage.routines[number]
@@ -44,9 +43,9 @@ func (layout *layout) ring(stage *stage) {
 	}
 }
 
-// scratch places what the passes of a routine take while they run: the
-// forward's at one place, the backward's and what is made again for it at
-// another. It returns the most that is taken above the lower of both.
+// scratch places the temporary buffers of a routine's passes: the forward's at forward, and the
+// backward's with its recomputed tensors at backward. It returns the bytes used above the lower of
+// the two offsets.
 func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
 	name := layout.units[routine.unit].name
 	routine.forward = layout.at(forward, routine.Forward, program.Scratch, "%s.forward", name)
@@ -66,11 +65,12 @@ func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
 	return max(forward+routine.Forward, backward+routine.Backward) - min(forward, backward)
 }
 
-// stack places everything that one micro-batch keeps: activations grow from
-// the base, and gradients from the top downwards into what backward has freed.
-// Below unit l's backward there are the activations of the units up to l, above
-// it the gradients of those from l on; its scratch lies between. The region is
-// the least in which every such moment has room.
+// stack places the buffers of a device that runs one micro-batch. Activations grow up from the
+// base. Gradients grow down from the top into memory that backward has freed.
+//
+// During unit l's backward, the activations of the units up to l are at the bottom and the
+// gradients of the units from l on at the top. The scratch of l lies between. The region is the
+// smallest that has room at every such moment.
 func (layout *layout) stack() {
 	base := layout.top
 	var size, saved, grads int64
@@ -80,7 +80,7 @@ func (layout *layout) stack() {
 	}
 	for number := len(routines) - 1; number >= 0; number-- {
 		routine := routines[number]
-		// Its recompute runs before there are gradients of its own.
+		// The recompute runs before the unit has gradients.
 		if routine.Remade > 0 {
 			size = max(size, saved+routine.Forward+grads)
 		}
@@ -104,9 +104,9 @@ func (layout *layout) stack() {
 	}
 }
 
-// stackStage places the activations of a stage from at on, with the scratch,
-// and returns the most above the base that a forward takes. A forward writes
-// its output into the input that a later unit keeps: its scratch lies above.
+// stackStage places a stage's activations from offset at on, and the scratch. It returns the most
+// bytes above base that a forward takes. A forward writes its output into the input that a later
+// unit keeps, so its scratch lies above that input.
 func (layout *layout) stackStage(stage *stage, base, at int64) (most int64) {
 	ends := make([]int64, len(stage.routines)) // of the inputs
 	end := at

@@ -15,14 +15,14 @@ type arena struct {
 	top    int64
 }
 
-// put places a buffer on top; of nothing there is none.
+// put places a buffer on top and returns its index, or program.None if it has no bytes.
 func (arena *arena) put(bytes int64, class program.Class, format string, words ...any) int32 {
 	at := arena.top
 	arena.top += bytes
 	return arena.at(at, bytes, class, format, words...)
 }
 
-// at places a buffer where others may lie at other times.
+// at places a buffer at an offset that other buffers may use at other times.
 func (arena *arena) at(offset, bytes int64, class program.Class, format string, words ...any) int32 {
 	if bytes <= 0 {
 		return program.None
@@ -42,9 +42,8 @@ type layout struct {
 	device *device
 }
 
-// arenas lays out every device: from the bottom the library's workspace, what
-// is held throughout, the slots of channels, the stream, and what is saved
-// with the scratch of passes.
+// arenas lays out every device. From the bottom: the library's workspace, buffers that live for the
+// whole step, slots of channels, the stream, and saved activations with the scratch of passes.
 func (compiler *compiler) arenas() {
 	for index := range compiler.devices {
 		device := &compiler.devices[index]
@@ -65,7 +64,7 @@ func (compiler *compiler) arenas() {
 	}
 }
 
-// workspace is what the library takes on a device that runs matrix products.
+// workspace returns the bytes of the library's workspace, 0 on a device without matrix products.
 func (compiler *compiler) workspace(device *device) int64 {
 	for _, stage := range device.stages {
 		for index := stage.First; index < stage.End; index++ {
@@ -77,8 +76,8 @@ func (compiler *compiler) workspace(device *device) int64 {
 	return 0
 }
 
-// state places what every unit holds throughout. Of a weight that another
-// device owns there is one copy, with the owner's name.
+// state places the buffers that units keep for the whole step. The device also has one copy of each
+// weight that it reads and another device owns.
 func (layout *layout) state() {
 	trains, runs := layout.trains(), layout.mode() != costmodel.Load
 	layout.device.copies = make(map[int]*weightCopy)
@@ -132,11 +131,10 @@ func (layout *layout) slots() {
 	}
 }
 
-// stream places what a device works on between its units and sends: one
-// buffer that all units of the device change in place, in training for the
-// gradient (forward writes into the input that the next unit keeps), and one a
-// stage for what leaves it: tokens, which are shorter than what the prompt was,
-// at the same place.
+// stream places the values that pass between units and stages. All units of a device change one
+// buffer in place. In training it holds the gradient, as forward writes into the input that the
+// next unit keeps. Each stage also has a buffer for what it sends. Messages of tokens are shorter
+// than those of the prompt and use the same place.
 func (layout *layout) stream() {
 	var most int64
 	for _, stage := range layout.device.stages {
@@ -164,8 +162,8 @@ func (layout *layout) stream() {
 			layout.device.total = layout.put(costmodel.RegionAlign, program.Result, "total")
 		}
 		if layout.device == layout.ranks[len(layout.ranks)-1] {
-			// No norms arrive here; the room is left, so that what a device takes
-			// is the same wherever it stands.
+			// No norms arrive here. The room stays reserved, so that the size of an arena does not
+			// depend on the rank.
 			layout.top += layout.normBytes()
 		}
 	} else {
@@ -174,9 +172,8 @@ func (layout *layout) stream() {
 	layout.results()
 }
 
-// results places what the caller gets, and the ids that are generated: where
-// the last unit and the first share a device those of every micro-batch stay
-// until its next token.
+// results places what the caller gets, and the generated ids. If the first and the last unit share
+// a device, the ids of every micro-batch stay until its next token.
 func (layout *layout) results() {
 	first, last := layout.ends()
 	layout.device.result = program.None

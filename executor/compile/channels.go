@@ -77,10 +77,9 @@ func (channel *channel) inOrder(sent []int32) {
 	}
 }
 
-// outstanding is how many slots a channel needs whose messages are sent in one
-// order and used in another: messages arrive in the order in which they are
-// sent, so that one is in its slot until those before it have been used as
-// well.
+// outstanding returns how many slots a channel needs if its messages are sent in one order and used
+// in another. Slots are reused in the order of sending: a message keeps its slot until all earlier
+// messages have been used too.
 func (compiler *compiler) outstanding(sent, used []int32) int {
 	position := make([]int, len(sent))
 	for at, microBatch := range sent {
@@ -98,7 +97,7 @@ func (compiler *compiler) outstanding(sent, used []int32) int {
 	return need
 }
 
-// ends are the stages with the first and the last unit that run kernels.
+// ends returns the stages with the first and the last unit that run kernels.
 func (compiler *compiler) ends() (first, last *stage) {
 	for number := range compiler.stages {
 		stage := &compiler.stages[number]

@@ -1,10 +1,9 @@
-// Package compile turns a plan into the program that devmap's own engine runs:
-// for every device its arena with the place of each buffer, and the
-// instructions of one step in order. Each pass is a file: stages and their
-// routines, orders, channels, arenas, the lowering of actions to instructions
-// and of what ends a step, and the waits between streams.
+// Package compile turns a plan into the program that devmap's own engine runs. For every device the
+// program has an arena with the place of each buffer, and the instructions of one step in order.
+// Each pass is a file: stages and their routines, orders, channels, arenas, the lowering of actions
+// to instructions, the end of a step, and the waits between streams.
 //
-// A program that breaks a rule is never handed over.
+// A program that breaks a rule is never returned.
 package compile
 
 import (
@@ -19,16 +18,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Program compiles a map of the graph's units. The table is that of devmap's
-// own engine (package estimate), and says what is run.
+// Program compiles a map of the graph's units. The table must be that of devmap's own engine
+// (package estimate); its workload says what runs.
 //
-// Orders are what each rank does, where that is not to be the schedule's own
-// order: of the devices that hold units, in the order of their first stage; an
-// action's chunk counts the device's stages. They must hold every action of
-// every stage once.
+// orders, if not nil, replaces the schedule's order: a list of actions for each device that holds
+// units, in the order of their first stage. An action's chunk is the index of a stage on its
+// device. Every action of every stage must occur once.
 //
-// An error says what has no program: units that left the devices, an engine
-// that is not devmap's, an order that deadlocks.
+// An error says why there is no program: a unit that is on no device, another engine, an order that
+// deadlocks, an arena over its budget.
 func Program(graph *modelgraph.Graph, table *costmodel.Table, topology *costmodel.Topology, placement devicemap.Map, orders [][]order.Action) (*program.Program, error) {
 	if runtime := table.Workload.Runtime; !costmodel.StageRulesOf(runtime).Arena {
 		return nil, fmt.Errorf("runtime %q plans no arenas: only a plan for %s has a program", runtime, costmodel.Devmap)

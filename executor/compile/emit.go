@@ -6,27 +6,26 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// emitter writes the instructions of one device after the other, and the waits
-// that its streams need of each other.
+// emitter writes the instructions of one device after the other, and the waits between a device's
+// streams.
 type emitter struct {
 	*compiler
 	device  *device
 	streams map[int32]int32 // stream by the device that it sends to
-	// Of every buffer the last instruction that wrote it, and those of other
-	// streams that have read it since.
+	// By buffer: the last instruction that wrote it, and the instructions of other streams that
+	// have read it since.
 	written []int32
 	readers [][]int32
 	// awaited[a][b] is the last instruction of stream b that stream a has
 	// waited for.
 	awaited [][]int32
-	// ended is, of a device map, the last instruction of each round of a
-	// micro-batch or token; waits for one that is not there yet name it.
+	// ended is the last instruction of each round of a micro-batch or token under a device map.
+	// later lists waits for rounds that have no such instruction yet.
 	ended map[int]int32
 	later []laterWait
 }
 
-// laterWait is a wait for the end of a round on a device that is not lowered
-// yet: Waits[at].
+// laterWait is a wait, Waits[at], for the end of a round on a device that is not lowered yet.
 type laterWait struct{ at, round int }
 
 // begin is the device's first instruction.
@@ -53,7 +52,7 @@ func (emitter *emitter) stream(name string) int32 {
 	return int32(len(made.Streams) - 1)
 }
 
-// towards is the stream that sends to a device.
+// towards returns the stream that sends to a device, and adds it on first use.
 func (emitter *emitter) towards(to int32) int32 {
 	stream, known := emitter.streams[to]
 	if !known {
@@ -63,8 +62,8 @@ func (emitter *emitter) towards(to int32) int32 {
 	return stream
 }
 
-// open begins an instruction on the compute stream; accesses follow. It is the
-// last one until the next.
+// open begins an instruction on the compute stream. Accesses and waits are added to it until the
+// next one begins.
 func (emitter *emitter) open(op program.Op, ticks int64) *program.Instr {
 	out := emitter.out
 	accesses, waits := int32(len(out.Accesses)), int32(len(out.Waits))
@@ -79,9 +78,8 @@ func (emitter *emitter) last() int32 {
 	return int32(len(emitter.out.Instrs) - 1)
 }
 
-// touch is an access of the last instruction, with the waits that it needs:
-// what another stream has written is waited for, and before a buffer is
-// written what other streams still read of it.
+// touch adds accesses to the last instruction, with the waits that they need. Every access waits
+// for writes of other streams. A write also waits for their reads.
 func (emitter *emitter) touch(mode program.Mode, buffers ...int32) {
 	for _, buffer := range buffers {
 		if buffer == program.None {
@@ -105,8 +103,8 @@ func (emitter *emitter) run(op program.Op, routine *routine, microBatch int32, t
 	emitter.weights(routine)
 }
 
-// weights reads what a routine's unit owns, and what of others it reads. Units
-// that pass have no kernel that would read theirs.
+// weights reads the weights that a routine's unit owns or shares. Units that only pass the stream
+// have no kernel that reads weights.
 func (emitter *emitter) weights(routine *routine) {
 	unit := &emitter.units[routine.unit]
 	if unit.Passes {

@@ -5,9 +5,9 @@ import "github.com/devmap-dev/devmap/executor/program"
 // inference writes the passes of inference.
 type inference struct{ *emitter }
 
-// runStage runs a micro-batch through a stage: of the prompt in round 0, of a token
-// that was generated in each round after. The units of a stage change one
-// buffer in place; its first takes the message, its last makes the next one.
+// runStage runs a micro-batch through a stage: the prompt in round 0, one generated token in each
+// later round. The units of a stage change one buffer in place. Its first unit takes the message,
+// its last makes the next one.
 func (infer inference) runStage(stage *stage, microBatch int32, round int) {
 	for number := range stage.routines {
 		routine := &stage.routines[number]
@@ -48,8 +48,7 @@ func (infer inference) runStage(stage *stage, microBatch int32, round int) {
 	infer.deliver(stage, microBatch, round)
 }
 
-// turn is which round of a channel's messages a round of the program takes:
-// those of tokens begin with the first token.
+// turn returns a channel's round for a round of the program. Channels of tokens begin in round 1.
 func turn(round int) int {
 	if round == 0 {
 		return 0
@@ -68,8 +67,8 @@ func (infer inference) pass(routine *routine, microBatch int32, round int) {
 	infer.write(routine.decode)
 }
 
-// opens is what the model's first unit also takes: ids that were generated on
-// its own device, and under a device map the end of the round before.
+// opens adds the other inputs of the model's first unit: ids that were generated on its own device,
+// and under a device map the end of the round before.
 func (infer inference) opens(stage *stage, microBatch int32, round int) {
 	if !stage.first {
 		return
@@ -83,7 +82,7 @@ func (infer inference) opens(stage *stage, microBatch int32, round int) {
 	}
 }
 
-// closes is what a stage's last unit makes: what is sent on, or the caller's
+// closes adds the outputs of a stage's last unit: the message to the next stage, or the caller's
 // result with the ids of the next token.
 func (infer inference) closes(stage *stage, microBatch int32, round int) {
 	if !stage.last {
@@ -96,7 +95,7 @@ func (infer inference) closes(stage *stage, microBatch int32, round int) {
 	}
 }
 
-// sent is the buffer of what a stage sends on.
+// sent returns the buffer that a stage sends.
 func sent(stage *stage, round int) int32 {
 	if round > 0 {
 		return stage.token
@@ -104,7 +103,7 @@ func sent(stage *stage, round int) int32 {
 	return stage.out
 }
 
-// idsOf is where the last unit writes a micro-batch's next ids.
+// idsOf returns the buffer into which the last unit writes a micro-batch's next ids.
 func (infer inference) idsOf(microBatch int32) int32 {
 	if infer.ids != nil {
 		return infer.device.ids[0]
@@ -112,7 +111,7 @@ func (infer inference) idsOf(microBatch int32) int32 {
 	return infer.device.ids[microBatch]
 }
 
-// deliver sends what the stage made, or hands the result to the caller.
+// deliver sends the stage's output, or returns the result to the caller.
 func (infer inference) deliver(stage *stage, microBatch int32, round int) {
 	to := stage.actOut
 	if round > 0 {
@@ -133,9 +132,8 @@ func (infer inference) deliver(stage *stage, microBatch int32, round int) {
 	infer.ended[round*infer.microBatches+int(microBatch)] = infer.last()
 }
 
-// awaitRound makes the last instruction wait for the end of a round of a device
-// map: one device works at a time. What ends the round is on the last unit's
-// device, whose stream orders its own instructions.
+// awaitRound makes the last instruction wait for the end of a round under a device map, in which
+// one device works at a time. The last unit's own device needs no wait: its stream runs in order.
 func (infer inference) awaitRound(round int, on *device) {
 	if on == infer.device {
 		return

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// order says what every device does, action by action, and from it what each
-// stage keeps: how many micro-batches are in flight.
+// order sets every device's actions, and derives how many micro-batches each stage keeps in flight.
 func (compiler *compiler) order(orders [][]order.Action) error {
 	given := orders != nil
 	if !given {
@@ -29,8 +28,7 @@ func (compiler *compiler) order(orders [][]order.Action) error {
 	return nil
 }
 
-// schedule is the workload's on the stages that there are: where a device holds
-// several, interleaved.
+// schedule is the workload's schedule for these stages, interleaved if a device holds several.
 func (compiler *compiler) schedule() costmodel.Schedule {
 	chunks := 1
 	for _, device := range compiler.ranks {
@@ -53,9 +51,8 @@ func (compiler *compiler) rankOfStages() []int {
 	return ranks
 }
 
-// follow notes the order of each stage's micro-batches, and the most whose
-// forward has run and whose backward has not. Every action must be there once,
-// and a backward after its forward.
+// follow records the order of each stage's micro-batches, and the most that are between forward and
+// backward. Every action must occur once, and a backward after its forward.
 func (compiler *compiler) follow(device *device) error {
 	progress := make([]progress, len(device.stages))
 	for chunk := range progress {
@@ -78,8 +75,8 @@ func (compiler *compiler) follow(device *device) error {
 	return nil
 }
 
-// progress is how far a stage has got: which passes of each micro-batch have
-// run, and how many are between the two.
+// progress is how far a stage has got: the passes of each micro-batch that have run, and how many
+// micro-batches are between forward and backward.
 type progress struct {
 	done   []passes
 	flying int
@@ -92,7 +89,8 @@ const (
 	bothDone
 )
 
-// run notes an action; false where it is not its turn.
+// run records an action. It reports false if the action is repeated, comes too early or does not
+// exist in this mode.
 func (progress *progress) run(stage *stage, action order.Action, trains bool) bool {
 	done, microBatch := &progress.done[action.MicroBatch], int32(action.MicroBatch)
 	switch {

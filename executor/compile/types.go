@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// compiler is a plan on its way: what each pass has found out so far.
+// compiler is a plan that is being compiled: the results of the passes so far.
 type compiler struct {
 	out           *program.Program
 	table         *costmodel.Table
@@ -22,7 +22,7 @@ type compiler struct {
 	devices       []device  // as many as the topology has
 	ranks         []*device // those that hold units, in the order of their first stage
 	channels      []*channel
-	above         map[int32]int32 // buffers at the place of another that other streams read too
+	above         map[int32]int32 // a buffer → the buffer at the same place, if other streams read both
 	ids           *channel        // of generated tokens, back to the first unit's device
 	ties          []tie
 	norms, totals []*channel // of squared norms towards the first rank, and of their sum back
@@ -44,10 +44,10 @@ type device struct {
 	index   int32
 	stages  []*stage
 	actions []order.Action
-	// copies are of weights whose owner is on another device, by tie.
+	// copies are the device's copies of weights that another device owns, by tie.
 	copies map[int]*weightCopy
-	// Buffers of the stream's region: the stream in inference, its gradient
-	// in training, generated ids, norms and their sum, and what the caller gets.
+	// Buffers of the stream's region: the stream in inference, its gradient in training, squared
+	// norms and their sum, what the caller gets, and generated ids.
 	stream, gradient, norms, total, result int32
 	ids                                    []int32
 }
@@ -58,22 +58,20 @@ type weightCopy struct {
 	weights, master, state int32
 }
 
-// stage is the longest run of units on one device: a chunk of what the device
-// runs.
+// stage is a longest run of units on one device: a chunk of the device's work.
 type stage struct {
 	costmodel.Interval     // of units
 	number             int // along the model
 	device             *device
 	chunk              int // its number on the device
 	routines           []routine
-	// takes and makes are the sizes of its input from the stage before and its
-	// output to the next, of a micro-batch; takesToken and makesToken of one
-	// token a sequence.
+	// takes and makes are the bytes of a micro-batch's input from the stage before and of its
+	// output to the next. takesToken and makesToken are those of one token a sequence.
 	takes, makes, takesToken, makesToken int64
-	// last: it holds the last unit that runs kernels.
+	// first and last: it holds the first or the last unit that runs kernels.
 	first, last bool
-	// Micro-batches in the order in which they run forward and backward, and the
-	// most that are in between.
+	// Micro-batches in the order of their forwards and backwards, and the most that are between the
+	// two.
 	forwards, backwards []int32
 	depth               int
 	// Channels from which it receives and to which it sends.
@@ -82,18 +80,18 @@ type stage struct {
 	out, dout, token        int32 // buffers of what it sends
 }
 
-// routine is a unit that runs kernels, with those around it that pass the stream
-// on. A stage of such units alone has one routine, which copies.
+// routine is a unit that runs kernels, with the units around it that only pass the stream. A stage
+// of such units alone has one routine, which copies.
 type routine struct {
 	costmodel.Interval
 	*costmodel.Regions
 	index int32 // in Program.Routines
 	unit  int   // that runs the kernels
-	// target is the routine of its stage into whose input it writes, −1 where
-	// that is the stage's output, or none.
+	// target is the routine of its stage into whose input it writes. It is −1 if it writes the
+	// stage's output or nothing.
 	target int
 	ticks  steptime.UnitTicks
-	// Buffers: input and saved one a micro-batch in flight.
+	// Buffers. input and saved have one for each micro-batch in flight.
 	input, saved                                 []int32
 	forward, remade, recompute, backward, decode int32
 }
@@ -102,8 +100,8 @@ type routine struct {
 type channel struct {
 	index int32 // in Program.Channels
 	slots []int32
-	// order is the micro-batches in the order in which they are sent, position
-	// the place of each in it; a round of them is sent once, or for every token.
+	// order lists the micro-batches as they are sent; position is the place of each in it. A round
+	// of them is sent once, or once for every token.
 	order, position []int32
 	sent, received  int32
 }
@@ -115,8 +113,8 @@ type tie struct {
 	uses          []tiedUse
 }
 
-// tiedUse is one of the units, the owner among them, with the channels on which
-// its gradient goes to the other devices that have the weight.
+// tiedUse is one of the units, the owner included, with the channels that send its gradient to the
+// other devices that have the weight.
 type tiedUse struct {
 	unit int
 	to   []*channel
@@ -126,8 +124,8 @@ func (compiler *compiler) mode() costmodel.Mode { return compiler.table.Workload
 
 func (compiler *compiler) trains() bool { return compiler.mode() == costmodel.Train }
 
-// stacked reports that gradients grow into freed activations: with one
-// micro-batch nothing of a unit is kept once its backward has run.
+// stacked reports whether gradients grow into freed activations. With one micro-batch a unit keeps
+// nothing after its backward.
 func (compiler *compiler) stacked() bool { return compiler.trains() && compiler.microBatches == 1 }
 
 // sequential reports a device map, in which one device works at a time.

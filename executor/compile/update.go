@@ -15,10 +15,9 @@ type arrival struct {
 // stepEnd writes what ends a step in training on a device.
 type stepEnd struct{ *emitter }
 
-// update ends a step in training: tied gradients are exchanged, the squared
-// norms of all gradients go from the last rank to the first, their sum goes
-// back, and every unit's weights are updated from its gradients, clipped by
-// that sum.
+// update ends a training step. Devices exchange tied gradients. The squared norms of all gradients
+// go from the last rank to the first, and their sum goes back. Then every unit's weights are
+// updated from its gradients, clipped by that sum.
 func (end stepEnd) update() {
 	device := end.device
 	arrived := end.exchange()
@@ -70,8 +69,8 @@ func (end stepEnd) take(channel *channel) arrival {
 	return arrival{channel, channel.slots[0]}
 }
 
-// clip works out the sum of all squared norms, which every unit's step reads.
-// It returns the buffer that has it on the device.
+// clip computes the sum of all squared norms, which every unit's step reads. It returns the buffer
+// that has the sum on the device.
 func (end stepEnd) clip(arrived []arrival) int32 {
 	rank := slices.Index(end.ranks, end.device)
 	last := len(end.ranks) - 1
@@ -148,8 +147,7 @@ func (end stepEnd) updates(index int) (ties []int) {
 	return ties
 }
 
-// otherUses reads the gradients that the other uses of a tied weight have,
-// here or in a message.
+// otherUses reads the gradients of a tied weight's other uses, on this device or in a message.
 func (end stepEnd) otherUses(number, index int) {
 	for _, use := range end.ties[number].uses {
 		if unit := &end.units[use.unit]; unit.device == end.device.index && use.unit != index {

@@ -2,10 +2,9 @@ package compile
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// order has the last instruction wait for those of other streams that touched
-// the buffer before: a reader for its writer, a writer for its readers as well.
-// Of buffers that lie at the same place at different times, those that other
-// streams touch too are one here.
+// order makes the last instruction wait for instructions of other streams that touched the buffer:
+// a reader for its writer, a writer also for its readers. Buffers that share a place count as one
+// if other streams touch both.
 func (emitter *emitter) order(mode program.Mode, buffer int32) {
 	buffer = emitter.placeOf(buffer)
 	for int(buffer) >= len(emitter.written) {
@@ -45,8 +44,8 @@ func (emitter *emitter) release(buffer int32) {
 	emitter.readers[buffer] = emitter.readers[buffer][:0]
 }
 
-// await makes the last instruction wait for one of another stream of its
-// device, unless its stream has waited for that or a later one.
+// await makes the last instruction wait for an earlier one of another stream, unless its stream has
+// already waited for that or a later one.
 func (emitter *emitter) await(earlier int32) {
 	self := emitter.last()
 	stream, other := emitter.out.Instrs[self].Stream, emitter.out.Instrs[earlier].Stream

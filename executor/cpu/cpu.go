@@ -1,8 +1,7 @@
-// Package cpu runs programs on the processor, plainly and slowly: it judges the
-// other backends. A device is a mapping of its own and a goroutine, which carries the
-// instructions of its streams out as they are given. What one device makes another
-// one sees in a slot that it received, and nowhere else: kernels get slices of
-// their own device's arena.
+// Package cpu runs programs on the processor, simply and slowly: it is the reference for the other
+// backends. A device is a memory mapping and a goroutine that runs the instructions of its streams
+// in order. Devices share data only through received slots: a kernel gets slices of its own
+// device's arena.
 package cpu
 
 import (
@@ -17,12 +16,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// New is the processor's backend.
+// New returns the processor's backend.
 func New() executor.Backend {
 	return &backend{reserve: reserve, release: release, limits: hostmemory.Limits}
 }
 
-// backend is where arenas come from.
+// backend provides the memory of arenas.
 type backend struct {
 	reserve func(size int64) ([]byte, error)
 	release func(arena []byte) error
@@ -31,9 +30,9 @@ type backend struct {
 
 func (*backend) Name() string { return "cpu" }
 
-// Open looks for room before it asks for any: a mapping is given whether there
-// is memory for it or not, and who touches the last page of the machine is
-// killed. The heap is handed back first, what planning left is not the run's.
+// Open checks that there is enough memory before it maps any. The system grants mappings without
+// memory for them, and kills the process that touches more pages than there are. The heap is
+// released first, because the run does not use what planning left.
 func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
 	debug.FreeOSMemory()
 	if err := lack(bound.Program.Devices, backend.limits()); err != nil {
@@ -80,8 +79,7 @@ func (machine *machine) reserve() error {
 	return nil
 }
 
-// poison touches every page, all devices' at once: it is page faults more than
-// bytes that this takes its time with.
+// poison touches every page, on all devices in parallel: page faults take most of the time.
 func (machine *machine) poison(ctx context.Context) error {
 	var devices sync.WaitGroup
 	for _, arena := range machine.arenas {

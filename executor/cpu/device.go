@@ -8,19 +8,19 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// device is a device of the program, as a [schedule.Driver]: an arena, and queues that
-// end every call before it returns.
+// device is a device of the program, as a [schedule.Driver]: an arena, and queues whose calls have
+// ended when they return.
 type device struct {
 	*machine
 	number int
 	arena  []byte
-	// What a kernel is given: kept, so that a step makes no garbage by the kernel.
+	// operands are a kernel's, reused so that a step leaves no garbage.
 	operands []kernel.Matrix
 }
 
 func (*device) Place() string { return "this machine's processor" }
 
-// Address gives each device a range of 2^48 bytes of its own: an arena has fewer.
+// Address gives each device its own range of 2^48 bytes, more than an arena has.
 func (device *device) Address(offset int64) schedule.Address {
 	return schedule.Address(device.number)<<48 + schedule.Address(offset)
 }
@@ -37,8 +37,7 @@ func (*device) Lost(err error) error { return err }
 
 func (*device) Fenced() {}
 
-// queue carries calls out as they are given. No link of it is staged: nothing goes up
-// or down.
+// queue runs calls at once. None of its links is staged: nothing goes up or down.
 type queue struct{ *machine }
 
 func (queue) Record(of schedule.Event) error {

@@ -23,7 +23,7 @@ func (device *device) finite(run *bind.Run, instr *program.Instr, step int64) er
 	return nil
 }
 
-// infinite is the first number of an area that is NaN or infinite.
+// infinite returns the first number of an area that is NaN or infinite.
 func (device *device) infinite(area bind.Area) (value float32, found bool) {
 	matrix := device.matrix(area)
 	if matrix.Columns == matrix.Stride {
@@ -37,10 +37,9 @@ func (device *device) infinite(area bind.Area) (value float32, found bool) {
 	return value, found
 }
 
-// infinite is the first of numbers that is NaN or infinite. Eight bytes at a
-// time: a number is none if its exponent is all ones, and then one more in
-// the exponent's last place carries into the sign's, which was masked away; it
-// carries no further.
+// infinite returns the first number that is NaN or infinite. The exponent of such a number is all
+// ones. One more in its last place then carries into the sign bit, which was masked away, and no
+// further. So the loop checks eight bytes at a time.
 func infinite(dtype modelgraph.DType, data []byte) (value float32, found bool) {
 	exponents, ones, carried := uint64(0x7f800000_7f800000), uint64(0x00800000_00800000), uint64(0x80000000_80000000)
 	if dtype == modelgraph.BF16 {

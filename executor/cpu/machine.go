@@ -20,7 +20,7 @@ type machine struct {
 	instr     func(index int32) (bind.Instr, error)
 	recipe    *recipe.Model
 	scheduler *schedule.Scheduler
-	arenas    [][]byte // by device, nil of one that idles
+	arenas    [][]byte // by device; nil if the device is idle
 	memory    memory
 }
 
@@ -54,7 +54,7 @@ func (machine *machine) Read(device int, offset int64, data []byte) error {
 
 func (machine *machine) Growth() int64 { return machine.memory.growth() }
 
-// Close lets go of every arena, of the others too where one is kept.
+// Close releases every arena, also if releasing one fails. It returns all errors.
 func (machine *machine) Close() error {
 	var all []error
 	for _, arena := range machine.arenas {
@@ -69,7 +69,7 @@ func (machine *machine) Close() error {
 	return errors.Join(all...)
 }
 
-// stretch is bytes [offset, offset+size) of an arena, and no byte behind them.
+// stretch returns bytes [offset, offset+size) of an arena, without capacity for more.
 func (machine *machine) stretch(device int, offset, size int64) ([]byte, error) {
 	if device < 0 || device >= len(machine.arenas) {
 		return nil, fmt.Errorf("device %d: no arena is open; %d are", device, len(machine.arenas))
@@ -81,8 +81,8 @@ func (machine *machine) stretch(device int, offset, size int64) ([]byte, error) 
 	return arena[offset : offset+size : offset+size], nil
 }
 
-// fill sets every byte, by copies of what is set already, as much as a cache
-// holds: as fast as memory.
+// fill sets every byte by copying bytes that are already set, at most 64 KiB at a time: they stay
+// in the cache, so that it is as fast as memory.
 func fill(stretch []byte, value byte) {
 	if value == 0 {
 		clear(stretch)

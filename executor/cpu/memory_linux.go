@@ -6,22 +6,22 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/hostmemory"
 )
 
-// memory is what the process held before it mapped arenas.
+// memory is what the process used before it mapped arenas.
 type memory struct {
-	before, peak int64 // resident, and the most there ever was
+	before, peak int64 // resident bytes, and their peak
 	known        bool
 }
 
-// measure forgets earlier peaks where that is allowed: with 5, clear_refs sets
-// the most to what there is (proc_pid_clear_refs(5)).
+// measure resets the peak if the system allows it: 5 in clear_refs sets it to the current size
+// (proc_pid_clear_refs(5)).
 func measure() memory {
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	now, peak, known := resident()
 	return memory{before: now, peak: peak, known: known}
 }
 
-// growth is that to the most since then. Where an earlier peak was not forgotten
-// and not reached again, it is what there is now.
+// growth returns the bytes from measure to the peak since then, or -1 if they are unknown. If an
+// old peak was neither reset nor exceeded, the current size replaces it.
 func (memory *memory) growth() int64 {
 	now, peak, known := resident()
 	if !known || !memory.known {

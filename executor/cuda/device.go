@@ -21,7 +21,7 @@ type gpu struct {
 	*driver.Device
 	granule int64
 	kernels *kernel.Kernels
-	ring    *transfer.Ring // by which values come to it
+	ring    *transfer.Ring // uploads values to the GPU
 	gauge   *memoryGauge
 }
 
@@ -32,8 +32,8 @@ func (gpu *gpu) whole(bytes int64) int64 {
 	return (bytes + gpu.granule - 1) / gpu.granule * gpu.granule
 }
 
-// device is a device of the program: an arena on a GPU, and what its own thread makes
-// there. Its fields are the thread's own once it runs.
+// device is a device of the program: an arena on a GPU, and what its thread makes there. Once the
+// thread runs, only it uses the fields.
 type device struct {
 	plan    *program.Device
 	gpu     *gpu
@@ -47,7 +47,7 @@ type device struct {
 	workspace blas.Workspace
 	words     words
 	clock     clock
-	host      *driver.Stream // what the host reads and writes goes by it
+	host      *driver.Stream // for reads and writes of the host
 	end       *transfer.End
 	saved     savedCopy
 }
@@ -58,15 +58,15 @@ func newDevice(plan *program.Device, gpu *gpu, allots *allotment) *device {
 	return device
 }
 
-// do has the device's thread call something.
+// do calls a function on the device's thread.
 func (device *device) do(call func() error) error { return device.lanes.Do(call) }
 
-// stream is one of the program's.
+// stream returns the queue of a program's stream.
 func (device *device) stream(number int) *driver.Stream {
 	return device.lanes.Queue(number).(*driver.Stream) //nolint:forcetypeassert // there are no others
 }
 
-// prepare binds the thread to the GPU's context, which is its own from then on.
+// prepare binds the device's thread to the GPU's context and opens its streams.
 func (device *device) prepare() (err error) {
 	if device.context, err = device.gpu.Retain(); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (device *device) reserve(peers []*driver.Device) (err error) {
 	return device.whitewash(executor.Poison)
 }
 
-// open maps the arena for the GPUs that send into it. Where one gets no access it is the
-// GPU's own, and closed, unless messages are to go from memory to memory alone.
+// open maps the arena for the GPUs that send into it. If one gets no access, only the arena's own
+// GPU does, and the arena is closed. With executor.PeerTransport that is an error.
 func (device *device) open(peers []*driver.Device, transport executor.Transport) error {
 	err := device.do(func() error { return device.reserve(peers) })
 	if denied := (*driver.AccessError)(nil); transport != executor.PeerTransport && errors.As(err, &denied) {
@@ -129,8 +129,8 @@ func (device *device) matrix(area bind.Area) kernel.Matrix {
 	return kernel.Matrix{Address: device.at(area.Offset), DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 }
 
-// fill waits where a step's own streams do not wait for the host's: they begin when
-// that has ended.
+// fill sets bytes of the arena. During a step it waits for its end; a step that begins later waits
+// for the host's stream itself.
 func (device *device) fill(offset, size int64, value byte) error {
 	if err := device.host.Fill(device.at(offset), value, size); err != nil || !device.lanes.Stepping() {
 		return err
@@ -138,7 +138,7 @@ func (device *device) fill(offset, size int64, value byte) error {
 	return device.host.Synchronize()
 }
 
-// whitewash sets every byte of the arena, behind all that it was given before.
+// whitewash sets every byte of the arena, after everything that was queued before, and waits.
 func (device *device) whitewash(value byte) error {
 	if err := device.host.Fill(device.arena.Address, value, device.arena.Bytes); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (device *device) whitewash(value byte) error {
 	return device.host.Synchronize()
 }
 
-// close gives everything back but what the GPU's devices share.
+// close releases everything except what the GPU's devices share.
 func (device *device) close() error {
 	all := []error{device.end.Close(), device.saved.pinned.Free(), device.kernels.Close(), device.words.free(), device.clock.close(), device.lanes.Close()}
 	if device.host != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Found says what programs are run with here, a line each: the driver, NVML,
-// cuBLASLt and every GPU. What is missing says so.
+// Found lists what programs run with here, a line each: the driver, NVML, cuBLASLt and every GPU.
+// The line of a missing part says why.
 func Found() []string {
 	lines := []string{foundDriver(), foundNVML(), foundBLAS()}
 	gpus, err := driver.Devices()
@@ -66,9 +66,9 @@ func foundBLAS() string {
 // oneLine is an error on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// GPUs are those that the driver shows to the process, by the numbers that
-// [executor.GPUOptions].Devices takes. Where there is none the error says what is missing: the
-// driver's library, the entry point that it is too old for, or a GPU.
+// GPUs returns the GPUs that the driver shows to the process, by the numbers that
+// [executor.GPUOptions].Devices takes. An error says what is missing: the driver's library, an
+// entry point that it is too old for, or a GPU.
 func GPUs() ([]executor.GPU, error) {
 	_, _ = unused() // read before the driver is open; callers that need it read it again
 	if err := driver.Open(); err != nil {
@@ -88,7 +88,7 @@ func GPUs() ([]executor.GPU, error) {
 	return all, nil
 }
 
-// NewMonitor begins to monitor GPUs, by the driver's numbers. This process must not use
+// NewMonitor begins to monitor GPUs, given by the driver's numbers. This process must not have used
 // any of them before.
 func NewMonitor(ordinals []int) (executor.GPUMonitor, error) {
 	before, unread := unused()

@@ -14,21 +14,20 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// memoryGauge is what NVML says of a GPU at the moments of a run. Reading it takes tens
-// of microseconds and no part in the GPU's streams, so that every fence is read.
+// memoryGauge collects NVML's figures of a GPU during a run. A reading takes tens of microseconds
+// and no part in the GPU's streams, so that every fence is read.
 type memoryGauge struct {
 	lock   sync.Mutex
 	handle nvml.GPU
 	result executor.GPUResult
-	// before are the processes that were there before this one, self this one's
-	// number as the driver has it: inside a container another than its own, and 0
-	// where the driver shows it no process, not even itself.
+	// before are the processes on the GPU before this one. self is this process's number for the
+	// driver: in a container another than its own, and 0 if the driver does not show the process.
 	before []nvml.Process
 	self   int
 	last   int64 // what was used at the last reading
 }
 
-// reading is what a GPU held, and who was there.
+// reading is the memory in use on a GPU, and its processes.
 type reading struct {
 	handle    nvml.GPU
 	used      int64
@@ -69,7 +68,7 @@ func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) 
 	gauge.others(now.processes)
 }
 
-// begin forgets the moments of a turn.
+// begin clears the readings of the last turn.
 func (gauge *memoryGauge) begin() {
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
@@ -77,8 +76,8 @@ func (gauge *memoryGauge) begin() {
 	result.Ready, result.After, result.Fences, result.FenceLow, result.FenceHigh = 0, 0, 0, 0, 0
 }
 
-// fence reads what the GPU holds as a stream passes a fence. Who is there is looked
-// at where it is another figure than that of the last one.
+// fence reads the GPU's used memory as a stream passes a fence. It reads the processes too if the
+// figure has changed.
 func (gauge *memoryGauge) fence() {
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
@@ -153,8 +152,8 @@ func (gauge *memoryGauge) measured() executor.GPUResult {
 	return result
 }
 
-// unused is what GPUs held before the process was on any, by UUID. It is read once:
-// libraries keep contexts until the process ends.
+// unused is the state of GPUs before this process used any, by UUID. It is read once: libraries
+// keep contexts until the process ends.
 var unused = sync.OnceValues(func() (map[string]reading, error) {
 	library, err := nvml.Open()
 	if err != nil {

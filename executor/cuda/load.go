@@ -15,8 +15,8 @@ import (
 // loader fills arenas through the rings of their GPUs.
 type loader struct{ *arenas }
 
-// pinRings begins to pin every GPU's ring, which takes some milliseconds a GPU: it ends
-// while arenas are mapped and kernels run once, before anything is to be loaded.
+// pinRings begins to pin every GPU's ring, which takes some milliseconds a GPU. It ends while
+// arenas are mapped and kernels run once, before anything is loaded.
 func (loader loader) pinRings() error {
 	for _, gpu := range loader.gpus {
 		gpu.ring.Make(loader.on(gpu)[0].context)
@@ -24,7 +24,7 @@ func (loader loader) pinRings() error {
 	return nil
 }
 
-// prime readies the ring, and its end at every device.
+// prime prepares the ring, and its end on every device.
 func (loader loader) prime() error {
 	if err := loader.allots.allot("cuMemHostRegister"); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (loader loader) prime() error {
 	return nil
 }
 
-// Upload implements [executor.Uploader]. Each GPU's values go through a ring of its own, as
-// fast as its link takes them: none waits for another GPU's copies.
+// Upload implements [executor.Uploader]. Each GPU's values go through its own ring, as fast as its
+// link takes them: no GPU waits for the copies of another.
 func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProgress func(bytes int64)) error {
 	byGPU := make(map[*gpu][]transfer.Load)
 	for i := range loads {
@@ -78,13 +78,14 @@ func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProg
 }
 
 // workersFor returns the workers of each of some GPUs that load at once. The pump needs one
-// processor. While one is idle Go takes none from a reader that is in the kernel
-// (runtime/proc.go: retake): on 16 processors one GPU got 38 to 44 GB/s with 15 readers, 46
-// to 49 with 12. Twelve read more than a link takes, and a reader without a free part waits
-// awake. Thirty read more than the host's memory provides during copies. More readers slow
-// the copies down, and much if other processes need the processors. Four GPUs on 64
-// processors got 75 to 96 GB/s with 7 readers each, 54 to 102 with 10, and 29 to 94 with 14
-// (TestTuneUpload).
+// processor. While another is idle, Go takes none from a reader that is in the kernel
+// (runtime/proc.go: retake). On 16 processors one GPU got 38 to 44 GB/s with 15 readers, 46 to 49
+// with 12.
+//
+// Twelve readers read more than a link takes; one without a free part waits awake. Thirty read more
+// than the host's memory provides during copies. More readers slow the copies down, and much if
+// other processes need the processors. Four GPUs on 64 processors got 75 to 96 GB/s with 7 readers
+// each, 54 to 102 with 10, and 29 to 94 with 14 (TestTuneUpload).
 func workersFor(gpus int) transfer.Workers {
 	const most, all = 12, 30
 	processors := runtime.GOMAXPROCS(0)

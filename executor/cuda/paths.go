@@ -15,12 +15,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Sizes of copies that are timed: so large that what begins and ends them is no
-// thousandth of it, and so few that they take milliseconds.
+// Sizes of timed copies: so large that their start and end take less than a thousandth of the time,
+// and so few that they take milliseconds.
 const (
 	pathBytes   = 256 << 20
 	pathTimeout = 30 * time.Second
-	pathTurns   = 4 // of smaller ones as many as have the same bytes, 64 at most
+	pathTurns   = 4 // more of smaller ones: up to the same bytes, 64 at most
 	trips       = 16
 	ahead       = 64
 )
@@ -64,7 +64,7 @@ func paths(ordinals []int, bytes int64) (found []executor.PathRates, err error) 
 	return found, nil
 }
 
-// peers are the GPUs that reach the device's.
+// peers returns the GPUs that reach the device's.
 func peers(device *device, gpus []*gpu) (reaching []*driver.Device) {
 	for _, other := range gpus {
 		if reaches, err := other.Reaches(device.gpu.Device); other != device.gpu && reaches && err == nil {
@@ -101,8 +101,8 @@ func (device meteredDevice) alone(rates *executor.PathRates) (err error) {
 	return nil
 }
 
-// seconds is what a copy of so many bytes takes when it was made once already, the
-// mean of a few.
+// seconds returns the time of a copy of so many bytes: the mean of several, after one that is not
+// counted.
 func (device meteredDevice) seconds(bytes int64, give func() error) (seconds float64, err error) {
 	begin, err := driver.NewEvent(true)
 	if err != nil {
@@ -126,8 +126,8 @@ func (device meteredDevice) seconds(bytes int64, give func() error) (seconds flo
 	return took.Seconds() / float64(turns), err
 }
 
-// meteredLink is a path from one device to another whose messages are timed. They go the
-// way that those of a program would, once bytes have arrived that way as they were sent.
+// meteredLink is a path from one device to another whose messages are timed. They use the transport
+// of a program's messages, after a check that bytes arrive unchanged.
 type meteredLink struct {
 	*schedule.Link
 	from, to meteredDevice
@@ -135,8 +135,7 @@ type meteredLink struct {
 	bytes    int64 // of a message
 }
 
-// rate is what a large message carries, and how much later than it was sent a small one
-// is there.
+// rate measures the bandwidth of a large message and the latency of a small one.
 func (link *meteredLink) rate() (rate executor.PathRate, err error) {
 	from, to := link.from, link.to
 	link.bytes = from.plan.Arena / 2
@@ -165,8 +164,8 @@ func (link *meteredLink) rate() (rate executor.PathRate, err error) {
 	return rate, err
 }
 
-// tried sends bytes over the link, and where others arrive by way of the host: wrong says
-// what was wrong then.
+// tried sends bytes over the link. If they arrive changed, wrong says how, and the link goes by way
+// of the host.
 func (link *meteredLink) tried() (wrong string, err error) {
 	if link.Staged {
 		if err := link.Stage(); err != nil {
@@ -183,8 +182,8 @@ func (link *meteredLink) tried() (wrong string, err error) {
 	return other.Error(), err
 }
 
-// stagedLatency is what a word takes by way of the host, after copies that go ahead as in
-// latency.
+// stagedLatency returns the seconds that a word takes by way of the host. Long copies go ahead, as
+// in latency.
 func (link *meteredLink) stagedLatency() (seconds float64, err error) {
 	for range ahead {
 		if err := link.from.inside(); err != nil {
@@ -207,10 +206,9 @@ func (device meteredDevice) inside() error {
 	return device.stream(0).Copy(device.at(half), device.at(0), half)
 }
 
-// latency is half of what a word takes to the other device and back: each waits for
-// the other's event. Long copies go ahead, so that everything is given before they
-// end, and the host has no part in it. Back goes the event alone where the other does
-// not reach the device.
+// latency returns half of what a word takes to the other device and back, in seconds: each waits
+// for the other's event. Long copies go ahead, so that everything is queued before they end and the
+// host has no part in it. If the other device does not reach this one, only the event goes back.
 func (link *meteredLink) latency() (seconds float64, err error) {
 	back, err := link.to.gpu.Reaches(link.from.gpu.Device)
 	if err != nil {
@@ -266,7 +264,7 @@ func (link *meteredLink) latency() (seconds float64, err error) {
 	return seconds, err
 }
 
-// turn is the device that an event of a conversation belongs to.
+// turn returns the device that records event i.
 func (link *meteredLink) turn(i int) meteredDevice {
 	if i%2 == 0 {
 		return link.from

@@ -12,11 +12,11 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// checked is how many bytes go over every path before anything that counts does:
-// enough that a copy takes the way that messages take, done in a millisecond.
+// checked is how many bytes the check sends over every path: enough that they take the way of
+// messages, in a millisecond.
 const checked = 1 << 20
 
-// trials are what every path carried at the start.
+// trials checks every path at the start, and lists the links.
 type trials struct {
 	*arenas
 	links []executor.Link
@@ -25,13 +25,11 @@ type trials struct {
 // Links implements [executor.Linked].
 func (trials *trials) Links() []executor.Link { return trials.links }
 
-// run sends fresh random bytes over every path, from the host to a device and
-// back, and from device to device the way that messages go, and looks whether they
-// are what arrives. A driver that says that GPUs reach each other where they do not
-// (an IOMMU that is on, access control of PCIe switches, a virtual machine that
-// passes GPUs through) does not say so when it copies: the copy ends well, and
-// other bytes are there. (JuliaGPU/CUDA.jl issue 3112; NVIDIA's Data Center GPU
-// manuals ask for such a test.)
+// run sends random bytes over every path, from the host to a device and back, and between devices
+// the way that messages go. It compares them with what arrives. Some drivers say that GPUs reach
+// each other when they do not: with an IOMMU, access control of PCIe switches, or a virtual machine
+// that passes GPUs through. The copy then ends without an error, and other bytes arrive
+// (JuliaGPU/CUDA.jl issue 3112). NVIDIA's Data Center GPU manuals ask for such a test.
 func (trials *trials) run(links []*schedule.Link) error {
 	number := int64(0)
 	for i, device := range trials.devices {
@@ -64,8 +62,8 @@ func (trials *trials) run(links []*schedule.Link) error {
 	return nil
 }
 
-// try sends as many blocks over a link as its relay has parts, each of fresh bytes,
-// from the sender's first bytes to the receiver's first.
+// try sends as many blocks of random bytes over a link as its relay has parts, from the sender's
+// first bytes to the receiver's first.
 func (trials *trials) try(link *schedule.Link, number int64) error {
 	sender, receiver := of(link.From), of(link.To)
 	if sender.arena == nil || receiver.arena == nil {
@@ -107,8 +105,8 @@ func (trials *trials) try(link *schedule.Link, number int64) error {
 	return nil
 }
 
-// arrived looks at a device for what was sent, and puts poison there. Of the path
-// that is asked for by number one byte is made another one before.
+// arrived compares bytes of a device with those that were sent, and poisons them. If the options
+// ask for a fault of this path, it changes a byte first.
 func (trials *trials) arrived(device int, offset int64, want []byte, number int64, name string) error {
 	if trials.options.Fault == (executor.Fault{Kind: executor.CorruptPath, At: number}) {
 		at := len(want) / 2

@@ -1,7 +1,6 @@
-// Package bind says where in an arena every tensor of every instruction lies.
-// A program names the buffers that an instruction touches, the recipe the
-// tensors that its kernels do: what they mean to each other is written here,
-// for all backends, and checked against what the program declares.
+// Package bind finds the place in an arena of every tensor of every instruction. A program names
+// the buffers that an instruction touches, the recipe the tensors of its kernels. This package maps
+// one to the other, for all backends, and checks the result against the program.
 package bind
 
 import (
@@ -25,8 +24,7 @@ type Bound struct {
 	routines []int  // the units that run their kernels
 	kinds    []kind // of buffers
 	named    map[place]int32
-	// past is, by instruction, how many tokens were generated before it; nil
-	// where none are.
+	// past is how many tokens were generated before each instruction, nil if none are.
 	past []int32
 }
 
@@ -36,11 +34,10 @@ type place struct {
 	name   string
 }
 
-// New binds every instruction of a program that was compiled from the graph
-// under the workload. An error names an instruction and a tensor that has no
-// place in the buffers which the instruction accesses, or not in a mode that
-// lets the kernel do to it what it does: the program is not that of the recipe.
-// It costs what a step costs without its arithmetic.
+// New binds every instruction of a program that was compiled from the graph under the workload. An
+// error names an instruction and a tensor. The tensor has no place in the buffers that the
+// instruction accesses, or their mode does not allow what the kernel does: the program does not
+// match the recipe. New takes as long as a step without its arithmetic.
 func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model, prog *program.Program) (*Bound, error) {
 	if len(graph.Units) != len(model.Units) {
 		return nil, fmt.Errorf("a recipe of %d units for a model of %d", len(model.Units), len(graph.Units))
@@ -61,7 +58,7 @@ func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model,
 	return bound, nil
 }
 
-// Instr is what an instruction does.
+// Instr returns what an instruction does.
 func (bound *Bound) Instr(index int32) (Instr, error) {
 	frame := bound.frame(index)
 	if err := frame.bind(); err != nil {
@@ -70,7 +67,7 @@ func (bound *Bound) Instr(index int32) (Instr, error) {
 	return frame.out, nil
 }
 
-// Past is how many tokens were generated before an instruction ([Run.Past]).
+// Past returns how many tokens were generated before an instruction ([Run.Past]).
 func (bound *Bound) Past(index int32) int64 {
 	if bound.past == nil {
 		return 0
@@ -78,7 +75,7 @@ func (bound *Bound) Past(index int32) int64 {
 	return int64(bound.past[index])
 }
 
-// parts is the number of micro-batches: what a tensor of all of them is divided by.
+// parts returns the number of micro-batches, by which a tensor of all of them is divided.
 func (bound *Bound) parts() int64 { return max(1, bound.Workload.MicroBatches) }
 
 // count notes how many tokens were generated before each decode: a micro-batch

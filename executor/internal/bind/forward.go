@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// lastingSites are the sites of what is there throughout, and of what the caller gets.
+// lastingSites are the sites of buffers that live throughout, and of the caller's result.
 func (frame *frame) lastingSites() sites {
 	return sites{
 		weightClass: frame.own(ofWeights), cacheClass: frame.own(ofCache), feedClass: frame.own(ofFeed),
@@ -16,8 +16,8 @@ func (frame *frame) lastingSites() sites {
 	}
 }
 
-// keep is a forward in training: the unit's input and what backward reads stay,
-// and its output is written into what the next unit keeps, or what is sent.
+// keep binds a forward in training. The unit's input and what backward reads are kept. The output
+// is written into what the next unit keeps, or into a message.
 func (frame *frame) keep(kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
 	var before []Copy
@@ -41,7 +41,7 @@ func (frame *frame) keep(kernels []recipe.Kernel) error {
 	sites[inputClass], sites[outputClass] = site{buffer: input}, site{buffer: target}
 	sites[savedClass], sites[temporaryClass] = frame.own(ofSaved), frame.own(ofForward)
 	if remade := frame.Recipe.Units[frame.unit].Remade; remade > 0 {
-		// What is not kept lies before the temporaries.
+		// Tensors that are not kept lie before the temporaries.
 		sites[savedClass] = frame.own(ofForward)
 		sites[temporaryClass] = site{sites[temporaryClass].buffer, remade}
 	}
@@ -52,7 +52,7 @@ func (frame *frame) keep(kernels []recipe.Kernel) error {
 	return err
 }
 
-// target is what a forward passes on: another unit's input, or what is sent.
+// target returns the buffer of a forward's output: another unit's input, or a message.
 func (frame *frame) target() int32 {
 	for _, access := range frame.accesses {
 		if kind := frame.kinds[access.Buffer]; access.Mode != program.Read && kind.what == ofInput && int(kind.of) != frame.unit {
@@ -62,8 +62,8 @@ func (frame *frame) target() int32 {
 	return frame.find(anOut, whichever)
 }
 
-// again makes what backward reads and forward did not keep. The last kernel may
-// also make the unit's output, which nothing takes: it runs without.
+// again binds the recompute of what backward reads and forward did not keep. The last kernel may
+// also make the unit's output. Nothing reads it, so that operand is dropped.
 func (frame *frame) again(kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
 	sites[inputClass] = frame.own(ofInput)
@@ -79,8 +79,8 @@ func (frame *frame) again(kernels []recipe.Kernel) error {
 	return err
 }
 
-// flow is a forward or a token's decode without training: the stream is changed
-// in place, but where a chunk begins or ends.
+// flow binds a forward or a token's decode without training. The stream is changed in place, except
+// at the ends of a chunk.
 func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
 	sites := frame.lastingSites()
 	in, out := slotAct, anOut
@@ -99,7 +99,7 @@ func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
 	return err
 }
 
-// either is a buffer, or where there is none that of a kind.
+// either is the buffer or, if there is none, the buffer of a kind.
 func (frame *frame) either(buffer int32, what what, modes ...program.Mode) site {
 	if buffer == program.None {
 		buffer = frame.find(what, whichever, modes...)

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// frame is an instruction while its tensors are given their places.
+// frame is an instruction whose tensors are being placed.
 type frame struct {
 	*Bound
 	at       int32
@@ -19,8 +19,8 @@ type frame struct {
 	spots    []spot
 }
 
-// spot is a tensor, or an end of a copy, in a buffer: bytes [first, end) of the
-// arena. reach is the end of what was written of it so far, 0 where nothing was.
+// spot is a tensor, or an end of a copy, in a buffer: bytes [first, end) of the arena. reach is the
+// end of what was written of it so far, 0 if nothing was.
 type spot struct {
 	buffer            int32
 	first, end, reach int64
@@ -31,7 +31,7 @@ func (bound *Bound) frame(index int32) *frame {
 	return &frame{Bound: bound, at: index, instr: instr, accesses: bound.Program.Accesses[instr.FirstAccess:instr.EndAccess]}
 }
 
-// bind binds the instruction by what it does.
+// bind binds the instruction by its op.
 func (frame *frame) bind() error {
 	switch op := frame.instr.Op; {
 	case op.Runs():
@@ -73,8 +73,8 @@ func (frame *frame) pass() error {
 	}
 }
 
-// find is the buffer of a kind that the instruction accesses in one of the
-// modes; of is a unit, or whichever.
+// find returns the buffer of a kind that the instruction accesses in one of the modes, or
+// program.None. of is a unit, or whichever.
 func (frame *frame) find(what what, of int, modes ...program.Mode) int32 {
 	for _, access := range frame.accesses {
 		kind := frame.kinds[access.Buffer]
@@ -93,15 +93,15 @@ func (frame *frame) find(what what, of int, modes ...program.Mode) int32 {
 	return program.None
 }
 
-// whichever is a unit that is not asked for.
+// whichever matches any unit.
 const whichever = -2
 
-// own is the unit's buffer of a kind.
+// own returns the site of the unit's buffer of a kind.
 func (frame *frame) own(what what) site {
 	return site{buffer: frame.find(what, frame.unit)}
 }
 
-// mode is how the instruction accesses a buffer.
+// mode returns how the instruction accesses a buffer, and whether it does.
 func (frame *frame) mode(buffer int32) (program.Mode, bool) {
 	for _, access := range frame.accesses {
 		if access.Buffer == buffer {
@@ -111,8 +111,8 @@ func (frame *frame) mode(buffer int32) (program.Mode, bool) {
 	return 0, false
 }
 
-// site is where tensors of a class lie: shift bytes behind where a buffer
-// begins is their offset 0.
+// site is the place of a class of tensors: their offset 0 is shift bytes after the buffer's
+// beginning.
 type site struct {
 	buffer int32
 	shift  int64

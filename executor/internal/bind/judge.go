@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// allowed holds an operand to the mode in which the instruction accesses its
-// buffer: what is read only is not written, and what the instruction writes
-// whole is not read before it has written it.
+// allowed checks an operand against the mode in which the instruction accesses its buffer. A buffer
+// that is only read must not be written. One that the instruction overwrites must not be read
+// before it is written.
 func (binder *binder) allowed(operand *recipe.Operand) error {
 	tensor := &binder.run.code.Tensors[operand.Tensor]
 	buffer := binder.in[operand.Tensor]
@@ -27,7 +27,7 @@ func (binder *binder) allowed(operand *recipe.Operand) error {
 	return nil
 }
 
-// made reports a tensor at whose place something was written by this instruction.
+// made reports whether this instruction has written something at a tensor's place.
 func (binder *binder) made(buffer int32, tensor int) bool {
 	for _, spot := range binder.spots {
 		if spot.reach > 0 && spot.buffer == buffer && spot.first <= binder.run.Offsets[tensor] && binder.run.Offsets[tensor] < spot.end {
@@ -37,8 +37,8 @@ func (binder *binder) made(buffer int32, tensor int) bool {
 	return false
 }
 
-// written notes what a kernel has written: where rows are shorter than what is
-// between their beginnings, not what fills up the last.
+// written records what a kernel has written. If there are gaps between rows, the one after the last
+// row is not written.
 func (binder *binder) written(kernel *recipe.Kernel) {
 	for number := range kernel.Operands {
 		operand := &kernel.Operands[number]
@@ -55,7 +55,7 @@ func (binder *binder) written(kernel *recipe.Kernel) {
 	}
 }
 
-// copied is a copy between two buffers of the instruction, of a whole message.
+// copied returns a copy of a whole message between two buffers of the instruction.
 func (frame *frame) copied(from, to int32) (Copy, error) {
 	source, target := &frame.Program.Buffers[from], &frame.Program.Buffers[to]
 	if source.Bytes != target.Bytes {
@@ -69,15 +69,14 @@ func (frame *frame) copied(from, to int32) (Copy, error) {
 	return Copy{From: source.Offset, To: target.Offset, Bytes: source.Bytes}, nil
 }
 
-// read notes a buffer that is read otherwise than by an operand.
+// read records a buffer that something other than an operand reads.
 func (frame *frame) read(buffer int32) {
 	frame.spots = append(frame.spots, spot{buffer: buffer})
 }
 
-// unwritten notes the ends of buffers that the instruction writes whole, where
-// what it writes ends before they do. A token's pass leaves the stream after
-// its few rows as the prompt's made it. What is declared and not touched is a
-// fault: another buffer was meant.
+// unwritten records the ends of buffers that the instruction overwrites but does not fill. A
+// token's pass leaves the stream after its few rows as the prompt's pass made it. A buffer that is
+// declared and not touched is a fault: another one was meant.
 func (frame *frame) unwritten() error {
 	for number, access := range frame.accesses {
 		made := &frame.Program.Buffers[access.Buffer]
@@ -103,9 +102,8 @@ func (frame *frame) unwritten() error {
 	return nil
 }
 
-// spare reports what an instruction names for all of its kind: weights and
-// what is fed, whether its kernels read them or not, and to clip by them all
-// gradients, including those whose norm another device has.
+// spare reports whether the instruction may name a buffer that its kernels do not read: weights and
+// inputs of a pass and, to clip by the norm of all gradients, those whose norm another device has.
 func (frame *frame) spare(buffer int32) bool {
 	switch kind := frame.kinds[buffer]; kind.what {
 	case ofWeights, ofFeed:

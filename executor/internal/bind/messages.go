@@ -6,10 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// messages requires that every message of the stream is read before its slot is
-// released: an instruction that takes something else in its place has what it names
-// there, and is no fault on its own. (The squared norm of all gradients goes to
-// devices too on which nothing is updated.)
+// messages checks that every message of the stream is read before its slot is released. An
+// instruction that reads another buffer instead would be valid on its own. Squared norms are not
+// checked: they also go to devices that update nothing.
 func (bound *Bound) messages() error {
 	prog := bound.Program
 	type message struct{ channel, sequence int32 }

@@ -5,23 +5,22 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Param is a tensor of a parameter that a load, a zero or the optimizer keeps in
-// an arena.
+// Param is a tensor of a parameter that a load, a zero or the optimizer keeps in an arena.
 type Param struct {
 	Device int
 	Buffer int32
 	Offset int64 // in the arena
-	// Name is the framework's full name (named_parameters); Kind what it is of
-	// the parameter.
+	// Name is the framework's full name (named_parameters). Kind is which of the parameter's
+	// tensors this is.
 	Name          string
 	Kind          Kind
 	DType         modelgraph.DType
 	Rows, Columns int64
-	// Copied: another device owns the parameter, this is a copy of it.
+	// Copied: another device owns the parameter; this is a copy.
 	Copied bool
 }
 
-// Kind is what a tensor is of a parameter.
+// Kind is which of a parameter's tensors a [Param] is.
 type Kind string
 
 // The kinds.
@@ -33,8 +32,8 @@ const (
 	Gradient Kind = "gradient"
 )
 
-// Params are the tensors in buffers that hold parameters and what the optimizer
-// keeps of them, in the order of the buffers, and in each by offset.
+// Params returns the tensors of parameters and of the optimizer's state, in the order of the
+// buffers and in each by offset.
 func (bound *Bound) Params() []Param {
 	var params []Param
 	for index := range bound.Program.Buffers {
@@ -61,7 +60,7 @@ func (bound *Bound) Params() []Param {
 	return params
 }
 
-// words are those that the names of buffers end in.
+// words are the last words of buffers' names, by kind.
 var words = func() map[what]string {
 	out := make(map[what]string, len(unitBuffers))
 	for word, what := range unitBuffers {
@@ -70,8 +69,8 @@ var words = func() map[what]string {
 	return out
 }()
 
-// tensors adds what a buffer has of one parameter. A copy has nothing else: it
-// begins at the first of them.
+// tensors adds the tensors of one parameter in a buffer. A copy has nothing else: it begins at the
+// first of them.
 func (bound *Bound) tensors(params []Param, buffer int32, unit int, param *param, copied bool) []Param {
 	code := bound.Recipe.Units[unit].Code
 	made := &bound.Program.Buffers[buffer]
@@ -99,8 +98,7 @@ func (bound *Bound) tensors(params []Param, buffer int32, unit int, param *param
 	return params
 }
 
-// Feed is where a device takes what it is fed: ids, labels or types of the whole
-// batch, as int32.
+// Feed is where a device gets its input: ids, labels or types of the whole batch, as int32.
 type Feed struct {
 	Device int
 	Buffer int32
@@ -110,7 +108,7 @@ type Feed struct {
 	Rows, Columns int64
 }
 
-// Feeds are all of them.
+// Feeds returns all feeds of the program.
 func (bound *Bound) Feeds() (feeds []Feed) {
 	for index := range bound.Program.Buffers {
 		kind := bound.kinds[index]

@@ -7,17 +7,16 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Region is a stretch of an arena, [First, End), whose buffers live equally long.
+// Region is a range of an arena, [First, End), whose buffers have the same lifetime.
 type Region struct {
 	Name       string
 	First, End int64
 }
 
-// Regions are those of a device's arena from the bottom, one after the other
-// but for room that no buffer takes: what the library takes, what is held
-// throughout, the slots of channels, what is worked on between units and handed
-// to the caller, what is kept from forward to backward, and scratch. With one micro-batch gradients grow into what is kept,
-// and scratch lies between: that is one region, the stack.
+// Regions returns the regions of a device's arena from the bottom: the library's workspace, state
+// that is held throughout, slots of channels, the stream with results, saved activations, and
+// scratch. With one micro-batch gradients grow into the saved activations, and scratch lies
+// between: these are one region, the stack. Only room that no buffer takes is between regions.
 func (bound *Bound) Regions(device int) []Region {
 	stacked := bound.training() && bound.parts() == 1
 	var regions []Region

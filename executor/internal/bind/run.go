@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// add binds kernels of a unit to sites, and is the run of them.
+// add binds kernels of a unit to sites, and returns their run.
 func (frame *frame) add(unit int, kernels []recipe.Kernel, sites sites) (*Run, error) {
 	code := frame.Recipe.Units[unit].Code
 	run := Run{Unit: unit, Offsets: make([]int64, len(code.Tensors)), parts: frame.parts(), code: code}
@@ -41,8 +41,8 @@ type binder struct {
 	in    []int32 // buffers, by tensor
 }
 
-// unwanted reports the kernel that finds the next ids where no one waits for
-// them: after the last token.
+// unwanted reports whether the kernel finds the next ids after the last token, when no one waits
+// for them.
 func (binder *binder) unwanted(kernel *recipe.Kernel) bool {
 	for number := range kernel.Operands {
 		operand := &kernel.Operands[number]
@@ -53,11 +53,11 @@ func (binder *binder) unwanted(kernel *recipe.Kernel) bool {
 	return false
 }
 
-// idsSite is where generated ids lie: each micro-batch's in a buffer of its own.
+// idsSite is the site of generated ids. Each micro-batch has its own buffer.
 const idsSite recipe.Class = "result.ids"
 
-// operand gives the operand's tensor a place, if it has none yet, and compares it
-// with what the instruction declares.
+// operand gives the operand's tensor a place, if it has none yet, and checks it against the
+// instruction's accesses.
 func (binder *binder) operand(operand *recipe.Operand) error {
 	tensor := &binder.run.code.Tensors[operand.Tensor]
 	if binder.run.Offsets[operand.Tensor] < 0 {
@@ -75,8 +75,8 @@ func (binder *binder) operand(operand *recipe.Operand) error {
 	return binder.allowed(operand)
 }
 
-// locate is the buffer of a tensor, and its bytes in the arena: all
-// micro-batches' where it has them.
+// locate returns the buffer of a tensor and its bytes in the arena: those of all micro-batches if
+// the tensor has them.
 func (binder *binder) locate(index int) (buffer int32, first, end int64, err error) {
 	tensor := &binder.run.code.Tensors[index]
 	size := tensor.Rows * tensor.Columns * bytesOf(tensor.DType)
@@ -99,7 +99,7 @@ func (binder *binder) locate(index int) (buffer int32, first, end int64, err err
 	return at.buffer, first, first + size, nil
 }
 
-// part is where the instruction's micro-batch begins in a tensor of all.
+// part returns the offset of the instruction's micro-batch in a tensor of all of them.
 func (binder *binder) part(index int, first int64) int64 {
 	tensor := &binder.run.code.Tensors[index]
 	if !tensor.Parts || tensor.Class == resultClass && tensor.Name == idsName {

@@ -16,8 +16,7 @@ type tie struct {
 
 type use struct{ unit, param int }
 
-// tie finds them, in the order in which compile counts them: that of the first
-// use that is not the owner's.
+// tie finds the tied weights in compile's order: by the first use that is not the owner's.
 func (bound *Bound) tie() {
 	type weight struct {
 		owner int
@@ -53,13 +52,13 @@ func (bound *Bound) tie() {
 	}
 }
 
-// owned is the parameter of a full name that a unit owns.
+// owned returns the parameter that a unit owns under a full name.
 func (bound *Bound) owned(unit int, full string) int {
 	return max(0, slices.IndexFunc(bound.units[unit].params, func(param param) bool { return param.owned && param.full == full }))
 }
 
-// weightOf is where a device has a tied weight: its owner's own block, or the
-// copy. shift is what is added to the offset of the owner's tensor there.
+// weightOf returns a device's buffer of a tied weight: its owner's own block, or the copy. shift is
+// added to the offset of the owner's tensor.
 func (bound *Bound) weightOf(device int32, tie *tie, word string, tensor int) (buffer int32, shift int64) {
 	owner := &bound.units[tie.owner]
 	if owner.device == device {
@@ -69,8 +68,8 @@ func (bound *Bound) weightOf(device int32, tie *tie, word string, tensor int) (b
 	return bound.buffer(device, tie.name+"."+word), -bound.Recipe.Units[tie.owner].Code.Tensors[tensor].Offset
 }
 
-// gradientOf is where a device has the gradient of one use of a tied weight:
-// in the use's own block, or in the message that brought it.
+// gradientOf returns a device's buffer with the gradient of one use of a tied weight: the use's own
+// block, or the message that brought it.
 func (bound *Bound) gradientOf(device int32, number int, use use) int32 {
 	unit := &bound.units[use.unit]
 	if unit.device == device {

@@ -11,23 +11,23 @@ import (
 // unit is a unit of the model in the program.
 type unit struct {
 	name     string // as programs write it
-	device   int32  // None where the program does not have it
+	device   int32  // None if the program does not have it
 	params   []param
 	byTensor []int // the parameter that a tensor is of, -1 for others
 	norms    int64 // the row of its first parameter's squared norm
 }
 
-// param is a parameter that a unit has: its own, or its use of another's. Its
-// tensors are indexes in the unit's code, -1 where there is none.
+// param is a parameter of a unit: its own, or its use of another's. Its tensors are indexes in the
+// unit's code, -1 if there is none.
 type param struct {
 	full                    string // the framework's name
-	tie                     int    // index in Bound.ties, -1 where it is not tied
+	tie                     int    // index in Bound.ties, -1 if it is not tied
 	owned                   bool
 	value, gradient, master int
 	mean, square            int
 }
 
-// index finds what the names in the program stand for.
+// index resolves the names in the program.
 func (bound *Bound) index() error {
 	prog := bound.Program
 	names := make([]string, len(bound.Graph.Units))
@@ -67,8 +67,7 @@ func (bound *Bound) index() error {
 	return nil
 }
 
-// settle finds the device of every unit: where its routine runs, or else its
-// own weights lie.
+// settle finds the device of every unit: where its routine runs, or else where its own weights are.
 func (bound *Bound) settle(byGraph map[string]int32) {
 	prog := bound.Program
 	for index := range prog.Instrs {

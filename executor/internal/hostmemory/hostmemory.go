@@ -4,10 +4,10 @@ package hostmemory
 // FreeMemory is a limit to the memory of the process, and how much of it is left.
 type FreeMemory struct {
 	Place string // as messages name it: this machine's memory
-	Free  int64  // bytes; below zero where the limit is passed already
+	Free  int64  // bytes; negative if the limit is exceeded
 }
 
-// Tightest is the limit with the least memory left, or fallback if none has less.
+// Tightest returns the limit with the least memory left, or fallback if none has less.
 func Tightest(limits []FreeMemory, fallback FreeMemory) FreeMemory {
 	for _, limit := range limits {
 		if limit.Free < fallback.Free {

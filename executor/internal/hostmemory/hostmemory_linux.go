@@ -10,15 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are the limits of this process.
+// Limits returns the memory limits of this process.
 func Limits() []FreeMemory {
 	return append(limitsIn(os.DirFS("/")), resourceLimits()...)
 }
 
-// limitsIn are those that files report: what the kernel can allocate without
-// swapping (proc_meminfo(5), MemAvailable), and what every control group from
-// the process's own to the root has left. Pages of files that a group has read
-// count as its own, and make way.
+// limitsIn reads limits from files. The first is what the kernel can allocate without swapping
+// (proc_meminfo(5), MemAvailable). The others are what is left to every control group from the
+// process's own to the root. Cached pages of files count as free, as they can be evicted.
 func limitsIn(root fs.FS) []FreeMemory {
 	var all []FreeMemory
 	if free, ok := Field(root, "proc/meminfo", "MemAvailable:"); ok {
@@ -38,9 +37,9 @@ func limitsIn(root fs.FS) []FreeMemory {
 	return all
 }
 
-// groupLimits walks from a group up to where groups are mounted. Inside of a
-// container the way to a group may be the host's: folders that are not there
-// have no limit to tell, and the root's is the container's.
+// groupLimits walks from a group up to the mount point of groups. Inside a container the group's
+// path may be the host's. Folders that do not exist then have no limit, and the root's is the
+// container's.
 func groupLimits(root fs.FS, mount, group, limitFile, usedFile, idle string) (all []FreeMemory) {
 	for at := path.Join("/", group); ; at = path.Dir(at) {
 		folder := path.Join(mount, at)
@@ -56,7 +55,7 @@ func groupLimits(root fs.FS, mount, group, limitFile, usedFile, idle string) (al
 	}
 }
 
-// resourceLimits are those of setrlimit(2): mappings of arenas count into both.
+// resourceLimits returns the limits of setrlimit(2). Mappings of arenas count into both.
 func resourceLimits() (all []FreeMemory) {
 	root := os.DirFS("/")
 	for _, limit := range []struct {
@@ -75,7 +74,7 @@ func resourceLimits() (all []FreeMemory) {
 	return all
 }
 
-// number is the number that a file holds; "max" is none.
+// number returns the number in a file, and false for "max".
 func number(root fs.FS, file string) (int64, bool) {
 	text, err := fs.ReadFile(root, file)
 	if err != nil {
@@ -85,7 +84,7 @@ func number(root fs.FS, file string) (int64, bool) {
 	return value, err == nil
 }
 
-// Field is the number behind a word that begins a line.
+// Field returns the number after the first word of a line, in kB if the file says so.
 func Field(root fs.FS, file, name string) (int64, bool) {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// label is what row i is to predict: the next id of its sequence; -1: nothing.
+// label returns the id that row i is to predict: the next id of its sequence, or -1 at the end.
 func (run *kernelRun) label(i int64) int64 {
 	labels, seq := run.operand("labels"), run.size("seq")
 	if i%seq == seq-1 {
@@ -13,7 +13,7 @@ func (run *kernelRun) label(i int64) int64 {
 	return int64(*labels.At(i/seq, i%seq+1))
 }
 
-// capped is a logit under its cap, and the slope of that.
+// capped returns a logit under its cap, and the slope of the cap there.
 func (run *kernelRun) capped(x float64) (value, slope float64) {
 	if !run.has("cap") {
 		return x, 1

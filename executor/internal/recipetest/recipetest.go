@@ -1,7 +1,6 @@
-// Package recipetest has the kernels that a recipe names in float64, each as
-// plain as it can be written from what its dims and operands say: the judge of
-// the recipe's own gradients, and of every backend's kernels. They are slow;
-// give them small matrices.
+// Package recipetest implements the kernels of a recipe in float64, as plainly as possible from
+// their dims and operands. It is the reference for the recipe's own gradients, and for every
+// backend's kernels. The kernels are slow: give them small matrices.
 package recipetest
 
 import "testing"
@@ -19,7 +18,7 @@ var kernels = map[string]func(run *kernelRun){
 	"square": squareKernel, "adamw": adamwKernel, "sgd": sgdKernel,
 }
 
-// Run carries the kernel out. A kernel that lacks what it needs ends the test.
+// Run runs the kernel. A kernel that lacks an operand or a dim ends the test.
 func (call *Call) Run(tb testing.TB) {
 	tb.Helper()
 	kernel := kernels[call.Kernel.Name]

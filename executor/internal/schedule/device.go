@@ -10,14 +10,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Device is a device of a program: its queues, and the thread that makes every call
-// for them.
+// Device is a device of a program: its queues, and the thread that makes all calls for them.
 type Device struct {
 	Driver Driver
 	Plan   *program.Device
 
 	queues   []Queue // by stream
-	parked   []Event // by stream: where the host is waited for, and where a step ends
+	parked   []Event // by stream: for waits of the host, and the end of a step
 	stepping bool
 	tasks    chan func()
 	wake     chan struct{}
@@ -38,7 +37,7 @@ func (device *Device) String() string {
 	return fmt.Sprintf("device %d on %s", device.Plan.ID, device.Driver.Place())
 }
 
-// Do has the device's thread call something.
+// Do calls a function on the device's thread.
 func (device *Device) Do(call func() error) error {
 	done := make(chan error, 1)
 	device.tasks <- func() { done <- call() }
@@ -48,14 +47,14 @@ func (device *Device) Do(call func() error) error {
 // End ends the thread.
 func (device *Device) End() { close(device.tasks) }
 
-// Queue is that of a stream.
+// Queue returns the queue of a stream.
 func (device *Device) Queue(stream int) Queue { return device.queues[stream] }
 
-// Stepping reports, on the device's thread, that a step runs.
+// Stepping reports whether a step runs. It is for the device's thread.
 func (device *Device) Stepping() bool { return device.stepping }
 
-// Open makes a queue for each stream of the program, on the device's thread; a program
-// without streams has one, by which loading looks at bytes.
+// Open makes a queue for each stream of the program, on the device's thread. A program without
+// streams gets one queue, for the reads of loading.
 func (device *Device) Open() error {
 	for range max(1, len(device.Plan.Streams)) {
 		queue, err := device.Driver.NewQueue()
@@ -85,8 +84,8 @@ func (device *Device) Close() error {
 	return errors.Join(all...)
 }
 
-// Finish waits, on the device's thread and outside of steps, until its queues have done
-// what they were given; an [*executor.HangError] says that they take too long, and at what.
+// Finish waits, on the device's thread and outside of steps, until the work of its queues has
+// ended. After limit it returns an [*executor.HangError] with what as its state.
 func (device *Device) Finish(limit time.Duration, what string) error {
 	for i, queue := range device.queues {
 		if err := queue.Record(device.parked[i]); err != nil {

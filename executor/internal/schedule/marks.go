@@ -6,12 +6,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// marks are the events of an instruction, nil if no one waits for one: an event
-// costs a GPU a microsecond or two. What computes and has no beginning begins where
-// the instruction before it in its stream ends.
+// marks are the events of an instruction. They are nil if nothing waits for them: an event costs a
+// GPU a microsecond or two. Without began, a computing instruction begins when the one before it in
+// its stream ends.
 type marks struct{ began, came, ended Event }
 
-// Mark makes the events that instructions are known by.
+// Mark makes the events of all instructions.
 func (of *Scheduler) Mark() error {
 	of.events = make([]marks, len(of.Program.Instrs))
 	waited := make([]bool, len(of.Program.Instrs))
@@ -39,15 +39,14 @@ func (of *Scheduler) Mark() error {
 	return nil
 }
 
-// waits are what an instruction waits for by name.
+// waits returns the waits that an instruction names.
 func (of *Scheduler) waits(index int32) []program.Wait {
 	instr := &of.Program.Instrs[index]
 	return of.Program.Waits[instr.FirstWait:instr.EndWait]
 }
 
-// follows reports an instruction that begins when the one before it in its stream
-// ends: both compute, and it waits for nothing else. It needs no event of its
-// beginning.
+// follows reports whether an instruction begins when the one before it in its stream ends: both
+// compute, and it waits for nothing else. It then needs no event of its beginning.
 func (of *Scheduler) follows(index, before int32) bool {
 	for _, wait := range of.waits(index) {
 		if of.Of[wait.Instr] != of.Of[index] {

@@ -5,10 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// ready reports that the other end of an instruction's channel was given as far as
-// it takes. Message k takes its slot when that was freed of the message k−slots.
-// Without slots a receive first says that it has come, and the send copies
-// straight into what it names. It is called under the board's lock.
+// ready reports whether the other end of an instruction's channel is queued far enough. Message k
+// takes its slot after message k−slots has freed it. On a channel without slots, the receive first
+// says that it is there, and the send copies straight into its buffers. The board's lock must be
+// held.
 func (lane *lane) ready(instr *program.Instr) bool {
 	if instr.Op != program.Send && instr.Op != program.Recv {
 		return true
@@ -25,8 +25,8 @@ func (lane *lane) ready(instr *program.Instr) bool {
 	return instr.Sequence < slots || lane.board.issued[ends.frees[instr.Sequence-slots]]
 }
 
-// receive has the queue wait for a message. Without slots it first says to the
-// sender that it has come to where the message is to be.
+// receive makes the queue wait for a message. On a channel without slots it first lets the sender
+// know that the buffers are ready.
 func (lane *lane) receive(index int32, instr *program.Instr) (whole bool, err error) {
 	if lane.Program.Channels[instr.Channel].Slots == 0 && !lane.midway {
 		if err := lane.queue.Record(lane.events[index].came); err != nil {
@@ -38,9 +38,8 @@ func (lane *lane) receive(index int32, instr *program.Instr) (whole bool, err er
 	return true, lane.queue.Await(lane.events[lane.ends[instr.Channel].sends[instr.Sequence]].ended)
 }
 
-// send carries a message into the slot of its receive, on the sender's queue. It is
-// the only place at which bytes go from one arena into another one. What a message
-// leaves of its slot is poisoned.
+// send copies a message into the slot of its receive, on the sender's queue. No other function
+// copies bytes from one arena to another. The rest of the slot is poisoned.
 func (lane *lane) send(index int32, instr *program.Instr) error {
 	ends, slots := &lane.ends[instr.Channel], lane.Program.Channels[instr.Channel].Slots
 	var free Event
@@ -82,7 +81,7 @@ type span struct {
 
 func (of span) behind(count int64) span { return span{of.at + Address(count), of.bytes - count} }
 
-// touched are the buffers that an instruction touches in one way.
+// touched returns the buffers that an instruction accesses in one mode.
 func (of *Scheduler) touched(index int32, mode program.Mode) (all []span) {
 	instr := &of.Program.Instrs[index]
 	for _, access := range of.Program.Accesses[instr.FirstAccess:instr.EndAccess] {

@@ -2,11 +2,11 @@ package schedule
 
 import "errors"
 
-// relay carries the messages of a stream to another device by way of the host, in
-// parts. The stream copies a part down into pinned memory, and a queue of the
-// receiver's copies it up from there, part by part in the same order. That queue
-// waits for nothing else, so no cycle of waits can include it: what was proved of a
-// program with direct messages remains true. While a part goes up the next comes down.
+// relay carries the messages of a stream to another device by way of the host, in parts. The stream
+// copies a part down into pinned memory, and a queue of the receiver copies it up from there, part
+// by part in the same order. While a part goes up the next comes down. The queue waits for nothing
+// else, so no cycle of waits can include it: proofs about a program with direct messages remain
+// true.
 type relay struct {
 	from, to *Device
 	apart    bool  // they are on two GPUs
@@ -16,21 +16,21 @@ type relay struct {
 	turn     int
 }
 
-// relayPart is bytes of the host's: filled when the sender's stream has copied them
-// down, taken when the receiver's has copied them up.
+// relayPart is bytes of the host: filled when the sender's stream has copied them down, taken when
+// the receiver's queue has copied them up.
 type relayPart struct {
 	data          []byte
 	filled, taken Event
 }
 
-// What a relay takes of the host at most: two parts would do, four hide that one end
-// begins late. A part takes a link 80 µs; a tenth of it is the start of the copy.
+// The most host memory that a relay takes. Two parts would do; four hide that one end begins late.
+// A part takes a link 80 µs, a tenth of that for the start of the copy.
 const (
 	relayParts = 4
 	relaySize  = 4 << 20
 )
 
-// pin makes what is the sender's.
+// pin makes the parts of the relay that belong to the sender.
 func (relay *relay) pin(size int64) (err error) {
 	if relay.pinned, err = relay.from.Driver.Pin(relayParts * size); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (relay *relay) pin(size int64) (err error) {
 	return nil
 }
 
-// follow makes what is the receiver's.
+// follow makes the parts of the relay that belong to the receiver.
 func (relay *relay) follow() (err error) {
 	for i := range relay.parts {
 		if relay.parts[i].taken, err = relay.to.Driver.NewEvent(false); err != nil {
@@ -55,16 +55,15 @@ func (relay *relay) follow() (err error) {
 	return err
 }
 
-// next is the part whose turn it is.
+// next returns the part to use next.
 func (relay *relay) next() *relayPart {
 	part := &relay.parts[relay.turn]
 	relay.turn = (relay.turn + 1) % len(relay.parts)
 	return part
 }
 
-// copy is called on the sender's thread, as are fill and arrive. A part is written
-// again when it was taken. No one waits for the first ones, as an event that was
-// never recorded has ended.
+// copy, fill and arrive are called on the sender's thread. A part is written again once it is
+// taken. The first writes do not wait: an event that was never recorded has ended.
 func (relay *relay) copy(down Queue, to, from Address, bytes int64) error {
 	for bytes > 0 {
 		part := relay.next()
@@ -88,9 +87,8 @@ func (relay *relay) fill(down Queue, at Address, value byte, bytes int64) error 
 	return relay.behind(down, relay.next(), func() error { return relay.up.Fill(at, value, bytes) })
 }
 
-// behind gives the receiver's queue something to do when the sender's has come
-// here. Its calls are made with its own GPU's context, as an event is recorded on
-// queues of its own context alone.
+// behind gives the receiver's queue work for when the sender's queue has come here. Its calls use
+// the context of the receiver's GPU: an event can be recorded only on queues of its own context.
 func (relay *relay) behind(down Queue, part *relayPart, give func() error) error {
 	if err := down.Record(part.filled); err != nil {
 		return err
@@ -108,7 +106,7 @@ func (relay *relay) behind(down Queue, part *relayPart, give func() error) error
 	return errors.Join(relay.to.Driver.Lost(err), relay.use(relay.from))
 }
 
-// use has the thread make calls for a device's GPU, if the other end is on another.
+// use binds the thread to a device's GPU, if the other end is on another one.
 func (relay *relay) use(device *Device) error {
 	if !relay.apart {
 		return nil
@@ -116,14 +114,13 @@ func (relay *relay) use(device *Device) error {
 	return device.Driver.Use()
 }
 
-// arrive has the sender's stream wait for all that was given so far: parts are taken
-// in their order.
+// arrive makes the sender's stream wait for all that was given so far: parts are taken in order.
 func (relay *relay) arrive(down Queue) error {
 	last := (relay.turn + len(relay.parts) - 1) % len(relay.parts)
 	return down.Await(relay.parts[last].taken)
 }
 
-// free releases what there is of it, each end's on its own thread.
+// free releases the relay, each end on its own thread.
 func (relay *relay) free() error {
 	return errors.Join(
 		relay.to.Do(func() error {

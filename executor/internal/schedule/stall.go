@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// stallReport is the state of a step that has stalled: of every lane the current line and
-// what that waits for, of every channel how far its messages are. It is called
-// under the board's lock.
+// stallReport describes a step that has stalled: the current line of every lane and what it waits
+// for, and how far every channel's messages are. The board's lock must be held.
 func (of *Scheduler) stallReport(lanes []*lane) string {
 	ended := of.endedOf(lanes)
 	var text strings.Builder
@@ -24,7 +23,7 @@ func (of *Scheduler) stallReport(lanes []*lane) string {
 	return text.String()
 }
 
-// endedOf are the instructions that are known to have ended.
+// endedOf marks the instructions that are known to have ended.
 func (of *Scheduler) endedOf(lanes []*lane) []bool {
 	ended := make([]bool, len(of.Program.Instrs))
 	for _, lane := range lanes {
@@ -35,7 +34,7 @@ func (of *Scheduler) endedOf(lanes []*lane) []bool {
 	return ended
 }
 
-// writeState writes how far a lane was given and has come.
+// writeState writes how many of a lane's lines were given and have ended.
 func (lane *lane) writeState(into *strings.Builder, ended []bool) {
 	fmt.Fprintf(into, "device %d, %s: ", lane.device.Plan.ID, lane.name())
 	if lane.ended == len(lane.lines) {
@@ -58,8 +57,8 @@ func (lane *lane) writeState(into *strings.Builder, ended []bool) {
 	into.WriteByte('\n')
 }
 
-// awaited are the instructions that one waits for: those that it names, the send of
-// what it receives, and what frees the slot that it sends into.
+// awaited returns the instructions that one waits for: those that it names, the send of its
+// message, and the free of the slot that it sends into.
 func (of *Scheduler) awaited(index int32) (all []int32) {
 	for _, wait := range of.waits(index) {
 		all = append(all, wait.Instr)
@@ -80,7 +79,7 @@ func (of *Scheduler) awaited(index int32) (all []int32) {
 	return all
 }
 
-// slots is how far a channel's messages are.
+// slots writes how far a channel's messages are.
 func (of *Scheduler) slots(into *strings.Builder, channel int32, ended []bool) {
 	one, ends := &of.Program.Channels[channel], &of.ends[channel]
 	count := func(all []int32) (done int) {
@@ -103,10 +102,10 @@ func (lane *lane) name() string {
 	return lane.device.Plan.Streams[lane.Program.Instrs[lane.lines[0]].Stream]
 }
 
-// losses is the error of a step in which a device was lost. If one fails the driver ends
-// all contexts of the process a tenth of a second later. So the device that reports first
-// may not be the one that failed. By then the others have stalled: the lost device is the
-// one with a queue that is at a line and waits for nothing.
+// losses returns the error of a step in which a device was lost. If one context fails, the driver
+// ends all contexts of the process a tenth of a second later. So the device that reports first may
+// not be the one that failed. By then the others have stalled: the lost device is the one with a
+// queue that is at a line and waits for nothing.
 func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 	all := &executor.LostError{Err: first.Err}
 	ended := of.endedOf(lanes)
@@ -134,8 +133,7 @@ func (of *Scheduler) losses(first *executor.LostError, lanes []*lane) error {
 	return all
 }
 
-// isAt reports a lane that was given a line which waits for nothing, and has not ended
-// it.
+// isAt reports whether a lane has a line that was given, waits for nothing, and has not ended.
 func (lane *lane) isAt(ended []bool) bool {
 	if lane.ended == len(lane.lines) || lane.ended >= lane.next {
 		return false

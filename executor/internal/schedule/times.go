@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// times are what the events of the step say, or why it ended early.
+// times returns the times of the step's events, or why it ended early.
 func (of *Scheduler) times(board *board, runners []*runner, took time.Duration) (*executor.Times, error) {
 	lost, value := (*executor.LostError)(nil), (*executor.ValueError)(nil)
 	switch {
@@ -36,8 +36,8 @@ func (of *Scheduler) times(board *board, runners []*runner, took time.Duration) 
 	return times, nil
 }
 
-// times adds up what the events say of the lane's instructions. What is not
-// computing between the first and the last of a lane is waiting.
+// times adds up the times of the lane's instructions. Time without computing, between the first and
+// the last, is waiting.
 func (lane *lane) times(of *executor.DeviceTimes) error {
 	var first, last Event
 	var busy time.Duration

@@ -1,8 +1,7 @@
-// Command figures compiles programs of every family of models that devmap's
-// engine runs, under every schedule, and prints how the figures that must be one
-// agree: what a planner asks in closed form, what a plan says, the arena that
-// is laid out, and what the check finds alive in it; the step of a plan, and
-// that of the program simulated. Run it from the repository's root:
+// Command figures compiles programs of every model family that devmap's engine runs, under every
+// schedule, and compares figures that must agree. Memory: the planner's closed form, the plan, the
+// arena, and the live bytes that the check finds. Time: the plan's step and the simulated one. Run
+// it from the repository's root:
 //
 //	go run ./executor/compile/internal/figures -only families
 package main
@@ -23,7 +22,7 @@ type section struct {
 	run  func(*page, scope) error
 }
 
-// scope is how much is run.
+// scope limits how much runs.
 type scope struct{ microBatches, layers, every int }
 
 var sections = []section{
@@ -33,7 +32,7 @@ var sections = []section{
 	{"large", large},
 }
 
-// everything is what the figures have to reach; a test takes a sample.
+// everything is the full scope; a test runs a smaller one.
 var everything = scope{microBatches: 32, layers: 16, every: 1}
 
 func main() {
@@ -45,8 +44,7 @@ func main() {
 	}
 }
 
-// page prints line by line, as some lines take seconds, and keeps the first
-// error.
+// page prints line by line, because some lines take seconds. It keeps the first error.
 type page struct {
 	writer io.Writer
 	err    error

@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// timed is a pipeline of equal stages under 1F1B, and its makespan: of F, B and W
-// = 1, and of B = 1.2 and W = 0.9 with 0.05 from stage to stage, as the
-// zero-bubble pipelines' own scheduler (sail-sg, zb.py) has them.
+// timed is a pipeline of equal stages under 1F1B, with its known makespan. Its times are F, B and W
+// = 1, or B = 1.2, W = 0.9 and 0.05 per transfer, as in the zero-bubble pipelines' scheduler
+// (sail-sg, zb.py).
 type timed struct {
 	stages, microBatches        int
 	forward, backward, way, end float64
@@ -32,8 +32,8 @@ var pipelines = []timed{
 	{8, 32, 1, 2.1, 0.05, 124.3},
 }
 
-// schedules compiles pipelines of a block a stage that take round times, and
-// holds makespans, bubbles and micro-batches in flight to the known ones.
+// schedules compiles pipelines of one block per stage with round times. It checks makespans and
+// micro-batches in flight against known values.
 func schedules(page *page, _ scope) error {
 	page.printf("1f1b with a block a stage, as compiled and played:\n\n%7s%14s%9s%10s%8s%10s%9s  %s\n", "stages", "micro-batches", "forward", "backward", "way", "makespan", "bubble", "in flight")
 	for _, pipeline := range pipelines {
@@ -58,11 +58,11 @@ func schedules(page *page, _ scope) error {
 	return nil
 }
 
-// second is how many ticks one has.
+// second is the number of ticks in a second.
 const second = 1e12
 
-// simulate compiles the pipeline: blocks of a small model take its times, all else
-// none.
+// simulate compiles and simulates the pipeline. The blocks of a small model take its times; all
+// other units take none.
 func (pipeline *timed) simulate() (*simulate.Result, error) {
 	graph, err := families[0].graph(pipeline.stages)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// softmax is Σ exp(score)·value / Σ exp(score) a row, of scores that come a
-// block at a time: sums so far are of exp(score - most), and shrink when a
-// larger score comes (FlashAttention-2, arXiv 2307.08691, algorithm 1).
+// softmax adds up Σ exp(score)·value / Σ exp(score) of each row while scores come block by block.
+// Its sums are of exp(score - most), and shrink when a larger score comes (FlashAttention-2, arXiv
+// 2307.08691, algorithm 1).
 type softmax struct {
 	most []float32
 	sum  []float64
@@ -20,7 +20,7 @@ func newSoftmax(scratch *scratch, rows, columns int64) *softmax {
 	return &softmax{most: scratch.take(rows), sum: make([]float64, rows), out: tile(rows, columns, scratch.take(rows*columns))}
 }
 
-// begin resets it to so many rows without scores.
+// begin resets it to a number of rows without scores.
 func (softmax *softmax) begin(rows int64) {
 	softmax.most, softmax.sum = softmax.most[:rows], softmax.sum[:rows]
 	softmax.out = tile(rows, int64(softmax.out.Cols), softmax.out.Data[:cap(softmax.out.Data)])
@@ -30,8 +30,7 @@ func (softmax *softmax) begin(rows int64) {
 	clear(softmax.out.Data)
 }
 
-// row replaces the scores of a row in [first, end) by their weights, and the others
-// by 0.
+// row replaces the scores of row i in [first, end) by their weights, and the others by 0.
 func (softmax *softmax) row(i int64, scores []float32, first, end int64) {
 	if first >= end {
 		clear(scores)
@@ -58,12 +57,12 @@ func (softmax *softmax) row(i int64, scores []float32, first, end int64) {
 	softmax.sum[i] += sum
 }
 
-// add adds the values by the weights that row left.
+// add adds the values, multiplied by the weights that row wrote.
 func (softmax *softmax) add(weights, values blas32.General) {
 	blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, weights, values, 1, softmax.out)
 }
 
-// result are a row's values, and the logarithm of Σ exp(score).
+// result returns a row's output, and the logarithm of Σ exp(score).
 func (softmax *softmax) result(i int64) (out []float32, lse float64) {
 	out = line(softmax.out, i)
 	for j := range out {
@@ -90,7 +89,7 @@ func attention(call *Call) error {
 	return nil
 }
 
-// attending is what a worker of attention needs.
+// attending is the state of a worker of attention.
 type attending struct {
 	*shape
 	queries, keys, values, out, lse *Matrix

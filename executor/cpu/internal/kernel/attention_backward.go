@@ -5,8 +5,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// attentionDelta is Σ y·dy a row and head: what the gradients of all its scores
-// have in common.
+// attentionDelta computes Σ y·dy of each row and head, which the gradients of all its scores share.
 func attentionDelta(call *Call) error {
 	heads, dim := call.size("heads", 0), call.size("dim", 0)
 	out, gradient, delta := call.matrix("y"), call.matrix("dy"), call.matrix("delta")
@@ -28,8 +27,8 @@ func attentionDelta(call *Call) error {
 	return nil
 }
 
-// learning is what a worker of attention's backward needs: the scores are made
-// again block by block, and their softmax from the rows' log-sum-exp.
+// learning is the state of a worker of attention's backward. It recomputes the scores block by
+// block, and their softmax from the rows' log-sum-exp.
 type learning struct {
 	*shape
 	queries, keys, values, slopes, lse, delta *Matrix
@@ -47,14 +46,14 @@ func (call *Call) learning(shape *shape, scratch *scratch) *learning {
 	}
 }
 
-// met are blocks of a head's queries and keys that meet.
+// met is a block of a head's queries with a block of its keys.
 type met struct {
 	queries, slopes, keys blas32.General
 	weights, gradients    blas32.General // of their scores
 }
 
-// meet makes the weights and the gradients of scores, 0 where a query does not
-// see a key: weight·(dy·v - delta)·scale, through the cap.
+// meet computes the weights of scores and their gradients weight·(dy·v - delta)·scale, through the
+// cap. Both are 0 if a query does not see a key.
 func (run *learning) meet(sequence, head, query, key int64) (met met) {
 	row, group := sequence*run.seq, run.group(head)
 	rows, width := min(queryBlock, run.seq-query), min(keyBlock, run.seq-key)

@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Scores are made for a block of queries and a block of keys at a time: what
-// attention holds does not grow with the sequence, and a product of two blocks
-// is one that gonum does not cut further.
+// Scores are computed for a block of queries and a block of keys at a time. Attention's memory then
+// does not grow with the sequence, and gonum does not split the product of two blocks.
 const (
 	queryBlock = 64
 	keyBlock   = 128

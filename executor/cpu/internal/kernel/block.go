@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// block is rows × columns of a matrix in fp32: where it lies if the matrix is
-// fp32, or else converted into scratch.
+// block returns rows × columns of a matrix in fp32: a view if the matrix is fp32, or else a
+// converted copy in scratch.
 func (matrix *Matrix) block(row, column, rows, columns int64, scratch []float32) blas32.General {
 	if matrix.DType == modelgraph.F32 {
 		values := stretch[float32](matrix, row, column, int((rows-1)*matrix.Stride+columns))
@@ -30,7 +30,7 @@ func (matrix *Matrix) storeBlock(row, column int64, block blas32.General) {
 	}
 }
 
-// tile is a matrix of its own in scratch.
+// tile returns a contiguous matrix in scratch.
 func tile(rows, columns int64, scratch []float32) blas32.General {
 	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: scratch[:rows*columns]}
 }
@@ -48,17 +48,15 @@ func (matrix *Matrix) rounding() func(value float32) float32 {
 	return exactly
 }
 
-// exactly is the rounding of fp32, and of what is no tensor.
+// exactly is the rounding of fp32, and of values that are not tensors.
 func exactly(value float32) float32 { return value }
 
-// mostWorkers is how many goroutines of the process work on kernels at once, of
-// all devices: each holds rows or blocks, and what they hold together must not
-// grow with the machine. 8 keep it below 20 MiB; the garbage collector
-// lets twice as much accumulate.
+// mostWorkers is how many goroutines of the process run kernels at once, over all devices. Each
+// holds rows or blocks, and their total must not grow with the machine. 8 of them stay below 20
+// MiB; the garbage collector lets twice as much accumulate.
 const mostWorkers = 8
 
-// turns has a scratch buffer for each worker that may run. Buffers are reused, so that
-// kernels leave no garbage.
+// turns has a scratch buffer for each worker that may run. Kernels reuse them and leave no garbage.
 var turns = func() chan *scratch {
 	all := make(chan *scratch, min(runtime.GOMAXPROCS(0), mostWorkers))
 	for range cap(all) {
@@ -67,13 +65,13 @@ var turns = func() chan *scratch {
 	return all
 }()
 
-// scratch is values that workers use one after another, never cleared.
+// scratch is a buffer that workers use one after another. It is never cleared.
 type scratch struct {
 	values []float32
 	taken  int64
 }
 
-// take is count values of the buffer, or new ones if it is still too small.
+// take returns count values of the buffer, or new ones if it is still too small.
 func (scratch *scratch) take(count int64) []float32 {
 	from := scratch.taken
 	scratch.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
@@ -83,7 +81,7 @@ func (scratch *scratch) take(count int64) []float32 {
 	return scratch.values[from : from+count : from+count]
 }
 
-// leave makes the buffer as large as was requested.
+// leave returns all values to the buffer, and makes it as large as what was taken.
 func (scratch *scratch) leave() {
 	if scratch.taken > int64(len(scratch.values)) {
 		scratch.values = make([]float32, scratch.taken)
@@ -91,9 +89,9 @@ func (scratch *scratch) leave() {
 	scratch.taken = 0
 }
 
-// spread calls a function of some worker once for every index. Each index must write
-// only what it owns and read nothing that another writes: then the result does not
-// depend on the number of workers.
+// spread calls the function of a worker once for every index. Each index must write only what it
+// owns and read nothing that another writes. Then the result does not depend on the number of
+// workers.
 func spread(count int64, worker func(scratch *scratch) func(index int64)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup

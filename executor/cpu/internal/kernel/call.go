@@ -1,6 +1,6 @@
-// Package kernel is the kernels of package recipe on a processor, each as plain
-// as it can be written: values are read, computed in fp32, and rounded where
-// a tensor of the model in PyTorch would be. Matrix products are gonum's.
+// Package kernel implements the kernels of package recipe on a processor, as plainly as possible.
+// Values are read, computed in fp32, and rounded if PyTorch would store them in a tensor of the
+// model. Matrix products are gonum's.
 package kernel
 
 import (
@@ -14,21 +14,20 @@ import (
 // Call is a kernel with the matrices that it touches.
 type Call struct {
 	Kernel *recipe.Kernel
-	// Operands are those of the kernel, in its order. Uses are, of a gradient
-	// whose weight is tied, those of all uses in module order, its own among
-	// them; nil for others.
+	// Operands are in the kernel's order. Uses has an element for each: for the gradient of a tied
+	// weight, the gradients of all uses in module order, its own included; nil for others.
 	Operands []Matrix
 	Uses     [][]Matrix
-	// Past is how many tokens were generated before: positions behind "past"
-	// are moved by it.
+	// Past is how many tokens were generated before. It moves the positions of kernels with the dim
+	// "past".
 	Past int64
-	// Begins: a gradient ('*') is written, not added to.
+	// Begins: a gradient ('*') is overwritten, not added to.
 	Begins    bool
 	Step      int64 // AdamW's t, from 1
 	Optimizer *executor.Optimizer
 }
 
-// matrix is the operand of a role, nil where there is none, or none that has a
+// matrix returns the operand of a role. It is nil if the kernel has none or the operand has no
 // place.
 func (call *Call) matrix(role string) *Matrix {
 	for i := range call.Kernel.Operands {
@@ -39,7 +38,7 @@ func (call *Call) matrix(role string) *Matrix {
 	return nil
 }
 
-// need is the matrices of roles that there must be.
+// need returns the matrices of roles, with an error if one is missing.
 func (call *Call) need(roles ...string) ([]*Matrix, error) {
 	found := make([]*Matrix, len(roles))
 	for i, role := range roles {
@@ -50,7 +49,7 @@ func (call *Call) need(roles ...string) ([]*Matrix, error) {
 	return found, nil
 }
 
-// adds reports a gradient that is added to: '*', after the first micro-batch.
+// adds reports whether a gradient ('*') is added to: after the first micro-batch.
 func (call *Call) adds(role string) bool {
 	for i := range call.Kernel.Operands {
 		if operand := &call.Kernel.Operands[i]; operand.Role == role {
@@ -60,10 +59,10 @@ func (call *Call) adds(role string) bool {
 	return false
 }
 
-// text is a dim; empty where it is not given.
+// text returns a dim, empty if it is not given.
 func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
-// size and number are dims that there must be, or else otherwise.
+// size and number return a dim, or defaultValue if it is no number.
 func (call *Call) size(name string, defaultValue int64) int64 {
 	value, err := strconv.ParseInt(call.text(name), 10, 64)
 	if err != nil {
@@ -80,7 +79,7 @@ func (call *Call) number(name string, defaultValue float64) float64 {
 	return value
 }
 
-// position is the position of row i in its sequence.
+// position returns the position of row i in its sequence.
 func (call *Call) position(row int64) int64 {
 	if past := call.size("past", -1); past >= 0 {
 		return past + call.Past

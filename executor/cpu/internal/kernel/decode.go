@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// cache writes keys and values at their positions in the rings of their sequences. Of a
-// prompt that is longer than the ring it writes the last ones.
+// cache writes keys and values at their positions in the rings of their sequences. If a prompt is
+// longer than the ring, only its last positions are written.
 func cache(call *Call) error {
 	sequences, positions := call.size("sequences", 1), call.size("positions", 1)
 	for _, roles := range [][2]string{{"k", "keys"}, {"v", "values"}} {
@@ -23,10 +23,9 @@ func cache(call *Call) error {
 	return nil
 }
 
-// attentionDecode is attention of one query a sequence to its cache, a span of
-// its positions at a time: each span is a part of its own, for attention_join,
-// or there is one and it is the output. A ring is no longer than the window
-// that it serves, so that a query sees all that was written to it.
+// attentionDecode is attention of one query per sequence to its cache. Workers take spans of
+// positions: several spans make parts for attention_join, a single one makes the output. A ring is
+// no longer than the window that it serves, so that a query sees everything in it.
 func attentionDecode(call *Call) error {
 	if call.matrix("y") == nil {
 		if _, err := call.need("parts"); err != nil {
@@ -50,7 +49,7 @@ func attentionDecode(call *Call) error {
 	return nil
 }
 
-// decoding is what a worker of attention's decode needs.
+// decoding is the state of a worker of attention's decode.
 type decoding struct {
 	*shape
 	queries, keys, values, out, parts *Matrix
@@ -65,11 +64,11 @@ func (run *decoding) part(sequence, group, part, first, end int64) {
 	softmax := run.softmax
 	softmax.begin(shared)
 	if first < run.written {
-		// The heads of a group lie side by side: one below the other they are a block.
+		// The heads of a group are contiguous in a row: as rows of a tile they are a block.
 		queries := tile(shared, run.dim, run.query)
 		run.queries.Load(sequence, group*shared*run.dim, queries.Data)
 		row := sequence*run.positions + first
-		width = min(width, run.written-first) // what is not written may be no number
+		width = min(width, run.written-first) // unwritten values may be NaN
 		scores := tile(shared, width, run.scores)
 		run.score(queries, run.keys.block(row, column, width, run.dim, run.key), scores)
 		for i := range shared {

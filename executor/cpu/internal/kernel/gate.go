@@ -26,7 +26,7 @@ func activateBackward(call *Call) error {
 	})
 }
 
-// gate is y = f(gate)·up, f(gate) rounded as a tensor of its own (LlamaMLP).
+// gate is y = f(gate)·up. f(gate) is rounded as a tensor of its own, as in LlamaMLP.
 func gate(call *Call) error {
 	function, err := call.activation()
 	if err != nil {
@@ -44,7 +44,7 @@ func gate(call *Call) error {
 	})
 }
 
-// gateBackward makes the gradients of both, each rounded once.
+// gateBackward computes the gradients of gate and up, each rounded once.
 func gateBackward(call *Call) error {
 	function, err := call.activation()
 	if err != nil {

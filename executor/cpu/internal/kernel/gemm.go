@@ -10,32 +10,29 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// A product is made in independent tiles of d: over blocks of depth along
-// k both factors are laid out in fp32 with k running inwards, gonum multiplies
-// them in one thread, and the blocks' products are added up. The blocks follow
-// from the shape alone, so that the bits depend neither on the threads nor on
-// who else computes. 1.0 MiB a worker, whatever the size.
+// A product is computed in independent tiles of d. Along k, both factors are laid out in fp32 in
+// blocks of depth, with k running inwards. gonum multiplies two blocks in one thread, and the
+// results are added up. The blocks follow from the shape alone, so that the bits depend neither on
+// the threads nor on other work. A worker takes 1.0 MiB, whatever the size.
 const (
 	tileRows    = 256
 	tileColumns = 128
 	depth       = 512
-	// stride is depth with a gap, so that rows one below another do not fall
-	// into the same sets of a cache.
+	// stride is depth with a gap, so that rows fall into different sets of a cache.
 	stride = depth + 16
-	// grain is how many rows gonum takes at once: it uses one thread, with
-	// sums as long as depth, as long as there are less than four 64 × 64 blocks.
+	// grain is how many rows gonum takes at once. With fewer than four 64 × 64 blocks it uses one
+	// thread, and sums as long as depth.
 	grain = 64
 )
 
-// space is what one worker needs.
+// space is the memory of one worker.
 type space struct {
 	a         [tileRows * stride]float32
 	b         [tileColumns * stride]float32
 	part, sum [tileRows * tileColumns]float32
 }
 
-// spaces are for all products of the process together; nil ones were not
-// needed yet.
+// spaces has the memory of all workers of the process. A nil one was not needed yet.
 var spaces = func() chan *space {
 	workers := min(runtime.GOMAXPROCS(0), mostWorkers)
 	all := make(chan *space, workers)
@@ -45,8 +42,8 @@ var spaces = func() chan *space {
 	return all
 }()
 
-// gemm is d = a·b + bias + add. What is added last is added to a rounded
-// product, as a residual is in PyTorch.
+// gemm is d = a·b + bias + add. The product is rounded before add is added, like a residual in
+// PyTorch.
 func gemm(call *Call) error {
 	product, err := productOf(call)
 	if err != nil {
@@ -72,7 +69,7 @@ func gemm(call *Call) error {
 	return nil
 }
 
-// product is a gemm's factors, each as rows of what is to be multiplied.
+// product is a gemm, each factor with its rows in the order of multiplication.
 type product struct {
 	a, b                 *Matrix
 	turnA, turnB         bool // k runs along the matrix's rows
@@ -100,7 +97,7 @@ func productOf(call *Call) (*product, error) {
 	return product, nil
 }
 
-// turned is a matrix's rows and columns, or the other way round.
+// turned returns a matrix's rows and columns, swapped if turn is true.
 func turned(matrix *Matrix, turn bool) (rows, columns int64) {
 	if turn {
 		return matrix.Columns, matrix.Rows
@@ -108,7 +105,7 @@ func turned(matrix *Matrix, turn bool) (rows, columns int64) {
 	return matrix.Rows, matrix.Columns
 }
 
-// tile makes d from a row and a column on.
+// tile computes the tile of d that begins at a row and a column.
 func (product *product) tile(own *space, row, column int64) {
 	rows, columns := min(tileRows, product.rows-row), min(tileColumns, product.columns-column)
 	for first := int64(0); first < product.inner; first += depth {
@@ -134,8 +131,8 @@ func (product *product) tile(own *space, row, column int64) {
 	}
 }
 
-// lay puts rows [first, first+count) of a factor, and of each the inner ones,
-// contiguously.
+// lay writes rows [first, first+count) of a factor contiguously: length values of each, from inner
+// on.
 func lay(into []float32, from *Matrix, turned bool, first, count, inner, length int64) {
 	if !turned {
 		for i := range count {
@@ -143,7 +140,7 @@ func lay(into []float32, from *Matrix, turned bool, first, count, inner, length 
 		}
 		return
 	}
-	// Four rows at once, so that what is written lies together.
+	// Four rows at once, so that writes are adjacent.
 	var rows [4][tileRows]float32
 	for j := int64(0); j < length; j += int64(len(rows)) {
 		together := min(int64(len(rows)), length-j)
@@ -151,14 +148,14 @@ func lay(into []float32, from *Matrix, turned bool, first, count, inner, length 
 			from.Load(inner+j+row, first, rows[row][:count])
 		}
 		for i := range count {
-			// The last row is followed by a gap.
+			// Up to three values more than length fall into free space of the row.
 			four := into[i*stride+j:][:4]
 			four[0], four[1], four[2], four[3] = rows[0][i], rows[1][i], rows[2][i], rows[3][i]
 		}
 	}
 }
 
-// finish adds what is to be added to a stretch of a row, and stores it.
+// finish adds the bias and the other summands to a part of a row, and stores it.
 func (product *product) finish(row, column int64, values, work []float32) {
 	add := func(matrix *Matrix, row int64) {
 		matrix.Load(row, column, work)

@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// label is what row i is to predict: the next id of its sequence; -1: nothing.
+// label returns the id that row i is to predict: the next id of its sequence, or -1 at the end.
 func (call *Call) label(labels *Matrix, i int64) int64 {
 	seq := call.size("seq", 1)
 	if i%seq == seq-1 {
@@ -11,8 +11,8 @@ func (call *Call) label(labels *Matrix, i int64) int64 {
 	return int64(labels.Int(i/seq, i%seq+1))
 }
 
-// softmaxSums updates each row's largest logit, Σ exp(logit - largest) and its
-// label's logit with a part of the vocabulary (arXiv 1805.02867).
+// softmaxSums updates three values of each row with a part of the vocabulary: the largest logit, Σ
+// exp(logit - largest), and the label's logit (arXiv 1805.02867).
 func softmaxSums(call *Call) error {
 	logits, labels, sums := call.matrix("x"), call.matrix("labels"), call.matrix("sums")
 	first, limit, round := call.size("first", 0), softCap(call.number("cap", 0)), logits.rounding()
@@ -72,8 +72,8 @@ func count(call *Call) error {
 	return nil
 }
 
-// lossBackward turns logits into their gradients: softmax - 1 at the label,
-// through the cap, of the mean over the labels and micro-batches.
+// lossBackward replaces logits by their gradients: softmax, minus 1 at the label, through the cap,
+// divided by the numbers of labels and micro-batches.
 func lossBackward(call *Call) error {
 	logits, labels, lse, counted := call.matrix("x"), call.matrix("labels"), call.matrix("lse"), make([]float32, 1)
 	call.matrix("counted").Load(0, 0, counted)

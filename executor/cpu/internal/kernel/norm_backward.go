@@ -2,10 +2,9 @@ package kernel
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// normBackward makes the gradients of a norm's input, in fp32 and rounded once
-// with the stream's added, and sums for those of weight and bias:
-// row i goes into part i modulo the parts, so that each part is added up in the
-// order of the rows, whoever does it.
+// normBackward computes the gradient of a norm's input in fp32, adds the stream's and rounds once.
+// It also adds up the gradients of weight and bias: row i goes into part i modulo the number of
+// parts. Each part is added up in row order, whatever the number of workers.
 func normBackward(call *Call) error {
 	run, err := normOf(call)
 	if err != nil {
@@ -42,16 +41,15 @@ func normBackward(call *Call) error {
 	return nil
 }
 
-// normedBack is one worker's rows.
+// normedBack is the state of one worker.
 type normedBack struct {
 	*normed
 	x, dy, made  []float32
 	weight, bias []float32 // sums
 }
 
-// row makes the input's gradient of a row: with n the normed row and g the
-// gradient of it, rstd·(g − mean(g) − n·mean(g·n)), without the first mean but
-// in LayerNorm.
+// row computes the gradient of a row's input: rstd·(g − mean(g) − n·mean(g·n)). n is the normed row
+// and g its gradient. Only LayerNorm subtracts mean(g).
 func (back *normedBack) row(i int64, x, dy []float32) {
 	mean, rstd := back.moments(i, x)
 	sum, product := 0., 0.

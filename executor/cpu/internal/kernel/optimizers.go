@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// adamw is torch.optim.AdamW as adamw.py: _single_tensor_adamw has it, to the
-// bit: constants are computed in float64, tensors in fp32, sums with a product
-// are rounded once where ATen's vectors do (lerp_, addcmul_, but not addcdiv_).
+// adamw computes the same bits as torch.optim.AdamW (adamw.py: _single_tensor_adamw). Constants are
+// in float64, tensors in fp32. Sums with a product are rounded once if ATen's vectors do so: in
+// lerp_ and addcmul_, but not in addcdiv_.
 func adamw(call *Call) error {
 	settings := call.Optimizer
 	if settings == nil {
@@ -27,7 +27,7 @@ func adamw(call *Call) error {
 	}, "mean", "square")
 }
 
-// sgd is torch.optim.SGD without momentum: decay is part of the gradient.
+// sgd is torch.optim.SGD without momentum: decay is added to the gradient.
 func sgd(call *Call) error {
 	settings := call.Optimizer
 	if settings == nil {

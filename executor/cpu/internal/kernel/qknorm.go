@@ -8,7 +8,7 @@ import (
 
 // headNorm is RMSNorm of each head.
 type headNorm struct {
-	weight  []float32 // what is multiplied by: 1 + weight of gemma's
+	weight  []float32 // the factor: 1 + weight if gemma
 	epsilon float64
 	gemma   bool
 }
@@ -24,7 +24,7 @@ func (call *Call) headNorm(role string) *headNorm {
 	return norm
 }
 
-// rstd is 1/σ of a head.
+// rstd returns 1/σ of a head.
 func (norm *headNorm) rstd(head []float32) float32 {
 	squares := 0.
 	for _, value := range head {
@@ -33,8 +33,8 @@ func (norm *headNorm) rstd(head []float32) float32 {
 	return float32(1 / math.Sqrt(squares/float64(len(head))+norm.epsilon))
 }
 
-// apply norms the heads of a row: rounded before it is multiplied by the
-// weight (LlamaRMSNorm), or once (Gemma3RMSNorm).
+// apply norms the heads of a row. LlamaRMSNorm rounds before it multiplies by the weight,
+// Gemma3RMSNorm rounds once.
 func (norm *headNorm) apply(row []float32, round func(value float32) float32) {
 	dim := len(norm.weight)
 	for ; len(row) > 0; row = row[dim:] {
@@ -75,9 +75,9 @@ func qknorm(call *Call) error {
 	return nil
 }
 
-// qknormBackward turns the gradients of q and k back and takes them through
-// the norms, in place. Of the weights' gradients row i belongs to part i modulo
-// the number of parts. Each part is added up in order.
+// qknormBackward rotates the gradients of q and k back and takes them through the norms, in place.
+// Row i adds to part i modulo the number of parts of the weights' gradients. Each part is added up
+// in row order.
 func qknormBackward(call *Call) error {
 	shared, err := call.rotation(call.size("rows", 0))
 	if err != nil {
@@ -98,7 +98,7 @@ func qknormBackward(call *Call) error {
 	return nil
 }
 
-// qknormBack is what a worker of qknormBackward needs.
+// qknormBack is the state of a worker of qknormBackward.
 type qknormBack struct {
 	call           *Call
 	rotation       *rotation
@@ -108,7 +108,7 @@ type qknormBack struct {
 	sums           []float64
 }
 
-// part takes its rows back, and is the gradient that the weight has of them.
+// part computes the gradients of its rows, and returns their part of the weight's gradient.
 func (back *qknormBack) part(first, parts int64) []float32 {
 	round := back.gradient.rounding()
 	clear(back.sums)
@@ -129,8 +129,7 @@ func (back *qknormBack) part(first, parts int64) []float32 {
 	return weight
 }
 
-// back is the gradient of the heads of a row, from that of what apply made of
-// them and in its place; sums take the weight's.
+// back replaces the gradient of normed heads by that of their input, and adds the weight's to sums.
 func (norm *headNorm) back(row, gradient []float32, sums []float64) {
 	dim := len(norm.weight)
 	for first := 0; first < len(row); first += dim {

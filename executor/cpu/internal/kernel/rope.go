@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// rotation turns heads by their position (apply_rotary_pos_emb of
-// Transformers' models): value i of the first half of a head's width with
-// value i of the second.
+// rotation rotates heads by their position, like apply_rotary_pos_emb in Transformers: value i of
+// the first half of a head's width with value i of the second.
 type rotation struct {
 	dim      int
 	inverse  []float32 // radians a position
@@ -16,7 +15,7 @@ type rotation struct {
 	cos, sin []float32 // of the position that was set
 }
 
-// rotation is that which the dims say, nil where they say none.
+// rotation returns the rotation of the kernel's dims, nil if they have none.
 func (call *Call) rotation(rows int64) (*rotation, error) {
 	if call.text("rope") == "" {
 		return nil, nil
@@ -27,8 +26,8 @@ func (call *Call) rotation(rows int64) (*rotation, error) {
 		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
 		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
 	}}
-	// The last row stands at the last position there is: dynamic_frequency_update
-	// (modeling_rope_utils.py) takes the length so far.
+	// The last row has the last position: dynamic_frequency_update (modeling_rope_utils.py) takes
+	// the length so far.
 	inverse, factor, err := attention.Frequencies(call.position(rows-1) + 1)
 	if err != nil {
 		return nil, err
@@ -36,8 +35,7 @@ func (call *Call) rotation(rows int64) (*rotation, error) {
 	return &rotation{dim: int(attention.HeadDim), inverse: inverse, factor: float32(factor)}, nil
 }
 
-// own is the rotation for one goroutine, which sets positions of its own; nil
-// where there is none.
+// own returns a copy for one goroutine, which sets its own positions. It is nil if shared is nil.
 func own(shared *rotation) *rotation {
 	if shared == nil {
 		return nil
@@ -47,8 +45,8 @@ func own(shared *rotation) *rotation {
 	return &owned
 }
 
-// set works out cosines and sines of a position: angles in fp32, as torch has
-// them, and what is made of them rounded to the type of the heads.
+// set computes the cosines and sines of a position. Angles are in fp32, as in torch. The results
+// are rounded to the type of the heads.
 func (rotation *rotation) set(position int64, round func(value float32) float32) {
 	for i, inverse := range rotation.inverse {
 		angle := float64(float32(position) * inverse)
@@ -57,8 +55,8 @@ func (rotation *rotation) set(position int64, round func(value float32) float32)
 	}
 }
 
-// turn turns the heads of a row; both products are rounded, and their sum is.
-// The gradient of a turn is the turn back: the same with other signs of sines.
+// turn rotates the heads of a row. Both products are rounded, and their sum is. back rotates the
+// other way, as the gradient needs: the sines change their sign.
 func (rotation *rotation) turn(row []float32, back bool, round func(value float32) float32) {
 	half := len(rotation.inverse)
 	for ; len(row) > 0; row = row[rotation.dim:] {
@@ -78,7 +76,7 @@ func rope(call *Call) error { return call.turnAll("q", "k", false) }
 
 func ropeBackward(call *Call) error { return call.turnAll("dq", "dk", true) }
 
-// turnAll turns two matrices in place.
+// turnAll rotates two matrices in place.
 func (call *Call) turnAll(first, second string, back bool) error {
 	matrices := [2]*Matrix{call.matrix(first), call.matrix(second)}
 	rows := call.size("rows", 0)

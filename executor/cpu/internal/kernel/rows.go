@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// inRows calls f for stretches of rows, on several cores where each row takes
-// long enough. What f makes of a row must not depend on the stretch.
+// inRows calls f for ranges of rows, on several cores if there is enough work. The result of a row
+// must not depend on its range.
 func inRows(rows, each int64, f func(first, end int64)) {
 	const least = 1 << 15 // values that justify a goroutine
 	workers := max(1, min(int64(runtime.GOMAXPROCS(0)), mostWorkers, rows, rows*each/least))
@@ -21,12 +21,12 @@ func inRows(rows, each int64, f func(first, end int64)) {
 	group.Wait()
 }
 
-// copyRows takes rows over as they are, or to another type.
+// copyRows copies rows, converted to the type of y.
 func copyRows(call *Call) error {
 	return pick(call, func(i int64) int64 { return i })
 }
 
-// firstRows and lastRows take the first token of each sequence, or the last.
+// firstRows and lastRows copy the first or the last token of each sequence.
 func firstRows(call *Call) error {
 	seq := call.size("seq", 1)
 	return pick(call, func(i int64) int64 { return i * seq })
@@ -37,7 +37,7 @@ func lastRows(call *Call) error {
 	return pick(call, func(i int64) int64 { return i*seq + seq - 1 })
 }
 
-// pick makes every row of y of the row of x that from says.
+// pick copies row from(i) of x into row i of y.
 func pick(call *Call, from func(i int64) int64) error {
 	matrices, err := call.need("x", "y")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package attention is attention's kernels for a GPU, forward and backward, as
-// PTX that Triton made ahead of time, 54 modules of 4.0 MB, and how each is
-// launched. Their source is attention.py, their blocks tiles.py; make kernels compiles
-// them again, and needs no GPU. The package knows no driver: callers load the PTX and launch.
+// Package attention has attention's kernels for a GPU, forward and backward: PTX that Triton made
+// ahead of time, 54 modules of 4.0 MB, and how each is launched. Their source is attention.py,
+// their block sizes tiles.py. make kernels compiles them again, and needs no GPU. The package knows
+// no driver: callers load the PTX and launch.
 package attention
 
 import (
@@ -14,37 +14,37 @@ import (
 //go:embed kernels.tsv *.ptx
 var files embed.FS
 
-// Kernel is one of them, for a type, widths of heads and a target.
+// Kernel is one of them, for a type, a target and a width of heads.
 type Kernel struct {
 	Name          string // as a recipe names it, and its entry in the PTX
 	DType, Target string // bf16 or fp32; sm_80 or sm_90a
-	// Heads of up to Width values; with "exact" of just so many, else with
-	// "aligned" of a multiple of 8. Both of these take addresses and strides of
-	// multiples of 16 bytes only, "any" takes all.
+	// Heads have up to Width values: just as many if Form is "exact", a multiple of 8 if it is
+	// "aligned". Both take only addresses and strides that are multiples of 16 bytes; "any" takes
+	// all.
 	Width int64
 	Form  string
-	// Rows is what one block works on: of keys for attention_dkv, of queries for
-	// the others. Threads of a block are in x, Shared the dynamic shared memory in
-	// bytes, which the function has to be allowed first.
+	// Rows is how many rows one block works on: keys for attention_dkv, queries for the others.
+	// Threads are a block's, in x. Shared is its dynamic shared memory in bytes, which the function
+	// must be allowed first.
 	Rows            int64
 	Threads, Shared uint32
 	File            string // of its PTX
 }
 
-// Table is all kernels, and their arguments by name.
+// Table lists all kernels, and their arguments by name.
 type Table struct {
 	Kernels   []Kernel
 	Arguments map[string][]Argument
 }
 
-// Argument is one of a launch: a pointer of 8 bytes ('*'), an int32 ('i') or a
-// float32 ('f'). Those named scratch and profile are Triton's, and null.
+// Argument is an argument of a launch. Its kind is '*' for a pointer of 8 bytes, 'i' for an int32,
+// 'f' for a float32. Arguments named scratch and profile are Triton's, and null.
 type Argument struct {
 	Name string
 	Kind byte
 }
 
-// Load reads the table. An error is a table that make kernels did not make.
+// Load reads the table. An error means that make kernels did not write it.
 func Load() (*Table, error) {
 	text, err := files.ReadFile("kernels.tsv")
 	if err != nil {

@@ -2,10 +2,10 @@ package attention
 
 import "fmt"
 
-// Choose is the kernel for heads of dim values. hopper: the GPU's compute
-// capability is 9.0 and its driver takes PTX ISA 8.0. aligned: addresses and
-// strides of all but lse and delta are multiples of 16 bytes. What it chooses
-// depends on nothing else, so that devices and micro-batches make the same bits.
+// Choose returns the kernel for heads of dim values. hopper: the GPU's compute capability is 9.0
+// and its driver takes PTX ISA 8.0. aligned: addresses and strides of all but lse and delta are
+// multiples of 16 bytes. The choice depends on nothing else, so that devices and micro-batches
+// compute the same bits.
 func (table *Table) Choose(name, dtype string, dim int64, aligned, hopper bool) (*Kernel, error) {
 	var best *Kernel
 	for i := range table.Kernels {
@@ -32,8 +32,8 @@ func (kernel *Kernel) takes(dim int64, aligned, hopper bool) bool {
 	return true
 }
 
-// before orders kernels that all take a call: the narrowest, of these one that
-// knows its addresses, of these one for the GPU itself, of these the exact one.
+// before orders kernels that all take a call: first the narrowest, then one for aligned addresses,
+// then one for Hopper, then an exact one.
 func (kernel *Kernel) before(other *Kernel) bool {
 	switch {
 	case kernel.Width != other.Width:
@@ -46,8 +46,8 @@ func (kernel *Kernel) before(other *Kernel) bool {
 	return kernel.Form == "exact" && other.Form != "exact"
 }
 
-// Grid is how many blocks a launch has, all in x, a split of attention_dkv as
-// many: rows of the micro-batch are sequences × seq, and shared the heads of keys.
+// Grid returns how many blocks a launch has in x, for attention_dkv in each split. A micro-batch
+// has sequences × seq rows; shared is the number of key heads.
 func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 	switch kernel.Name {
 	case "attention_dkv":
@@ -58,14 +58,14 @@ func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 	return (seq + kernel.Rows - 1) / kernel.Rows * heads * sequences
 }
 
-// enough is about two blocks for each multiprocessor of an H100 (132). Under causal
-// the blocks of a sequence's first keys take twice the mean: where each has a
-// multiprocessor of its own, all wait for them.
+// enough is about two blocks for each of the 132 multiprocessors of an H100. Under a causal mask
+// the blocks of a sequence's first keys take twice the mean: with one block per multiprocessor, all
+// would wait for them.
 const enough = 256
 
-// Splits is over how many parts of a group of heads attention_dkv is spread: the
-// fewest that make enough blocks, as far as their sums fit into workspace bytes. It
-// follows from the shape and the workspace alone.
+// Splits returns into how many parts attention_dkv splits a group of heads: the fewest that make
+// enough blocks, as far as their sums fit into workspace bytes. It depends on the shape and the
+// workspace alone.
 func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, workspace int64) int64 {
 	group, best := heads/shared, int64(1)
 	for splits := int64(2); splits <= group && best*kernel.Grid(sequences, seq, heads, shared, dim) < enough; splits++ {

@@ -57,7 +57,7 @@ func load(candidates []string) error {
 	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11, which toolkits and PyTorch bring (LD_LIBRARY_PATH, CUDA_HOME or VIRTUAL_ENV may say where): %w", err)
 }
 
-// Library is where the open library lies, and its version.
+// Library returns the path and the version of the open library.
 func Library() string {
 	return fmt.Sprintf("%s (%d)", C.GoString(C.lt_path()), int(C.lt_version()))
 }
@@ -69,9 +69,8 @@ func check(call string, code C.int) error {
 	return fmt.Errorf("%s: %s (%d)", call, C.GoString(C.lt_status(code)), int(code))
 }
 
-// Shape is a row-major product D[Rows,Columns] = op(A)·op(B) + C, each matrix with
-// its own distance from one row to the next, in values. Accumulation is in fp32, and
-// of fp32 every product too: TF32 is never taken.
+// Shape is a row-major product D[Rows,Columns] = op(A)·op(B) + C. Strides are the distances of
+// rows, in values. Products accumulate in fp32; those of fp32 never use TF32.
 type Shape struct {
 	Rows, Columns, Inner               int64
 	TransposeA, TransposeB             bool
@@ -83,8 +82,8 @@ type Shape struct {
 	workspace                      int64
 }
 
-// Handle is cuBLASLt in a context, for one thread. Descriptors and algorithms are
-// kept by shape: to choose an algorithm takes many times what a launch does.
+// Handle is cuBLASLt in a context, for one thread. It keeps descriptors and algorithms by shape:
+// choosing an algorithm takes many times as long as a launch.
 type Handle struct {
 	handle unsafe.Pointer
 	plans  map[Shape]*C.Plan
@@ -99,7 +98,7 @@ func New() (*Handle, error) {
 	return handle, check("cublasLtCreate", C.lt_create(&handle.handle))
 }
 
-// Close gives the handle back, and what was kept.
+// Close destroys the handle and everything that it kept.
 func (handle *Handle) Close() error {
 	for _, plan := range handle.plans {
 		C.lt_forget(plan)
@@ -116,19 +115,18 @@ type Workspace struct {
 	Bytes   int64
 }
 
-// Operands are a product's matrices. It is alpha·op(A)·op(B) + beta·C, + Bias where
-// the shape has one, into D, which C may be too.
+// Operands are the matrices of D = alpha·op(A)·op(B) + beta·C, with Bias added if the shape has
+// one. C and D may be the same.
 type Operands struct {
 	A, B, C, D, Bias driver.Address
 	Alpha, Beta      float32
 }
 
-// mostWorkspace is what a product is let use of its workspace: what PyTorch gives it
-// on Hopper (CUDABlas: parseChosenWorkspaceSize). A larger one would choose other
-// algorithms.
+// mostWorkspace is how much of its workspace a product may use: as much as in PyTorch on Hopper
+// (CUDABlas: parseChosenWorkspaceSize). A larger one would lead to other algorithms.
 const mostWorkspace = 32 << 20
 
-// Product is one that is ready to run, any number of times, on the handle's thread.
+// Product is a prepared product. It can run any number of times, on the handle's thread.
 type Product struct {
 	handle    *Handle
 	plan      *C.Plan
@@ -136,10 +134,9 @@ type Product struct {
 	workspace Workspace
 }
 
-// Prepare makes a product ready. Its algorithm, and with it every bit, follows from
-// the shape, from what addresses are multiples of, and from the workspace's size: the
-// first of the library's choice. Arenas and tensors begin at multiples of 256 bytes,
-// so that of one shape all devices and micro-batches make the same.
+// Prepare makes a product ready. Its algorithm is the library's first choice, and follows from the
+// shape, the alignment of addresses and the workspace's size. Arenas and tensors begin at multiples
+// of 256 bytes, so that all devices and micro-batches compute the same bits for a shape.
 func (handle *Handle) Prepare(workspace Workspace, shape *Shape, operands *Operands) (*Product, error) {
 	key := *shape
 	key.alignA, key.alignB, key.alignC, key.alignD = alignment(operands.A), alignment(operands.B), alignment(operands.C), alignment(operands.D)
@@ -165,8 +162,8 @@ func (product *Product) Run(stream *driver.Stream) error {
 		C.uint64_t(product.workspace.Address), C.size_t(product.workspace.Bytes), stream.Handle()))
 }
 
-// alignment is of an address: a power of two, at most 256 bytes, which is what the
-// library takes for granted where nothing is said.
+// alignment returns the largest power of two that divides an address, at most 256 bytes, the
+// library's default.
 func alignment(address driver.Address) uint32 {
 	return uint32(min(address&-address, 256))
 }

@@ -41,13 +41,13 @@ import (
 	"unsafe"
 )
 
-// Sums are of words w₀, w₁ … of 64 bits: Σ wᵢ and Σ (i + 1)·wᵢ, modulo 2⁶⁴. A single
-// wrong word is always seen in the first, words that changed places in the second.
+// Sums are sums of words w₀, w₁ … of 64 bits: Σ wᵢ and Σ (i + 1)·wᵢ, modulo 2⁶⁴. The first always
+// shows a single wrong word, the second words that changed places.
 type Sums struct{ Plain, Placed uint64 }
 
 func (sums Sums) String() string { return fmt.Sprintf("%016x%016x", sums.Plain, sums.Placed) }
 
-// Add adds the sums of words that lie behind first others.
+// Add adds the sums of more words; first is how many words come before them.
 func (sums *Sums) Add(other Sums, first uint64) {
 	sums.Plain += other.Plain
 	sums.Placed += other.Placed + first*other.Plain
@@ -56,7 +56,7 @@ func (sums *Sums) Add(other Sums, first uint64) {
 // row is how many bytes an iteration of the loop takes.
 const row = 128
 
-// Of is what whole words come to.
+// Of returns the sums of the whole words of data.
 func Of(data []byte) (all Sums) {
 	rows := len(data) / row
 	if rows > 0 {

@@ -40,13 +40,11 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// Address is a byte's on a GPU. Addresses of all GPUs, and of pinned memory, are
-// in one space.
+// Address is the address of a byte. All GPUs and pinned memory share one address space.
 type Address = schedule.Address
 
-// Arena is memory of a GPU, mapped at addresses of its own, in whole granules. It
-// is mapped rather than allocated, because then it takes what it says: an
-// allocator rounds up and retains memory that is freed.
+// Arena is memory of a GPU, mapped at its own addresses in whole granules. It is mapped rather than
+// allocated, because an allocator rounds sizes up and keeps memory that is freed.
 type Arena struct {
 	Address Address
 	Bytes   int64 // in whole granules
@@ -54,11 +52,10 @@ type Arena struct {
 	device *Device
 	peers  []*Device
 	handle C.CUmemGenericAllocationHandle
-	stage  int // how much of it there is
+	stage  int // how much of it exists
 }
 
-// AccessError is a GPU that is said to reach another one, and does not get access to its
-// memory.
+// AccessError reports a GPU that should reach another one, but gets no access to its memory.
 type AccessError struct {
 	Peer *Device
 	Err  error
@@ -77,18 +74,18 @@ const (
 	mapped
 )
 
-// ranges are addresses of arenas that have no memory, in the ledger.
+// ranges is the ledger's kind of addresses without memory.
 const ranges = "ranges of addresses"
 
-// Granule is what memory of the GPU is mapped in: 2 MiB on all that are known.
+// Granule returns the unit in which the GPU's memory is mapped: 2 MiB on all known GPUs.
 func (device *Device) Granule() (int64, error) {
 	var bytes C.size_t
 	err := result("cuMemGetAllocationGranularity", C.granule_of(&bytes, C.int(device.device)))
 	return int64(bytes), err
 }
 
-// Map gives bytes of the GPU's memory, a multiple of its granule, to its own
-// kernels and copies and to the peers'. Where any part fails nothing is held.
+// Map maps bytes of the GPU's memory, a multiple of its granule, for its own kernels and copies and
+// for those of the peers. If any part fails, nothing remains allocated.
 func (device *Device) Map(bytes int64, peers ...*Device) (*Arena, error) {
 	arena := &Arena{Bytes: bytes, device: device, peers: peers}
 	var address C.CUdeviceptr
@@ -103,12 +100,11 @@ func (device *Device) Map(bytes int64, peers ...*Device) (*Arena, error) {
 	return arena, nil
 }
 
-// Mapped reports that there is memory at the arena's addresses.
+// Mapped reports whether there is memory at the arena's addresses.
 func (arena *Arena) Mapped() bool { return arena.stage == mapped }
 
-// Remap gives an arena that [Arena.Unmap] left without memory some again, at the same
-// addresses, for the same GPUs: what it held is not in it. Where any part fails it is
-// without memory as before.
+// Remap gives an arena without memory ([Arena.Unmap]) new memory at the same addresses, for the
+// same GPUs. The old contents are lost. If any part fails, the arena is without memory as before.
 func (arena *Arena) Remap() error {
 	if arena.stage != reserved {
 		return fmt.Errorf("an arena of %d bytes is mapped already, or is no more", arena.Bytes)
@@ -143,9 +139,9 @@ func (arena *Arena) fill() error {
 	return nil
 }
 
-// Unmap gives the memory back, and keeps the addresses: what goes by them now is a
-// fault, and after [Arena.Remap] finds the arena again. Nothing may be under way there.
-// What fails leaves the stage that was reached, and may be called again.
+// Unmap releases the memory and keeps the addresses: an access is a fault until [Arena.Remap]. No
+// copy or kernel may be running on the arena. After an error Unmap may be called again, and
+// continues with the part that failed.
 func (arena *Arena) Unmap() error {
 	if arena.stage == mapped {
 		if err := result("cuMemUnmap", C.cuMemUnmap(C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes))); err != nil {
@@ -164,7 +160,7 @@ func (arena *Arena) Unmap() error {
 	return nil
 }
 
-// Release gives everything back that there is of the arena.
+// Release releases the memory and the addresses of the arena.
 func (arena *Arena) Release() error {
 	if err := arena.Unmap(); err != nil || arena.stage != reserved {
 		return err

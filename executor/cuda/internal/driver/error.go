@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// Error is what the driver answered to a call.
+// Error is an error that the driver returned.
 type Error struct {
 	Call string
 	Code int // CUresult
@@ -38,14 +38,14 @@ func (err *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%d): %s", err.Call, C.GoString(name), err.Code, C.GoString(text))
 }
 
-// Is reports that an error is [executor.ErrMemory].
+// Is reports whether target is [executor.ErrMemory] and the GPU is out of memory.
 func (err *Error) Is(target error) bool {
 	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
 }
 
-// dead are the errors after which a context answers nothing else: the reference
-// manual says of them that "the process must be terminated and relaunched", or that the
-// GPU's memory or its links are beyond repair.
+// dead are the errors after which a context fails every call. The reference manual says that "the
+// process must be terminated and relaunched", or that the GPU's memory or its links are beyond
+// repair.
 var dead = map[int]bool{
 	C.CUDA_ERROR_ECC_UNCORRECTABLE: true, C.CUDA_ERROR_NVLINK_UNCORRECTABLE: true, C.CUDA_ERROR_CONTAINED: true,
 	C.CUDA_ERROR_ILLEGAL_ADDRESS: true, C.CUDA_ERROR_LAUNCH_TIMEOUT: true, C.CUDA_ERROR_CONTEXT_IS_DESTROYED: true, C.CUDA_ERROR_ASSERT: true,
@@ -53,7 +53,7 @@ var dead = map[int]bool{
 	C.CUDA_ERROR_INVALID_ADDRESS_SPACE: true, C.CUDA_ERROR_INVALID_PC: true, C.CUDA_ERROR_LAUNCH_FAILED: true, C.CUDA_ERROR_UNKNOWN: true,
 }
 
-// Dead reports that the context which was asked is no more.
+// Dead reports whether the context of the call is lost.
 func (err *Error) Dead() bool { return dead[err.Code] }
 
 func check(call string, code C.int) error { return result(call, C.CUresult(code)) }
@@ -65,7 +65,7 @@ func result(call string, code C.CUresult) error {
 	return &Error{call, int(code)}
 }
 
-// of is cu's error as one of ours: its type is its own, its value the CUresult.
+// of converts an error of cu, an integer of its own type with the value of the CUresult.
 func of(call string, err error) error {
 	if err == nil {
 		return nil

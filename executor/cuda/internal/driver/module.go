@@ -26,7 +26,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Module is kernels in the bound context.
+// Module is a set of kernels in the bound context.
 type Module struct{ module cu.Module }
 
 // LoadModule loads PTX, which the driver compiles, or a binary for the GPU.
@@ -39,7 +39,7 @@ func LoadModule(image string) (*Module, error) {
 	return &Module{module}, nil
 }
 
-// Unload gives the module back.
+// Unload unloads the module.
 func (module *Module) Unload() error {
 	if err := of("cuModuleUnload", module.module.Unload()); err != nil {
 		return err
@@ -60,19 +60,19 @@ func (module *Module) Function(name string) (*Function, error) {
 	return &Function{*(*C.CUfunction)(unsafe.Pointer(&found))}, nil
 }
 
-// Share lets the kernel ask for more than 48 KiB of shared memory at its launch.
+// Share allows the kernel that many bytes of dynamic shared memory, also more than 48 KiB.
 func (function *Function) Share(bytes int) error {
 	return result("cuFuncSetAttribute", C.cuFuncSetAttribute(function.function, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Shape is how many blocks of how many threads a launch has. It also has the shared memory
-// of each block, in addition to what the kernel declares.
+// Shape is how many blocks of how many threads a launch has. Shared is the dynamic shared memory of
+// each block in bytes.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      int
 }
 
-// Launch has the stream run a kernel.
+// Launch queues a kernel on the stream.
 func (stream *Stream) Launch(function *Function, shape Shape, arguments *Arguments) error {
 	data := arguments.data
 	if len(data) == 0 {
@@ -83,20 +83,20 @@ func (stream *Stream) Launch(function *Function, shape Shape, arguments *Argumen
 	return result("cuLaunchKernel", code)
 }
 
-// Arguments are those of a launch, in the kernel's order. They may be launched
-// again and again.
+// Arguments are the arguments of a launch, in the kernel's order. Any number of launches may use
+// them.
 type Arguments struct{ data []byte }
 
-// Bytes is how much they take so far.
+// Bytes returns their size so far.
 func (arguments *Arguments) Bytes() int { return len(arguments.data) }
 
-// Reset forgets the arguments, and keeps their room.
+// Reset removes the arguments, and keeps their memory.
 func (arguments *Arguments) Reset() *Arguments {
 	arguments.data = arguments.data[:0]
 	return arguments
 }
 
-// Again has add write over the arguments that begin at a byte.
+// Again overwrites the arguments from a byte on with those that add adds.
 func (arguments *Arguments) Again(at int, add func(arguments *Arguments)) {
 	whole := len(arguments.data)
 	arguments.data = arguments.data[:at]
@@ -137,7 +137,7 @@ func (arguments *Arguments) Float64(value float64) *Arguments {
 	return arguments.Uint64(math.Float64bits(value))
 }
 
-// align moves on to a multiple of size, as the kernel's own layout does.
+// align pads to a multiple of size, as the kernel's own layout does.
 func (arguments *Arguments) align(size int) {
 	for len(arguments.data)%size != 0 {
 		arguments.data = append(arguments.data, 0)

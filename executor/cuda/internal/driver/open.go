@@ -17,8 +17,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/library"
 )
 
-// libraries are where the driver is looked for: by the loader's own rules, then
-// where images for containers and WSL keep it.
+// libraries are the places of the driver to try: first by the loader's own rules, then those of
+// container images and WSL.
 var libraries = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
 var opened struct {
@@ -26,9 +26,8 @@ var opened struct {
 	library string
 }
 
-// Open loads the driver and initialises it, once in a process. An error names the
-// library that is missing, the entry point that the driver is too old for, or
-// what the driver answered.
+// Open loads the driver and initializes it, once in a process. An error names the missing library,
+// the entry point that the driver is too old for, or the driver's own error.
 func Open() error { return open(libraries) }
 
 func open(candidates []string) error {
@@ -81,8 +80,8 @@ func load(path string) (text string, err error) {
 	return "", nil
 }
 
-// needed are the entry points that the executor cannot do without. What else cu
-// refers to may be missing: it answers CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
+// needed are the entry points that the executor requires. Others that cu refers to may be missing:
+// they return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
 var needed = []string{
 	"cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString",
 	"cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2", "cuDeviceCanAccessPeer",
@@ -95,11 +94,10 @@ var needed = []string{
 	"cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel",
 }
 
-// Library is where the open driver lies, and Missing the entry points that it
-// lacks of all that the program refers to.
+// Library returns the path of the open driver, empty before [Open].
 func Library() string { return opened.library }
 
-// Missing are the entry points that the open driver lacks.
+// Missing returns the entry points that the open driver lacks, of all that the program refers to.
 func Missing() (names []string) {
 	for i := range C.driver_count() {
 		if C.driver_present(i) == 0 {

@@ -15,12 +15,11 @@ import (
 	"unsafe"
 )
 
-// Pinned is memory of the host whose pages stay where they are, so that a GPU's
-// copy engine takes it as it is. It is C's: asynchronous copies must not be given
-// Go's.
+// Pinned is host memory whose pages do not move, so that a GPU's copy engine reads it directly. It
+// is not Go's memory, which asynchronous copies must not use.
 type Pinned struct {
 	Data    []byte
-	mapping []byte // that Data lies in, where the system was asked for it
+	mapping []byte // the system's memory that has Data; nil: the driver's
 	kind    string // in the ledger
 }
 
@@ -30,7 +29,7 @@ const (
 	copies    = "kept copies"
 )
 
-// Pin allocates pinned memory, of use in every context. A context must be bound.
+// Pin allocates pinned memory for use in every context. A context must be bound.
 func Pin(bytes int64) (*Pinned, error) { return pin(stretches, bytes) }
 
 func pin(kind string, bytes int64) (*Pinned, error) {
@@ -45,20 +44,19 @@ func pin(kind string, bytes int64) (*Pinned, error) {
 // large is the size of a large page; other pages have 4 KiB.
 const large = 2 << 20
 
-// PinLarge pins memory of the system's, in large pages where it gives
-// some, which all processors fetch at once: a tenth of the time that Pin takes, whose
-// pages one processor clears. Only the host may go by its addresses. Where the driver
-// does not take it, it is Pin's.
+// PinLarge pins memory of the system, in large pages if there are some. All processors fetch the
+// pages at once, in a tenth of Pin's time: one processor clears Pin's pages. Only the host may use
+// its addresses. If the driver does not accept the memory, it is Pin's.
 func PinLarge(bytes int64) (*Pinned, error) { return pinLarge(stretches, bytes) }
 
-// PinCopy is PinLarge of what outlasts a turn ([Tables]).
+// PinCopy is PinLarge for memory that outlasts a turn ([Tables]).
 func PinCopy(bytes int64) (*Pinned, error) { return pinLarge(copies, bytes) }
 
-// Tables is the memory of each GPU's page table for the saved copies, on every GPU on
-// which the process has a context: pinned memory has an address in all contexts
-// (CUDA driver API, "Unified Addressing"), and a GPU's page table has 8 bytes for each
-// 4 KiB of the host's (NV_MMU_VER3_PTE__SIZE, NVIDIA's open kernel modules,
-// kern_gmmu_fmt_gh10x.c; Pascal's to Ada's are as large). 16 GB take 30 MiB.
+// Tables returns the bytes that the saved copies take in the page table of each GPU with a context
+// of the process. Pinned memory has an address in all contexts (CUDA driver API, "Unified
+// Addressing"). A page table has 8 bytes for each 4 KiB of host memory, 30 MiB for 16 GB:
+// NV_MMU_VER3_PTE__SIZE in NVIDIA's open kernel modules (kern_gmmu_fmt_gh10x.c), and the same from
+// Pascal to Ada.
 func Tables() int64 {
 	const page, entry = 4 << 10, 8
 	ledger.Lock()
@@ -85,7 +83,7 @@ func pinLarge(kind string, bytes int64) (*Pinned, error) {
 	return &Pinned{data, mapping, kind}, nil
 }
 
-// fetch has the system find pages for a mapping.
+// fetch makes the system find pages for a mapping.
 func fetch(data []byte) {
 	_ = syscall.Madvise(data, syscall.MADV_HUGEPAGE) // a system without large pages has small ones
 	var workers sync.WaitGroup
@@ -100,7 +98,7 @@ func fetch(data []byte) {
 	workers.Wait()
 }
 
-// Free gives it back.
+// Free releases the memory.
 func (pinned *Pinned) Free() error {
 	if pinned == nil || pinned.Data == nil {
 		return nil
@@ -120,10 +118,10 @@ func (pinned *Pinned) Free() error {
 	return nil
 }
 
-// Bytes are the memory.
+// Bytes returns the memory.
 func (pinned *Pinned) Bytes() []byte { return pinned.Data }
 
-// Address is where the GPUs find what Pin got: at the host's own address.
+// Address returns the GPUs' address of memory from Pin, which is the host's own.
 func (pinned *Pinned) Address() Address {
 	return Address(uintptr(unsafe.Pointer(unsafe.SliceData(pinned.Data))))
 }

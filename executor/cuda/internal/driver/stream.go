@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// Stream is a [schedule.Queue] of a GPU, Event its [schedule.Event]: what it is given runs in
-// that order.
+// Stream is a [schedule.Queue] of a GPU, Event its [schedule.Event]. Calls run in the order in
+// which the stream gets them.
 type Stream struct{ stream cu.Stream }
 
 // NewStream makes a stream on the bound context, which waits for no other.
@@ -25,12 +25,12 @@ func NewStream() (*Stream, error) {
 	return &Stream{stream}, nil
 }
 
-// Handle is the driver's own name of the stream, for libraries.
+// Handle returns the driver's handle of the stream, for libraries.
 func (stream *Stream) Handle() unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&stream.stream))
 }
 
-// Destroy gives the stream back, once what it was given has run.
+// Destroy destroys the stream once its work has ended.
 func (stream *Stream) Destroy() error {
 	if err := stream.stream.Destroy(); err != nil {
 		return of("cuStreamDestroy", err)
@@ -39,12 +39,12 @@ func (stream *Stream) Destroy() error {
 	return nil
 }
 
-// Synchronize waits for all that the stream was given.
+// Synchronize waits until the work of the stream has ended.
 func (stream *Stream) Synchronize() error {
 	return of("cuStreamSynchronize", stream.stream.Synchronize())
 }
 
-// Await has the stream wait for an event as it was recorded last.
+// Await makes the stream wait for the last record of an event.
 func (stream *Stream) Await(event schedule.Event) error {
 	return of("cuStreamWaitEvent", stream.stream.Wait(event.(*Event).event, 0)) //nolint:forcetypeassert // there are no others
 }
@@ -66,8 +66,8 @@ func (stream *Stream) Copy(to, from Address, bytes int64) error {
 	return of("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, stream.stream))
 }
 
-// Up copies pinned memory to the GPU, Down the other way. What is pinned must stay
-// as it is until the stream has come there.
+// Up copies pinned memory to the GPU, Down the other way. The memory must not change until the
+// stream has copied it.
 func (stream *Stream) Up(to Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func (stream *Stream) Down(to []byte, from Address) error {
 // Event is a moment of a stream.
 type Event struct{ event cu.Event }
 
-// NewEvent makes an event on the bound context; one that is timed costs more.
+// NewEvent makes an event on the bound context. A timed one costs more.
 func NewEvent(timed bool) (*Event, error) {
 	flags := cu.DisableTiming
 	if timed {
@@ -100,7 +100,7 @@ func NewEvent(timed bool) (*Event, error) {
 	return &Event{event}, nil
 }
 
-// Destroy gives the event back.
+// Destroy destroys the event.
 func (event *Event) Destroy() error {
 	if err := cu.DestroyEvent(&event.event); err != nil {
 		return of("cuEventDestroy", err)
@@ -109,12 +109,12 @@ func (event *Event) Destroy() error {
 	return nil
 }
 
-// Record makes the event that of everything the stream was given so far.
+// Record sets the event to the moment at which the stream's work so far has ended.
 func (stream *Stream) Record(event schedule.Event) error {
 	return of("cuEventRecord", event.(*Event).event.Record(stream.stream)) //nolint:forcetypeassert // there are no others
 }
 
-// Ended reports that the stream has come to where the event was recorded last.
+// Ended reports whether the stream has passed the event's last record.
 func (event *Event) Ended() (bool, error) {
 	err := event.event.Query()
 	if err == cu.NotReady { //nolint:errorlint // cu's errors are its codes
@@ -123,7 +123,7 @@ func (event *Event) Ended() (bool, error) {
 	return err == nil, of("cuEventQuery", err)
 }
 
-// Since is the time from one event to another, both ended and timed.
+// Since returns the time from begin to event, which must be timed and have ended.
 func (event *Event) Since(begin schedule.Event) (time.Duration, error) {
 	milliseconds, err := begin.(*Event).event.Elapsed(event.event) //nolint:forcetypeassert // there are no others
 	return time.Duration(milliseconds * float64(time.Millisecond)), of("cuEventElapsedTime", err)

@@ -11,10 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// argument adds itself to those of a launch.
+// argument adds itself to the arguments of a launch.
 type argument func(call *Call, launch *packed) error
 
-// argumentOf reads a word of launches.txt, whose head says what it may be.
+// argumentOf reads a word of launches.txt. The head of that file lists the words.
 func argumentOf(word string) (argument, error) {
 	if value, err := strconv.ParseInt(word, 10, 64); err == nil {
 		return integer(func(*Call) (int64, error) { return value, nil }), nil
@@ -68,7 +68,7 @@ func integer(size size) argument {
 	}
 }
 
-// operand is that of a role, nil where it is missing and "?" lets it be.
+// operand returns the operand of a role. It is nil if it is missing and the role ends in "?".
 func operand(call *Call, role string) (*Matrix, error) {
 	if name, may := strings.CutSuffix(role, "?"); may {
 		return call.matrix(name), nil
@@ -98,7 +98,7 @@ func addressOf(role string) argument {
 	}
 }
 
-// mostUses are those that Uses of update.cu has room for.
+// mostUses is how many addresses Uses of update.cu has room for.
 const mostUses = 15
 
 func usesOf(role string) argument {
@@ -123,7 +123,7 @@ func usesOf(role string) argument {
 	}
 }
 
-// numberOf is a dim as float64: "dim" or "dim=default".
+// numberOf returns a dim as float64: "dim" or "dim=default".
 func numberOf(word string) (argument, error) {
 	name, text, given := strings.Cut(word, "=")
 	defaultValue := 0.
@@ -139,7 +139,7 @@ func numberOf(word string) (argument, error) {
 	}, nil
 }
 
-// wordOf is a dim's place among words.
+// wordOf returns the place of a dim's value among words.
 func wordOf(dim string, words []string) argument {
 	return integer(func(call *Call) (int64, error) {
 		at := slices.Index(words, call.text(dim))
@@ -150,11 +150,11 @@ func wordOf(dim string, words []string) argument {
 	})
 }
 
-// partsBytes is what a launch leaves for the next one.
+// partsBytes is the size of the data that a launch leaves for the next one.
 const partsBytes = 4 << 10
 
-// parts are in the workspace. A device that multiplies nothing has none: what is left
-// then goes through the host's memory, for the few parameters that there are.
+// parts adds the address of that data: in the workspace, or in the host's memory on a device
+// without matrix products, which has few parameters.
 func parts(call *Call, launch *packed) error {
 	if call.Workspace.Bytes >= partsBytes {
 		launch.arguments.Address(call.Workspace.Address)

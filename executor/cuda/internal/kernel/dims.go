@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// matrix is the operand of a role, nil where there is none.
+// matrix returns the operand of a role, nil if there is none.
 func (call *Call) matrix(role string) *Matrix {
 	for i := range call.Kernel.Operands {
 		if call.Kernel.Operands[i].Role == role {
@@ -17,7 +17,7 @@ func (call *Call) matrix(role string) *Matrix {
 	return nil
 }
 
-// need is the operand of a role that there must be.
+// need returns the operand of a role, or an error if there is none.
 func (call *Call) need(role string) (*Matrix, error) {
 	if found := call.matrix(role); found != nil {
 		return found, nil
@@ -25,7 +25,7 @@ func (call *Call) need(role string) (*Matrix, error) {
 	return nil, fmt.Errorf("it has no operand %q", role)
 }
 
-// uses are a gradient as the optimizer reads it: of a tied weight those of all uses.
+// uses returns a gradient as the optimizer reads it: for a tied weight, the gradients of all uses.
 func (call *Call) uses(role string) ([]Matrix, error) {
 	for i := range call.Kernel.Operands {
 		if call.Kernel.Operands[i].Role == role && i < len(call.Uses) && len(call.Uses[i]) > 0 {
@@ -39,7 +39,7 @@ func (call *Call) uses(role string) ([]Matrix, error) {
 	return []Matrix{*matrix}, nil
 }
 
-// adds reports that gradients ('*') are added to, not written.
+// adds reports whether gradients ('*') are added to, not overwritten.
 func (call *Call) adds() bool {
 	for i := range call.Kernel.Operands {
 		if call.Kernel.Operands[i].Mode == '*' {
@@ -49,10 +49,10 @@ func (call *Call) adds() bool {
 	return false
 }
 
-// text is a dim; empty where it is not given.
+// text returns a dim, empty if it is not given.
 func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
-// size and number are dims, or the default value if the call lacks the dim.
+// size and number return a dim, or the default value if the call lacks it.
 func (call *Call) size(name string, defaultValue int64) int64 {
 	value, err := strconv.ParseInt(call.text(name), 10, 64)
 	if err != nil {

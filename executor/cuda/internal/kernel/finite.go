@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// MostAreas is how many areas one launch of [Finite] has room for, MostChunks of
-// how many stretches of 16 bytes each may be.
+// MostAreas is how many areas one launch of [Finite] takes, mostChunks how many stretches of 16
+// bytes each may have.
 const (
 	MostAreas  = 32
 	mostChunks = 1 << 30
@@ -23,10 +23,10 @@ type Area struct {
 	Looked bool
 }
 
-// Finite looks for NaN and infinities: a word at found, which may be pinned memory,
-// becomes 4·area + 1 of NaN, 2 of +Inf or 3 of −Inf, of the first area that has
-// any; where the areas that are looked at have none it is left. It reads these once,
-// at the speed of the memory.
+// Finite returns a launch that looks for NaN and infinities. The word at found, which may be in
+// pinned memory, becomes 4·area + 1 for NaN, + 2 for +Inf or + 3 for −Inf, for the first area that
+// has any. It keeps its value if the areas that are Looked at have none. The kernel reads these
+// once, at memory speed.
 func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error) {
 	function, err := kernels.Function("finite")
 	if err != nil {

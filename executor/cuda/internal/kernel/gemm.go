@@ -12,16 +12,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
 )
 
-// gemm is d = a·b + bias + add by cuBLASLt, and adds to what a gradient holds: the
-// bias is the product's epilogue, and what is added is its beta·C. Whether the
-// product is rounded to d's type before that, as it is in PyTorch, is the library's
-// choice.
+// gemm is d = a·b + bias + add by cuBLASLt, and adds to a gradient. The bias is the product's
+// epilogue, and the summand its beta·C. The library decides whether the product is rounded to d's
+// type before the addition, as in PyTorch.
 //
-// The library's kernels make other bits where C is D than where it is not, and
-// whether add lies where d does follows from the cut: a stage changes its stream in
-// place, but not what came in a slot. So C is always D, and add is copied there. In
-// training backward reads the stream again, so that no forward changes it in place,
-// and every backward does its gradient (bind's TestAdded).
+// The library's kernels compute other bits if C is not D. Whether add is in d's place depends on
+// the cut: a stage changes its stream in place, but not a received slot. So C is always D, and add
+// is copied there. Training does not need the copy: no forward changes the stream in place, as
+// backward reads it again, and every backward changes its gradient in place (bind's TestAdded).
 func gemm(call *Call) (Launch, error) {
 	shape, operands, err := productOf(call)
 	if err != nil {
@@ -52,7 +50,7 @@ func gemm(call *Call) (Launch, error) {
 	}, nil
 }
 
-// copied has the call's add copied to d.
+// copied returns a launch that copies the call's add to d.
 func copied(call *Call) (Launch, error) {
 	lines, err := copies()
 	if err != nil {
@@ -62,7 +60,7 @@ func copied(call *Call) (Launch, error) {
 	return prepare(lines, &Call{Kernel: kernel, Operands: []Matrix{*call.matrix("add"), *call.matrix("d")}, Kernels: call.Kernels, Workspace: call.Workspace})
 }
 
-// copies are the lines of the recipe's copy, read once in a process.
+// copies returns the lines of the recipe's copy, read once in a process.
 var copies = sync.OnceValues(func() ([]line, error) {
 	launches, err := source.Launches()
 	if err != nil {
@@ -71,7 +69,7 @@ var copies = sync.OnceValues(func() ([]line, error) {
 	return linesOf(launches["copy"])
 })
 
-// productOf is a gemm as the library is asked for it.
+// productOf returns a gemm's shape and operands for the library.
 func productOf(call *Call) (*blas.Shape, *blas.Operands, error) {
 	a, errA := call.need("a")
 	b, errB := call.need("b")
@@ -100,7 +98,7 @@ func productOf(call *Call) (*blas.Shape, *blas.Operands, error) {
 	return shape, operands, addTo(call, d, shape, operands)
 }
 
-// addTo has the product added to something: to its add, or to what d holds.
+// addTo sets what the product is added to: the call's add, or what d holds.
 func addTo(call *Call, d *Matrix, shape *blas.Shape, operands *blas.Operands) error {
 	add, adds := call.matrix("add"), call.adds()
 	switch {
@@ -116,7 +114,7 @@ func addTo(call *Call, d *Matrix, shape *blas.Shape, operands *blas.Operands) er
 	return nil
 }
 
-// turned is a matrix's rows and columns, or the other way round.
+// turned returns a matrix's rows and columns, swapped if turn is true.
 func turned(matrix *Matrix, turn bool) (rows, columns int64) {
 	if turn {
 		return matrix.Columns, matrix.Rows

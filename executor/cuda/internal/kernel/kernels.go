@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// Kernels are what a thread launches: its own view of the context's modules, and
-// a library for products.
+// Kernels launches kernels for one thread. It has its own view of the context's modules, and a
+// library for matrix products.
 type Kernels struct {
 	modules   *modules // shared by all threads of the context
 	functions map[string]*driver.Function
@@ -21,8 +21,8 @@ type Kernels struct {
 	hopper    bool
 }
 
-// New is for the first thread of a context. hopper: the GPU's capability is 9.0 and
-// its driver takes PTX ISA 8.0, as CUDA 12's do. Attention has kernels for that.
+// New returns the kernels of a context's first thread. Set hopper if the GPU's capability is 9.0
+// and its driver takes PTX ISA 8.0, as CUDA 12's do: attention has kernels for that.
 func New(hopper bool) *Kernels {
 	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).ForThread()
 }
@@ -32,7 +32,7 @@ func (kernels *Kernels) ForThread() *Kernels {
 	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper}
 }
 
-// Products are matrix products, whose library is opened where there are some.
+// Products returns the library for matrix products, and opens it on first use.
 func (kernels *Kernels) Products() (*blas.Handle, error) {
 	if kernels.products == nil {
 		handle, err := blas.New()
@@ -44,7 +44,7 @@ func (kernels *Kernels) Products() (*blas.Handle, error) {
 	return kernels.products, nil
 }
 
-// scratch is memory outside of the arena, by which a launch passes data to the next one.
+// scratch returns memory outside of the arena, through which a launch passes data to the next one.
 func (kernels *Kernels) scratch() (driver.Address, error) {
 	if kernels.parts == nil {
 		pinned, err := driver.Pin(partsBytes)
@@ -56,7 +56,7 @@ func (kernels *Kernels) scratch() (driver.Address, error) {
 	return kernels.parts.Address(), nil
 }
 
-// Close releases what is the thread's own.
+// Close releases what belongs to the thread.
 func (kernels *Kernels) Close() error {
 	if kernels == nil {
 		return nil
@@ -70,7 +70,7 @@ func (kernels *Kernels) Close() error {
 	return errors.Join(err, handle.Close())
 }
 
-// Unload gives the modules of all threads back.
+// Unload unloads the modules of all threads.
 func (kernels *Kernels) Unload() error {
 	if kernels == nil {
 		return nil
@@ -78,7 +78,7 @@ func (kernels *Kernels) Unload() error {
 	return kernels.modules.unload()
 }
 
-// Function is a kernel of package source or of the runtime, looked for once.
+// Function returns a kernel of package source or of the runtime, and keeps it.
 func (kernels *Kernels) Function(name string) (*driver.Function, error) {
 	if found := kernels.functions[name]; found != nil {
 		return found, nil
@@ -98,7 +98,7 @@ func (kernels *Kernels) Function(name string) (*driver.Function, error) {
 	return found, err
 }
 
-// Entry is a kernel of a module of any name, which is loaded where it is not yet.
+// Entry returns a kernel of any module, and loads the module on first use.
 func (kernels *Kernels) Entry(module string, image func() (string, error), name string) (*driver.Function, error) {
 	loaded, err := kernels.modules.get(module, image)
 	if err != nil {
@@ -107,7 +107,7 @@ func (kernels *Kernels) Entry(module string, image func() (string, error), name 
 	return loaded.Function(name)
 }
 
-// Launch has a stream run a kernel with the arguments that pack adds.
+// Launch queues a kernel on a stream, with the arguments that pack adds.
 func (kernels *Kernels) Launch(stream *driver.Stream, name string, shape driver.Shape, pack func(arguments *driver.Arguments)) error {
 	function, err := kernels.Function(name)
 	if err != nil {
@@ -124,9 +124,8 @@ func (kernels *Kernels) Hang(stream *driver.Stream, flag driver.Address) error {
 	return kernels.Launch(stream, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag) })
 }
 
-// Total adds count numbers in fp32 up in fp64, in their order: one thread does, as
-// they are a few thousand, so that the sum is the same however parameters lie on
-// devices, and that of the processor.
+// Total adds up count fp32 numbers in fp64, in order. One thread does it, as there are a few
+// thousand: so the sum does not depend on the placement of parameters, and equals the processor's.
 func (kernels *Kernels) Total(stream *driver.Stream, to, from driver.Address, count int64) error {
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	return kernels.Launch(stream, "total", one, func(arguments *driver.Arguments) {

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// line is a line of launches.txt, read.
+// line is a parsed line of launches.txt.
 type line struct {
 	function  string
 	types     []string
@@ -44,33 +44,31 @@ func lineOf(launch *source.Launch) (line, error) {
 	return read, nil
 }
 
-// packed is a launch that waits for its step.
+// packed is a launch that is ready for its step.
 type packed struct {
 	function  *driver.Function
 	shape     driver.Shape
 	arguments driver.Arguments
-	// before is the grid of the launch before it.
+	// before is the grid of the previous launch.
 	before uint32
-	// clear is what is set to 0 before it, nil where nothing is.
+	// clear is set to 0 before the launch; nil: nothing is.
 	clear *Matrix
 	late  []late
 }
 
-// late are arguments that are others from one time to the next, and where they
-// begin.
+// late are arguments that change from step to step, and where they begin.
 type late struct {
 	at  int
 	add func(step *Step, arguments *driver.Arguments)
 }
 
-// later adds arguments as they are before anything was generated or stepped, and
-// notes that they change.
+// later adds arguments with their values before the first step, and records that they change.
 func (launch *packed) later(add func(step *Step, arguments *driver.Arguments)) {
 	launch.late = append(launch.late, late{launch.arguments.Bytes(), add})
 	add(&Step{Number: 1, Optimizer: &executor.Optimizer{}}, &launch.arguments)
 }
 
-// pack packs a line for a call; nil where there is nothing to launch.
+// pack packs a line for a call. It returns nil if the grid is empty.
 func (line *line) pack(call *Call, before uint32) (*packed, error) {
 	launch := &packed{before: before}
 	var err error
@@ -103,10 +101,10 @@ func (line *line) pack(call *Call, before uint32) (*packed, error) {
 	return launch, err
 }
 
-// suffixes are how the sources' names tell types.
+// suffixes are the types in the names of the sources.
 var suffixes = map[modelgraph.DType]string{modelgraph.BF16: "_bf16", modelgraph.F32: "_f32"}
 
-// give gives the launch to a stream.
+// give queues the launch on the step's stream.
 func (launch *packed) give(step *Step) error {
 	if launch.clear != nil {
 		matrix := launch.clear

@@ -18,17 +18,16 @@ import (
 //go:embed runtime.ptx
 var runtimePTX string
 
-// modules are those of a context by name, each loaded when something of it is
-// first asked for: the driver compiles PTX, which takes a second for the larger
-// ones, and no program needs all of them. Threads of all devices of the GPU share
-// them.
+// modules are the modules of a context by name, which the threads of all devices of the GPU share.
+// Each is loaded on first use: the driver compiles PTX, which takes a second for the larger ones,
+// and no program needs all of them.
 type modules struct {
 	lock   sync.Mutex
 	loaded map[string]*driver.Module
 }
 
-// get is a module, whose image is asked for where it was not loaded yet. The
-// context must be bound.
+// get returns a module. On first use it calls image and loads the module. The context must be
+// bound.
 func (modules *modules) get(name string, image func() (string, error)) (*driver.Module, error) {
 	modules.lock.Lock()
 	defer modules.lock.Unlock()
@@ -47,7 +46,7 @@ func (modules *modules) get(name string, image func() (string, error)) (*driver.
 	return module, nil
 }
 
-// unload gives all of them back.
+// unload unloads all modules.
 func (modules *modules) unload() error {
 	modules.lock.Lock()
 	defer modules.lock.Unlock()
@@ -59,11 +58,11 @@ func (modules *modules) unload() error {
 	return errors.Join(all...)
 }
 
-// images are the PTX of package source and of the runtime: by module, and in
-// which module an entry is.
+// images are the PTX of package source and of the runtime: texts by module, holder the module of
+// each entry.
 type images struct{ texts, holder map[string]string }
 
-// ours are read once in a process.
+// ours reads the images once in a process.
 var ours = sync.OnceValues(func() (images, error) {
 	texts, err := source.Modules()
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// rule is the grid and the block of a launch, of the sizes that it takes.
+// rule returns the grid and the block of a launch from its sizes.
 type rule func(call *Call, sizes []int64) (grid [3]int64, block int64)
 
-// rules are those of launches.txt, whose head says what each is.
+// rules are the rules of launches.txt. The head of that file explains each.
 var rules = map[string]rule{
 	"eights": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		return flat(over(sizes[0]*over(sizes[1], 8), 256)), 256
@@ -40,7 +40,7 @@ var rules = map[string]rule{
 	"squares": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		return flat(squareBlocks(sizes)), 256
 	},
-	"join": func(_ *Call, sizes []int64) ([3]int64, int64) { // none where there is nothing to join
+	"join": func(_ *Call, sizes []int64) ([3]int64, int64) { // no launch if there is nothing to join
 		return flat(min(1, squareBlocks(sizes)-1)), 256
 	},
 	"decode": func(call *Call, sizes []int64) ([3]int64, int64) {
@@ -49,12 +49,12 @@ var rules = map[string]rule{
 	},
 }
 
-// counted are rules whose kernels count eights of rows in 32 bits.
+// counted are the rules whose kernels count groups of eight values in 32 bits.
 var counted = map[string]bool{"eights": true, "squares": true, "join": true}
 
 func flat(blocks int64) [3]int64 { return [3]int64{blocks, 1, 1} }
 
-// byRow is a block a row, with a warp for so many values.
+// byRow is a block for each row, with a warp for every so many values.
 func byRow(sizes []int64, warp int64) ([3]int64, int64) {
 	return flat(sizes[0]), min(1024, max(1, over(sizes[1], warp))*32)
 }
@@ -63,8 +63,8 @@ func over(value, by int64) int64 { return (value + by - 1) / by }
 
 func squareBlocks(sizes []int64) int64 { return min(512, over(sizes[0]*over(sizes[1], 8), 2048)) }
 
-// shape is the rule's for a call, checked against the driver's limits: a grid of nothing
-// in one direction is a launch that is left out.
+// shape applies the rule to a call and checks the driver's limits. A launch is left out if its grid
+// is 0 in one direction.
 func (line *line) shape(call *Call) (driver.Shape, error) {
 	sizes := make([]int64, len(line.sizes))
 	for i, size := range line.sizes {

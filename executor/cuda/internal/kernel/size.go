@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// size is a number that grids and arguments are made of.
+// size computes a number for a grid or an argument.
 type size func(call *Call) (int64, error)
 
-// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" after it
-// 0 where the role is missing), #dim, #dim-1 or #dim=default; of a rule a dim is
-// without '#'.
+// sizeOf reads rows@role, columns@role, values@role, each@role, #dim, #dim-1 or #dim=default. With
+// "?" after the role the size is 0 if the role is missing. A rule has dims without '#'.
 func sizeOf(word string) (size, error) {
 	if what, role, found := strings.Cut(word, "@"); found {
 		of := extents[what]
@@ -52,7 +51,7 @@ func sizeOf(word string) (size, error) {
 	}, nil
 }
 
-// extents are the sizes of a matrix.
+// extents are the sizes of a matrix, by name.
 var extents = map[string]func(call *Call, matrix *Matrix) int64{
 	"rows":    func(_ *Call, matrix *Matrix) int64 { return matrix.Rows },
 	"columns": func(_ *Call, matrix *Matrix) int64 { return matrix.Columns },

@@ -9,12 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mostTurned is how many frequencies the kernels' argument has room for: of heads
-// of 256 values.
+// mostTurned is how many frequencies the kernels' argument has room for: those of heads of 256
+// values.
 const mostTurned = 128
 
-// turn adds the table of inverse frequencies, by which positions turn heads: it
-// travels as an argument, so that no byte of the arena is its.
+// turn adds the inverse frequencies of the rotation. They are an argument, so that they take no
+// byte of the arena.
 func turn(call *Call, launch *packed) error {
 	if call.text("rope") == "" {
 		frequencies{factor: 1}.add(&launch.arguments)
@@ -26,8 +26,8 @@ func turn(call *Call, launch *packed) error {
 		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
 		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
 	}}
-	// The last row stands at the last position there is: dynamic_frequency_update
-	// (modeling_rope_utils.py) takes the length so far.
+	// The last row has the last position: dynamic_frequency_update (modeling_rope_utils.py) takes
+	// the length so far.
 	prompt := call.size("past", -1)
 	last := max(prompt, (call.size("rows", 1)-1)%call.size("seq", 1))
 	found, err := frequenciesOf(&attention, last+1)
@@ -39,14 +39,14 @@ func turn(call *Call, launch *packed) error {
 		return nil
 	}
 	launch.later(func(step *Step, arguments *driver.Arguments) {
-		// What has frequencies for a token has them for the next.
+		// No error: frequencies that exist for a token exist for the next.
 		later, _ := frequenciesOf(&attention, last+1+step.Past)
 		later.add(arguments)
 	})
 	return nil
 }
 
-// frequencies are those of a rotation, and the factor of cosines and sines.
+// frequencies are the inverse frequencies of a rotation, and the factor of cosines and sines.
 type frequencies struct {
 	inverse []float32
 	factor  float64

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// A launch that writes or sums up memory has so many blocks, which keep every
-// processor of a GPU at it, and each block leaves 16 bytes of sums.
+// A launch that writes or sums up memory has so many blocks, which use every processor of a GPU.
+// Each block writes 16 bytes of sums.
 const (
 	blocks  = 1024
 	threads = 256
@@ -22,24 +22,24 @@ const (
 	SumsBytes = 16 * blocks
 )
 
-// The words of the pattern are first + i·step modulo 2⁶⁴. The step is odd,
-// so that no two words of a GPU are equal: a granule that is mapped twice holds what was
-// written last, and both sums are others.
+// The words of the pattern are first + i·step modulo 2⁶⁴. The step is odd, so that no two words of
+// a GPU are equal. A granule that is mapped twice has the words that were written last, and both
+// sums differ.
 const (
 	first = 0x243F6A8885A308D3 // the first digits of π
 	step  = 0x9E3779B97F4A7C15 // and of the golden ratio
 )
 
-// Pattern is words first, first + step, … in memory of a GPU.
+// Pattern is the words first, first + step, … in memory of a GPU.
 type Pattern struct {
 	words       int64
 	first, step uint64
 }
 
-// Of is the pattern in bytes, a multiple of eight.
+// Of must get a multiple of eight bytes. It returns the pattern that fills them.
 func Of(bytes int64) Pattern { return Pattern{bytes / wordBytes, first, step} }
 
-// Poison is what [executor.Poison] makes of bytes, a multiple of eight.
+// Poison returns the pattern of so many bytes of [executor.Poison], a multiple of eight.
 func Poison(bytes int64) Pattern {
 	const ones = ^uint64(0) / 0xFF
 	return Pattern{words: bytes / wordBytes, first: executor.Poison * ones}
@@ -47,8 +47,8 @@ func Poison(bytes int64) Pattern {
 
 const wordBytes = 8
 
-// sums are what kernel checksum is to find of n words aᵢ = first + i·step, modulo 2⁶⁴:
-// Σ aᵢ = n·first + step·n(n-1)/2, and Σ (i + 1)·aᵢ = first·n(n+1)/2 + step·(n-1)n(n+1)/3.
+// sums returns what kernel checksum finds for n words aᵢ = first + i·step, modulo 2⁶⁴. Σ aᵢ is
+// n·first + step·n(n-1)/2. `Σ (i + 1)·aᵢ` is `first·n(n+1)/2 + step·(n-1)n(n+1)/3`.
 func (pattern Pattern) sums() checksum.Sums {
 	n, first, step := big.NewInt(pattern.words), new(big.Int).SetUint64(pattern.first), new(big.Int).SetUint64(pattern.step)
 	one := big.NewInt(1)
@@ -66,7 +66,7 @@ func (pattern Pattern) sums() checksum.Sums {
 	return checksum.Sums{Plain: word(plain), Placed: word(placed)}
 }
 
-// Write has a stream write the pattern.
+// Write queues the write of the pattern on a stream.
 func (pattern Pattern) Write(kernels *kernel.Kernels, stream *driver.Stream, to driver.Address) error {
 	return kernels.Launch(stream, "pattern", shape, func(arguments *driver.Arguments) {
 		arguments.Address(to).Int64(pattern.words).Uint64(pattern.first).Uint64(pattern.step)
@@ -75,8 +75,8 @@ func (pattern Pattern) Write(kernels *kernel.Kernels, stream *driver.Stream, to 
 
 var shape = driver.Shape{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{threads, 1, 1}}
 
-// Matches has a stream read memory, waits, and says whether the pattern is in it. sums has
-// SumsBytes of pinned memory.
+// Matches reads memory on a stream, waits, and reports whether it has the pattern. sums must have
+// SumsBytes.
 func (pattern Pattern) Matches(kernels *kernel.Kernels, stream *driver.Stream, from driver.Address, sums *driver.Pinned) (bool, error) {
 	err := kernels.Launch(stream, "checksum", shape, func(arguments *driver.Arguments) {
 		arguments.Address(from).Int64(pattern.words * wordBytes).Address(sums.Address())

@@ -1,6 +1,6 @@
-// Package source is the CUDA kernels of package recipe but attention and matrix
-// products: their PTX, 17 modules of 1.8 MB that compile.py makes of the sources
-// next to it, and how each is launched, which launches.txt says.
+// Package source has the CUDA kernels of package recipe except attention and matrix products: their
+// PTX, 17 modules of 1.8 MB, and how each is launched. compile.py makes the PTX of the sources next
+// to it. launches.txt lists the launches.
 package source
 
 import (
@@ -16,8 +16,7 @@ var ptx embed.FS
 //go:embed launches.txt
 var table string
 
-// Modules are the texts of all modules by their source's name, for
-// cuModuleLoadData.
+// Modules returns the PTX of all modules by their source's name, for cuModuleLoadData.
 func Modules() (map[string]string, error) {
 	files, err := ptx.ReadDir(".")
 	if err != nil {
@@ -34,19 +33,19 @@ func Modules() (map[string]string, error) {
 	return modules, nil
 }
 
-// Launch is a line of launches.txt, whose head says what its words mean.
+// Launch is a line of launches.txt. The head of that file explains its words.
 type Launch struct {
 	Function string   // in the source, without the types
 	Types    []string // roles whose types follow it, each _bf16 or _f32
 	Rule     string   // of grid and block
 	Sizes    []string // that the rule takes
-	// Clear is the role of a gradient that is set to 0 before the launch where it
-	// begins; empty for others.
+	// Clear is the role of a gradient that is set to 0 before the launch that begins it; empty for
+	// others.
 	Clear     string
 	Arguments []string
 }
 
-// Launches are the launches of each of the recipe's kernels, in their order.
+// Launches returns the launches of each of the recipe's kernels, in order.
 func Launches() (map[string][]Launch, error) {
 	launches := make(map[string][]Launch)
 	for number, line := range strings.Split(table, "\n") {

@@ -10,13 +10,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
 )
 
-// piece is values that lie in a part of the ring together.
+// piece is values that are in one part of the ring together.
 type piece struct {
 	*stretch
 	from, to int64        // of the values' bytes
-	skip     int64        // by which it is shifted, to lie by words as it will in the arena
+	skip     int64        // bytes before the values, so that words align as in the arena
 	left     atomic.Int64 // bytes that are still to be read
-	since    time.Time    // when the GPU was given it; zero: it was not
+	since    time.Time    // when the GPU got it; zero: not yet
 }
 
 // pieces cuts the loads, and orders the pieces of all ends round-robin.
@@ -41,7 +41,7 @@ func (ring *Ring) pieces(loads []Load) (all []*piece) {
 	return all
 }
 
-// cut cuts a load into stretches of as many pieces as there are parts.
+// cut cuts a load into stretches of as many pieces as the ring has parts.
 func (ring *Ring) cut(load *Load) (pieces []*piece) {
 	size, bytes := int64(ring.size), load.Values.Bytes
 	var whole *stretch
@@ -57,8 +57,8 @@ func (ring *Ring) cut(load *Load) (pieces []*piece) {
 	return pieces
 }
 
-// read reads bytes [from, to) of the values to where the GPU copies them from, a step
-// at a time, and sums each up while it is near.
+// read reads bytes [from, to) of the values to where the GPU copies them from, a step at a time. It
+// adds up each step while it is in the cache.
 func (piece *piece) read(ctx context.Context, part *part, from, to int64) error {
 	var made checksum.Sums
 	for at := from; at < to; {
@@ -78,8 +78,8 @@ func (piece *piece) read(ctx context.Context, part *part, from, to int64) error 
 	return nil
 }
 
-// sumOf is what bytes [begin, end) of a part come to, by the part's words. Of a word
-// that is cut the other bytes are zero: it is the sum of what both sides make of it.
+// sumOf returns the sums of bytes [begin, end) of a part, by the part's words. If a word is cut,
+// its other bytes count as zero: the sums of both sides add up to the word's.
 func sumOf(data []byte, begin, end int64) (made checksum.Sums) {
 	first, last := (begin+wordSize-1)/wordSize*wordSize, end/wordSize*wordSize
 	var word [wordSize]byte

@@ -9,19 +9,18 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// Ring is pinned memory in parts: while a GPU copies some of them the host fills or
-// empties others.
+// Ring is pinned memory in parts: a GPU copies some of them while the host fills or empties others.
 type Ring struct {
 	count, size int   // parts, and bytes of each
 	share       int64 // bytes that a reader takes at a time
 	behind      int64 // pieces that are read before the GPU copies one
 
 	making    sync.WaitGroup // who pins parts ahead
-	failed    error          // and why not all of them
-	uploading sync.Mutex     // held by the upload on its way
+	failed    error          // why not all parts are pinned
+	uploading sync.Mutex     // held during an upload
 
 	mutex  sync.Mutex
-	pinned []*driver.Pinned // of the parts that there are yet
+	pinned []*driver.Pinned // the parts that exist so far
 	noted  *driver.Pinned   // what the GPU writes itself: sum slots
 	free   chan *part
 }
@@ -29,20 +28,21 @@ type Ring struct {
 // part is a stretch of the ring.
 type part struct {
 	number int
-	data   []byte // and a word more, by which what is in it may be shifted
+	data   []byte // with room for a word more, by which its contents may be shifted
 }
 
-// Shape is how a ring is cut: into so many parts of so many bytes. A reader takes the next
-// free share of a part at a time. A GPU copies a part once the part that is Behind places
-// later is read too.
+// Shape is how a ring is cut: into Parts parts of Size bytes. A reader takes Share bytes of a part
+// at a time. A GPU copies a part once the part that is Behind places later is read too.
 type Shape struct{ Parts, Size, Share, Behind int }
 
-// ShapeFor is the shape of each ring if so many GPUs have one: the fastest shape of
-// TestTuneUpload onto one, two and four GPUs. One GPU does not use all of the host's memory
-// bandwidth, and large parts cost few calls. Several GPUs use all of it, so that their rings
-// must stay in the L3 cache together. What a processor has just written is still in its own
-// L2 cache. A GPU copies it slowly from there, and reading slows down. After some 10 MiB,
-// and as much again of source bytes, most readers' caches (2 MiB each) have moved on.
+// ShapeFor returns the shape of each ring if so many GPUs have one: the fastest in TestTuneUpload
+// onto one, two and four GPUs. One GPU does not use all of the host's memory bandwidth, and large
+// parts need few calls. Several GPUs use all of it, so that their rings must fit in the L3 cache
+// together.
+//
+// A GPU copies slowly from a processor's own L2 cache, which has what that has just written, and
+// reading slows down. After some 10 MiB, and as much again of source bytes, most readers' caches (2
+// MiB each) have other contents.
 func ShapeFor(gpus int) Shape {
 	const mega = 1 << 20
 	switch {
@@ -59,23 +59,22 @@ const (
 	pageSize = 4096
 )
 
-// New is a ring, which takes memory when it is used.
+// New returns a ring. It takes memory when it is used.
 func New(shape Shape) *Ring {
 	behind := min(shape.Behind, shape.Parts-1)
 	return &Ring{count: shape.Parts, size: shape.Size, share: int64(shape.Share), behind: int64(behind)}
 }
 
-// Make begins to pin all parts, and returns. A caller that needs a part waits for all of
-// them, and gets the error. Close waits for the end of it, too.
+// Make begins to pin all parts, and returns. A caller that needs a part waits for all of them, and
+// gets the error. Close waits too.
 func (ring *Ring) Make(context *driver.Context) {
 	ring.making.Go(func() {
 		ring.failed = context.Within(func() error { return ring.pin(ring.count) })
 	})
 }
 
-// open makes the ring, and so many of its parts. If [Ring.Make] did not make them ahead, an
-// upload begins with the first part while the others are still being pinned. A context must
-// be bound.
+// open waits for [Ring.Make], and pins the parts that are missing. Without Make an upload begins
+// with the first part while others are still being pinned. A context must be bound.
 func (ring *Ring) open(parts int) error {
 	if ring.making.Wait(); ring.failed != nil {
 		return ring.failed

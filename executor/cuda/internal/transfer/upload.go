@@ -11,11 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// upload is a [Ring.Upload] on its way. Pieces use the parts of the ring round-robin: once a
-// piece has landed, its part takes the piece that is as many places later as there are parts.
-// Readers take shares in order by one counter, so that a reader waits only for shares that
-// others have. They make no calls of the driver: there all threads of a process wait for
-// each other.
+// upload is a running [Ring.Upload]. Pieces use the parts of the ring round-robin: once a piece is
+// in the arena, its part takes the piece that is as many places later as there are parts. Readers
+// take shares in order from one counter, so that a reader waits only for shares that others have.
+// They do not call the driver, in which all threads of a process wait for each other.
 type upload struct {
 	ring     *Ring
 	timeout  time.Duration
@@ -31,21 +30,21 @@ type upload struct {
 	slots  []slot
 }
 
-// share is what a reader takes at a time of a piece's values: bytes [from, to), no less
-// than a step.
+// share is the part of a piece that a reader takes at a time: bytes [from, to), no less than a
+// step.
 type share struct {
 	*piece
 	number, from, to int64
 }
 
-// slot is a place of a part, which pieces use one after another.
+// slot is the place of a part. Pieces use it one after another.
 type slot struct {
 	part  *part
-	piece atomic.Int64 // that may be read to it; -1: the part is still to be made
-	_     [64]byte     // whoever waits for another slot does not wait for this one's
+	piece atomic.Int64 // the piece that may be read to it; -1: there is no part yet
+	_     [64]byte     // keeps slots in different cache lines
 }
 
-// newUpload is an upload of pieces before any read.
+// newUpload returns an upload of pieces that has read nothing.
 func (ring *Ring) newUpload(pieces []*piece) *upload {
 	upload := &upload{
 		ring: ring, uploaded: make(chan int64, len(pieces)), pieces: pieces,
@@ -65,8 +64,8 @@ func (ring *Ring) newUpload(pieces []*piece) *upload {
 	return upload
 }
 
-// run reads all pieces and has the GPU copy them. When it returns nothing is on its way,
-// and the ring has its parts again, but where a copy did not end.
+// run reads all pieces and has the GPU copy them. When it returns nothing is running, and the ring
+// has its parts again unless a copy did not end.
 func (upload *upload) run(readers int) {
 	if len(upload.pieces) == 0 {
 		return
@@ -92,14 +91,14 @@ func (upload *upload) run(readers int) {
 	}
 }
 
-// end ends it early where there is an error.
+// end stops the upload if there is an error.
 func (upload *upload) end(err error) {
 	if err != nil {
 		upload.stop(err)
 	}
 }
 
-// take takes the parts, while others are read to and copied from.
+// take takes the parts, while the first ones are already used.
 func (upload *upload) take() error {
 	for i := range upload.slots {
 		select {
@@ -130,8 +129,7 @@ func (upload *upload) read() error {
 	}
 }
 
-// await returns a piece's part when no other piece lies there; nil: reading was
-// stopped.
+// await waits until a piece may use its part. It returns nil if the upload was stopped.
 func (upload *upload) await(piece int64) *part {
 	slot := &upload.slots[piece%int64(len(upload.slots))]
 	for begin := time.Now(); !upload.stopped.Load(); upload.rest(begin) {
@@ -142,8 +140,8 @@ func (upload *upload) await(piece int64) *part {
 	return nil
 }
 
-// rest is what who waits does, awake: who sleeps wakes a hundred microseconds late, in
-// which a GPU copies some parts. Who waits for long, or for others' processors, sleeps.
+// rest is a moment of waiting. A thread that sleeps wakes a hundred microseconds late, in which a
+// GPU copies several parts. So it sleeps only if the wait is long, or others need the processors.
 func (upload *upload) rest(begin time.Time) {
 	const awake = 2 * time.Millisecond
 	if upload.crowded || time.Since(begin) > awake {
