@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// pass is an instruction that runs a micro-batch through the head, and the
-// position of its kernels among the instruction's.
+// pass is a unit's run of a micro-batch in an instruction.
 type pass struct {
 	instr      int32
 	device     int
@@ -19,8 +18,8 @@ type pass struct {
 	first      int // of the run's kernels among the instruction's
 }
 
-// passesOf are a unit's forwards and decodes, in the order of instructions; -1
-// is no unit.
+// passesOf returns a unit's forwards and decodes, in the order of instructions. It returns none for
+// unit -1.
 func (state *sessionState) passesOf(unit int) (passes []pass, err error) {
 	prog := state.job.Program
 	for index := range prog.Instrs {
@@ -54,7 +53,7 @@ func (state *sessionState) hasUnit(routine int32, unit int) bool {
 	return false
 }
 
-// operand is the first of a role in a kernel, nil where there is none.
+// operand returns the first operand of a role in a kernel, nil if there is none.
 func operand(kernel *recipe.Kernel, role string) *recipe.Operand {
 	for i := range kernel.Operands {
 		if kernel.Operands[i].Role == role {
@@ -64,8 +63,8 @@ func operand(kernel *recipe.Kernel, role string) *recipe.Operand {
 	return nil
 }
 
-// find is the place of the last operand of the pass's kernels that touches a
-// tensor; known is false where none does.
+// find returns the place of the last operand of the pass's kernels that touches a tensor. known is
+// false if none does.
 func (pass *pass) find(code *recipe.Code, is func(tensor *recipe.Tensor) bool) (area bind.Area, known bool) {
 	for i := range pass.run.Kernels {
 		kernel := &pass.run.Kernels[i]
@@ -78,7 +77,7 @@ func (pass *pass) find(code *recipe.Code, is func(tensor *recipe.Tensor) bool) (
 	return area, known
 }
 
-// given is the place of what the pass gives the caller.
+// given returns the place of a result that the pass gives the caller.
 func (run *running) given(pass *pass, name string) (bind.Area, bool) {
 	return pass.find(run.job.Recipe.Units[pass.run.Unit].Code, func(tensor *recipe.Tensor) bool {
 		return tensor.Class == "result" && tensor.Name == name

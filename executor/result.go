@@ -7,36 +7,32 @@ type Result struct {
 	// StepSeconds is the median of the steps after the first, or of the only
 	// one; 0 if none ran.
 	StepSeconds float64
-	// TokensPerSecond of training and forwards is a step's tokens over StepSeconds. Of
-	// generation it is the tokens after each sequence's first over the time from the
-	// prompts' last logits on. If there is one token a sequence, it is
-	// these over StepSeconds. 0: nothing was measured.
+	// TokensPerSecond of training and forwards is a step's tokens over StepSeconds. For generation
+	// it is the tokens after each sequence's first over the time from the prompts' last logits on.
+	// If there is one token a sequence, it is these over StepSeconds. 0: nothing was measured.
 	TokensPerSecond float64
 	// Tokens are the generated ids of every sequence of all steps.
 	Tokens [][]int32
-	// Stopped: a step ended before its program did, since every sequence had
-	// come to a stop id.
+	// Stopped: a step ended before its program did, because every sequence had reached a stop id.
 	Stopped bool
 	Devices []DeviceResult // as Program.Devices
-	// Growth is by how many bytes the process grew at most, beyond what it had
-	// before arenas were reserved; -1: the machine does not say.
+	// Growth is the most bytes by which the process grew since before arenas were reserved; -1: the
+	// machine does not report it.
 	Growth int64
-	// Loading is the values of all parameters on a machine that is an [Uploader]; nil on
-	// others.
+	// Loading is the transfer of all parameters on a machine that is an [Uploader]; nil on others.
 	Loading *Transfer
-	// Turn is how the turn began and ended.
+	// Turn says how the turn began and ended.
 	Turn struct {
 		Woken, Asleep bool // it began with a wake; it ended with a sleep
-		// Start is what was loaded or woken, all of it, and End what was copied to be
-		// retained. Both include the time of everything around the copies. Start's is the
-		// sum of MapSeconds, until all was mapped and prepared, and CopySeconds.
+		// Start is everything that was loaded or woken, and End what was copied to be kept. Both
+		// include the time of everything around the copies. Start's is the sum of MapSeconds, until
+		// everything was mapped and prepared, and CopySeconds.
 		Start, End              Transfer
 		MapSeconds, CopySeconds float64
 	}
-	// GPUs are those that the arenas were on; none on other machines.
+	// GPUs are the GPUs with arenas; none on other machines.
 	GPUs []GPUResult
-	// Links are those that messages went over; none where they are copies in one
-	// memory.
+	// Links are the links that messages used; none if they are copies in one memory.
 	Links []Link
 }
 
@@ -47,15 +43,14 @@ type StepResult struct {
 	Times  Times
 }
 
-// DeviceResult is what became of a device's arena, which was Poison from end to
-// end.
+// DeviceResult is the state of a device's arena after the run. Before it, every byte was Poison.
 type DeviceResult struct {
 	Device int32 // of the plan
 	// Touched is the end of the highest byte that lost its poison.
 	Touched int64
 	Regions []RegionResult
 	Gaps    []Gap
-	// Stray is how many bytes lost their poison that no buffer has.
+	// Stray is how many bytes outside of all buffers lost their poison.
 	Stray int64
 }
 
@@ -66,8 +61,8 @@ type RegionResult struct {
 	PlannedBytes, TouchedBytes int64
 }
 
-// Gap is how many bytes of a buffer were never written, and what they are there
-// for; room between buffers has no buffer.
+// Gap is how many bytes of a buffer were never written, and their purpose. Room between buffers has
+// no buffer.
 type Gap struct {
 	Buffer, Reason string
 	Bytes          int64

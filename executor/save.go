@@ -9,14 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// suffixes are what a saved state has behind a parameter's name for what the
-// optimizer keeps of it.
+// suffixes follow a parameter's name in a saved state, one for each kind of tensor.
 var suffixes = map[bind.Kind]string{bind.Weight: "", bind.Master: ".master", bind.Mean: ".mean", bind.Square: ".square"}
 
-// saver takes up what an earlier run kept, and keeps what outlasts this one.
+// saver resumes the state of an earlier run, and saves what outlasts this one.
 type saver struct {
 	*running
-	// model and state are those of [Settings].Save, nil where none is asked for.
+	// model and state are the files of [Settings].Save, nil if they are not requested.
 	model, state *weights.File
 }
 
@@ -29,8 +28,8 @@ func (run *saver) params() []bind.Param {
 	})
 }
 
-// entries are those of a state's file: of every parameter in module order its
-// weight, followed by what the optimizer keeps.
+// entries are the tensors of a state's file: for every parameter in module order its weight,
+// followed by what the optimizer keeps.
 func (run *saver) entries() []weights.Entry {
 	byName := make(map[string][]bind.Param)
 	for _, param := range run.params() {
@@ -45,7 +44,7 @@ func (run *saver) entries() []weights.Entry {
 	return entries
 }
 
-// moment is what a state says of the run, when so many steps are done.
+// moment describes the run for a state's file, after a number of steps.
 func (run *saver) moment(steps int64) *weights.State {
 	work, graph := run.job.Workload, run.job.Graph
 	state := &weights.State{
@@ -71,7 +70,7 @@ func (run *saver) resume() error {
 	return nil
 }
 
-// saved begins the files that are kept of the run.
+// saved begins the files that the run saves.
 func (run *saver) saved() (err error) {
 	if folder := run.settings.Save.Model; folder != "" {
 		run.model, err = run.create(weights.CreateModel(folder, run.job.Graph, run.weightType()))
@@ -85,7 +84,7 @@ func (run *saver) saved() (err error) {
 	return err
 }
 
-// weightType is the type that weights have while they are used.
+// weightType is the type of weights in use.
 func (run *saver) weightType() modelgraph.DType {
 	for _, param := range run.params() {
 		if param.Kind == bind.Weight {
@@ -95,7 +94,7 @@ func (run *saver) weightType() modelgraph.DType {
 	return modelgraph.F32
 }
 
-// save reads what is kept back from the devices, a stretch at a time.
+// save copies what is saved from the devices to the files, a stretch at a time.
 func (run *saver) save(ctx context.Context) error {
 	if run.model == nil && run.state == nil {
 		return nil

@@ -6,15 +6,14 @@ import (
 	"math"
 )
 
-// scanner looks through arenas for what no step wrote.
+// scanner looks in arenas for bytes that no step wrote.
 type scanner struct {
 	*sessionState
 	result *Result
 }
 
-// scan reads every arena for what is still poison. It goes by words of four
-// bytes: no value of fp32, no two of bf16, and no token id has all bits set, a
-// single byte may.
+// scan finds the bytes of every arena that are still poison. It compares words of four bytes: no
+// value of fp32, no two of bf16, and no token id has all bits set, but a single byte may.
 func (run scanner) scan(ctx context.Context) error {
 	for device := range run.job.Program.Devices {
 		result := DeviceResult{Device: run.job.Program.Devices[device].ID}
@@ -53,7 +52,7 @@ func (run scanner) scanDevice(ctx context.Context, device int, result *DeviceRes
 	return err
 }
 
-// spans cuts bytes into stretches that are poison and stretches that are not.
+// spans divides bytes into ranges that are poison and ranges that are not.
 type spans struct {
 	tell     func(from, to int64, poisoned bool)
 	from, at int64
@@ -90,8 +89,8 @@ func plain(words uint64) bool {
 	return uint32(words)>>16 != math.MaxUint16 && words>>48 != math.MaxUint16
 }
 
-// word is four bytes. Where the upper half is poison and the lower is not, the
-// last value of a bf16 tensor lies below room that is left.
+// word takes four bytes. If the upper half is poison and the lower is not, the last value of a bf16
+// tensor is there, followed by free room.
 func (spans *spans) word(word uint32) {
 	switch {
 	case word == math.MaxUint32:
@@ -112,7 +111,7 @@ func (spans *spans) is(poisoned bool, bytes int64) {
 	spans.at += bytes
 }
 
-// end tells of the stretch up to here.
+// end reports the range up to here.
 func (spans *spans) end() {
 	if spans.at > spans.from {
 		spans.tell(spans.from, spans.at, spans.poisoned)

@@ -16,16 +16,16 @@ const (
 	neverWritten = "values that no kernel wrote"
 )
 
-// arenaPlan is what the bytes of a device's arena are for.
+// arenaPlan is the purpose of the bytes of a device's arena.
 type arenaPlan struct {
 	regions []bind.Region
-	// cuts are where buffers begin and end, in order; buffers[i] is what lies
-	// in [cuts[i], cuts[i+1]), nil between buffers. Where several lie there at
-	// different times it is the first of the program's.
+	// cuts are the borders of buffers, in order. buffers[i] is the buffer in [cuts[i], cuts[i+1]),
+	// nil between buffers. If several lie there at different times, it is the first of the
+	// program's.
 	cuts    []int64
 	buffers []*program.Buffer
-	// written are the areas that kernels write, by offset; reach[i] is the
-	// largest end of the first i+1.
+	// written are the areas that kernels write, by offset. reach[i] is the largest end of the first
+	// i+1.
 	written []bind.Area
 	reach   []int64
 	gaps    []Gap
@@ -70,9 +70,8 @@ func areaEnd(area *bind.Area) int64 {
 	return area.Offset + ((area.Rows-1)*area.Stride+area.Columns)*area.DType.Bits()/8
 }
 
-// cut gives every stretch between the borders of buffers the first buffer that
-// has it. Buffers that stretches have already are passed over in one jump, so
-// that it costs little more than to sort the borders.
+// cut gives every range between borders of buffers the first buffer that has it. Ranges that
+// already have one are skipped in one jump, so that it costs little more than sorting the borders.
 func (plan *arenaPlan) cut(prog *program.Program, device int32) {
 	var buffers []*program.Buffer
 	for index := range prog.Buffers {
@@ -115,7 +114,7 @@ func (plan *arenaPlan) pieces(from, to int64, tell func(buffer *program.Buffer, 
 	}
 }
 
-// stray is how many bytes of [from, to) lie in no buffer.
+// stray returns how many bytes of [from, to) are in no buffer.
 func (plan *arenaPlan) stray(from, to int64) (bytes int64) {
 	plan.pieces(from, to, func(buffer *program.Buffer, from, to int64) {
 		if buffer == nil {
@@ -125,7 +124,7 @@ func (plan *arenaPlan) stray(from, to int64) (bytes int64) {
 	return bytes
 }
 
-// untouched notes why nothing was written to [from, to).
+// untouched records why nothing was written to [from, to).
 func (plan *arenaPlan) untouched(from, to int64) {
 	plan.pieces(from, to, func(buffer *program.Buffer, from, to int64) {
 		gap := Gap{Reason: betweenAll, Bytes: to - from}
@@ -152,7 +151,7 @@ func (plan *arenaPlan) untouched(from, to int64) {
 	})
 }
 
-// writes reports a kernel that writes some of [from, to).
+// writes reports whether a kernel writes some of [from, to).
 func (plan *arenaPlan) writes(from, to int64) bool {
 	end, _ := slices.BinarySearchFunc(plan.written, to, func(area bind.Area, to int64) int { return cmp.Compare(area.Offset, to) })
 	for i := end - 1; i >= 0 && plan.reach[i] > from; i-- {
@@ -163,8 +162,8 @@ func (plan *arenaPlan) writes(from, to int64) bool {
 	return false
 }
 
-// meets reports a value of an area in [from, to): its rows leave room between
-// them where they are shorter than what is between their beginnings.
+// meets reports whether an area has a value in [from, to). Its rows have gaps between them if they
+// are shorter than their stride.
 func meets(area *bind.Area, from, to int64) bool {
 	size := area.DType.Bits() / 8
 	if to <= area.Offset || from >= areaEnd(area) {

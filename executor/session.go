@@ -5,10 +5,10 @@ import (
 	"errors"
 )
 
-// Session is a job that has turns on its devices, between which others may have
-// theirs. A turn's end releases the arenas. If the machine is a [Sleeper] and
-// [Settings].Keep asks for it, what outlasts a step is retained, and the next turn
-// continues from there: turns of two steps make the bits of one of as many steps.
+// Session is a job that has turns on its devices, between which other jobs may have theirs. A
+// turn's end releases the arenas. If the machine is a [Sleeper] and [Settings].Keep asks for it,
+// what outlasts a step is kept, and the next turn continues from there. Several short turns then
+// compute the same bits as one long turn.
 type Session struct {
 	Backend Backend
 	Job     *Job
@@ -16,12 +16,12 @@ type Session struct {
 	state sessionState
 }
 
-// Turn opens a machine and loads it, or wakes the one that sleeps, runs the steps,
-// writes what was asked for, and closes the machine or has it sleep. What it writes
-// appears whole at the end or not at all; ctx ends it early with its own error.
+// Turn opens a machine and loads it, or wakes the one that sleeps. It runs the steps, writes the
+// requested files, and closes the machine or has it sleep. The files appear whole at the end or not
+// at all. If ctx ends, Turn ends early with its error.
 //
-// Where a turn fails the machine is closed, but for a wake: that it leaves asleep, and
-// another turn may wake it. Errors are those of [Run].
+// If a turn fails the machine is closed. A failed wake leaves it asleep instead: another turn may
+// wake it. Errors are those of [Run].
 func (session *Session) Turn(ctx context.Context, settings *Settings) (result *Result, err error) {
 	state := session.sharedState()
 	run := &running{sessionState: state, settings: settings, source: settings.Weights, result: &Result{Backend: session.Backend.Name()}}
@@ -53,8 +53,8 @@ func (session *Session) Turn(ctx context.Context, settings *Settings) (result *R
 	return run.result, run.commit()
 }
 
-// Close releases everything that the session has, asleep or not. It may be called
-// again, and a later turn begins from scratch.
+// Close releases everything that the session has, asleep or not. It may be called again. A later
+// turn begins from scratch.
 func (session *Session) Close() error { return session.state.close() }
 
 // sharedState is the state that the session's turns share, with its job set.

@@ -7,17 +7,15 @@ import (
 	"strings"
 )
 
-// A Builder makes a graph from operations alone: the tensors of each layer
-// follow from its op's dimensions ([Params]), so that the two cannot contradict
-// each other, and a layer reads what is as wide as it takes. The first fault is
-// kept and returned by [Builder.Build].
+// A Builder makes a graph from operations alone. The tensors of each layer follow from its op's
+// dimensions ([Params]), so that the two cannot contradict each other. A layer's inputs must have
+// the width that it takes. The first error is kept, and [Builder.Build] returns it.
 //
-// Models with encoders, towers or tensors of their own are made by [New].
+// [New] makes models with encoders, towers or tensors of their own.
 type Builder struct {
 	Name  string
 	DType DType // of all weights
-	// Bias: the linear layers inside ops that are added from here on have a
-	// bias; a [Head] has none.
+	// Bias: linear layers in ops that are added from here on have a bias, except a [Head].
 	Bias bool
 	// Epsilon is that of the norms that [Builder.Decoder] adds from here on.
 	Epsilon float64
@@ -30,11 +28,10 @@ type Builder struct {
 	fault  error
 }
 
-// Add adds a layer and returns its full name: in a block the block's name goes
-// before it. inputs are full names of layers, also of such that follow: what
-// the layer transforms, then the residual added to its result. Without any it
-// reads the layer that was added before it; an [Embedding] reads the tokens, a
-// [Rotary] nothing.
+// Add adds a layer and returns its full name, which in a block begins with the block's name. inputs
+// are full names of layers, also of later ones: first the layer to transform, then the residual
+// that is added to the result. Without inputs, the layer reads the one that was added before it,
+// except that an [Embedding] reads the tokens and a [Rotary] nothing.
 func (builder *Builder) Add(name string, op Op, inputs ...string) string {
 	layer := Layer{Name: FullName(builder.unit, name), Op: op, Inputs: inputs, Unit: builder.unit}
 	if len(inputs) == 0 {
@@ -59,7 +56,7 @@ func (builder *Builder) Add(name string, op Op, inputs ...string) string {
 	return layer.Name
 }
 
-// before is what an op reads if no inputs are given.
+// before returns what an op reads if no inputs are given.
 func (builder *Builder) before(op Op) []string {
 	switch op.(type) {
 	case Embedding, Rotary:
@@ -71,8 +68,8 @@ func (builder *Builder) before(op Op) []string {
 	return []string{builder.last}
 }
 
-// frequencies are the buffers of a rotary embedding, which computes cosines
-// and sines in fp32 (modeling_rope_utils.py: inv_freq, original_inv_freq).
+// frequencies returns the buffers of a rotary embedding, which computes cosines and sines in fp32
+// (modeling_rope_utils.py: inv_freq, original_inv_freq).
 func frequencies(op Rotary) []Tensor {
 	count := (op.HeadDim + 1) / 2
 	return []Tensor{
@@ -93,10 +90,9 @@ func (builder *Builder) Block(name string, add func()) {
 	builder.unit = ""
 }
 
-// Decoder adds so many blocks path.0, path.1, … (a later call continues from
-// there) of attention and then a feed-forward ([MLP] or [MoE]), each after a
-// norm and added to the residual stream, under the names and in the order that
-// Transformers gives them (modeling_llama.py, LlamaDecoderLayer).
+// Decoder adds blocks path.0, path.1 and so on; a later call continues the numbers. Each has
+// attention and then a feed-forward ([MLP] or [MoE]), both after a norm and added to the residual
+// stream. Names and order are those of Transformers (modeling_llama.py, LlamaDecoderLayer).
 func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {
 	if builder.blocks == nil {
 		builder.blocks = make(map[string]int)
@@ -123,11 +119,10 @@ func (builder *Builder) decoder(block string, norm Norm, attention Attention, fe
 	builder.last = block + ".mlp"
 }
 
-// Tie shares the tensor named first, by its full name, with the others.
+// Tie shares the first tensor with the others. Tensors have their full names.
 func (builder *Builder) Tie(tensors ...string) { builder.ties = append(builder.ties, tensors) }
 
-// Build checks the model and returns its graph. Faults are
-// [*SyntaxError].
+// Build checks the model and returns its graph. Errors are [*SyntaxError].
 func (builder *Builder) Build() (*Graph, error) {
 	if builder.fault != nil {
 		return nil, builder.fault
@@ -153,8 +148,8 @@ func (builder *Builder) fail(err error) {
 	}
 }
 
-// checkWidths compares what layers take with what their inputs give: the first
-// input is transformed, a second is added to the result.
+// checkWidths compares the widths that layers take with those of their inputs. The first input is
+// transformed, a second is added to the result.
 func (graph *Graph) checkWidths() error {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
@@ -173,8 +168,7 @@ func (graph *Graph) checkWidths() error {
 	return nil
 }
 
-// widths are the values a token that an operation takes and gives; 0: any, or
-// not known.
+// widths returns the values a token that an operation takes and gives; 0: any, or not known.
 func widths(op Op) (takes, gives int64) {
 	switch op := op.(type) {
 	case Embedding:
@@ -199,8 +193,8 @@ func widths(op Op) (takes, gives int64) {
 	return 0, 0
 }
 
-// checkDims refuses an op that lacks a dimension which its kind cannot do
-// without, or whose dimensions contradict each other.
+// checkDims returns an error for an op that lacks a dimension which its kind needs, or whose
+// dimensions contradict each other.
 func checkDims(op Op) error {
 	switch op := op.(type) {
 	case nil:

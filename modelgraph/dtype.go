@@ -2,14 +2,13 @@ package modelgraph
 
 import "fmt"
 
-// DType is the element type of a tensor. Its text form is the name that
-// safetensors gives it ("BF16"); [ParseDType] also reads PyTorch's names
-// ("bfloat16") and the short ones of model.json ("bf16"). The zero value is no
-// type.
+// DType is the element type of a tensor. Its text form is safetensors' name ("BF16"). [ParseDType]
+// also reads PyTorch's names ("bfloat16") and the short names of model.json ("bf16"). The zero
+// value is not a type.
 type DType uint8
 
-// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype); of those
-// in which weights are computed with, the names are exported.
+// The element types of safetensors 0.7 (tensor.rs, enum Dtype). Those in which weights are computed
+// with are exported.
 const (
 	invalidDType DType = iota
 	boolean

@@ -7,11 +7,10 @@ import (
 	"os"
 )
 
-// ReadSmall reads a file of at most so many bytes whole; what says in errors
-// what kind of file was wanted ("a topology"). A FIFO is read until its writer
-// is done, and waits for one, as <(…) of a shell makes it; other things than
-// files are refused before they are opened, as are files that are too large. Faults are [*SyntaxError], errors
-// of the system as they come.
+// ReadSmall reads a whole file of at most limit bytes; what names the wanted kind of file in errors
+// ("a topology"). A FIFO, such as <(…) of a shell, is read until its writer is done. Files that are
+// too large, and other things than files, are refused before they are opened. Errors are
+// [*SyntaxError], except those of the system.
 func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -39,7 +38,7 @@ func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// kindOf names what is neither a regular file nor a FIFO.
+// kindOf names what is neither a regular file nor a FIFO; empty for these.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular() || mode&fs.ModeNamedPipe != 0:

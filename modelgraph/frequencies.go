@@ -6,20 +6,17 @@ import (
 	"math"
 )
 
-// maxWidth bounds the dimensions of a head that turn: the widest heads of
-// public models have 512.
+// maxWidth limits the rotated dimensions of a head: the widest heads of public models have 512.
 const maxWidth = 1 << 16
 
-// Frequencies are the inverse frequencies [width/2] by which positions turn q
-// and k, in radians a position, and the factor of cosines and sines, for
-// sequences of so many tokens: only "dynamic" depends on them, beyond the
-// trained positions. It fails for a type that is not known here and for
-// numbers that make none.
+// Frequencies returns the inverse frequencies [width/2] by which positions rotate q and k, in
+// radians a position, and the factor of cosines and sines. tokens is the length of the sequences.
+// Only "dynamic" depends on it, beyond the trained positions. The error is for an unknown type, and
+// for numbers that give no frequencies.
 //
-// All is computed in float32 and in the order of Transformers
-// (modeling_rope_utils.py; the models' compute_default_rope_parameters). The
-// power is the float32 nearest to the exact one, which torch's own differ from
-// by a unit in the last place, CPU from GPU too.
+// Everything is computed in float32 and in the order of Transformers (modeling_rope_utils.py; the
+// models' compute_default_rope_parameters). The power is the float32 nearest to the exact one.
+// Those of torch differ from it by a unit in the last place, also between CPU and GPU.
 func (attention Attention) Frequencies(tokens int64) (inverse []float32, factor float64, err error) {
 	rotation := attention.Rotation
 	if rotation.Width == 0 {
@@ -48,7 +45,7 @@ func (attention Attention) Frequencies(tokens int64) (inverse []float32, factor 
 	return inverse, factor, err
 }
 
-// check refuses a type that is not known, and one without what it needs.
+// check returns an error for an unknown type, and for one without the numbers that it needs.
 func (rotation *Rotation) check() error {
 	if rotation.Width%2 != 0 || rotation.Width == 0 || rotation.Width > maxWidth {
 		return fmt.Errorf("rope width %d is not even and from 2 to %d: dimensions turn in pairs", rotation.Width, maxWidth)
@@ -69,7 +66,7 @@ func (rotation *Rotation) check() error {
 	return nil
 }
 
-// powers are base^(2i/width).
+// powers returns base^(2i/width).
 func (rotation *Rotation) powers(base float32) []float32 {
 	powers := make([]float32, rotation.Width/2)
 	for i := range powers {
@@ -79,7 +76,7 @@ func (rotation *Rotation) powers(base float32) []float32 {
 	return powers
 }
 
-// plain are the frequencies without scaling.
+// plain returns the frequencies without scaling.
 func (rotation *Rotation) plain(base float32) []float32 {
 	inverse := rotation.powers(base)
 	for i, power := range inverse {
@@ -97,9 +94,9 @@ func (rotation *Rotation) linear() []float32 {
 	return inverse
 }
 
-// dynamic has a larger base for sequences that are longer than the trained
-// ones. For those torch has the length as a tensor and so computes in float32;
-// up to them it is Python's float64, in which the base stays what it is.
+// dynamic uses a larger base for sequences that are longer than the trained ones. For those torch
+// has the length as a tensor, and so computes in float32. For others it is Python's float64, in
+// which the base does not change.
 func (rotation *Rotation) dynamic(tokens int64) ([]float32, error) {
 	if rotation.Width == 2 {
 		return nil, fmt.Errorf("rope type %q divides by width - 2: the width must not be 2", rotation.Type)
@@ -131,7 +128,7 @@ func (rotation *Rotation) llama3() ([]float32, error) {
 		case wave >= shortest:
 			turns := 1 / wave * trained
 			share := (turns - float32(rotation.Slow)) / float32(rotation.Fast-rotation.Slow)
-			// Each product is rounded, as torch's kernels do: no fused one.
+			// Each product is rounded, as in torch's kernels: no fused operation.
 			stretched := float32((1-share)*plain) / stretch
 			inverse[i] = float32(stretched) + float32(share*plain)
 		}
@@ -170,8 +167,7 @@ func (rotation *Rotation) yarn() ([]float32, error) {
 	return inverse, nil
 }
 
-// turning is the dimension that turns so many times over the trained
-// positions.
+// turning returns the dimension that rotates so many times over the trained positions.
 func (rotation *Rotation) turning(times float64) float64 {
 	return float64(rotation.Width) * math.Log(float64(rotation.Trained)/(times*2*math.Pi)) / (2 * math.Log(rotation.Base))
 }

@@ -23,11 +23,11 @@ type Layer struct {
 	Unit string
 	// Stream says which tokens the layer works on.
 	Stream Stream
-	// Repeat is how often the layer runs in one forward, each time on what the
-	// layers of its unit made the time before (ALBERT's groups): its tensors are
-	// there once, and all that it saves as often as it runs. 0 and 1: once.
+	// Repeat is how often the layer runs in one forward, each time on what the layers of its unit
+	// made the time before (ALBERT's groups). Its tensors exist once; everything that it saves
+	// exists as often as it runs. 0 and 1: once.
 	Repeat int64
-	// Declared holds costs written in the model file, or nil.
+	// Declared has the costs that the model file states, or nil.
 	Declared *Declared
 	// Tape is what the layer did to memory in steps that ran without data, or nil.
 	Tape *layerTape
@@ -60,9 +60,8 @@ const (
 	Image  = "image"  // Tokens an image; no images, no run
 )
 
-// Declared is the cost of a layer as its model file states it. Activation
-// bytes are per micro-batch. A negative field means "not given"; what grows
-// with the workload comes on top of it.
+// Declared is the cost of a layer as its model file states it. Activation bytes are per
+// micro-batch. A negative field means "not given". Growth with the workload is added.
 type Declared struct {
 	ParamsBytes     int64
 	ActivationBytes int64
@@ -73,13 +72,13 @@ type Declared struct {
 	Growth          declaredGrowth
 }
 
-// declaredGrowth is what declared bytes gain with the micro-batch.
+// declaredGrowth is how declared bytes grow with the micro-batch.
 type declaredGrowth struct {
-	// Of what is kept for backward.
+	// Growth of the bytes kept for backward.
 	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
-	// Of the workspace.
+	// Growth of the workspace.
 	WorkspaceBytes bytesGrowth `json:"workspace_bytes,omitzero"`
-	// Of the output.
+	// Growth of the output.
 	OutputBytes bytesGrowth `json:"output_bytes,omitzero"`
 }
 
@@ -106,9 +105,9 @@ type layerTape struct {
 	Recompute *tapedStep `json:"recompute,omitzero"`
 }
 
-// tapedStep is a layer in one step. Bytes are factors of 1, batch, batch·seq, batch·seq²,
-// seq and seq²; those that are not given are 0. The moments are largest ones: of all
-// layers together, without parameters, buffers and cuBLAS's workspaces.
+// tapedStep is a layer in one step. Bytes are factors of 1, batch, batch·seq, batch·seq², seq and
+// seq²; missing ones are 0. The moments are peaks of all layers together, without parameters,
+// buffers and cuBLAS's workspaces.
 type tapedStep struct {
 	// Bytes that stay from its forward to its backward; of the first layer also the inputs.
 	Saved []int64 `json:"saved,omitzero"`
@@ -120,10 +119,10 @@ type tapedStep struct {
 	Backward []tapedMoment `json:"backward,omitzero"`
 	// Moments of its backward, with the new gradients that are not added up yet.
 	Accumulate []tapedMoment `json:"accumulate,omitzero"`
-	// Bytes of what another layer saves that it saves too, by that layer: on another GPU it
-	// has a copy.
+	// Bytes that another layer saves and this one saves too, by that layer: on another GPU it has a
+	// copy.
 	Copied map[string][]int64 `json:"copied,omitzero"`
-	// What the allocator's blocks of its parameters and of AdamW's states have above these.
+	// Bytes by which the allocator's blocks are larger than its parameters and AdamW's states.
 	Rests int64 `json:"rests,omitzero"`
 	// It runs matrix products.
 	Products bool `json:"products,omitzero"`
@@ -133,15 +132,14 @@ type tapedStep struct {
 type tapedMoment struct {
 	// Bytes of all layers together.
 	Bytes []int64 `json:"bytes"`
-	// Bytes among them that the layer's unit has nothing to do with, by the layer on whose
-	// GPU they are.
+	// Bytes among them that do not belong to the layer's unit, by the layer on whose GPU they are.
 	Past map[string][]int64 `json:"past,omitzero"`
 }
 
 // The factors of [tapedStep], and the most moments of a kind.
 const tapeTerms, maxMoments = 6, 1 << 16
 
-// Step is the layer's part of a step of a kind, or nil.
+// Step returns the layer's part of a step of a kind, or nil.
 func (tape *layerTape) Step(train, recompute bool) *tapedStep {
 	switch {
 	case tape == nil:
@@ -154,7 +152,7 @@ func (tape *layerTape) Step(train, recompute bool) *tapedStep {
 	return tape.Train
 }
 
-// check refuses what no step has; place is the tape's in the file.
+// check returns an error for numbers that no step has; place is the tape's in the file.
 func (tape *layerTape) check(place string) error {
 	if tape == nil {
 		return nil
@@ -198,8 +196,8 @@ func (layer *Layer) paramCount() int64 {
 	return sumOwned(layer.Params, func(tensor *Tensor) int64 { return tensor.Numel })
 }
 
-// Owned are the parameters that the layer owns, by their index in Params: a
-// tied one counts at its owner alone.
+// Owned returns the parameters that the layer owns, by their index in Params. A tied one belongs to
+// its owner alone.
 func (layer *Layer) Owned() iter.Seq2[int, *Tensor] {
 	return func(yield func(int, *Tensor) bool) {
 		for i := range layer.Params {

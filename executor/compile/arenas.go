@@ -132,7 +132,7 @@ func (layout *layout) slots() {
 }
 
 // stream places the values that pass between units and stages. All units of a device change one
-// buffer in place. In training it holds the gradient, as forward writes into the input that the
+// buffer in place. It holds the gradient in training, as forward writes into the input that the
 // next unit keeps. Each stage also has a buffer for what it sends. Messages of tokens are shorter
 // than those of the prompt and use the same place.
 func (layout *layout) stream() {

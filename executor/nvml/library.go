@@ -17,8 +17,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/library"
 )
 
-// libraries are where the library is looked for: by the loader's own rules, then
-// where images for containers and WSL keep it.
+// libraries are the places of the library to try: first by the loader's own rules, then those of
+// container images and WSL.
 var libraries = []string{"libnvidia-ml.so.1", "/usr/local/nvidia/lib64/libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"}
 
 var opened struct {
@@ -29,14 +29,14 @@ var opened struct {
 // Library is the open library.
 type Library struct{}
 
-// GPU is one that the library knows. UUID is as CUDA's: numbers of GPUs are not,
-// where CUDA_VISIBLE_DEVICES is set.
+// GPU is a GPU that the library knows. UUID is the same as CUDA's. Numbers of GPUs differ if
+// CUDA_VISIBLE_DEVICES is set.
 type GPU struct {
 	UUID, Name string
 	handle     unsafe.Pointer
 }
 
-// Open finds the library and begins to use it.
+// Open loads the library, and begins to use it.
 func Open() (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
@@ -78,7 +78,7 @@ func check(call string, code C.int) error {
 	return fmt.Errorf("%s: NVML error %d: %s", call, code, C.GoString(C.call_error(code)))
 }
 
-// text is what a call writes, which has room for 96 bytes, the longest of NVML's.
+// text returns what a call writes, at most 96 bytes, the longest text of NVML's.
 func text(call string, write func(into *C.char, size C.uint) C.int) (string, error) {
 	const size = 96
 	into := (*C.char)(C.calloc(size, 1))
@@ -89,12 +89,12 @@ func text(call string, write func(into *C.char, size C.uint) C.int) (string, err
 	return C.GoString(into), nil
 }
 
-// Driver is the driver's version: 580.159.04.
+// Driver returns the driver's version, such as 580.159.04.
 func (*Library) Driver() (string, error) {
 	return text("nvmlSystemGetDriverVersion", func(into *C.char, size C.uint) C.int { return C.call_driver(into, size) })
 }
 
-// Lacks says what this driver does not tell; empty: nothing.
+// Lacks says what this driver does not report; empty: nothing.
 func (*Library) Lacks() string {
 	if C.has_reserved() != 0 {
 		return ""
@@ -102,7 +102,7 @@ func (*Library) Lacks() string {
 	return "this driver is older than 510: it counts its own memory on a GPU as used"
 }
 
-// GPUs are those of the machine, in NVML's order.
+// GPUs returns the machine's GPUs, in NVML's order.
 func (*Library) GPUs() ([]GPU, error) {
 	var count C.uint
 	if err := check("nvmlDeviceGetCount", C.call_count(&count)); err != nil {
@@ -125,21 +125,21 @@ func (*Library) GPUs() ([]GPU, error) {
 	return all, nil
 }
 
-// Memory is what the GPU holds now, of all processes.
+// Memory returns the memory in use on the GPU now, by all processes.
 func (gpu *GPU) Memory() (Memory, error) {
 	var found C.Memory
 	err := check("nvmlDeviceGetMemoryInfo", C.call_memory(gpu.handle, &found))
 	return Memory{Total: int64(found.total), Reserved: int64(found.reserved), Used: int64(found.used), Free: int64(found.free)}, err
 }
 
-// Cut reports a GPU in MIG mode: its memory is that of several.
+// Cut reports whether the GPU is in MIG mode: its memory is that of several.
 func (gpu *GPU) Cut() (bool, error) {
 	var now C.uint
 	err := check("nvmlDeviceGetMigMode", C.call_mig(gpu.handle, &now))
 	return now != 0, err
 }
 
-// Processes are those that compute on the GPU.
+// Processes returns the processes that compute on the GPU.
 func (gpu *GPU) Processes() ([]Process, error) {
 	for size := C.uint(16); ; size *= 2 {
 		found, count := make([]C.Process, size), size

@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// How long a GPU whose processes do not change is looked at, and for how long one
-// whose processes do.
+// How long the processes of a GPU must stay the same, and how long Settled waits for that.
 const (
 	still         = 100 * time.Millisecond
 	settleTimeout = 3 * time.Second
 )
 
-// Settled is what the GPU holds, and who is there, once no one comes or goes: a
-// process that has ended holds memory for some time yet, and what would be measured
-// at the same time would lack it later. Where somebody always moves it is the last reading.
+// Settled returns the GPU's memory and processes once no process comes or goes. A process that has
+// ended keeps memory for some time, which a later reading would lack. If processes never settle, it
+// is the last reading.
 func (gpu *GPU) Settled() (Memory, []Process, error) {
 	before, err := gpu.Processes()
 	if err != nil {

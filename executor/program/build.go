@@ -5,22 +5,20 @@ import (
 	"fmt"
 )
 
-// maxFaults bounds the faults that are kept of a file: each is a line that
-// somebody reads.
+// maxFaults is the most faults that are kept of a file: each is a line for somebody to read.
 const maxFaults = 1000
 
-// builder makes a program of what a reader comes upon. A reader tells it names
-// and numbers as they are written; it finds what they mean. A name that
-// means nothing is a fault of the program, not of its form.
+// builder makes a program from the names and numbers that a reader finds, and resolves them. A name
+// that refers to nothing is a fault of the program, not of its form.
 type builder struct {
 	program Program
-	section string // where the reader is: "line", or an array of JSON
+	section string // what is being read: "line", or an array of JSON
 	at      int32  // which of them
 
 	devices            map[int32]int32 // number → index
 	names              []deviceNames
 	channels, routines map[string]int32
-	// Of each instruction, as written: its number, and its place in the file.
+	// By instruction, as written: its number, and its place in the file.
 	numbers, places []int32
 	waits           []writtenWait
 	waitStreams     map[string]int32 // names of streams in waits → which
@@ -34,17 +32,17 @@ type builder struct {
 type deviceNames struct {
 	buffers, streams map[string]int32
 	declared         bool
-	place            string // where it is first named
+	place            string // of its first mention
 }
 
-// writtenWait is a wait before it is known what it is for.
+// writtenWait is a wait before its instruction is known.
 type writtenWait struct{ device, number, stream int32 }
 
 func newBuilder() *builder {
 	return &builder{devices: map[int32]int32{}, channels: map[string]int32{}, routines: map[string]int32{}, waitStreams: map[string]int32{}}
 }
 
-// place says where the reader is.
+// place is the reader's place in the file.
 func (build *builder) place() string { return placeOf(build.section, build.at) }
 
 func placeOf(section string, at int32) string {
@@ -57,8 +55,7 @@ func placeOf(section string, at int32) string {
 	return fmt.Sprintf("%s[%d]", section, at)
 }
 
-// fault keeps a fault of the instruction that is being read, or of a
-// declaration.
+// fault records a fault of the instruction that is being read, or of a declaration.
 func (build *builder) fault(device, instr int32, format string, args ...any) {
 	build.faultAt(build.place(), device, instr, format, args...)
 }
@@ -71,8 +68,8 @@ func (build *builder) faultAt(place string, device, instr int32, format string, 
 	build.program.dangling = append(build.program.dangling, Fault{"names", device, instr, place + ": " + fmt.Sprintf(format, args...)})
 }
 
-// device finds a device by its number. One that no line declares is there too,
-// without memory, and a fault at the end.
+// device finds a device by its number. A device that no line declares exists too, without memory,
+// and is a fault at the end.
 func (build *builder) device(id int32) (int32, error) {
 	if index, ok := build.devices[id]; ok {
 		return index, nil
@@ -133,9 +130,8 @@ func (build *builder) declareChannel(from, to int32, channel Channel) error {
 	return nil
 }
 
-// declareRoutine returns the routine, to which kernels may be added; one that
-// is there already is a fault, and a new one is returned that nothing refers
-// to.
+// declareRoutine returns the routine, to which kernels may be added. A second declaration is a
+// fault: it returns a routine that nothing refers to.
 func (build *builder) declareRoutine(routine Routine) *Routine {
 	if _, ok := build.routines[routine.Name]; ok {
 		build.fault(None, None, "routine %q is declared twice", routine.Name)

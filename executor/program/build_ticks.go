@@ -1,14 +1,14 @@
 package program
 
-// writtenLink is how long a channel's messages take, by its name.
+// writtenLink is how long a channel's messages take, by the channel's name.
 type writtenLink struct {
 	channel        string
 	ticks, latency int64
 	place          string
 }
 
-// writtenTicks is how long instructions take: those of a device that do
-// something to an object, or, where it is not named, one by its number.
+// writtenTicks is how long instructions take: all of a device with an operation on an object or,
+// without an object, the one with a number.
 type writtenTicks struct {
 	device, number int32
 	op             Op
@@ -17,16 +17,15 @@ type writtenTicks struct {
 	place          string
 }
 
-// durationKey is the group of instructions that one line gives a duration: of a device,
-// with one operation, that run a routine or, where they run none, change a buffer
-// first. It names no numbers, so that the line holds where instructions are
-// added or taken away.
+// durationKey is the group of instructions that one line gives a duration. They are on one device,
+// have one operation, and run one routine or, without a routine, change one buffer first. The line
+// has no numbers of instructions, so that it remains valid when some are added or removed.
 type durationKey struct {
 	device, object int32
 	op             Op
 }
 
-// durationKeyOf says which an instruction belongs to; false: to none.
+// durationKeyOf returns the group of an instruction; false: it has none.
 func (program *Program) durationKeyOf(instr *Instr) (durationKey, bool) {
 	if instr.Op.Runs() {
 		return durationKey{instr.Device, instr.Routine, instr.Op}, instr.Routine >= 0
@@ -39,8 +38,8 @@ func (program *Program) durationKeyOf(instr *Instr) (durationKey, bool) {
 	return durationKey{}, false
 }
 
-// settleTicks gives channels and instructions their durations. One of its own
-// comes before that of the instruction's channel or routine.
+// settleTicks gives channels and instructions their durations. An instruction's own line comes
+// before the line of its channel or routine.
 func (link *linker) settleTicks() {
 	program := &link.program
 	if len(link.links)+len(link.ticks) == 0 {
@@ -72,7 +71,7 @@ func (link *linker) settleTicks() {
 	}
 }
 
-// usualTicks is how long an instruction takes that has no line of its own.
+// usualTicks returns the duration of an instruction without a line of its own.
 func (program *Program) usualTicks(instr *Instr, ticks map[durationKey]int64) int64 {
 	if instr.Op == Send && instr.Channel >= 0 {
 		return program.Channels[instr.Channel].Ticks

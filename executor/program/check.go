@@ -7,17 +7,16 @@ import (
 
 // Report is what [Program.Check] found.
 type Report struct {
-	// Faults are what is wrong, in the order of the rules, then of the lines: at
-	// most ten of a rule, then one that counts the others.
+	// Faults are in the order of the rules, then of the lines: at most ten of a rule, then one that
+	// counts the others.
 	Faults []Fault
-	// Live are the bytes of buffers that are live at every instruction, by the
-	// order of a device's lines.
+	// Live are the bytes of the live buffers at every instruction.
 	Live []int64
-	// Devices are the largest of them on each.
+	// Devices has the peak of each device.
 	Devices []Usage
 }
 
-// Err is nil of a valid program, else all faults, a line each.
+// Err returns nil for a valid program, else all faults, a line each.
 func (report *Report) Err() error {
 	if len(report.Faults) == 0 {
 		return nil
@@ -29,64 +28,58 @@ func (report *Report) Err() error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// Check holds a program to the rules and reports all faults at once.
+// Check checks a program against the rules, and reports all faults at once.
 //
-// One instruction happens before another one if it comes before it in a stream,
-// if the other waits for it, if it sends the message that the other receives, if
-// it frees the slot that the other sends into (free k before send k+slots), and
-// if anything happens between them that says so. Nothing else orders them: not
-// the numbers of lines, not how long things take. On a channel with slots 0, send
-// k and recv k are one event and frees order nothing.
+// Instruction a happens before b if a comes before b in a stream, b waits for a, b receives the
+// message that a sends, or b sends into the slot that a frees. (Free k comes before send k+slots.)
+// The relation is transitive. Nothing else orders instructions: neither the numbers of lines nor
+// durations. On a channel with slots 0, send k and recv k are one event, and frees order nothing.
 //
-//   - V1: the micro-batches are 0 to m−1. A routine runs each of them forward
-//     once and, where anything runs backward, backward once, after it; with m > 1
-//     backward may be in two halves, as two backwards of every micro-batch or a
-//     routine of backwards alone. A recompute happens between the two. All
-//     routines decode a micro-batch equally often. None is declared and not run.
+//   - V1: the micro-batches are 0 to m−1. A routine runs each of them forward once and, if anything
+//     runs backward, backward once, after it. With m > 1 backward may be in two halves: two
+//     backwards of every micro-batch, or a routine of backwards alone. A recompute happens between
+//     forward and backward. All routines decode a micro-batch equally often. Every declared routine
+//     runs.
 //   - V2: a unit is in one routine, a routine on one device.
-//   - V3: every message 0 to n−1 of a channel has one send, on the device that it
-//     comes from, and one recv, on the one that it goes to; sends happen in order,
-//     and so do recvs.
-//   - V4: it also has one free, after its recv and after all that reads the
-//     slot. Message k lies in slot k mod slots: recv writes one and the same buffer
-//     for each slot, another one for another slot. From the send to the recv, and
-//     from the free on, nothing reads it.
-//   - V5: what a send reads is no larger than the channel's bytes, what a recv
-//     writes is exactly as large (either may name no buffer); both are of one
-//     micro-batch. Instructions touch buffers of their own device.
-//   - V6: nothing happens before itself: no deadlock. A wait names the stream that
-//     its instruction runs on.
-//   - V7: a read, or what is added to, was written by something that happens
-//     before. Of two that use a buffer, one of them writing, one happens before the
-//     other. A send writes the slot, from when it is free. What a micro-batch reads
-//     in a buffer of class saved, slot, stream or scratch is of that micro-batch;
-//     and of the same routine as for the others, with backwards the way back that
-//     forwards came, and decodes in their order, as many tokens later each time.
-//   - V8: buffers that share bytes are not live at once: what is written through
-//     one is not written over through the other before its last read, and never in
-//     no order. Classes that are there throughout ([Class.Throughout]) share no
-//     bytes with any buffer that is used.
+//   - V3: every message 0 to n−1 of a channel has one send, on the device that it comes from, and
+//     one recv, on the device that it goes to. Sends happen in order, and so do recvs.
+//   - V4: every message also has one free, after its recv and after all reads of the slot. Message
+//     k lies in slot k mod slots: all recvs of a slot write the same buffer, and each slot has
+//     another buffer. Nothing reads it from the send to the recv, or after the free.
+//   - V5: a send reads no more than the channel's bytes, and a recv writes exactly as many; either
+//     may name no buffer. Both are of one micro-batch. Instructions touch buffers of their own
+//     device.
+//   - V6: nothing happens before itself: no deadlock. A wait names the stream that its instruction
+//     runs on.
+//   - V7: a write happens before each read of a buffer, and before each accumulation. Of two
+//     instructions that use a buffer, one of them writing, one happens before the other. A send
+//     writes the slot once it is free. A micro-batch reads in buffers of class saved, slot, stream
+//     or scratch only what was written for that micro-batch, and by the same routine as for the
+//     others. Backwards go the way of forwards back. Decodes go the same way as forwards, always
+//     with the same distance in tokens.
+//   - V8: buffers that share bytes are not live at once. Bytes that are written through one are not
+//     overwritten through the other before their last read, and never without an order. Buffers of
+//     a class that is there throughout ([Class.Throughout]) share no bytes with any buffer that is
+//     used.
 //   - V9: no buffer ends beyond its arena, no arena is larger than its budget.
-//   - V12: a gradient (a buffer of that class, or that a backward writes and a step
-//     reads) begins with a backward that writes it (>), or a zero; others add to it;
-//     nothing writes over what was added, or adds once a step or a send has taken
-//     it. Where there are steps, each gradient reaches one that updates weights, and
-//     a step that updates what a routine reads has that routine's gradient. No pass
-//     reads what a step has updated.
-//   - V13: a step that updates what several routines read has the gradients of all
-//     of them. One that takes a gradient of another device, by messages, updates a
-//     copy of a tied weight: that device has a step that takes the same gradient and
-//     those that this one takes of its own device.
-//   - V16: what load writes, and zero where it is of a class that is there
-//     throughout, is unloaded, once, behind all uses; nothing is that nothing wrote.
+//   - V12: a gradient is a buffer of that class, or one that a backward writes and a step reads. It
+//     begins with a backward that writes it (>), or with a zero; other backwards add to it. Nothing
+//     overwrites a sum, or adds to it once a step or a send has read it. If there are steps, each
+//     gradient reaches one that updates weights. A step that updates what a routine reads has that
+//     routine's gradient. No pass reads what a step has updated.
+//   - V13: a step that updates what several routines read has the gradients of all of them. A step
+//     that takes a gradient of another device, by messages, updates a copy of a tied weight. That
+//     device has a step that takes the same gradient, and the gradients that this step takes of its
+//     own device.
+//   - V16: what a load writes is unloaded once, after all uses. The same holds for a zero of a
+//     class that is there throughout. Nothing else is unloaded.
 //
-// A wait that others imply may be left out, and instructions that nothing orders
-// may be in any order. Of rules of order (V1, V3, V4, V7, V8, V12, V13, V16) a
-// program that deadlocks is checked up to where it halts.
+// A wait that others imply may be left out, and instructions that nothing orders may be in any
+// order. If a program deadlocks, the rules of order (V1, V3, V4, V7, V8, V12, V13, V16) are checked
+// up to where it halts.
 //
-// Its cost is about that of looking at each access once: a million instructions
-// of eight devices take a quarter of a second. Indexes must be in range, as those
-// of a program that was read are.
+// The cost is about that of reading each access once: a million instructions of eight devices take
+// a quarter of a second. Indexes must be in range, as in every program that was read.
 func (program *Program) Check() *Report {
 	report, counted := new(Report), make(chan struct{})
 	go func() { // it shares nothing with the rules
@@ -110,7 +103,7 @@ func (program *Program) Check() *Report {
 	return report
 }
 
-// lines holds single lines to what their words mean.
+// lines checks single lines: the devices of buffers, and the streams of waits.
 func (check *check) lines() {
 	for i := range check.Instrs {
 		instr, index := &check.Instrs[i], int32(i)

@@ -26,8 +26,8 @@ func newAccessRules(check *check) *accessRules {
 	return found
 }
 
-// visit holds one instruction to the rules, clock being what it has seen,
-// itself included. What it reads is looked at before what it writes.
+// visit checks one instruction against the rules. clock is what it has seen, itself included. Reads
+// are checked before writes.
 func (rules *accessRules) visit(index int32, clock []int32) {
 	if earlier := rules.before[index]; earlier != None && !rules.seen(clock, earlier) {
 		rules.outOfOrder(index, earlier)
@@ -56,22 +56,22 @@ func (rules *accessRules) visit(index int32, clock []int32) {
 	}
 }
 
-// own reports a buffer of the instruction's device; others are V5's.
+// own reports whether a buffer is on the instruction's device. V5 reports the others.
 func (check *check) own(instr *Instr, access Access) bool {
 	return check.Buffers[access.Buffer].Device == instr.Device
 }
 
-// seen reports an instruction that happens before the one whose clock it is.
+// seen reports whether an instruction happens before the one with this clock.
 func (check *check) seen(clock []int32, index int32) bool {
 	return clock[check.stream[index]] >= check.place[index]
 }
 
-// at is the instruction of an epoch.
+// at returns the instruction of an epoch.
 func (check *check) at(stream, place int32) int32 {
 	return check.events[check.starts[stream]+place-1]
 }
 
-// outOfOrder tells that what must happen before an instruction does not.
+// outOfOrder reports that an earlier instruction does not happen before this one, as it must.
 func (rules *accessRules) outOfOrder(index, earlier int32) {
 	rule := "V1"
 	switch rules.Instrs[index].Op { //nolint:exhaustive // the others are V1's
@@ -83,8 +83,8 @@ func (rules *accessRules) outOfOrder(index, earlier int32) {
 	rules.faultAt(rule, index, "does not happen behind %s; want it behind", rules.brief(earlier))
 }
 
-// read holds a read, or the reading half of an accumulation, to V7 and V8, and
-// reports whether it finds what it wants.
+// read checks a read, or the reading half of an accumulation, against V7 and V8. It reports whether
+// the buffer has what the instruction reads.
 func (rules *accessRules) read(index int32, clock []int32, access Access) bool {
 	span := rules.spans[access.Buffer]
 	if span.own != None && !rules.readCell(index, clock, access, &rules.cells[span.own]) {
@@ -98,7 +98,7 @@ func (rules *accessRules) read(index int32, clock []int32, access Access) bool {
 	return true
 }
 
-// readCell reads one cell, and reports whether it holds what the reader wants.
+// readCell reads one cell, and reports whether it has what the instruction reads.
 func (rules *accessRules) readCell(index int32, clock []int32, access Access, cell *cell) bool {
 	if cell.owner != access.Buffer || cell.state != written || clock[cell.writer] < cell.writerPlace {
 		rules.misread(index, clock, access, cell)
@@ -115,7 +115,7 @@ func (rules *accessRules) readCell(index int32, clock []int32, access Access, ce
 	return true
 }
 
-// addReader notes a read: in place of the last one where that happens before it.
+// addReader records a read. It replaces the last one if that happens before it.
 func (rules *accessRules) addReader(cell *cell, clock []int32, stream, place int32) {
 	switch {
 	case cell.reader == none, cell.reader >= 0 && clock[cell.reader] >= cell.readerPlace:
@@ -147,8 +147,8 @@ func (rules *accessRules) newSet() int32 {
 	return int32(len(rules.sets) - 1)
 }
 
-// write holds a write to V7 and V8: whatever reads or writes the same bytes
-// happens before it. The cells are the buffer's from now on.
+// write checks a write against V7 and V8: whatever reads or writes the same bytes happens before
+// it. The cells are the buffer's from now on.
 func (rules *accessRules) write(index int32, clock []int32, buffer int32, state state) {
 	span := rules.spans[buffer]
 	reported := false
@@ -183,7 +183,7 @@ func (rules *accessRules) writeCell(index int32, clock []int32, buffer int32, ce
 	return reported
 }
 
-// usedBy reports a cell that the instruction itself has read or written.
+// usedBy reports whether the instruction itself has read or written a cell.
 func (rules *accessRules) usedBy(cell *cell, index int32) bool {
 	self := epoch{rules.stream[index], rules.place[index]}
 	if cell.reader == several {
@@ -192,7 +192,7 @@ func (rules *accessRules) usedBy(cell *cell, index int32) bool {
 	return epoch{cell.writer, cell.writerPlace} == self || epoch{cell.reader, cell.readerPlace} == self
 }
 
-// unordered is an access of the cell that does not happen before the clock.
+// unordered returns an access of the cell that does not happen before the clock, or None.
 func (rules *accessRules) unordered(cell *cell, clock []int32) int32 {
 	if cell.writer != none && clock[cell.writer] < cell.writerPlace {
 		return rules.at(cell.writer, cell.writerPlace)

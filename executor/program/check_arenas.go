@@ -8,8 +8,8 @@ import (
 // arenaRules checks where buffers lie, and cuts arenas into cells: V8 and V9.
 type arenaRules struct{ *check }
 
-// arenas holds buffers to V9 and, where they are there throughout, to V8; and
-// cuts arenas into cells.
+// arenas checks buffers against V9 and, if they are there throughout, against V8. It cuts arenas
+// into cells.
 func (rules *arenaRules) arenas() {
 	rules.spans = make([]span, len(rules.Buffers))
 	touched := rules.touched()
@@ -44,7 +44,7 @@ func (rules *arenaRules) arena(device int32) {
 	}
 }
 
-// touched says which buffers any instruction touches.
+// touched reports which buffers any instruction touches.
 func (rules *arenaRules) touched() []bool {
 	touched := make([]bool, len(rules.Buffers))
 	for i := range rules.Accesses {
@@ -53,7 +53,7 @@ func (rules *arenaRules) touched() []bool {
 	return touched
 }
 
-// byDevice is the buffers that have bytes, by device.
+// byDevice returns the buffers that have bytes, by device.
 func (rules *arenaRules) byDevice() [][]int32 {
 	buffers := make([][]int32, len(rules.Devices))
 	for i := range rules.Buffers {
@@ -64,9 +64,9 @@ func (rules *arenaRules) byDevice() [][]int32 {
 	return buffers
 }
 
-// throughout: V8, a buffer that is there throughout overlaps none that is used
-// or there throughout too. buffers are in the order of their offsets, so that
-// of those before one the two that reach furthest are all that need be looked at.
+// throughout: V8, a buffer that is there throughout does not overlap another one that is used or
+// there throughout. buffers are in the order of their offsets, so that each is compared with only
+// two before it: those that reach furthest.
 func (rules *arenaRules) throughout(buffers []int32, touched []bool) {
 	furthest, always := None, None // of all that count, of those there throughout
 	end := func(index int32) int64 {
@@ -98,7 +98,7 @@ func (rules *arenaRules) throughout(buffers []int32, touched []bool) {
 	}
 }
 
-// cut finds the cells of a device's buffers, in the order of their offsets,
+// cut finds the cells of a device's buffers, which are in the order of their offsets. Cells are
 // numbered from first; it returns the next number.
 func (rules *arenaRules) cut(buffers []int32, first int32) int32 {
 	borders := make([]int64, 0, 2*len(buffers))
@@ -119,8 +119,8 @@ func (rules *arenaRules) cut(buffers []int32, first int32) int32 {
 	return first + int32(len(borders))
 }
 
-// owned gives cells of their own to the buffers that end before they are
-// written again, numbered from first; it returns the next number.
+// owned gives cells of their own to buffers that receive messages or are unloaded, numbered from
+// first. It returns the next number.
 func (rules *arenaRules) owned(first int32) int32 {
 	for i := range rules.spans {
 		rules.spans[i].own = None

@@ -1,24 +1,24 @@
 package program
 
-// check is a program with what the rules look up.
+// check is a program with the tables that the rules use.
 type check struct {
 	*Program
 	faults faultList
 
-	// An instruction's stream among those of all devices, and its place in it,
-	// from 1: together its epoch. events are the instructions of stream 0, then
-	// of stream 1, …; those of stream s begin at starts[s].
+	// stream is an instruction's stream among those of all devices, place its position there, from
+	// 1: together its epoch. events are the instructions of stream 0, then of stream 1, and so on.
+	// Those of stream s begin at starts[s].
 	stream, place  []int32
 	events, starts []int32
 
-	// before is the instruction that must happen before this one by rule, follows
-	// the one that does because a message or a slot passes between them; None.
+	// before is the instruction that must happen before this one by rule. follows is the one that
+	// does, because a message or a slot passes between them. Both may be None.
 	before, follows []int32
 	channels        []messages
 	cursor          []int32 // by stream: how many of its instructions the walk could run
 
-	// tokens are, of decodes, which of their micro-batch's it is, from 1; the
-	// forward before them is 0. It is nil where there are none.
+	// tokens is which of its micro-batch's decodes a decode is, from 1; the forward before them is
+	// 0. It is nil if there are none.
 	tokens []int32
 
 	cells []cell
@@ -60,31 +60,30 @@ func (check *check) accesses(index int32) []Access {
 // messages are the instructions of a channel by sequence.
 type messages struct{ send, recv, free []int32 }
 
-// span is the cells that a buffer covers: the arena cut at the borders of all
-// buffers. A buffer that receives messages or is unloaded has one more, of its
-// own, that says whether what is in it may still be read: None for others.
+// span is the cells that a buffer covers: the arena is cut at the borders of all buffers. A buffer
+// that receives messages or is unloaded also has a cell of its own, which says whether its contents
+// may still be read. own is None for others.
 type span struct{ first, end, own int32 }
 
-// cell is what is known of a piece of an arena between two borders of buffers.
-// An access is known by its epoch, the stream and the place in it (FastTrack:
-// Flanagan, Freund, PLDI 2009): the last write, and the last read since or,
-// where reads are not ordered among themselves, a set of them.
+// cell is a piece of an arena between two borders of buffers, with its last accesses as epochs
+// (FastTrack: Flanagan, Freund, PLDI 2009). These are the last write and the last read since, or a
+// set of reads that are not ordered among themselves.
 type cell struct {
 	writer, writerPlace int32 // stream none: nothing wrote it
-	reader, readerPlace int32 // stream several: readerPlace is which of sets
+	reader, readerPlace int32 // stream several: readerPlace is the index in sets
 	owner               int32 // the buffer written last
 	micro               int32 // the micro-batch that wrote it, or None
 	pass                int32 // the routine and op that wrote it, or None
 	state               state // of cells that a buffer owns
 }
 
-// Values of a stream that mean no stream, and reads of several streams.
+// Streams of a cell that are no stream: no access, and reads of several streams.
 const (
 	none    = int32(-1)
 	several = int32(-2)
 )
 
-// state says whether what was written may be read.
+// state says whether the contents may be read.
 type state uint8
 
 const (

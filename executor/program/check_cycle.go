@@ -5,39 +5,38 @@ import (
 	"strings"
 )
 
-// edge is why an event happens after another one.
+// edge is the reason why an event happens after another one.
 type edge struct {
 	from   int32 // the earlier instruction
 	reason string
 }
 
-// cycleEffort bounds the search for the smallest cycle: events looked at.
+// cycleEffort is the most events that the search for the smallest cycle visits.
 const cycleEffort = 1 << 24
 
-// cycleSearch looks for cycles of events. An event is an instruction; a send
-// and a receive that meet are one, known by the send.
+// cycleSearch looks for cycles of events. An event is an instruction. A send and a receive without
+// slots are one event, with the number of the send.
 type cycleSearch struct {
 	*check
 	alive  []bool  // by event: it may lie on a cycle
-	later  []int32 // by event: how many alive ones are directly after it
+	later  []int32 // by event: how many alive ones directly follow it
 	effort int
 	best   []edge
 
-	seen    []int32 // by event: the last search that came to it, from 1
+	seen    []int32 // by event: the last search that reached it, from 1
 	round   int32
-	behind  []edge  // by event: the event from which the search came to it, and why that is after it
-	covered []int32 // by stream: places up to here have been come to
+	behind  []edge  // by event: the event from which the search reached it, and why that is after it
+	covered []int32 // by stream: places up to here are visited
 	queue   []int32
 }
 
-// cycle tells of V6: the smallest cycle of instructions that wait for one
-// another. A run along a stream counts as one edge, however long.
+// cycle reports V6: the smallest cycle of instructions that wait for one another. A run along a
+// stream counts as one edge, however long.
 //
-// All cycles lie among the instructions that the walk left over, less those
-// that nothing left over waits for. From each of them a search in breadth finds
-// the smallest cycle through it; it is then left out of what follows, and no
-// search goes deeper than the best so far. The first begins on a cycle, so that
-// there is an answer where the effort ends before all have been looked at.
+// All cycles are among the instructions that the walk has not run, without those that none of these
+// waits for. A breadth-first search from each of them finds the smallest cycle through it. Later
+// searches leave it out, and no search goes deeper than the best so far. The first begins on a
+// cycle, so that there is an answer if the effort ends early.
 func (search *cycleSearch) cycle() {
 	first := search.onCycle()
 	search.through(first)
@@ -69,12 +68,12 @@ func newCycleSearch(check *check) *cycleSearch {
 	return search
 }
 
-// left reports an instruction that the walk has not run.
+// left reports whether the walk has not run an instruction.
 func (search *cycleSearch) left(index int32) bool {
 	return search.place[index] > search.cursor[search.stream[index]]
 }
 
-// event is the instruction that an instruction's event is known by.
+// event returns the instruction whose number an instruction's event has.
 func (search *cycleSearch) event(index int32) int32 {
 	if search.Instrs[index].Op == Recv && search.meets(index) {
 		return search.follows[index]
@@ -82,7 +81,7 @@ func (search *cycleSearch) event(index int32) int32 {
 	return index
 }
 
-// members are the instructions of an event.
+// members returns the instructions of an event.
 func (search *cycleSearch) members(event int32) []int32 {
 	if search.meets(event) {
 		return []int32{event, search.follows[event]}
@@ -90,7 +89,7 @@ func (search *cycleSearch) members(event int32) []int32 {
 	return []int32{event}
 }
 
-// name is an event as the fault tells it.
+// name is an event in the text of a fault.
 func (search *cycleSearch) name(event int32) string {
 	if search.meets(event) {
 		return search.brief(event) + " and " + search.brief(search.follows[event])
@@ -98,8 +97,8 @@ func (search *cycleSearch) name(event int32) string {
 	return search.brief(event)
 }
 
-// crossings are the events that must happen before an instruction because it
-// waits for them, or for their message or slot.
+// crossings adds the events that must happen before an instruction because it waits for them, or
+// for their message or slot.
 func (search *cycleSearch) crossings(index int32, found []edge) []edge {
 	instr := &search.Instrs[index]
 	for _, wait := range search.Waits[instr.FirstWait:instr.EndWait] {
@@ -117,8 +116,7 @@ func (search *cycleSearch) crossings(index int32, found []edge) []edge {
 	return found
 }
 
-// directly are all events directly before one: crossings, and those before it
-// on its streams.
+// directly returns all events directly before one: crossings, and those before it on its streams.
 func (search *cycleSearch) directly(event int32) []edge {
 	var found []edge
 	for _, index := range search.members(event) {
@@ -130,7 +128,7 @@ func (search *cycleSearch) directly(event int32) []edge {
 	return found
 }
 
-// trim takes away the events that no other one left waits for, again and again.
+// trim removes the events that no remaining one waits for, until there are none.
 func (search *cycleSearch) trim() {
 	var done []int32
 	for event, alive := range search.alive {
@@ -158,7 +156,7 @@ func (search *cycleSearch) trim() {
 	}
 }
 
-// onCycle is an event on a cycle: going back from any event comes to one.
+// onCycle returns an event on a cycle: the way back from any event leads to one.
 func (search *cycleSearch) onCycle() int32 {
 	event := int32(0)
 	for !search.alive[event] {
@@ -172,8 +170,8 @@ func (search *cycleSearch) onCycle() int32 {
 	return event
 }
 
-// through finds the smallest cycle through an event, where it is smaller than
-// the best so far, and then leaves the event out.
+// through finds the smallest cycle through an event, if it is smaller than the best so far, and
+// then leaves the event out.
 func (search *cycleSearch) through(start int32) {
 	if !search.alive[start] || len(search.best) == 1 {
 		return
@@ -194,8 +192,8 @@ func (search *cycleSearch) through(start int32) {
 	search.alive[start] = false
 }
 
-// back comes to the events before one: over crossings, and over any stretch of
-// its streams. It reports whether start is among them, which closes the cycle.
+// back visits the events before one: over crossings, and over any stretch of its streams. It
+// reports whether start is among them, which closes the cycle.
 func (search *cycleSearch) back(event, start int32, depth int) bool {
 	for _, index := range search.members(event) {
 		for _, crossing := range search.crossings(index, nil) {
@@ -218,7 +216,7 @@ func (search *cycleSearch) back(event, start int32, depth int) bool {
 	return false
 }
 
-// come records an event and the one after it.
+// come records an event and the one after it. It reports whether the event is start.
 func (search *cycleSearch) come(event int32, behind edge, start int32, depth int) bool {
 	search.effort--
 	if event == start {
@@ -233,7 +231,7 @@ func (search *cycleSearch) come(event int32, behind edge, start int32, depth int
 	return false
 }
 
-// close keeps the cycle from start over the events after it back to start.
+// close keeps the cycle: from start over the events after it, back to start.
 func (search *cycleSearch) close(start int32, behind edge, depth int) {
 	search.best = make([]edge, 0, depth)
 	from := start

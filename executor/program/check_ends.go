@@ -1,7 +1,7 @@
 package program
 
-// misread tells why a buffer cannot be read: by the first of its cells that is
-// not what was written into it.
+// misread reports why a buffer cannot be read. cell is the first of its cells without the buffer's
+// contents.
 func (rules *accessRules) misread(index int32, clock []int32, access Access, cell *cell) {
 	name := rules.Buffers[access.Buffer].Name
 	switch op := rules.Instrs[index].Op; {
@@ -28,10 +28,9 @@ func (rules *accessRules) misread(index int32, clock []int32, access Access, cel
 	}
 }
 
-// race reports that nothing orders two instructions, where one writes what the
-// other touches: of one buffer V7, of two that share bytes V8. A free that a
-// reader may come behind is V4's, an unload V16's. It is the later of two lines
-// that should wait.
+// race reports that nothing orders two instructions, one of which writes what the other touches. Of
+// one buffer that is V7, of two that share bytes V8. If one of them is a free it is V4, if an
+// unload V16. The fault is of the later line, which should wait.
 func (rules *accessRules) race(index, other, buffer, owner int32) {
 	if rules.Instrs[index].Device == rules.Instrs[other].Device && index < other {
 		index, other, buffer, owner = other, index, owner, buffer
@@ -58,9 +57,8 @@ func (rules *accessRules) race(index, other, buffer, owner int32) {
 		rules.brief(other), name, rules.Buffers[owner].Name, rules.wait(other))
 }
 
-// fillSlot is the write that a send does on the device it sends to: of the slot
-// that the receive of its message names, from when the slot is free. Where both
-// are one event, the receive's own write is that.
+// fillSlot is the write of a send on the device that it sends to, into the slot of its message's
+// receive. Without slots the two are one event, and the receive's own write is that.
 func (rules *accessRules) fillSlot(index int32, clock []int32) {
 	instr := &rules.Instrs[index]
 	recvs := rules.channels[instr.Channel].recv
@@ -77,7 +75,7 @@ func (rules *accessRules) fillSlot(index int32, clock []int32) {
 	}
 }
 
-// free ends what a receive wrote: what reads it happens before.
+// free ends what a receive wrote: all reads of it happen before.
 func (rules *accessRules) free(index int32, clock []int32) {
 	instr := &rules.Instrs[index]
 	recvs := rules.channels[instr.Channel].recv
@@ -91,7 +89,7 @@ func (rules *accessRules) free(index int32, clock []int32) {
 	}
 }
 
-// unload ends what load and zero made.
+// unload ends what a load or a zero made.
 func (rules *accessRules) unload(index int32, clock []int32, accesses []Access) {
 	for _, access := range accesses {
 		rules.end(index, clock, access.Buffer, unloaded)
@@ -99,7 +97,7 @@ func (rules *accessRules) unload(index int32, clock []int32, accesses []Access) 
 	}
 }
 
-// end makes a buffer unreadable: all that touches it happens before.
+// end makes a buffer unreadable: everything that touches it happens before.
 func (rules *accessRules) end(index int32, clock []int32, buffer int32, state state) {
 	if own := rules.spans[buffer].own; own != None && rules.cells[own].owner == buffer {
 		rules.writeCell(index, clock, buffer, &rules.cells[own], false)
@@ -107,11 +105,11 @@ func (rules *accessRules) end(index int32, clock []int32, buffer int32, state st
 	}
 }
 
-// note remembers what an instruction makes of its buffers, other than bytes.
+// note records loads that need an unload, and uses of gradients.
 func (rules *accessRules) note(index int32, instr *Instr, accesses []Access) {
 	if instr.Op == Load || instr.Op == Zero {
 		for _, access := range accesses {
-			// What zero writes in a step, a gradient say, ends with it.
+			// A zero in a step, of a gradient say, needs no unload.
 			if access.Mode != Read && (instr.Op == Load || rules.Buffers[access.Buffer].Class.Throughout()) {
 				rules.made[access.Buffer] = index
 			}
@@ -120,7 +118,7 @@ func (rules *accessRules) note(index int32, instr *Instr, accesses []Access) {
 	rules.use.note(rules.check, index)
 }
 
-// atEnd: V16, whatever load and zero made is unloaded.
+// atEnd: V16, whatever a load or a zero made is unloaded.
 func (rules *accessRules) atEnd() {
 	for buffer, made := range rules.made {
 		if made != None {

@@ -2,16 +2,15 @@ package program
 
 import "slices"
 
-// flow is which routine hands what on to which: of a buffer that holds one
-// micro-batch, what one routine leaves there and the next one of the same pass
-// takes or adds to. Two that add to one buffer are ordered, and no race, either
-// way; that one way is wrong shows in that other micro-batches go the other way,
-// and that backward does not take from a routine what its forward gave to it.
+// flow is which routine passes data to which. In a buffer of one micro-batch, one routine leaves
+// data that the next one of the same pass takes or adds to. Two that add to one buffer are ordered,
+// and no race, either way. The wrong order shows in two ways: other micro-batches go the other way,
+// or backward does not take from a routine what its forward gave to it.
 type flow struct {
 	*check
-	from [][]int32 // by pass: of each of its accesses, the routine that it takes from
-	lags [][]int32 // by routine: of each access of its decodes, how many tokens older that is, plus 1
-	gave [][]int32 // by routine: those whose forward it takes from in its own
+	from [][]int32 // by pass: for each of its accesses, the routine that it takes from
+	lags [][]int32 // by routine: for each access of its decodes, how many tokens older the data is, plus 1
+	gave [][]int32 // by routine: those that its own forward takes from
 
 	private []bool // by buffer: it holds one micro-batch at a time
 }
@@ -30,7 +29,7 @@ func newFlow(check *check) flow {
 	return found
 }
 
-// passOps are the ops that run routines, counted from Forward.
+// passOps is the number of ops that run routines, counted from Forward.
 const passOps = int32(Decode-Forward) + 1
 
 // passOf numbers a routine's pass, None for other instructions.
@@ -41,8 +40,8 @@ func passOf(instr *Instr) int32 {
 	return instr.Routine*passOps + int32(instr.Op-Forward)
 }
 
-// follow: V7, what a pass finds in a buffer is of the same routine for all
-// micro-batches, and backward goes the way back that forward came.
+// follow: V7, a pass finds in a buffer the data of the same routine for all micro-batches, and
+// backward goes the way of forward back.
 func (flow *flow) follow(index int32, ordinal int, access Access) {
 	span := flow.spans[access.Buffer]
 	if span.first == span.end || !flow.private[access.Buffer] {
@@ -72,7 +71,7 @@ func (flow *flow) follow(index int32, ordinal int, access Access) {
 	}
 }
 
-// goesBack notes what a forward takes, and holds a backward and a decode to it.
+// goesBack records what a forward takes, and checks backwards and decodes against it.
 func (flow *flow) goesBack(index int32, access Access, giver int32) {
 	instr := &flow.Instrs[index]
 	gave := flow.gave
@@ -88,8 +87,8 @@ func (flow *flow) goesBack(index int32, access Access, giver int32) {
 	}
 }
 
-// ofToken: V7, what a decode finds is as many tokens old each time: none where
-// the routine before it left it, one where the last routine left the token.
+// ofToken: V7, the data that a decode finds is always equally old, in tokens: 0 if the routine
+// before it left it, 1 if the last routine left the token.
 func (flow *flow) ofToken(index int32, ordinal int, access Access, cell *cell) {
 	instr := &flow.Instrs[index]
 	lag := flow.tokens[index] - flow.tokens[flow.at(cell.writer, cell.writerPlace)] + 1

@@ -5,14 +5,14 @@ import "slices"
 // gradientUse follows gradients from the backwards that add to them to the steps
 // that use them.
 type gradientUse struct {
-	// Of buffers, whatever the order: one that holds a gradient is of that
-	// class, or written by a backward and read by a step.
+	// By buffer, whatever the order. A gradient is a buffer of that class, or one that a backward
+	// writes and a step reads.
 	gradient    []bool
 	byBackward  []bool // a backward writes it
 	byRoutine   []bool // forward, recompute, backward or decode reads it
 	updatedEver []bool // a step writes it
 
-	added   []int32   // by buffer: the backward that wrote it last, where nothing took it since
+	added   []int32   // by buffer: the backward that wrote it last, if nothing took it since
 	taken   []int32   // by buffer: the step or send that took it last
 	updated []int32   // by buffer: the step that wrote it
 	carries [][]int32 // by buffer: the gradients whose messages or sums it holds
@@ -101,8 +101,8 @@ func (use *gradientUse) pass(check *check, index int32) {
 	}
 }
 
-// add: backwards add to a gradient before any step or send takes it, and none
-// but the first writes over what is there.
+// add: backwards add to a gradient before any step or send takes it. Only the first may overwrite
+// it.
 func (use *gradientUse) add(check *check, index int32, access Access) {
 	name := check.Buffers[access.Buffer].Name
 	if access.Mode == Write {
@@ -114,7 +114,7 @@ func (use *gradientUse) add(check *check, index int32, access Access) {
 	use.added[access.Buffer] = index
 }
 
-// overwrite: nothing writes over a gradient that nothing has taken.
+// overwrite: nothing overwrites a gradient that nothing has taken.
 func (use *gradientUse) overwrite(check *check, index, buffer int32) {
 	if added := use.added[buffer]; added != None {
 		name := check.Buffers[buffer].Name
@@ -123,7 +123,7 @@ func (use *gradientUse) overwrite(check *check, index, buffer int32) {
 	use.added[buffer] = None
 }
 
-// take is the gradients that an instruction reads.
+// take returns the gradients that an instruction reads, and marks them as taken.
 func (use *gradientUse) take(check *check, index int32) []int32 {
 	var sums []int32
 	for _, access := range check.accesses(index) {

@@ -1,25 +1,23 @@
 package program
 
-// Usage is what a device's buffers come to.
+// Usage is the memory of a device's buffers, in bytes.
 type Usage struct {
-	// Live is the largest sum of live buffers, At the first instruction that
-	// has it (None on a device without instructions), Idle the rest of the
-	// arena.
+	// Live is the largest sum of live buffers. At is the first instruction that has it, None on a
+	// device without instructions. Idle is the rest of the arena.
 	Live int64
 	At   int32
 	Idle int64
 }
 
-// life is the stretch of lines that a buffer is live for.
+// life is the range of lines in which a buffer is live.
 type life struct{ first, last int32 }
 
-// liveBytes finds which buffers are live at every line, and returns the bytes
-// of them by instruction, and the largest sum of each device.
+// liveBytes finds which buffers are live at every line. It returns their bytes by instruction, and
+// the largest sum of each device.
 //
-// Buffers of classes that are there throughout count always. Another one is
-// live from the line that writes it to the last line that touches it before it
-// is written again. Each life is two entries of an array of differences, so that
-// all of it costs one look at every access and one at every line.
+// Buffers of classes that are there throughout always count. Another one is live from the line that
+// writes it to the last line that touches it before it is written again. Each life is two entries
+// of an array of differences, so that all of it costs one visit of every access and every line.
 func (program *Program) liveBytes() ([]int64, []Usage) {
 	live := make([]int64, len(program.Instrs))
 	lives := make([]life, len(program.Buffers))
@@ -49,7 +47,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 			if program.Buffers[access.Buffer].Device != instr.Device {
 				continue // a fault of its own
 			}
-			// What one line reads and writes again lives on.
+			// A line that reads a buffer and writes it again does not end its life.
 			if life.first == None || access.Mode == Write && life.last != line {
 				end(access.Buffer)
 				life.first = line
@@ -66,7 +64,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 	return live, usages
 }
 
-// usage turns a device's stretch of differences into sums, and finds the largest.
+// usage turns a device's range of differences into sums, and finds the largest.
 func (device *Device) usage(live []int64, always int64) Usage {
 	usage := Usage{Live: always, At: None, Idle: device.Arena - always}
 	sum := always

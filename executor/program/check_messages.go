@@ -3,9 +3,8 @@ package program
 // channelRules checks the messages of channels: V3, V4 and V5.
 type channelRules struct{ *check }
 
-// messages holds channels to V3, V4 and V5 as far as single lines tell: every
-// sequence once at every end, in slots that are those of the channel. Whether
-// order and readers agree with that is seen when the program is walked over.
+// messages checks channels against V3, V4 and V5 as far as single lines show: every sequence once
+// at every end, in the channel's slots. The walk over the program checks order and readers.
 func (rules *channelRules) messages() {
 	rules.sequences()
 	for i := range rules.channels {
@@ -17,9 +16,8 @@ func (rules *channelRules) messages() {
 	}
 }
 
-// sequences sorts the instructions of channels. A channel has as many messages
-// as the op that is there most often; the arrays are no longer, whatever numbers
-// a file names.
+// sequences sorts the instructions of channels. A channel has as many messages as its most frequent
+// op. The arrays are no longer, whatever numbers a file names.
 func (rules *channelRules) sequences() {
 	counts := make([][3]int32, len(rules.Channels))
 	for i := range rules.Instrs {
@@ -74,7 +72,7 @@ func (of *messages) list(op Op) []int32 {
 	return [...][]int32{of.send, of.recv, of.free}[endOf(op)]
 }
 
-// enlist puts an instruction where its sequence is.
+// enlist puts an instruction at its sequence.
 func (rules *channelRules) enlist(index int32, instr *Instr) {
 	channel, list := &rules.Channels[instr.Channel], rules.channels[instr.Channel].list(instr.Op)
 	end := channel.To
@@ -95,8 +93,8 @@ func (rules *channelRules) enlist(index int32, instr *Instr) {
 	}
 }
 
-// ends: every sequence has its send, its recv, its free, in that order, and
-// those before it.
+// ends: every sequence has a send, a recv and a free. A free comes after its recv, a send or a recv
+// after that of the sequence before.
 func (rules *channelRules) ends(channel int32) {
 	of, name := &rules.channels[channel], rules.Channels[channel].Name
 	for sequence := range of.send {
@@ -118,8 +116,8 @@ func (rules *channelRules) ends(channel int32) {
 	}
 }
 
-// edges: a message is received when it is sent, and sent when its slot is free.
-// Without slots both ends are one event, and each names the other.
+// edges: a message is received after it is sent, and sent after its slot is free. Without slots
+// both ends are one event, and each names the other.
 func (rules *channelRules) edges(channel int32) {
 	of, slots := &rules.channels[channel], int(rules.Channels[channel].Slots)
 	for sequence, send := range of.send {
@@ -137,8 +135,8 @@ func (rules *channelRules) edges(channel int32) {
 	}
 }
 
-// sizes: V5, what is sent fits, slots are as large as messages, and both ends
-// speak of one micro-batch.
+// sizes: V5, a message fits into its channel, slots are as large as messages, and both ends are of
+// one micro-batch.
 func (rules *channelRules) sizes(channel int32) {
 	of, bytes := &rules.channels[channel], rules.Channels[channel].Bytes
 	for sequence, send := range of.send {
@@ -163,8 +161,8 @@ func (rules *channelRules) sizes(channel int32) {
 	}
 }
 
-// bytes adds up the buffers that an instruction touches in one way, and says
-// whether there are any.
+// bytes adds up the buffers that an instruction accesses in one mode, and reports whether there are
+// any.
 func (rules *channelRules) bytes(index int32, mode Mode) (sum int64, named bool) {
 	for _, access := range rules.accesses(index) {
 		if access.Mode == mode {
@@ -175,8 +173,7 @@ func (rules *channelRules) bytes(index int32, mode Mode) (sum int64, named bool)
 	return sum, named
 }
 
-// slots: V4, message k lies in slot k mod slots: the same buffer whenever that
-// is the same, another one whenever it is not.
+// slots: V4, message k lies in slot k mod slots: one buffer for each slot, and no two slots in one.
 func (rules *channelRules) slots(channel int32) {
 	of, slots := &rules.channels[channel], int(rules.Channels[channel].Slots)
 	if slots == 0 {
@@ -213,7 +210,7 @@ func (rules *channelRules) slots(channel int32) {
 	}
 }
 
-// slotOf is the buffer that a receive writes, or None.
+// slotOf returns the buffer that a receive writes, or None.
 func (check *check) slotOf(recv int32) int32 {
 	if recv == None {
 		return None

@@ -8,12 +8,12 @@ type stepRules struct {
 	use *gradientUse
 }
 
-// gradientsUsed holds the steps of a whole program to V12 and V13: no gradient
-// is lost, and all copies of a tied weight are updated with the same gradients.
+// gradientsUsed checks the steps of a whole program against V12 and V13: no gradient is lost, and
+// all copies of a tied weight are updated with the same gradients.
 //
-// A step that writes what a routine reads updates weights; others (norms for
-// clipping) only look at gradients. A program without any of the first kind is
-// checked by what all its steps do, one without steps to nothing.
+// A step that writes what a routine reads updates weights. Others, such as norms for clipping, only
+// read gradients. If no step updates weights, all steps are checked. A program without steps is
+// not.
 func (rules *stepRules) gradientsUsed() {
 	steps := rules.updates()
 	if len(steps) == 0 {
@@ -24,7 +24,7 @@ func (rules *stepRules) gradientsUsed() {
 	rules.tiedGradients(steps)
 }
 
-// updates are the steps that update weights, or all.
+// updates returns the steps that update weights, or all if none does.
 func (rules *stepRules) updates() []stepUse {
 	var found []stepUse
 	for _, step := range rules.use.steps {
@@ -57,9 +57,9 @@ func (rules *stepRules) reachSteps(steps []stepUse) {
 	}
 }
 
-// ownGradients: a routine with one gradient has in it the gradients of all
-// weights that it reads, so that each step that updates one of them reads it:
-// V13 where several routines read the weight, else V12.
+// ownGradients: a routine with one gradient has in it the gradients of all weights that it reads.
+// So each step that updates one of them reads it: V13 if several routines read the weight, else
+// V12.
 func (rules *stepRules) ownGradients(steps []stepUse) {
 	gradients := rules.gradientOf()
 	readers := rules.readersOfWeights()
@@ -87,8 +87,8 @@ func (rules *stepRules) ownGradients(steps []stepUse) {
 	}
 }
 
-// gradientOf is the gradient of every routine that has one, else None; of one
-// that has several, which of its weights' they are is not said: unknown.
+// gradientOf returns the gradient of every routine. It is None for a routine without one, and
+// unknown for one with several: the program does not say whose they are.
 func (rules *stepRules) gradientOf() []int32 {
 	found := make([]int32, len(rules.Routines))
 	for i := range found {
@@ -113,8 +113,7 @@ func (rules *stepRules) gradientOf() []int32 {
 	return found
 }
 
-// readersOfWeights are, of every buffer that a step writes, the routines that
-// read it.
+// readersOfWeights returns the routines that read each buffer that a step writes.
 func (rules *stepRules) readersOfWeights() [][]int32 {
 	readers := make([][]int32, len(rules.Buffers))
 	for i := range rules.Instrs {
@@ -131,10 +130,9 @@ func (rules *stepRules) readersOfWeights() [][]int32 {
 	return readers
 }
 
-// tiedGradients: V13. A step that reads the gradient of another device updates a
-// copy of a tied weight; then that device has a step that reads it too, with the
-// gradients that this one has of its own device. A text that names no ties says
-// as much by what it sends.
+// tiedGradients: V13. A step that reads the gradient of another device updates a copy of a tied
+// weight. That device then has a step that reads it too, with the gradients that this one has of
+// its own device. Programs do not name ties: their messages show them.
 func (rules *stepRules) tiedGradients(steps []stepUse) {
 	readers := make(map[int32][]int32) // gradient → steps that read it
 	for i, step := range steps {
@@ -159,7 +157,7 @@ func (rules *stepRules) tiedGradients(steps []stepUse) {
 	}
 }
 
-// hasAll reports a step that reads all of another's gradients of a device.
+// hasAll reports whether a step reads all of another's gradients of a device.
 func (rules *stepRules) hasAll(step, other stepUse, device int32) bool {
 	for _, gradient := range other.gradients {
 		if rules.Buffers[gradient].Device != device {

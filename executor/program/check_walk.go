@@ -1,21 +1,21 @@
 package program
 
-// maxClocks bounds the memory of clocks: a clock has a number for each stream,
-// and every stream may have one.
+// maxClocks is the most streams that are checked, which bounds the memory of clocks. A clock has a
+// number for each stream, and every stream may have one.
 const maxClocks = 1 << 13
 
-// walker goes over all instructions in an order that the program allows, and
-// knows at each which others happen before it.
+// walker visits all instructions in an order that the program allows, and knows at each which
+// others happen before it.
 //
-// Happens-before is the order of streams, waits, messages and freed slots, and
-// what follows from them. A stream's clock says how far it has seen every
-// stream (vector clocks: Fidge 1988, Mattern 1989), so that an instruction at
-// place p of stream s happens before the one that is looked at if and only if
-// clock[s] ≥ p. Streams run as far as they can, one after another; one that
-// must wait is queued behind the instruction that it waits for. Only
-// instructions that others wait for keep a copy of their clock, and only until
-// the last of them has run; a wait for what has been seen already costs a
-// comparison. Where no stream can go on, those left over are deadlocked.
+// Happens-before is the order of streams, waits, messages and freed slots, and what follows from
+// these. A stream's clock says how far it has seen every stream (vector clocks: Fidge 1988, Mattern
+// 1989). An instruction at place p of stream s happens before the current one if and only if
+// clock[s] ≥ p.
+//
+// Streams run as far as they can, one after another. A stream that must wait is queued at the
+// instruction that it waits for. Only instructions that others wait for keep a copy of their clock,
+// until the last of these has run. A wait for something that was seen already costs a comparison.
+// If no stream can continue, those left over are deadlocked.
 type walker struct {
 	*check
 	access *accessRules
@@ -23,18 +23,18 @@ type walker struct {
 	clocks [][]int32 // by stream
 
 	uses    []int32 // by instruction: how many of other streams wait for it
-	clockOf []int32 // by instruction: which of copies is its clock, from 1
+	clockOf []int32 // by instruction: the index of its clock in copies, from 1
 	copies  [][]int32
 	unused  []int32 // of copies
 
 	sleepers []int32 // by instruction: the stream that waits for it, from 1
-	next     []int32 // by stream: another one that waits for the same
+	next     []int32 // by stream: another one that waits for the same instruction
 	asleep   []bool  // by stream: it is among sleepers
 	ready    []int32 // streams; one may be there twice
 }
 
-// walk holds the program to the rules of order as far as it runs, and reports
-// whether all of it does.
+// walk checks the program against the rules of order as far as it runs, and reports whether all of
+// it does.
 func (check *check) walk() bool {
 	streams := len(check.starts) - 1
 	if streams > maxClocks {
@@ -69,7 +69,7 @@ func (check *check) walk() bool {
 	return true
 }
 
-// countUses counts which instructions other streams wait for.
+// countUses counts how many instructions of other streams wait for each.
 func (walker *walker) countUses() {
 	for i := range walker.Instrs {
 		index := int32(i)
@@ -83,7 +83,7 @@ func (walker *walker) countUses() {
 	}
 }
 
-// meets reports a send or receive that is one event with its other end.
+// meets reports whether a send or receive is one event with its other end.
 func (check *check) meets(index int32) bool {
 	instr := &check.Instrs[index]
 	return check.follows[index] != None && (instr.Op == Send || instr.Op == Recv) && check.Channels[instr.Channel].Slots == 0
@@ -125,8 +125,7 @@ func (walker *walker) run(stream int32) {
 	}
 }
 
-// obstacle is an instruction that has not run and that this one waits for, None
-// where it can run.
+// obstacle returns an instruction that has not run and that this one waits for, None if it can run.
 func (walker *walker) obstacle(index int32) int32 {
 	if earlier := walker.follows[index]; earlier != None && !walker.hasRun(earlier) && !walker.meets(index) {
 		return earlier
@@ -140,7 +139,7 @@ func (walker *walker) obstacle(index int32) int32 {
 	return None
 }
 
-// join takes over what the instructions that this one waits for have seen.
+// join adds what the instructions that this one waits for have seen to its stream's clock.
 func (walker *walker) join(index int32) {
 	clock := walker.clocks[walker.stream[index]]
 	instr := &walker.Instrs[index]
@@ -152,8 +151,7 @@ func (walker *walker) join(index int32) {
 	}
 }
 
-// see joins the clock of an instruction that has run, and lets go of it after
-// its last use.
+// see joins the clock of an instruction that has run, and frees the copy after its last use.
 func (walker *walker) see(clock []int32, index int32) {
 	copied := walker.clockOf[index] - 1
 	if clock[walker.stream[index]] < walker.place[index] {
@@ -167,7 +165,7 @@ func (walker *walker) see(clock []int32, index int32) {
 	}
 }
 
-// meet runs both ends of a message without slots as the one event that they are.
+// meet runs both ends of a message without slots as one event.
 func (walker *walker) meet(index, other int32) {
 	walker.join(index)
 	walker.join(other)
@@ -187,8 +185,8 @@ func (walker *walker) meet(index, other int32) {
 	walker.pass(other)
 }
 
-// pass marks an instruction as run, keeps its clock where others wait for it,
-// and wakes those that do already.
+// pass marks an instruction as run, keeps its clock if others wait for it, and wakes those that
+// already do.
 func (walker *walker) pass(index int32) {
 	stream := walker.stream[index]
 	walker.cursor[stream]++

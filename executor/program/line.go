@@ -2,13 +2,13 @@ package program
 
 import "strconv"
 
-// Place names an instruction as its line begins, D.N: the device, and which of
-// its instructions, from 0.
+// Place names an instruction as its line begins, D.N: the device's number, and the instruction's
+// index there, from 0.
 func (program *Program) Place(index int32) string {
 	return string(program.appendPlace(nil, index))
 }
 
-// Line is an instruction as the text has it.
+// Line returns an instruction as a line of text.
 func (program *Program) Line(index int32) string {
 	return string(program.appendLine(nil, index))
 }
@@ -51,8 +51,7 @@ func (program *Program) appendLine(line []byte, index int32) []byte {
 	return line
 }
 
-// appendAccess writes NAME of what is read, >NAME of what is written, +NAME of
-// what is accumulated into.
+// appendAccess writes NAME for a read, >NAME for a write and +NAME for an accumulation.
 func (program *Program) appendAccess(line []byte, access Access) []byte {
 	switch access.Mode {
 	case Write:

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on what a file may say, so that whatever is allocated by its numbers
-// stays small compared with the file. A micro-batch or a sequence is a number and no
-// more: nothing may be as long as the largest of them.
+// Limits of a file, so that memory which is allocated by its numbers stays small compared with the
+// file. A micro-batch or a sequence is only a number: no array is as long as the largest of them.
 const (
 	// MaxBytes bounds a program's file: a million instructions take 100 MB.
 	MaxBytes = 1 << 30
@@ -21,7 +20,7 @@ const (
 	maxStreams = 1 << 16 // of a device
 )
 
-// isName reports letters, digits, dots, underscores and brackets.
+// isName reports whether a name has only letters, digits, dots, underscores and brackets.
 func isName[text ~string | ~[]byte](name text) bool {
 	for i := range len(name) {
 		switch char := name[i]; {
@@ -34,18 +33,18 @@ func isName[text ~string | ~[]byte](name text) bool {
 	return len(name) > 0
 }
 
-// isObject reports a name that a buffer or a routine can have: one that, in an
-// instruction, is neither the word before its waits nor a micro-batch.
+// isObject reports whether a buffer or a routine can have a name: in an instruction it is neither
+// the word before the waits nor a micro-batch.
 func isObject[text ~string | ~[]byte](name text) bool {
 	return isName(name) && string(name) != "after" && !isMicroBatch(name)
 }
 
-// isChannel reports a channel's name: it has no dots.
+// isChannel reports whether a channel can have a name: it has no dots.
 func isChannel[text ~string | ~[]byte](name text) bool {
 	return isName(name) && strings.IndexByte(string(name), '.') < 0
 }
 
-// isMicroBatch reports mbK.
+// isMicroBatch reports whether a word is mbK.
 func isMicroBatch[text ~string | ~[]byte](word text) bool {
 	if len(word) < 3 || word[0] != 'm' || word[1] != 'b' {
 		return false
@@ -76,7 +75,7 @@ func number[text ~string | ~[]byte](word text, limit int64) (int64, error) {
 	return value, nil
 }
 
-// wanted is the error of a word at the place of another.
+// wanted is the error for a wrong word.
 func wanted[text ~string | ~[]byte](word text, what string) error {
 	if len(word) == 0 {
 		return fmt.Errorf("the line ends: want %s", what)
@@ -84,7 +83,7 @@ func wanted[text ~string | ~[]byte](word text, what string) error {
 	return fmt.Errorf("%s: want %s", quoted(string(word)), what)
 }
 
-// quoted is a word as errors show it: its beginning, where it is long.
+// quoted returns a word for an error, only its beginning if it is long.
 func quoted(word string) string {
 	const most = 60
 	if len(word) <= most {

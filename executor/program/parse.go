@@ -10,9 +10,8 @@ import (
 // version is the format of programs, in text and in JSON.
 const version = "devmap.program/v1"
 
-// Parse reads a program, as text or as JSON; file appears in errors. What is not
-// of the form is an error; a name that refers to nothing is a fault that
-// [Program.Check] reports.
+// Parse reads a program, as text or as JSON; file appears in errors. A wrong form is an error. A
+// name that refers to nothing is a fault that [Program.Check] reports.
 func Parse(file string, data []byte) (*Program, error) {
 	if len(data) > MaxBytes {
 		return nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("larger than the %d MiB that a program may have", MaxBytes>>20)}
@@ -23,8 +22,8 @@ func Parse(file string, data []byte) (*Program, error) {
 	return parseText(file, data)
 }
 
-// parseText goes over the lines twice: declarations first, so that they may
-// come in any order, then instructions, which are most of them.
+// parseText reads the lines twice: declarations first, so that they may come in any order, then
+// instructions, which are most of them.
 func parseText(file string, data []byte) (*Program, error) {
 	reader := &textReader{builder: newBuilder()}
 	reader.section = "line"
@@ -48,12 +47,12 @@ func parseText(file string, data []byte) (*Program, error) {
 // textReader reads the lines of a text.
 type textReader struct {
 	*builder
-	rest    []byte   // of the line, behind the words that are read
+	rest    []byte   // of the line, after the words that are read
 	routine *Routine // whose kernels may follow, indented
 	seen    struct{ version, model, plan bool }
 }
 
-// word is the next word of the line; empty at its end.
+// word returns the next word of the line, empty at its end.
 func (reader *textReader) word() []byte {
 	line, begin := reader.rest, 0
 	for begin < len(line) && isSpace(line[begin]) {
@@ -69,7 +68,7 @@ func (reader *textReader) word() []byte {
 
 func isSpace(char byte) bool { return char == ' ' || char == '\t' || char == '\r' }
 
-// end makes sure that nothing follows.
+// end returns an error if a word follows.
 func (reader *textReader) end() error {
 	if word := reader.word(); len(word) > 0 {
 		return wanted(word, "the end of the line")
@@ -77,7 +76,7 @@ func (reader *textReader) end() error {
 	return nil
 }
 
-// keyword makes sure that a word follows.
+// keyword returns an error if another word follows.
 func (reader *textReader) keyword(want string) error {
 	if word := reader.word(); string(word) != want {
 		return wanted(word, want)
@@ -85,8 +84,7 @@ func (reader *textReader) keyword(want string) error {
 	return nil
 }
 
-// index is a word that is the number of a device, of an instruction or of a
-// message.
+// index reads the number of a device, of an instruction or of a message.
 func (reader *textReader) index() (int32, error) { return index(reader.word()) }
 
 func index(word []byte) (int32, error) {
@@ -94,10 +92,10 @@ func index(word []byte) (int32, error) {
 	return int32(value), err
 }
 
-// amount is a word that is a number of bytes or ticks.
+// amount reads a number of bytes or ticks.
 func (reader *textReader) amount() (int64, error) { return number(reader.word(), maxNumber) }
 
-// amounts are words that are numbers, up to the end of the line.
+// amounts reads numbers up to the end of the line.
 func (reader *textReader) amounts() (values []int64, err error) {
 	for word := reader.word(); len(word) > 0; word = reader.word() {
 		value, err := number(word, maxNumber)

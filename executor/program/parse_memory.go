@@ -115,8 +115,8 @@ func (reader *textReader) link() error {
 	return reader.end()
 }
 
-// routineLine reads routine NAME UNITS; units are in quotes where they are
-// not plain words, and commas between them do as well as spaces.
+// routineLine reads routine NAME UNITS. Units are in quotes if they are not plain words; spaces or
+// commas separate them.
 func (reader *textReader) routineLine() error {
 	name := reader.word()
 	if !isObject(name) {
@@ -139,7 +139,7 @@ func (reader *textReader) routineLine() error {
 	return nil
 }
 
-// unitName is the unit that a text begins with, and how long it is there.
+// unitName returns the unit that a text begins with, and its length there.
 func unitName(rest []byte) (unit string, length int, err error) {
 	if rest[0] == '"' {
 		length = quoteLength(rest)
@@ -158,7 +158,7 @@ func unitName(rest []byte) (unit string, length int, err error) {
 	return unit, length, nil
 }
 
-// quoteLength is how far a quote goes that the text begins with.
+// quoteLength returns the length of the quote that the text begins with.
 func quoteLength(text []byte) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -171,8 +171,8 @@ func quoteLength(text []byte) int {
 	return len(text)
 }
 
-// isPlain reports a word that needs no quotes: printable, without spaces,
-// quotes and commas.
+// isPlain reports whether a word needs no quotes: it is printable, without spaces, quotes and
+// commas.
 func isPlain(word string) bool {
 	for i := range len(word) {
 		if char := word[i]; char <= ' ' || char == '"' || char == ',' || char == '\\' || char >= 0x7f {

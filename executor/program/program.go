@@ -1,42 +1,40 @@
-// Package program is what a plan becomes before it runs: for every device the
-// instructions of one step, the bytes that they touch, and the channels between
-// devices. A [Program] is data: it is printed and read as text and as JSON, and
-// [Program.Check] proves it sound before anything runs it.
+// Package program is the form in which a plan runs: for every device the instructions of one step,
+// the bytes that they touch, and the channels between devices. A [Program] is data: it is written
+// and read as text and as JSON. [Program.Check] proves it valid before anything runs it.
 //
-// Package compile makes one of a plan, package simulate computes its times, and
-// package executor runs it.
+// Package compile makes a program of a plan, package simulate computes its times, and package
+// executor runs it.
 package program
 
-// Program is the instructions of all devices, with what they refer to. Its
-// slices are dense: an instruction is a few numbers, and its accesses and waits
-// are stretches of two arrays that all instructions share, so that a million
-// of them are looked at in a fraction of a second.
+// Program is the instructions of all devices, with what they refer to. Its slices are dense: an
+// instruction is a few numbers, and all instructions share the arrays of accesses and waits. So a
+// million of them are read in a fraction of a second.
 type Program struct {
-	// Model names the model, Plan the digest of the model that the plan is for.
+	// Model is the model's name, Plan the digest of the model that the plan is for.
 	Model, Plan string
 	Devices     []Device
 	Buffers     []Buffer
 	Channels    []Channel
 	Routines    []Routine
-	// Instrs are those of device 0, then of device 1, …: each device's in the
+	// Instrs are the instructions of device 0, then of device 1, and so on, each device's in the
 	// order of its lines.
 	Instrs []Instr
-	// Accesses and Waits are those of all instructions ([Instr.Accesses]).
+	// Accesses and Waits are those of all instructions ([Instr].FirstAccess, FirstWait).
 	Accesses []Access
 	Waits    []Wait
-	// Timed: the program says how long its instructions and messages take.
-	// Programs that others write may not.
+	// Timed: the program says how long its instructions and messages take. Programs of other
+	// authors may not.
 	Timed bool
-	// Predictions are those of plans for this map: devmap's first; where
-	// the plan was made for another runtime, of that one too.
+	// Predictions are those of plans for this map: devmap's first, then that of another runtime if
+	// the plan was made for one.
 	Predictions []Prediction
 
-	// dangling are the names that refer to nothing, and what else a reader
-	// alone can see; Check reports them with the rest.
+	// dangling are names that refer to nothing, and other faults that only a reader can see. Check
+	// reports them with the rest.
 	dangling []Fault
 }
 
-// Prediction is what a plan predicted of a runtime.
+// Prediction is what a plan predicted for a runtime.
 type Prediction struct {
 	Runtime string
 	// StepTicks is the duration of a step in picoseconds, Peaks the peak memory
@@ -45,17 +43,17 @@ type Prediction struct {
 	Peaks     []int64
 }
 
-// Device is a GPU of the plan: its arena, and where its instructions lie.
+// Device is a GPU of the plan: its arena, and the range of its instructions.
 type Device struct {
 	ID int32 // of the plan
-	// Arena is the size of its arena, Budget what it may be, in bytes.
+	// Arena is the size of its arena, Budget the limit of that, in bytes.
 	Arena, Budget int64
 	// Streams are named in the order of their first instructions.
 	Streams    []string
 	First, End int32 // of Instrs
 }
 
-// Buffer is a stretch of a device's arena.
+// Buffer is a range of a device's arena.
 type Buffer struct {
 	Device        int32 // its index in Devices
 	Name          string
@@ -63,7 +61,7 @@ type Buffer struct {
 	Class         Class
 }
 
-// Class says what a buffer holds, and so how long.
+// Class says what a buffer has, and so how long it lives.
 type Class string
 
 // The classes of buffers.
@@ -82,7 +80,7 @@ const (
 	Result    Class = "result" // losses, logits, norms
 )
 
-// Throughout reports a class of buffers that are there from load to unload.
+// Throughout reports whether buffers of the class are there from load to unload.
 func (class Class) Throughout() bool {
 	switch class {
 	case Workspace, Weight, Master, State, Cache, Feed:
@@ -92,16 +90,15 @@ func (class Class) Throughout() bool {
 	return false
 }
 
-// Channel carries messages of up to Bytes bytes from one device to another, in
-// order; message k lies in slot k mod Slots. With no slots, sending and
-// receiving a message are one event.
+// Channel carries messages of up to Bytes bytes from one device to another, in order. Message k
+// lies in slot k mod Slots. With no slots, sending and receiving a message are one event.
 type Channel struct {
 	Name     string
 	From, To int32 // indexes in Devices
 	Slots    int32
 	Bytes    int64
-	// Ticks is how long a message occupies the stream that sends it, Latency
-	// how much later it is there: picoseconds.
+	// Ticks is how long a message occupies the stream that sends it, Latency how much later it
+	// arrives, in picoseconds.
 	Ticks, Latency int64
 }
 
@@ -131,9 +128,8 @@ const (
 	Unload
 )
 
-// None stands for a routine, micro-batch or channel that an instruction does
-// not have; unknown for a routine or channel that a file names and does not
-// declare, which is a fault already.
+// None is a routine, micro-batch or channel that an instruction does not have. unknown is a routine
+// or channel that a file names and does not declare, which is already a fault.
 const (
 	None    = int32(-1)
 	unknown = int32(-2)
@@ -148,10 +144,9 @@ type Instr struct {
 	MicroBatch int32 // or None
 	Channel    int32 // index, or None
 	Sequence   int32 // of the channel's messages
-	// Ticks is how long it takes its stream, in picoseconds; of a send it is
-	// the channel's.
+	// Ticks is how long it occupies its stream, in picoseconds; for a send it is the channel's.
 	Ticks int64
-	// Accesses [FirstAccess, EndAccess) and waits [FirstWait, EndWait) are its.
+	// Its accesses are [FirstAccess, EndAccess), its waits [FirstWait, EndWait).
 	FirstAccess, EndAccess int32
 	FirstWait, EndWait     int32
 }
@@ -172,13 +167,13 @@ const (
 	Accumulate      // read and written
 )
 
-// Wait is an instruction that another waits for: an index in Instrs. Stream is
-// the index of the stream that the text names, which must be that instruction's.
+// Wait is a wait for an instruction, an index in Instrs. Stream is the index of the stream that the
+// text names, which must be that instruction's.
 type Wait struct{ Instr, Stream int32 }
 
 // Fault is a rule that a program breaks.
 type Fault struct {
-	Rule string // V1 … V16; "names" where a name or number stands for nothing
+	Rule string // V1 … V16; "names" if a name or number refers to nothing
 	// Device and Instr are indexes, or None.
 	Device, Instr int32
 	Message       string

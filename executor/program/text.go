@@ -20,24 +20,23 @@ import (
 //	routine NAME UNITS                    its kernels below it, indented
 //	D.N STREAM OP [ROUTINE] [mbK] [CH#SEQ] BUFFERS… [after STREAM:D.N …]
 //
-// N counts a device's instructions from 0. A buffer is NAME where it is read,
-// >NAME where it is written, +NAME where it is accumulated into. Names are of
-// letters, digits and . _ [ ], channels' without dots. The other lines say what
-// the program is and how long it takes, in picoseconds:
+// N counts a device's instructions from 0. A buffer is NAME if it is read, >NAME if it is written,
+// +NAME if it is accumulated into. Names have letters, digits and . _ [ ], those of channels no dots.
+// The other lines describe the program and its times in picoseconds:
 //
 //	program devmap.program/v1
 //	model "NAME"
 //	plan DIGEST
 //	time picoseconds
 //	predicted RUNTIME step TICKS peaks BYTES…
-//	link CHANNEL TICKS LATENCY            of its messages, where there is any
+//	link CHANNEL TICKS LATENCY            if the times of its messages are not 0
 //	ticks D OP NAME TICKS                 of all such instructions of a device: NAME
 //	                                      is their routine, or the buffer that those
 //	                                      without one change first
 //	ticks D.N TICKS                       of one that differs from them
 //
-// Lines that begin with # are not read. A program that breaks the form, as one
-// with a name of other letters, is an error.
+// Lines that begin with # are comments. Text returns an error for a program without such a form, for
+// example with other letters in a name.
 func (program *Program) Text(to io.Writer) error {
 	if err := program.printable(); err != nil {
 		return err
@@ -114,8 +113,8 @@ func (writer *textWriter) declarations() {
 	}
 }
 
-// durations writes a line for a group of instructions, as long as the first
-// of them, and one for each that takes another time.
+// durations writes a line for a group of instructions, with the duration of the first of them, and
+// one for each instruction with another duration.
 func (writer *textWriter) durations() {
 	ticks := map[durationKey]int64{}
 	for i := range writer.Instrs {
@@ -142,7 +141,7 @@ func (writer *textWriter) objectName(like durationKey) string {
 	return writer.Buffers[like.object].Name
 }
 
-// printable makes sure that what is printed is read back as it is.
+// printable returns an error if the printed program would not be read back as it is.
 func (program *Program) printable() error {
 	if len(program.dangling) > 0 {
 		return fmt.Errorf("a program with faults has no text: %s", program.dangling[0].Message)
@@ -204,7 +203,7 @@ func (routine *Routine) printable() error {
 	return nil
 }
 
-// isKernel reports a line of text that its indentation does not belong to.
+// isKernel reports whether a text is one line without indentation.
 func isKernel(text string) bool {
 	return text != "" && utf8.ValidString(text) && strings.TrimSpace(text) == text && !strings.ContainsFunc(text, unicode.IsControl)
 }

@@ -9,33 +9,32 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// GPU is what was predicted of a GPU and what its driver says of it. Bytes are of
-// all processes, at moments of the run.
+// GPU is the predicted and the measured memory of a GPU. Bytes are of all processes, at moments of
+// the run.
 type GPU struct {
 	GPU     int    `json:"gpu"` // by the driver's order
 	UUID    string `json:"uuid"`
 	Name    string `json:"name"`
-	Devices []int  `json:"devices"` // of the plan, that are on it
-	// PredictedUsedBytes is what device_used_bytes of its devices add up to.
-	// Devices that were planned as GPUs of their own share one context, which is
-	// counted once. With it go the page tables of copies that are kept in the host's
-	// memory, 8 bytes for each 4 KiB.
+	Devices []int  `json:"devices"` // devices of the plan that are on it
+	// PredictedUsedBytes is the sum of device_used_bytes of its devices. Devices that were planned
+	// as GPUs of their own share one context, which is counted once. The sum has the page tables of
+	// copies that are kept in host memory, 8 bytes for each 4 KiB.
 	PredictedUsedBytes int64 `json:"predicted_used_bytes"`
-	// DeviceUsedBytes is what the process held of it at the fence where that is
-	// farthest from the prediction; where no fence was passed, when all was ready.
-	// Null where the driver reported nothing, as is Measured.
+	// DeviceUsedBytes is the process's memory at the fence with the largest difference from the
+	// prediction; if no fence was passed, when everything was ready. It is null if the driver
+	// reported nothing, as is Measured.
 	DeviceUsedBytes *int64     `json:"device_used_bytes"`
 	Measured        *GPUMemory `json:"measured"`
-	// Others is what is known to have moved of other processes; empty: nothing.
+	// Others says which memory of other processes is known to have changed; empty: none.
 	Others string `json:"others"`
 
 	unmeasured string
-	contexts   int   // as many were predicted, and there is one
-	probed     bool  // what it was planned on was measured
-	tables     int64 // bytes that page tables of copies in the host's memory took since all was ready
+	contexts   int   // how many contexts were predicted; there is one
+	probed     bool  // it was planned for a measured GPU
+	tables     int64 // growth of the page tables for copies in host memory since everything was ready, in bytes
 }
 
-// GPUMemory is what a GPU held, in bytes.
+// GPUMemory is the memory in use on a GPU, in bytes.
 type GPUMemory struct {
 	BeforeBytes    int64 `json:"before_bytes"`     // before the process was there
 	ContextBytes   int64 `json:"context_bytes"`    // with the context
@@ -47,7 +46,7 @@ type GPUMemory struct {
 	ArenaBytes     int64 `json:"arena_bytes"`      // mapped, in whole granules
 }
 
-// addGPU adds a GPU, and compares it with the device that has it alone.
+// addGPU adds a GPU. A device that has it alone gets its measured memory.
 func (report *Report) addGPU(prediction *Prediction, result *executor.GPUResult) {
 	gpu := gpuOf(prediction, result)
 	for i := range report.Devices {
@@ -89,7 +88,7 @@ func gpuOf(prediction *Prediction, result *executor.GPUResult) GPU {
 	return gpu
 }
 
-// measure takes what others held before off what all hold.
+// measure subtracts what others had before from the memory of all.
 func (gpu *GPU) measure(result *executor.GPUResult) {
 	gpu.Measured = &GPUMemory{
 		BeforeBytes: result.Before, ContextBytes: result.Context, ReadyBytes: result.Ready, AfterBytes: result.After,
@@ -105,14 +104,14 @@ func (gpu *GPU) measure(result *executor.GPUResult) {
 	gpu.DeviceUsedBytes = &used
 }
 
-// By how much what a GPU holds may differ from the prediction: the larger of
-// these. The driver gives out memory by 2 MiB, for its own use too.
+// How far the memory of a GPU may be from the prediction: the larger of these. The driver allocates
+// in units of 2 MiB, for its own use too.
 const (
 	usedBytes = 16 << 20
 	usedShare = 1000 // a thousandth of the prediction
 )
 
-// judge holds what the process had of the GPU to its prediction.
+// judge compares the process's memory on the GPU with its prediction.
 func (gpu *GPU) judge() (verdict Verdict, reason string) {
 	name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
 	if gpu.Measured == nil {

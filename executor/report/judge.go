@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// Verdict is what measured bytes say of planned ones.
+// Verdict is the result of comparing measured with planned bytes.
 type Verdict string
 
 // The verdicts.
@@ -20,10 +20,9 @@ const (
 // workspace is the region of libraries; a processor's backend has none.
 const workspace = "workspace"
 
-// judge holds what was measured to what was planned. Every byte of an arena has
-// its place in the plan, so that a region which was not written to its end is
-// as much of a fault as one that was written beyond: the plan does not describe
-// what ran.
+// judge compares what was measured with what was planned. Every byte of an arena has its place in
+// the plan. So a region that was not written to its end is as wrong as one that was written beyond:
+// the plan does not describe what ran.
 func (report *Report) judge(job *executor.Job, result *executor.Result) {
 	report.Verdict = Pass
 	var failed []string
@@ -48,7 +47,7 @@ func (report *Report) because(format string, args ...any) {
 	report.Reasons = append(report.Reasons, fmt.Sprintf(format, args...))
 }
 
-// faults are what a device's arena has against its plan.
+// faults are the differences between a device's arena and its plan.
 func (device *Device) faults(stopped bool) []string {
 	var faults []string
 	peak, planned := device.Measured.PeakAllocatedBytes, device.Predicted.PeakAllocatedBytes
@@ -72,19 +71,19 @@ func (device *Device) faults(stopped bool) []string {
 			faults = append(faults, fmt.Sprintf("device %d: %s of buffer %s never written: %s", device.Device, counted(gap.Bytes), gap.Buffer, gap.Why))
 		}
 	}
-	if len(faults) == 0 && peak < planned && !stopped { // the program is as it should be, the plan is not its
+	if len(faults) == 0 && peak < planned && !stopped { // the program is right, the plan is for another one
 		faults = append(faults, fmt.Sprintf("device %d: its peak is %d bytes, %d less than the plan's", device.Device, peak, planned-peak))
 	}
 	return faults
 }
 
-// What a process may grow by beyond its arenas: the larger of these.
+// How much a process may grow beyond its arenas: the larger of these.
 const (
 	growthBytes = 64 << 20
 	growthShare = 10 // a tenth of the arenas
 )
 
-// judgeGrowth holds the process to the sum of its arenas.
+// judgeGrowth compares the growth of the process with the sum of its arenas.
 func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
 	if growth < 0 {
 		if report.Verdict == Pass {

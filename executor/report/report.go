@@ -1,6 +1,5 @@
-// Package report compares what a run measured with what its plan predicted, and
-// judges the one by the other: bytes, in the arenas and of the process or of each
-// GPU. Times are reported and never judged.
+// Package report compares what a run measured with what its plan predicted, and judges the bytes:
+// in the arenas, and of the process or of each GPU. It reports times without judging them.
 package report
 
 import (
@@ -11,8 +10,8 @@ import (
 // version is the format's.
 const version = "devmap.report/v1"
 
-// Report is devmap.report/v1. Bytes are in the arena of a device, from its
-// beginning; seconds are as this machine took.
+// Report is devmap.report/v1. Bytes count from the beginning of a device's arena. Seconds are
+// measured on this machine.
 type Report struct {
 	FormatVersion string `json:"format_version"`
 	Plan          string `json:"plan"` // the file
@@ -21,44 +20,43 @@ type Report struct {
 		Digest string `json:"digest"`
 	} `json:"model"`
 	Backend   string   `json:"backend"`
-	Turn      *Turn    `json:"turn,omitzero"` // missing where the plan has one turn alone
+	Turn      *Turn    `json:"turn,omitzero"` // missing if the plan has one turn alone
 	Devices   []Device `json:"devices"`
-	GPUs      []GPU    `json:"gpus,omitzero"` // none where arenas are in a processor's memory
+	GPUs      []GPU    `json:"gpus,omitzero"` // none if arenas are in a processor's memory
 	Imbalance struct {
 		Predicted float64 `json:"predicted"`
 		Measured  float64 `json:"measured"`
 	} `json:"imbalance"`
-	// Loading is missing where arenas are in a processor's memory.
+	// Loading is missing if arenas are in a processor's memory.
 	Loading *Loading `json:"loading,omitzero"`
 	Steps   []Step   `json:"steps"`
-	// StepSeconds are null where no step runs.
+	// StepSeconds are null if no step runs.
 	StepSeconds struct {
 		Predicted *float64 `json:"predicted"`
 		Measured  *float64 `json:"measured"`
 	} `json:"step_seconds"`
-	// TokensPerSecond is null where no step ran.
+	// TokensPerSecond is null if no step ran.
 	TokensPerSecond *float64  `json:"tokens_per_second"`
 	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
-	// Scalars is a fingerprint of what the digest of a model leaves out: the
-	// constants of its layers.
+	// Scalars is a fingerprint of the constants of the model's layers, which its digest leaves out.
 	Scalars string   `json:"scalars"`
-	Links   []Link   `json:"links"` // none where messages are copies in one memory
+	Links   []Link   `json:"links"` // none if messages are copies in one memory
 	Verdict Verdict  `json:"verdict"`
 	Reasons []string `json:"reasons"` // of the verdict, a sentence each
 }
 
-// Device is what was predicted of a device and what became of it.
+// Device is the prediction and the measurement of a device.
 type Device struct {
 	Device    int                 `json:"device"`
 	Predicted devicemap.Predicted `json:"predicted"`
 	Measured  struct {
 		// PeakAllocatedBytes is the end of the highest byte that was written.
 		PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
-		// DeviceUsedBytes is its GPU's ([GPU]); null where that has other devices
-		// too, or there is none.
+		// DeviceUsedBytes is its GPU's ([GPU]); null if the GPU has other devices too, or there is
+		// none.
 		DeviceUsedBytes *int64 `json:"device_used_bytes"`
 	} `json:"measured"`
-	// Ratio is the measured peak over the predicted one; null where none was.
+	// Ratio is the measured peak over the predicted one; null if none was predicted.
 	Ratio   *float64 `json:"ratio"`
 	Regions []Region `json:"regions"`
 	// Unwritten are the bytes of buffers that nothing ever wrote.
@@ -67,8 +65,7 @@ type Device struct {
 	stray int64 // bytes that were written and lie in no buffer
 }
 
-// Region is a part of an arena, and the end of the highest byte in it that was
-// written.
+// Region is a part of an arena. TouchedBytes is the end of its highest byte that was written.
 type Region struct {
 	Name         string `json:"name"`
 	PlannedBytes int64  `json:"planned_bytes"`
@@ -84,34 +81,33 @@ type Unwritten struct {
 	missed bool // values belong there
 }
 
-// Loading is how values came from files, or from a seed, into GPUs' arenas: those of
-// all devices together, without what was set to zero.
+// Loading is how values came from files, or from a seed, into GPUs' arenas. It covers all devices
+// together, without what was set to zero.
 type Loading struct {
 	Bytes          int64   `json:"bytes"`
 	Seconds        float64 `json:"seconds"`
 	BytesPerSecond float64 `json:"bytes_per_second"`
 }
 
-// Turn is one of the times that a plan has its GPUs. Seconds are from when it was the
-// plan's turn to its first step, and from after its last to when the arenas were
-// released.
+// Turn is one of the times that a plan has its GPUs. StartSeconds are from the beginning of the
+// turn to its first step, EndSeconds from after its last step to the release of the arenas.
 type Turn struct {
 	Cycle int64 `json:"cycle"` // from 1
 	Of    int64 `json:"of"`
-	// Start is loaded, or woken. MapSeconds of StartSeconds went by until arenas were
-	// mapped and all was prepared, CopySeconds after that, with StartBytes of values.
+	// Start is "loaded" or "woken". MapSeconds of StartSeconds passed until arenas were mapped and
+	// everything was prepared, CopySeconds after that, with StartBytes of values.
 	Start        string  `json:"start"`
 	StartBytes   int64   `json:"start_bytes"`
 	StartSeconds float64 `json:"start_seconds"`
 	MapSeconds   float64 `json:"map_seconds"`
 	CopySeconds  float64 `json:"copy_seconds"`
-	// End is closed, or asleep, with EndBytes copied that had changed; or broken off.
+	// End is "closed", or "asleep" with EndBytes of changed values copied, or "broken off".
 	End        string  `json:"end"`
 	EndBytes   int64   `json:"end_bytes"`
 	EndSeconds float64 `json:"end_seconds"`
 }
 
-// turnOf is the turn that a result is of; nil where it is the only one.
+// turnOf returns the turn of a result; nil if it is the only one.
 func turnOf(prediction *Prediction, result *executor.Result) *Turn {
 	if prediction.Of == 0 {
 		return nil
@@ -131,8 +127,7 @@ func turnOf(prediction *Prediction, result *executor.Result) *Turn {
 	return turn
 }
 
-// Step is a step: its loss before the update, null where nothing is trained, and
-// what each device's time went by with.
+// Step is a step: its loss before the update, null without training, and the times of each device.
 type Step struct {
 	Step    int64        `json:"step"` // from 1, with those before a resume
 	Loss    *float64     `json:"loss"`
@@ -140,7 +135,7 @@ type Step struct {
 	Devices []DeviceTime `json:"devices"`
 }
 
-// DeviceTime is where a device's time went in a step, in seconds.
+// DeviceTime is how a device spent a step, in seconds.
 type DeviceTime struct {
 	Device   int     `json:"device"`
 	Forward  float64 `json:"forward_seconds"`
@@ -150,23 +145,23 @@ type DeviceTime struct {
 	Wait     float64 `json:"wait_seconds"`
 }
 
-// Prediction is what a plan says of the run.
+// Prediction is what a plan predicts for the run.
 type Prediction struct {
 	Plan      string                 // the file
 	Devices   []devicemap.Prediction // by device
 	Imbalance float64
-	// GPUs are the UUIDs of those that devices are planned on, by device: none of
-	// those that no one measured ([costmodel.Device]).
+	// GPUs are the UUIDs of the GPUs that devices are planned on, by device, except GPUs that we
+	// have not measured ([costmodel.Device]).
 	GPUs map[int32]string
-	// Cycle is which turn of the plan it is, from 1, of so many; Of is 0 where it is the
-	// only one. Woken: the plan slept before it.
+	// Cycle is the number of the plan's turn, from 1, of so many; Of is 0 if it is the only one.
+	// Woken: the plan slept before it.
 	Cycle, Of int64
 	Woken     bool
-	// StepSeconds is nil where no step is run.
+	// StepSeconds is nil if no step runs.
 	StepSeconds *float64
 }
 
-// Of is the report of a run of a job.
+// Of must get the result of the same job. It returns the report of the run.
 func Of(prediction *Prediction, job *executor.Job, result *executor.Result) *Report {
 	report := newReport(prediction, job, result)
 	for i := range result.Links {
@@ -186,8 +181,8 @@ func Of(prediction *Prediction, job *executor.Job, result *executor.Result) *Rep
 	return report
 }
 
-// newReport is what of a report is known of any run: what was predicted, what ran it,
-// and what was measured of its devices.
+// newReport returns the parts of a report that all runs have: the predictions, the backend, and the
+// measurements of the devices.
 func newReport(prediction *Prediction, job *executor.Job, result *executor.Result) *Report {
 	report := &Report{
 		FormatVersion: version, Plan: prediction.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),

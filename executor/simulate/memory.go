@@ -6,27 +6,26 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// arenas follows what is live on every device through the instructions as they
-// were simulated. What ends by the time at which an instruction starts is gone
-// before it takes anything, as what frees it was simulated before: a program without
-// times is followed in the order in which its instructions were simulated.
+// arenas follows the live buffers of every device through the instructions, in the order in which
+// they were simulated. A buffer that ends by the time at which an instruction starts is gone before
+// that takes memory: whatever frees it was simulated before.
 type arenas struct {
 	*simulation
 	devices []Device
-	last    []bool      // by access: none after it touches what the buffer holds now
+	last    []bool      // by access: nothing later touches the buffer's contents
 	live    []int64     // by device
 	usage   []bufferUse // by buffer
-	leaving []queue     // by device: when what it holds ends; an event's lane is the buffer
+	leaving []queue     // by device: when buffers end; an event's lane is the buffer
 }
 
-// bufferUse is what a buffer holds.
+// bufferUse is the state of a buffer.
 type bufferUse struct {
 	live    bool
-	arrived bool  // with its send, before the recv that writes it
+	arrived bool  // it came with its send, before the recv that writes it
 	until   int64 // the latest end of an access so far
 }
 
-// memory fills in what the devices hold.
+// memory fills in the devices' memory over time.
 func (sim *simulation) memory(devices []Device) {
 	prog := sim.prog
 	all := arenas{sim, devices, sim.lastAccesses(), make([]int64, len(devices)), make([]bufferUse, len(prog.Buffers)), make([]queue, len(devices))}
@@ -48,8 +47,8 @@ func (sim *simulation) memory(devices []Device) {
 	}
 }
 
-// step takes what an instruction writes, from its start, and lets go of what it
-// is the last to touch, at its end.
+// step takes the buffers that an instruction writes, at its start. At its end it releases those
+// that the instruction is the last to touch.
 func (all *arenas) step(i int32) {
 	instr := &all.prog.Instrs[i]
 	accesses := all.prog.Accesses[instr.FirstAccess:instr.EndAccess]
@@ -75,8 +74,7 @@ func (all *arenas) step(i int32) {
 	}
 }
 
-// arrive takes the slot that a message comes to lie in from when it is sent. It
-// is the recv's, which writes it in the program.
+// arrive takes the slot of a message when it is sent. In the program the recv writes that slot.
 func (all *arenas) arrive(send *program.Instr, time int64) {
 	recv := all.in(all.recv, send.Channel, send.Sequence)
 	if recv == program.None || all.prog.Channels[send.Channel].Slots == 0 {
@@ -102,7 +100,7 @@ func (all *arenas) take(index int32) {
 	}
 }
 
-// leave lets go of what ended by a time.
+// leave releases the buffers that ended by a time.
 func (all *arenas) leave(device int32, time int64) {
 	leaving := &all.leaving[device]
 	for len(*leaving) > 0 && (*leaving)[0].time <= time {
@@ -117,8 +115,8 @@ func (all *arenas) leave(device int32, time int64) {
 	}
 }
 
-// note writes down what is live from a time on, of several at one time the last,
-// and whether it is the peak.
+// note records the live bytes from a time on, and whether they are the peak. Of several at one time
+// the last counts.
 func (all *arenas) note(device int32, time int64, by int32) {
 	to, live := &all.devices[device], all.live[device]
 	if live > to.Peak.Bytes || len(to.Memory) == 0 {
@@ -132,15 +130,15 @@ func (all *arenas) note(device int32, time int64, by int32) {
 	}
 }
 
-// What the walk back from the end knows of a buffer.
+// The state of a buffer in the walk back from the end.
 const (
-	anew    = int32(-1) // what it holds is not touched any more
-	touched = int32(-2) // it is; an instruction else: that writes it again
+	anew    = int32(-1) // its contents are not touched any more
+	touched = int32(-2) // they are; else the instruction that writes the buffer again
 )
 
-// lastAccesses marks the accesses after which a buffer is not touched before it
-// is written again. An instruction that reads a buffer and writes it again takes
-// what it holds on: the read is none of these.
+// lastAccesses marks the accesses after which a buffer is not touched before it is written again.
+// If an instruction reads a buffer and writes it again, the contents live on: that read is not
+// marked.
 func (sim *simulation) lastAccesses() []bool {
 	prog := sim.prog
 	last, after := make([]bool, len(prog.Accesses)), make([]int32, len(prog.Buffers))

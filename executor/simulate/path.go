@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// makespan is when the last instruction ends.
+// makespan returns when the last instruction ends.
 func (sim *simulation) makespan() int64 {
 	last := int64(0)
 	for _, end := range sim.end {
@@ -15,8 +15,8 @@ func (sim *simulation) makespan() int64 {
 	return last
 }
 
-// path goes back from what ends last, always to what let it start. Of several
-// that end last it is the first of the program.
+// path goes back from the instruction that ends last, always to the one that let it start. If
+// several end last, it begins with the first of the program.
 func (sim *simulation) path() []int32 {
 	last := program.None
 	for i := range sim.end {

@@ -1,12 +1,11 @@
-// Package simulate computes the times of a program: every stream runs its lines in
-// order, an instruction starts when its stream is free and what it waits for is
-// there, and takes the ticks that the program gives it. Of that come the time of
-// a step, how long each device idles, what its arena holds at every moment, and
-// which chain of instructions made the step as long as it is.
+// Package simulate computes the times of a program. Every stream runs its lines in order. An
+// instruction starts when its stream is free and everything that it waits for is there, and takes
+// the ticks that the program gives it. The results are the time of a step, the idle time of each
+// device, the memory of its arena at every moment, and the chain of instructions that makes the
+// step as long as it is.
 //
-// Times are integers, picoseconds: sums are exact, so that what happens at one
-// moment does so whatever it is the sum of, and a step as long as a plan says is
-// as long to the last digit.
+// Times are integers, in picoseconds, so that sums are exact. Events at one moment have equal
+// times, and a step is exactly as long as the plan says.
 package simulate
 
 import (
@@ -18,47 +17,44 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Result is what a step comes to. Its times are picoseconds, or where the program
-// is not [program.Program.Timed] units of a forward.
+// Result is the simulated step. Times are in picoseconds, or in units of a forward if the program
+// is not [program.Program.Timed].
 type Result struct {
 	// Makespan is when the last instruction ends.
 	Makespan int64
-	// Start and End are those of each instruction, as [program.Program.Instrs]
-	// has them.
+	// Start and End are by instruction, as in [program.Program.Instrs].
 	Start, End []int64
-	// Path is a longest chain: each instruction starts as soon as the one before
-	// it lets it, the last one ends the step.
+	// Path is a longest chain: each instruction starts as soon as the one before it lets it, and
+	// the last one ends the step.
 	Path []int32
 	// Devices are those of the program, in its order.
 	Devices []Device
 }
 
-// Device is what the step does with one of them.
+// Device is what one device does in the step.
 type Device struct {
 	// Busy is how long each of its streams runs something.
 	Busy []int64
-	// Computing is how long the one of them does that is named "compute".
+	// Computing is how long the stream with the name "compute" runs something.
 	Computing int64
 	// InFlight is the most micro-batches between the start of their first
 	// forward here and the end of their last backward.
 	InFlight int
-	// Memory is what its arena holds, from each moment on until the next, which is
-	// later: the live bytes. A buffer is there from the start of the instruction that writes
-	// all of it, or of the send whose message comes to lie in it, to the end of
-	// the last that touches it before it is written again; what is there
-	// throughout ([program.Class.Throughout]), always.
+	// Memory is the live bytes of its arena, each from its moment until the next, which is later. A
+	// buffer is live from the start of the instruction that writes all of it, or of the send of the
+	// message in it. Its life ends with the last instruction that touches it before it is written
+	// again. Buffers that are there throughout ([program.Class.Throughout]) are always live.
 	Memory []Moment
-	// Peak is when the arena holds most, for however short, the first time;
-	// PeakAt is the instruction that made it so, [program.None] where nothing but
-	// what is there throughout ever is.
+	// Peak is the first moment with the most live bytes, however short. PeakAt is the instruction
+	// that caused it. It is [program.None] if only buffers that are there throughout are live.
 	Peak   Moment
 	PeakAt int32
 }
 
-// Moment is what is live from a time on.
+// Moment is the live bytes from a time on.
 type Moment struct{ Time, Bytes int64 }
 
-// Bubble is the part of the step in which the device is idle.
+// Bubble returns the fraction of the step in which the device computes nothing.
 func (result *Result) Bubble(device int) float64 {
 	if result.Makespan == 0 {
 		return 0
@@ -66,10 +62,10 @@ func (result *Result) Bubble(device int) float64 {
 	return float64(result.Makespan-result.Devices[device].Computing) / float64(result.Makespan)
 }
 
-// Shared simulates a program with several devices on one GPU: on says which GPU each
-// has, by any numbers. Kernels of two of them alternate there, the one that can begin
-// first goes first: a kernel that fills a GPU leaves nothing to another, and of two that
-// run at once each takes as much longer. Messages overlap with them, as between GPUs.
+// Shared simulates a program with several devices on one GPU; on has the GPU of each device, by any
+// numbers. Kernels of two devices alternate on a GPU, and the one that can begin first goes first.
+// A kernel that fills a GPU leaves nothing to another: two at once would each take longer by as
+// much. Messages overlap with kernels, as between GPUs.
 func Shared(prog *program.Program, on []int) (*Result, error) {
 	if len(on) != len(prog.Devices) {
 		return nil, fmt.Errorf("%d devices are said to be on GPUs, the program has %d", len(on), len(prog.Devices))
@@ -77,10 +73,9 @@ func Shared(prog *program.Program, on []int) (*Result, error) {
 	return simulate(prog, newTurns(on))
 }
 
-// Run simulates a program. It is meant for one that [program.Program.Check] found
-// sound, and ends on any other: a program that does not come to its end is a
-// *[DeadlockError]. Time and space are linear in its size, but for the logarithm
-// of the number of streams.
+// Run simulates a program. It is meant for one that [program.Program.Check] found valid, and ends
+// on any other: if the program does not run to its end, the error is a *[DeadlockError]. Time and
+// space are linear in its size, except for the logarithm of the number of streams.
 func Run(prog *program.Program) (*Result, error) { return simulate(prog, nil) }
 
 func simulate(prog *program.Program, turns *turns) (*Result, error) {
@@ -105,8 +100,7 @@ func simulate(prog *program.Program, turns *turns) (*Result, error) {
 	return result, nil
 }
 
-// addable reports that no time of the program is negative and no sum of them
-// overflows.
+// addable reports whether no time of the program is negative and no sum of them overflows.
 func addable(prog *program.Program) bool {
 	total := uint64(0)
 	add := func(ticks int64) bool {
@@ -123,9 +117,8 @@ func addable(prog *program.Program) bool {
 	return true
 }
 
-// ticks is how long an instruction takes its stream. A program that others wrote
-// says nothing of it: the unit of all published schedules, a forward, is one tick
-// there, a backward two.
+// ticks returns how long an instruction occupies its stream. Programs of other authors have no
+// times. There a forward, the unit of all published schedules, takes one tick, and a backward two.
 func ticks(prog *program.Program, instr *program.Instr) int64 {
 	switch {
 	case prog.Timed:
@@ -138,7 +131,7 @@ func ticks(prog *program.Program, instr *program.Instr) int64 {
 	return 0
 }
 
-// busy adds up what the streams of every device run.
+// busy adds up the times of every device's streams.
 func (sim *simulation) busy(devices []Device) {
 	for i := range sim.prog.Instrs {
 		instr := &sim.prog.Instrs[i]

@@ -2,15 +2,15 @@ package simulate
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// simulation runs a program by events. Every lane shows its next instruction; one
-// whose predecessors have all been simulated has a start, and waits in a queue by
-// that time, from which the earliest is simulated. An instruction ends no earlier
-// than it starts, so those that it makes ready start no earlier than it: they are
-// simulated in order of time, and before what waits for them at the same moment.
+// simulation runs a program by events. Every lane shows its next instruction. If all predecessors
+// of that have been simulated, it has a start and waits in a queue, from which the earliest is
+// simulated. An instruction ends no earlier than it starts, so those that it makes ready start no
+// earlier than it. They are simulated in order of time, and before those that wait for them at the
+// same moment.
 //
-// A lane whose next instruction lacks a predecessor is parked there and looked at
-// again when that one has been simulated, from the predecessor on that it lacked:
-// every edge is looked at once, or twice where it was waited for.
+// If the next instruction lacks a predecessor, the lane is parked there. It is looked at again,
+// from that predecessor on, when the predecessor has been simulated. So every edge is looked at
+// once, or twice if a lane waited for it.
 type simulation struct {
 	prog *program.Program
 	lanes
@@ -20,22 +20,21 @@ type simulation struct {
 	order      []int32 // the instructions as they were simulated
 
 	shown  []shown // by lane
-	parked []int32 // by instruction: the first lane that waits for it, and 1 more
+	parked []int32 // by instruction: the first lane that waits for it, plus 1
 	queue  queue
 	turns  *turns
 }
 
-// shown is a lane's next instruction: when it starts by what was looked at so
-// far, and what let it.
+// shown is a lane's next instruction: its start as far as known, and what determined that.
 type shown struct {
 	time    int64
 	cause   int32
 	stage   int32 // of what it waits for: its waits, then its message, then all
-	parking int32 // the next lane that is parked where this one is, and 1 more
-	lacks   int32 // what it is parked at, or None where nothing in the program is
+	parking int32 // the next lane that is parked at the same instruction, plus 1
+	lacks   int32 // what it is parked at, or None if the program has no such instruction
 }
 
-// ready is shown.stage where nothing is lacking.
+// ready is shown.stage if nothing is lacking.
 const ready = int32(-1)
 
 func newSimulation(prog *program.Program) *simulation {
@@ -78,7 +77,7 @@ func (sim *simulation) run() {
 	}
 }
 
-// execute gives a lane's next instruction its time.
+// execute simulates a lane's next instruction at a time.
 func (sim *simulation) execute(lane, i int32, time int64) {
 	instr, own := &sim.prog.Instrs[i], &sim.shown[lane]
 	sim.start[i], sim.cause[i] = time, own.cause
@@ -103,8 +102,8 @@ func (sim *simulation) after(lane, i int32) {
 	}
 }
 
-// look continues with what a lane's next instruction waits for, and queues it
-// where that is all there.
+// look continues with the predecessors of a lane's next instruction, and queues it if all are
+// there.
 func (sim *simulation) look(lane int32) {
 	i, own := sim.head[lane], &sim.shown[lane]
 	if i == program.None {
@@ -128,8 +127,8 @@ func (sim *simulation) look(lane int32) {
 	sim.meet(lane, i)
 }
 
-// past goes past a predecessor, after whose end so much time has to go by, or
-// parks the lane at it.
+// past moves the lane's start to at least later after the end of a predecessor. If that has not
+// been simulated, it parks the lane there and returns false.
 func (sim *simulation) past(lane, other int32, later int64) bool {
 	own := &sim.shown[lane]
 	if other < 0 || int(other) >= len(sim.start) {
@@ -146,8 +145,8 @@ func (sim *simulation) past(lane, other int32, later int64) bool {
 	return true
 }
 
-// message is what an instruction of a channel with slots also waits for: a
-// recv for the send and the message's latency, a send for the slot to be free.
+// message returns what an instruction of a channel with slots also waits for: a recv for its send
+// and the message's latency, a send for the free of its slot.
 func (sim *simulation) message(instr *program.Instr) (other int32, later int64, needed bool) {
 	if instr.Channel < 0 {
 		return program.None, 0, false
@@ -163,12 +162,12 @@ func (sim *simulation) message(instr *program.Instr) (other int32, later int64, 
 	return program.None, 0, false
 }
 
-// met reports an instruction that is one event with its partner.
+// met reports whether an instruction is one event with its partner.
 func met(prog *program.Program, instr *program.Instr) bool {
 	return (instr.Op == program.Send || instr.Op == program.Recv) && instr.Channel >= 0 && prog.Channels[instr.Channel].Slots == 0
 }
 
-// partner is the other end of a message without slots, or None.
+// partner returns the other end of a message without slots, or None.
 func (sim *simulation) partner(i int32) int32 {
 	instr := &sim.prog.Instrs[i]
 	switch {

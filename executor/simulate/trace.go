@@ -10,12 +10,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// WriteTrace writes a simulated program in the Trace Event Format, which Chromium's
-// chrome://tracing and Perfetto open (catapult, docs/trace-event-format.md): a
-// process a device, a thread a stream, a complete event ("X") an instruction that
-// takes time, an arrow ("s" to "f") a message, from its send to what runs next
-// where it is received, a counter ("C") of the live bytes. Its times are microseconds with all digits; a program without times gets a millisecond for a
-// forward. An event is 100 to 200 bytes, and is written as it is made.
+// WriteTrace writes a simulated program in the Trace Event Format (catapult,
+// docs/trace-event-format.md), which Chromium's chrome://tracing and Perfetto open. A process is a
+// device, a thread a stream. An instruction that takes time is a complete event ("X"). A message is
+// an arrow ("s" to "f") from its send to what runs next at its receive. A counter ("C") has the
+// live bytes. Times are microseconds with all digits; a program without times gets a millisecond
+// for a forward. An event is 100 to 200 bytes, and is written as it is made.
 func WriteTrace(to io.Writer, prog *program.Program, result *Result) error {
 	trace := &tracer{to: bufio.NewWriterSize(to, 1<<16), prog: prog, result: result, messages: newMessages(prog), lanes: newLanes(prog), scale: 1}
 	if !prog.Timed {
@@ -45,13 +45,13 @@ type tracer struct {
 	events   int
 }
 
-// flush writes what is put together.
+// flush writes the bytes in line.
 func (trace *tracer) flush() {
 	trace.to.Write(trace.line)
 	trace.line = trace.line[:0]
 }
 
-// device names a device and its streams, and counts what it holds.
+// device names a device and its streams, and writes its live bytes.
 func (trace *tracer) device(index int) {
 	device := &trace.prog.Devices[index]
 	pid := int64(device.ID)
@@ -77,9 +77,9 @@ func (trace *tracer) device(index int) {
 	}
 }
 
-// instr is an instruction, and the arrow of its message where it is a send. What
-// takes no time is left out: the viewers hang it below its neighbours. Where the
-// program has no times no send takes any, and they are shown for their arrows.
+// instr writes an instruction and, for a send, the arrow of its message. Instructions that take no
+// time are left out: the viewers show them below their neighbours. In a program without times no
+// send takes any, but sends are shown for their arrows.
 func (trace *tracer) instr(i int32) {
 	instr := &trace.prog.Instrs[i]
 	pid := int64(trace.prog.Devices[instr.Device].ID)
@@ -107,7 +107,7 @@ func (trace *tracer) instr(i int32) {
 	trace.arrow("f", i, taken, 1)
 }
 
-// taken is what runs first on a recv's stream from it on.
+// taken returns the first instruction that takes time on a recv's stream, from the recv on.
 func (trace *tracer) taken(recv int32) int32 {
 	for recv != program.None && trace.result.Start[recv] == trace.result.End[recv] {
 		recv = trace.lanes.next[recv]
@@ -115,7 +115,7 @@ func (trace *tracer) taken(recv int32) int32 {
 	return recv
 }
 
-// arrow is an end of a message's, numbered as its send: so many picoseconds after
+// arrow writes an end of a message's arrow, with the number of its send: so many picoseconds after
 // the start of an instruction.
 func (trace *tracer) arrow(phase string, send, at int32, after int64) {
 	instr := &trace.prog.Instrs[at]
@@ -128,8 +128,8 @@ func (trace *tracer) arrow(phase string, send, at int32, after int64) {
 	trace.line = append(trace.line, '}')
 }
 
-// label is what the viewer shows of an instruction: the operation, what it runs
-// or which message it moves, the micro-batch.
+// label is an instruction's name in the viewer: the operation, its routine or message, the
+// micro-batch.
 func label(prog *program.Program, i int32) string {
 	instr := &prog.Instrs[i]
 	text := instr.Op.String()
@@ -168,7 +168,7 @@ func (trace *tracer) number(key string, value int64) {
 
 func (trace *tracer) time(key string, ticks int64) { trace.picoseconds(key, ticks*trace.scale) }
 
-// picoseconds are written as microseconds.
+// picoseconds writes a time in microseconds.
 func (trace *tracer) picoseconds(key string, time int64) {
 	const micro = 1_000_000
 	trace.number(key, time/micro)
@@ -178,7 +178,7 @@ func (trace *tracer) picoseconds(key string, time int64) {
 	}
 }
 
-// quoted is a text as JSON has it.
+// quoted returns a text as a JSON string.
 func quoted(text string) string {
 	line, err := jsontext.AppendQuote(nil, text)
 	if err != nil { // of bytes other than UTF-8, which become U+FFFD

@@ -8,22 +8,21 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// account is what a GPU holds, taken apart: what was there before the command, what
-// other processes have taken or released since, and the rest, which is the
-// command's.
+// account divides the memory in use on a GPU: what was there before the command, what other
+// processes have taken or released since, and the rest, which is the command's.
 type account struct {
 	place  Place
-	before int64 // held as the watching began, and not by the command
+	before int64 // in use as the watching began, and not by the command
 	used   int64 // of all processes, now
-	peak   int64 // the most of the command's
+	peak   int64 // the command's most
 	growth Growth
 
-	// Of processes, as they were listed last. theirs is what others that are shown
-	// here hold; first is that as the watching began.
+	// From the last list of processes. theirs is the memory of others that this machine shows;
+	// first is that as the watching began.
 	theirs, first int64
-	own           int64 // what the driver says of the command's; -1: of one it does not say
+	own           int64 // the driver's figure for the command; -1: it has none for a process
 	processes     int   // the command's
-	most          int   // of processes
+	most          int   // the most processes at once
 	wasShown      bool  // a process of the command was shown once
 	others        map[int]int64
 	moved         string // what other processes did; empty: nothing that is known
@@ -31,12 +30,12 @@ type account struct {
 	mute          error  // why processes are not listed
 }
 
-// movedBytes is by how much another process may change and count as still: the
+// movedBytes is how much the memory of another process may change before it counts as moved. The
 // driver counts some of a process's memory a moment later.
 const movedBytes = 16 << 20
 
-// begin takes the first reading. attached: the command is there already, and what it
-// holds is not known where its processes are not shown: then all is taken for its.
+// begin takes the first reading. attached: the command already runs. If its processes are not
+// shown, its memory is not known: then all memory counts as its own.
 func (account *account) begin(used int64, processes []nvml.Process, err error, whose *Tree, attached bool) {
 	account.look(processes, err, whose)
 	account.first, account.used, account.before = account.theirs, used, used
@@ -51,9 +50,9 @@ func (account *account) begin(used int64, processes []nvml.Process, err error, w
 	account.sample(0, used)
 }
 
-// look takes the processes on the GPU. Those that came since the watching began and
-// that this machine does not show are of another namespace: they are taken for the
-// command's, as drivers tell processes in containers by the host's numbers.
+// look takes the list of processes on the GPU. Those that came since the watching began and that
+// this machine does not show are of another namespace. They count as the command's, because drivers
+// show processes in containers by the host's numbers.
 func (account *account) look(processes []nvml.Process, err error, whose *Tree) {
 	if account.mute = err; err != nil || whose == nil {
 		account.processes = len(processes)
@@ -89,7 +88,7 @@ func (account *account) look(processes []nvml.Process, err error, whose *Tree) {
 	account.most = max(account.most, account.processes)
 }
 
-// compare says what other processes did since they were listed last.
+// compare records what other processes did since the last list.
 func (account *account) compare(now map[int]int64) {
 	for process, bytes := range now {
 		before, was := account.others[process]
@@ -120,20 +119,19 @@ func usedBytes(bytes int64) string {
 	return costmodel.Bytes(bytes).String()
 }
 
-// usedByCommand is what the command holds.
+// usedByCommand returns the bytes that the command has in use.
 func (account *account) usedByCommand() int64 {
 	return max(0, account.used-account.before-(account.theirs-account.first))
 }
 
-// sample takes a reading, and reports one beyond all before it.
+// sample takes a reading, and keeps the peak.
 func (account *account) sample(when time.Duration, used int64) {
 	account.used = used
 	account.peak = max(account.peak, account.usedByCommand())
 	account.growth.add(when, account.usedByCommand())
 }
 
-// higher reports that a reading would be a new peak, so that whose it is has to be
-// known first.
+// higher reports whether a reading would be a new peak. Then its owner has to be known first.
 func (account *account) higher(used int64) bool {
 	return used-account.before-(account.theirs-account.first) > account.peak
 }

@@ -4,5 +4,5 @@ package watch
 
 import "os/exec"
 
-// apart does nothing where there are no process groups.
+// apart does nothing: these systems have no process groups.
 func apart(*exec.Cmd) {}

@@ -15,15 +15,15 @@ import (
 type Measured struct {
 	Device int
 	Torch  *OnGPU // nil: torch reported nothing
-	// Used is the most that the command held of the GPU in one reading, readings
-	// Interval apart; nil: not known. OfDevice: who held it is not known, so that it
-	// is what all processes held beyond the beginning.
+	// Used is the most that the command had in use on the GPU in one reading, with Interval between
+	// readings; nil: not known. OfDevice: the owner is not known, so that Used is what all
+	// processes added since the beginning.
 	Used     *int64
 	Interval time.Duration
 	OfDevice bool
 }
 
-// Variant is what the same map would hold under other settings than the plan's.
+// Variant is the memory of the same map with other settings than the plan's.
 type Variant struct {
 	Setting string // a text that follows "with"
 	Devices []devicemap.Prediction
@@ -31,22 +31,20 @@ type Variant struct {
 	Changes int
 }
 
-// Explanation is where a device's difference lies: measured less predicted, bytes.
-// The three add up to the difference of what is used; null: not known.
+// Explanation divides a device's difference, measured less predicted, in bytes. The three parts add
+// up to the difference of the used memory; null: not known.
 type Explanation struct {
 	Device int `json:"device"`
-	// AllocatedBytes is of the allocator's peak, CacheBytes of what its pool has
-	// beyond that, and OutsideBytes of what is in no pool: context, kernels,
-	// libraries.
+	// AllocatedBytes is the part of the allocator's peak, CacheBytes the part of the pool beyond
+	// that peak, and OutsideBytes the part outside the pool: context, kernels, libraries.
 	AllocatedBytes *int64   `json:"allocated_difference_bytes"`
 	CacheBytes     *int64   `json:"cache_difference_bytes"`
 	OutsideBytes   *int64   `json:"outside_difference_bytes"`
 	Reasons        []string `json:"reasons"`
 }
 
-// By how much an allocated peak may differ and be as predicted: the accuracy of
-// device maps whose rules are known is a thousandth, and allocators give out by
-// blocks of up to 2 MiB.
+// How far an allocated peak may be from the prediction and count as predicted. Device maps whose
+// rules are known are accurate to a thousandth, and allocators use blocks of up to 2 MiB.
 const (
 	sameShare = 1000
 	sameBytes = 2 << 20
@@ -82,7 +80,7 @@ func Explain(plan *devicemap.Plan, measured []Measured, variants func() (iter.Se
 	return all
 }
 
-// explained is an explanation as it is made.
+// explained is an explanation in the making.
 type explained struct {
 	Explanation
 	measured  *Measured
@@ -94,7 +92,7 @@ func (of *explained) say(format string, args ...any) {
 	of.Reasons = append(of.Reasons, fmt.Sprintf(format, args...))
 }
 
-// allocated is the part that the plan predicts to the byte, or in a range.
+// allocated explains the part that the plan predicts to the byte, or in a range.
 func (of *explained) allocated() {
 	torch, predicted := of.measured.Torch, of.predicted.PeakAllocatedBytes
 	switch {
@@ -120,8 +118,8 @@ func (of *explained) allocated() {
 	}
 }
 
-// cached is what the pool took from the driver beyond the allocated peak, by both
-// peaks, which may have been at different moments.
+// cached explains what the pool took from the driver beyond the allocated peak. It compares both
+// peaks, which may be of different moments.
 func (of *explained) cached() {
 	torch := of.measured.Torch
 	if of.AllocatedBytes == nil || torch.Reserved.Low != torch.Reserved.High {
@@ -142,8 +140,8 @@ func (of *explained) cached() {
 	}
 }
 
-// outside is what was held and is in no pool. A reading may have missed the pool's
-// peak, so that it is a lower bound.
+// outside explains the memory that is in no pool. A reading may have missed the pool's peak, so
+// that it is a lower bound.
 func (of *explained) outside() {
 	used := of.measured.Used
 	switch {

@@ -7,17 +7,17 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// By how much a peak may differ from a prediction: a hundredth, beyond which README's
-// table of accuracy has the rarest families alone, or a granule of drivers.
+// How far a peak may be from a prediction: a hundredth, which only the rarest families in README's
+// table of accuracy exceed, or a granule of drivers.
 const (
 	peakShare = 100
 	peakBytes = 2 << 20
 )
 
-// allowed is by how much a peak may differ.
+// allowed returns how far a peak may be from a prediction, in bytes.
 func allowed(predicted int64) int64 { return max(peakBytes, predicted/peakShare) }
 
-// judge holds every GPU to its prediction.
+// judge compares every GPU with its prediction.
 func (result *Report) judge() {
 	result.Verdict = report.Pass
 	for i := range result.GPUs {
@@ -32,8 +32,8 @@ func (result *Report) judge() {
 	}
 }
 
-// measure says what each GPU held, and judges it only by its allocator's failures:
-// without a plan there is nothing to compare with.
+// measure reports the memory of each GPU, and judges it only by its allocator's failures: without a
+// plan there is nothing to compare with.
 func (result *Report) measure() {
 	result.Verdict = report.Inconclusive
 	for i := range result.GPUs {
@@ -51,7 +51,7 @@ func (result *Report) measure() {
 	}
 }
 
-// doubt has a verdict not be a pass.
+// doubt adds a reason for which the verdict cannot be a pass.
 func (result *Report) doubt(reason string) {
 	result.Reasons = append(result.Reasons, reason)
 	if result.Verdict == report.Pass {
@@ -59,8 +59,8 @@ func (result *Report) doubt(reason string) {
 	}
 }
 
-// judge holds a GPU to what was predicted of it: the allocators' own peak where that
-// is known, which nothing else on the GPU touches, else what was read.
+// judge compares a GPU with its prediction. It uses the allocators' own peak if that is known,
+// which nothing else on the GPU changes, else the readings.
 func (gpu *GPUReport) judge(result *Report) (report.Verdict, string) {
 	name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
 	switch {
@@ -101,8 +101,8 @@ func (peak Peak) text() string {
 	return fmt.Sprintf("%v to %v", costmodel.Bytes(peak.Low), costmodel.Bytes(peak.High))
 }
 
-// judgeUsed judges by what was read. A spike between two readings is in none, so that
-// too little proves nothing.
+// judgeUsed judges by the readings. A spike between two readings is in none, so that too little
+// proves nothing.
 func (gpu *GPUReport) judgeUsed(name string, result *Report) (report.Verdict, string) {
 	low, high := gpu.PredictedUsedBytes[0], gpu.PredictedUsedBytes[1]
 	said := fmt.Sprintf("%s held %v at most in readings %v apart, %s", name, costmodel.Bytes(gpu.PeakUsedBytes), result.Sampling.Interval(), predictedText(gpu.PredictedUsedBytes))
@@ -133,12 +133,12 @@ func beyond(bytes int64) string {
 	return fmt.Sprintf(": %v more", costmodel.Bytes(bytes))
 }
 
-// ended reports a command that did all that it was to do.
+// ended reports whether the command ended with exit status 0.
 func (result *Report) ended() bool {
 	return result.Command != nil && result.Command.ExitStatus != nil && *result.Command.ExitStatus == 0
 }
 
-// how is the way that the command went.
+// how says how the command ended.
 func (result *Report) how() string {
 	if result.Command == nil || result.Command.Ended == "" {
 		return "goes on"

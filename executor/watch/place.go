@@ -10,18 +10,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Place is a GPU that a plan is for: its place in the reader's order, the
-// number that the command has for it, and the plan's devices on it.
+// Place is a GPU that a plan is for: its index in the reader's order, the number that the command
+// has for it, and the plan's devices on it.
 type Place struct {
 	At, Number int
 	Devices    []int
 }
 
-// Places finds the GPUs that a plan's devices are: device i is the GPU that the
-// command calls i, as engines have it; of a plan for devmap's own engine on a topology
-// that was measured, the GPU that it was measured on, which several devices may share.
-// notes say where GPUs are others than were planned for. Without a plan each visible GPU
-// is a device of its own.
+// Places finds the GPUs of a plan's devices. Device i is the GPU that the command calls i, as
+// engines number them. A plan for devmap's own engine on a measured topology names the GPUs that
+// were measured: device i is that GPU, which several devices may share. notes list GPUs that differ
+// from the planned ones. Without a plan each visible GPU is a device of its own.
 func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
 	if plan == nil {
 		places, err = visiblePlaces(gpus, visible)
@@ -53,7 +52,7 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 	return places, notes, nil
 }
 
-// inMIGMode refuses a GPU whose instances cannot be measured.
+// inMIGMode is the error for a GPU whose instances cannot be measured.
 func inMIGMode(number int, gpu *GPU) error {
 	return fmt.Errorf("GPU %d (%s, %s) is in MIG mode, which devmap cannot measure; disable it with nvidia-smi -mig 0", number, gpu.Name, gpu.UUID)
 }
@@ -73,7 +72,7 @@ func visiblePlaces(gpus []GPU, visible []int) ([]Place, error) {
 	return places, nil
 }
 
-// sameMachine refuses a plan if a part of it runs on another machine.
+// sameMachine returns an error if a part of the plan runs on another machine.
 func sameMachine(plan *devicemap.Plan) error {
 	var hosts []string
 	for i := range plan.Topology.Devices {
@@ -87,7 +86,7 @@ func sameMachine(plan *devicemap.Plan) error {
 	return nil
 }
 
-// numberOf is the number that the command has for a device's GPU.
+// numberOf returns the number that the command has for a device's GPU.
 func numberOf(plan *devicemap.Plan, device int, gpus []GPU, visible []int) (int, error) {
 	if plan.Workload.Runtime == costmodel.Devmap && device < len(plan.Topology.Devices) {
 		uuid := plan.Topology.Devices[device].GPU
@@ -116,11 +115,11 @@ func numberOf(plan *devicemap.Plan, device int, gpus []GPU, visible []int) (int,
 	return 0, fmt.Errorf("the plan is for %s, and the command sees fewer: %s", planned, seen)
 }
 
-// apartShare is by how much of a capacity two figures of one GPU's may differ: what
-// engines report is up to 2 % less than NVML's total.
+// apartShare limits how far two figures of one GPU's capacity may be apart, to a 33rd: engines
+// report up to 2 % less than NVML's total.
 const apartShare = 33
 
-// otherGPU says where a GPU is not the one that was planned for.
+// otherGPU notes that a GPU is not the planned one.
 func otherGPU(plan *devicemap.Plan, device, number int, gpu *GPU) []string {
 	if device >= len(plan.Topology.Devices) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Report is devmap.report/v1 of a command that was watched. What it has in common
-// with that of a run has the same names. Bytes; null: not known.
+// Report is devmap.report/v1 of a watched command. Fields that a run's report has too have the same
+// names. Bytes; null: not known.
 type Report struct {
 	FormatVersion string `json:"format_version"`
 	Plan          string `json:"plan"` // the file
@@ -28,13 +28,13 @@ type Report struct {
 		Predicted float64  `json:"predicted"`
 		Measured  *float64 `json:"measured"`
 	} `json:"imbalance"`
-	// Processes are those of the command in which torch reported its memory.
+	// Processes are the command's processes in which torch reported its memory.
 	Processes []Process `json:"processes"`
-	// Explained is where each device's difference lies, that has its GPU alone.
+	// Explained explains the difference of each device that has its GPU alone.
 	Explained []Explanation  `json:"explained"`
 	Verdict   report.Verdict `json:"verdict"`
 	Reasons   []string       `json:"reasons"` // of the verdict, a sentence each
-	Notes     []string       `json:"notes"`   // what the verdict does not rest on
+	Notes     []string       `json:"notes"`   // what does not change the verdict
 }
 
 // Command is what was watched, and how it ended.
@@ -42,27 +42,27 @@ type Command struct {
 	Argv       []string `json:"argv"` // as it was called
 	PID        int      `json:"pid"`
 	Seconds    float64  `json:"seconds"`     // while it was watched
-	ExitStatus *int     `json:"exit_status"` // as a shell has it: 128 + n by signal n; null: not known
-	Ended      string   `json:"ended"`       // in the system's words; empty: it runs on
+	ExitStatus *int     `json:"exit_status"` // as in a shell, 128 + n after signal n; null: not known
+	Ended      string   `json:"ended"`       // in the system's words; empty: it still runs
 }
 
-// Device is what was predicted of a device and what became of it. Measured figures
-// are its GPU's; null where that has other devices too.
+// Device is the prediction and the measurement of a device. Measured figures are its GPU's; null if
+// the GPU has other devices too.
 type Device struct {
 	Device    int                 `json:"device"`
 	Predicted devicemap.Predicted `json:"predicted"`
 	Measured  struct {
-		// The allocator's own most, allocated and reserved.
+		// The allocator's own peaks, allocated and reserved.
 		PeakAllocatedBytes *int64 `json:"peak_allocated_bytes"`
 		PeakReservedBytes  *int64 `json:"peak_reserved_bytes"`
-		// PeakAllocatedRange is between what the first of these may lie, where
-		// several processes had memory at once: it is the most then.
+		// PeakAllocatedRange is the range of the allocated peak if several processes had memory at
+		// once. PeakAllocatedBytes is then its upper end.
 		PeakAllocatedRange []int64 `json:"peak_allocated_range_bytes,omitzero"`
-		// DeviceUsedBytes is the most of the command's in one reading.
+		// DeviceUsedBytes is the command's most in one reading.
 		DeviceUsedBytes *int64 `json:"device_used_bytes"`
 	} `json:"measured"`
-	// Ratio is measured over predicted: of the allocated peak, or of what is used
-	// where only that is known.
+	// Ratio is measured over predicted: of the allocated peak, or of used memory if only that is
+	// known.
 	Ratio *float64 `json:"ratio"`
 }
 
@@ -73,36 +73,36 @@ type GPUReport struct {
 	Name          string `json:"name"`
 	Devices       []int  `json:"devices"`
 	CapacityBytes int64  `json:"capacity_bytes"`
-	// PredictedUsedBytes are the least and the most that its devices are to hold of
-	// it: peaks, overhead, and the allocator's slack.
+	// PredictedUsedBytes are the least and the most that its devices should use: peaks, overhead,
+	// and the allocator's slack.
 	PredictedUsedBytes [2]int64 `json:"predicted_used_bytes"`
 	BeforeBytes        int64    `json:"before_bytes"` // not the command's
 	PeakUsedBytes      int64    `json:"peak_used_bytes"`
 	Growth             Growth   `json:"growth"`
-	// Processes is how many of the command's were there at once at most; null where
-	// the driver shows none of them.
+	// Processes is the most of the command's processes at once; null if the driver shows none of
+	// them.
 	Processes *int `json:"processes"`
-	// Others is what is known to have moved of other processes; empty: nothing.
+	// Others says which memory of other processes is known to have changed; empty: none.
 	Others string `json:"others"`
 
 	allocated [2]int64 // the least and the most that are predicted
 	torch     *OnGPU
 }
 
-// Ran is what there is to report of.
+// Ran is the input of a report.
 type Ran struct {
 	File    string          // the plan's
 	Plan    *devicemap.Plan // nil: measured, and compared with nothing
 	Sampler *Sampler
 	Command *Command // nil: none was named
-	// Processes is what torch reported in those of the command.
+	// Processes are the reports of torch in the command's processes.
 	Processes []Process
-	// Variants are asked for where a prediction did not hold; nil: there are none.
+	// Variants is called if a prediction did not hold; nil: there are none.
 	Variants func() (iter.Seq[Variant], error)
 	Notes    []string
 }
 
-// Of is the report of what was watched.
+// Of only reads its input. It returns the report of what was watched.
 func Of(ran *Ran) *Report {
 	plan, states := ran.Plan, ran.Sampler.State()
 	if plan == nil {
@@ -134,7 +134,7 @@ func Of(ran *Ran) *Report {
 	return result
 }
 
-// unplanned has the devices of GPUs and predicts nothing.
+// unplanned returns a plan with the devices of the GPUs that predicts nothing.
 func unplanned(states []GPUState) *devicemap.Plan {
 	plan := &devicemap.Plan{}
 	for i := range states {
@@ -145,7 +145,7 @@ func unplanned(states []GPUState) *devicemap.Plan {
 	return plan
 }
 
-// outlived tells of processes that are on GPUs still though the command has ended.
+// outlived lists processes that are still on GPUs after the command has ended.
 func (result *Report) outlived(states []GPUState) (all []string) {
 	for i := range states {
 		if state := &states[i]; result.Command != nil && result.Command.Ended != "" && state.Processes > 0 && state.CommandBytes > 0 {
@@ -155,7 +155,7 @@ func (result *Report) outlived(states []GPUState) (all []string) {
 	return all
 }
 
-// measured is what was measured of the devices that have their GPU alone.
+// measured returns the measurements of the devices that have their GPU alone.
 func (result *Report) measured() (all []Measured) {
 	for i := range result.GPUs {
 		gpu := &result.GPUs[i]
@@ -166,7 +166,7 @@ func (result *Report) measured() (all []Measured) {
 	return all
 }
 
-// torchOn is what torch reported of a GPU that it had memory of; nil: nothing.
+// torchOn returns what torch reported of a GPU; nil: it had no memory there.
 func torchOn(torch map[string]OnGPU, gpu *GPUReport) *OnGPU {
 	on, found := torch[gpu.UUID]
 	if !found {
@@ -191,8 +191,8 @@ func gpuReport(plan *devicemap.Plan, state *GPUState) GPUReport {
 	return gpu
 }
 
-// Predicted are the least and the most bytes that devices are to hold together of one
-// GPU, and of these what their allocator gives out at its peak.
+// Predicted returns the least and the most bytes that devices should use together on one GPU, and
+// the part of these that their allocator has allocated at its peak.
 func Predicted(plan *devicemap.Plan, devices []int) (used, allocated [2]int64) {
 	for i := range plan.Devices {
 		if !slices.Contains(devices, plan.Devices[i].Device) {
@@ -235,8 +235,8 @@ func (result *Report) device(planned *devicemap.Prediction) Device {
 	return device
 }
 
-// imbalance is the largest peak over the mean of all GPUs: of what was allocated
-// where that is known of all, else of what was used.
+// imbalance returns the largest peak over the mean of all GPUs: of allocated memory if that is
+// known on all, else of used memory. It is nil if no memory was used.
 func (result *Report) imbalance() *float64 {
 	exact := !slices.ContainsFunc(result.GPUs, func(gpu GPUReport) bool { return gpu.torch == nil })
 	var most, sum int64

@@ -14,16 +14,15 @@ import (
 type Settings struct {
 	Reader Reader
 	Places []Place
-	// Whose is the command's tree; nil: whatever is on the GPUs is counted.
+	// The command's tree; nil: whatever is on the GPUs counts.
 	Whose *Tree
-	// Attached: the command was there before the watching.
+	// Attached: the command already ran when the watching began.
 	Attached bool
 }
 
-// How often readings are taken from the reader, who has them at its own pace: to wake
-// a program in Go takes as much of a core as a reading. How often processes are asked
-// for though no peak is new, so that a tenant who comes or leaves is seen; and how often
-// GPUs are looked at that the plan has no device on.
+// How often readings are taken from the reader, which reads at its own pace: waking a Go program
+// takes as much of a core as a reading. How often processes are listed without a new peak, to see
+// tenants that come or leave. How often GPUs without a device of the plan are read.
 const (
 	gather    = 500 * time.Millisecond
 	whoOften  = time.Second
@@ -40,17 +39,17 @@ type Sampler struct {
 
 	lock      sync.Mutex
 	accounts  []account // of the plan's GPUs, in the order of the readings
-	elsewhere []account // of the others, where the command is not to be
+	elsewhere []account // of the others, which the command should not use
 	pending   []reading
-	asked     time.Time // when processes were, last
-	strayed   time.Time // when elsewhere was looked at, last
+	asked     time.Time // when processes were last listed
+	strayed   time.Time // when elsewhere was last read
 	samples   int64
 	longest   time.Duration // between two readings
 	last      time.Duration
 	lost      error // why reading ended early
 }
 
-// New takes the first reading: what is held before the command begins.
+// New takes the first reading: the memory in use before the command begins.
 func New(settings Settings) (*Sampler, error) {
 	reader := settings.Reader
 	sampler := &Sampler{settings: settings, source: reader.Source(), gpus: reader.GPUs(), began: time.Now()}
@@ -76,7 +75,7 @@ func New(settings Settings) (*Sampler, error) {
 	return sampler, reader.Follow(followed)
 }
 
-// Run takes readings until ctx ends, and once more then. An error is why it could not.
+// Run takes readings until ctx ends, and once more then. The error says why it could not.
 func (sampler *Sampler) Run(ctx context.Context) error {
 	tick := time.NewTicker(gather)
 	defer tick.Stop()
@@ -92,8 +91,8 @@ func (sampler *Sampler) Run(ctx context.Context) error {
 	}
 }
 
-// read takes the readings since it was last called. A new peak among them is counted
-// once it is known whose it is. At the end everything is looked at.
+// read takes the readings since the last call. A new peak counts once its owner is known. At the
+// end everything is read.
 func (sampler *Sampler) read(ended bool) error {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()
@@ -128,13 +127,13 @@ func (sampler *Sampler) read(ended bool) error {
 	return nil
 }
 
-// look asks whose a GPU's memory is.
+// look lists the processes on a GPU.
 func (sampler *Sampler) look(account *account) {
 	processes, err := sampler.settings.Reader.Processes(account.place.At)
 	account.look(processes, err, sampler.settings.Whose)
 }
 
-// stray looks at the GPUs that the plan has no device on.
+// stray reads the GPUs without a device of the plan.
 func (sampler *Sampler) stray() error {
 	sampler.strayed = time.Now()
 	if len(sampler.elsewhere) == 0 {
@@ -151,22 +150,22 @@ func (sampler *Sampler) stray() error {
 	return nil
 }
 
-// GPUState is what is known of a GPU of the plan at a moment. Bytes.
+// GPUState is what is known of a GPU of the plan at a moment, in bytes.
 type GPUState struct {
 	Place
 	GPU
 	UsedBytes    int64 // of all processes
-	BeforeBytes  int64 // held before the command, or by others now
+	BeforeBytes  int64 // in use before the command, or by others now
 	CommandBytes int64 // the command's
-	PeakBytes    int64 // the most of that
+	PeakBytes    int64 // the command's most
 	Growth       Growth
 	Processes    int    // the command's that the driver shows now
-	Most         int    // of these at once
-	Shown        bool   // it shows them
+	Most         int    // the most of these at once
+	Shown        bool   // the driver shows them
 	Others       string // what other processes did; empty: nothing that is known
 }
 
-// State is what is known now.
+// State returns what is known now.
 func (sampler *Sampler) State() []GPUState {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()
@@ -182,8 +181,8 @@ func (sampler *Sampler) State() []GPUState {
 	return states
 }
 
-// Stray says where the command held memory of GPUs that the plan has no device on, a
-// sentence each. Only where the driver tells whose memory is, that is known.
+// Stray lists the command's memory on GPUs without a device of the plan, a sentence each. It is
+// known only if the driver reports the owners of memory.
 func (sampler *Sampler) Stray() []string {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()
@@ -197,7 +196,7 @@ func (sampler *Sampler) Stray() []string {
 	return all
 }
 
-// Sampling is how the watching itself went.
+// Sampling describes the readings.
 type Sampling struct {
 	Source
 
@@ -207,7 +206,7 @@ type Sampling struct {
 	Lost           string  `json:"lost,omitzero"`   // why readings ended early
 }
 
-// Sampling tells how it went until now.
+// Sampling describes the readings until now.
 func (sampler *Sampler) Sampling() Sampling {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()

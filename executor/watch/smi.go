@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// What is run in place of NVML, how often it tells what GPUs hold, and how often it
-// is asked whose that is, which it is started again for.
+// The program in place of NVML, how often it reports the memory in use, how often it is started
+// again to list processes, and how long its first answer may take.
 const (
 	smiProgram = "nvidia-smi"
 	smiOften   = 100 * time.Millisecond
@@ -26,19 +26,19 @@ const (
 
 const smiFormat = "--format=csv,noheader,nounits"
 
-// reading is what the GPUs that are followed held at a time since the first of these.
+// reading is the memory in use on the followed GPUs, at a time since the first reading.
 type reading struct {
 	when time.Duration
 	used []int64
 }
 
-// smiReader reads by nvidia-smi, which continues telling what GPUs hold on its own.
+// smiReader reads by nvidia-smi, which reports the memory in use again and again.
 type smiReader struct {
 	program string
 	gpus    []GPU
 	source  Source
 	stream  *exec.Cmd
-	says    io.ReadCloser // what stream writes
+	says    io.ReadCloser // the output of stream
 	stop    chan struct{}
 	gone    sync.WaitGroup
 
@@ -46,11 +46,11 @@ type smiReader struct {
 	used    []int64
 	started time.Time     // of the first reading that is followed
 	which   []int         // GPUs that are followed
-	taken   []reading     // not passed on yet
+	taken   []reading     // not taken yet
 	fresh   chan struct{} // closed with the first reading of all GPUs
 	whose   map[string][]nvml.Process
 	lost    error // why there are no more readings
-	mute    error // why processes are not
+	mute    error // why processes are not listed
 }
 
 func openSMI(program string, often, whose, patient time.Duration) (*smiReader, error) {
@@ -82,15 +82,15 @@ func openSMI(program string, often, whose, patient time.Duration) (*smiReader, e
 	return reader, nil
 }
 
-// stuckError is a program that printed nothing for so long.
+// stuckError is a program that has printed nothing for this long.
 type stuckError time.Duration
 
 func (err stuckError) Error() string {
 	return fmt.Sprintf("%s has printed nothing for %v: it or the driver is stuck (run %s to check)", smiProgram, time.Duration(err), smiProgram)
 }
 
-// output runs the program once. What it may have begun itself is not waited for,
-// nor the program, which may not end even if it is killed.
+// output runs the program once. It waits neither for processes that the program has started, nor
+// for the program itself if that does not end when it is killed.
 func output(ctx context.Context, patient time.Duration, path string, args ...string) (string, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, patient, stuckError(patient))
 	defer stop()
@@ -114,7 +114,7 @@ func output(ctx context.Context, patient time.Duration, path string, args ...str
 	return out.String(), nil
 }
 
-// begin has the program tell what GPUs hold from now on.
+// begin has the program report the memory in use from now on.
 func (reader *smiReader) begin(often, whose, patient time.Duration) error {
 	loop := fmt.Sprintf("--loop-ms=%d", often.Milliseconds())
 	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, loop) //nolint:gosec // likewise
@@ -153,7 +153,7 @@ func (reader *smiReader) begin(often, whose, patient time.Duration) error {
 	return lost
 }
 
-// listen takes what GPUs hold until there are no more readings.
+// listen takes the reports until there are no more.
 func (reader *smiReader) listen(says io.Reader) {
 	defer reader.lose(fmt.Errorf("%s ended", smiProgram))
 	reported := make(map[int]bool)
@@ -184,7 +184,7 @@ func (reader *smiReader) lose(why error) {
 	reader.wake()
 }
 
-// wake ends the waiting for the first reading.
+// wake ends the wait for the first reading.
 func (reader *smiReader) wake() {
 	reader.lock.Lock()
 	defer reader.lock.Unlock()
@@ -195,8 +195,7 @@ func (reader *smiReader) wake() {
 	}
 }
 
-// askAgain asks which processes are on the GPUs while they are watched, until the
-// reader is closed.
+// askAgain lists the processes on the GPUs again. Closing the reader ends the call.
 func (reader *smiReader) askAgain() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -210,7 +209,7 @@ func (reader *smiReader) askAgain() {
 	reader.askWhose(ctx, smiPatient)
 }
 
-// askWhose asks which processes are on the GPUs.
+// askWhose lists the processes on the GPUs.
 func (reader *smiReader) askWhose(ctx context.Context, patient time.Duration) {
 	text, err := output(ctx, patient, reader.program, "--query-compute-apps=gpu_uuid,pid,used_gpu_memory", smiFormat)
 	var whose map[string][]nvml.Process
@@ -232,7 +231,7 @@ func (reader *smiReader) Used(into []int64) error {
 	return reader.lost
 }
 
-// keep adds a reading, where some GPUs are followed.
+// keep adds a reading if GPUs are followed.
 func (reader *smiReader) keep() {
 	if reader.which == nil {
 		return
@@ -272,8 +271,8 @@ func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {
 	return reader.whose[reader.gpus[gpu].UUID], reader.mute
 }
 
-// Close ends the program. Where it is a script that began another one, that ends as it
-// finds no one who reads it.
+// Close ends the program. If it is a script that started another program, that one ends when no one
+// reads its output.
 func (reader *smiReader) Close() error {
 	close(reader.stop)
 	reader.stream.Process.Kill() //nolint:errcheck // it may have ended

@@ -5,19 +5,18 @@ import (
 	"math"
 )
 
-// Peak is the most that processes held together: it lies between Low, the largest
-// peak of one of them, and High, the largest sum of those that were there at the
-// same time, as their peaks may have been at different moments. Both are equal where
-// never two were there.
+// Peak bounds the most memory that processes had together, as their peaks may be of different
+// moments. Low is the largest peak of one of them. High is the largest sum of those that ran at the
+// same time. Both are equal if no two ran at once.
 type Peak struct{ Low, High int64 }
 
-// OnGPU is what the allocators of the processes on a GPU say of it themselves.
+// OnGPU is what the allocators of the processes on a GPU report.
 type OnGPU struct {
 	Processes           int // that held memory of it
 	Allocated, Reserved Peak
 	OutOfMemory         int64 // how often an allocation failed for good
-	Wanted              int64 // bytes of the last that failed; of several processes the largest of these
-	Killed              int   // processes that had no time to say their last
+	Wanted              int64 // bytes of the last failed allocation, the largest of all processes
+	Killed              int   // processes that were killed before their last report
 }
 
 // processSpan is a process on a GPU, from its first to its last second.
@@ -26,8 +25,8 @@ type processSpan struct {
 	allocated, reserved int64
 }
 
-// Together is what processes held, by the GPU's UUID, or by "cuda:INDEX" where
-// torch tells none. A GPU that torch saw and held nothing of is there with zeros.
+// Together returns the memory of processes by the GPU's UUID, or by "cuda:INDEX" if torch reports
+// none. A GPU that torch saw without using memory there has zeros.
 func Together(processes []Process) map[string]OnGPU {
 	found, spans := make(map[string]OnGPU), make(map[string][]processSpan)
 	for i := range processes {
@@ -62,8 +61,8 @@ func Together(processes []Process) map[string]OnGPU {
 	return found
 }
 
-// span is a process's time on one of its GPUs. When a process that was killed ended is
-// not known, so that it may have met all that came after it.
+// span returns a process's time on one of its GPUs. The end of a process that was killed is not
+// known, so that it may have overlapped everything that came after it.
 func (process *Process) span(gpu *ProcessGPU) processSpan {
 	one := processSpan{begin: math.Inf(-1), end: process.WrittenSeconds, allocated: gpu.AllocatedPeakBytes, reserved: gpu.ReservedPeakBytes}
 	if process.StartSeconds != nil {
@@ -75,8 +74,8 @@ func (process *Process) span(gpu *ProcessGPU) processSpan {
 	return one
 }
 
-// peakOverlap takes the sum of all who are there whenever one begins: between two
-// beginnings none is added.
+// peakOverlap takes the sum of all processes at each start of one: none is added between two
+// starts.
 func peakOverlap(all []processSpan, bytes func(*processSpan) int64) Peak {
 	var peak Peak
 	for i := range all {

@@ -11,27 +11,27 @@ import (
 	"sync"
 )
 
-// Mark is the environment variable by which processes are known that a command
-// began, however far down and though they left their parents.
+// Mark is the environment variable that identifies the processes of a command, at any depth and
+// also after they have left their parents.
 const Mark = "DEVMAP_WATCHED"
 
-// Tree is a command's processes: the first, those that descend from it, and those
-// that have its mark. Goroutines may share it.
+// Tree is a command's processes: the first, its descendants, and those with its mark. Goroutines
+// may share it.
 type Tree struct {
 	lock  sync.Mutex
 	root  int
 	value string         // of the mark; empty: there is none
-	seen  map[int]uint64 // when each process began that is of the tree: numbers are used again
+	seen  map[int]uint64 // when each process of the tree began: numbers are reused
 	read  func(process int, file string) ([]byte, error)
 }
 
-// NewTree is the tree of a process that is there.
+// NewTree returns the tree of a running process.
 func NewTree(root int) *Tree {
 	return &Tree{root: root, seen: make(map[int]uint64), read: readProc}
 }
 
-// Marked is the tree of a command that is still to begin, and the environment that
-// its processes are known by.
+// Marked returns the tree of a command that has not begun, and the environment that marks its
+// processes.
 func Marked(environment []string) (*Tree, []string) {
 	tree := NewTree(0)
 	tree.value = rand.Text()
@@ -49,10 +49,9 @@ func readProc(process int, file string) ([]byte, error) {
 	return os.ReadFile(fmt.Sprintf("/proc/%d/%s", process, file))
 }
 
-// Has reports a process of the tree. here: it is one that this machine shows, and not
-// a number of some other namespace. Who was of the tree once stays so, though its
-// parents end; who was not is looked at again, as a process that has just begun has
-// no environment yet.
+// Has reports whether a process is of the tree. here: this machine shows the process; otherwise the
+// number is of another namespace. A process of the tree stays one though its parents end. Others
+// are looked at again, as a process that has just begun has no environment yet.
 func (tree *Tree) Has(process int) (ours, here bool) {
 	tree.lock.Lock()
 	defer tree.lock.Unlock()
@@ -70,7 +69,7 @@ func (tree *Tree) Has(process int) (ours, here bool) {
 	return true, true
 }
 
-// deepest bounds a line of parents: processes come and go as they are read.
+// deepest limits the line of parents: processes come and go as they are read.
 const deepest = 128
 
 func (tree *Tree) descends(process int) bool {
@@ -104,8 +103,8 @@ func (tree *Tree) stat(process int) (parent int, start uint64, err error) {
 	return parseStat(string(text))
 }
 
-// parseStat reads parent and start time of proc_pid_stat(5): the 4th and 22nd field,
-// where the 2nd is a name in parentheses that may have blanks and parentheses.
+// parseStat reads the parent and the start time in proc_pid_stat(5): the 4th and the 22nd field.
+// The 2nd is a name in parentheses, which may have blanks and parentheses.
 func parseStat(text string) (parent int, start uint64, err error) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	const parentAt, startAt = 4 - 3, 22 - 3
@@ -119,8 +118,8 @@ func parseStat(text string) (parent int, start uint64, err error) {
 	return parent, start, err
 }
 
-// Alive reports that the first process runs still: not one that has its number since,
-// and not what is left of it until its parent asks how it ended.
+// Alive reports whether the first process still runs. A new process with the same number does not
+// count, nor does one that has ended but that its parent has not waited for.
 func (tree *Tree) Alive() bool {
 	tree.lock.Lock()
 	defer tree.lock.Unlock()
@@ -133,7 +132,7 @@ func (tree *Tree) Alive() bool {
 	return err == nil && !strings.HasPrefix(behind, "Z") && !strings.HasPrefix(behind, "X")
 }
 
-// Argv is how a process was called; none: it does not say.
+// Argv returns the command line of a process; nil: it does not have one.
 func Argv(process int) []string {
 	text, err := readProc(process, "cmdline")
 	if err != nil || len(text) == 0 {
@@ -142,7 +141,7 @@ func Argv(process int) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// Environ is a variable of a process's environment as it began.
+// Environ returns a variable of a process's environment at its start.
 func Environ(process int, name string) (value string, set bool, err error) {
 	text, err := readProc(process, "environ")
 	if err != nil {
@@ -152,7 +151,7 @@ func Environ(process int, name string) (value string, set bool, err error) {
 	return value, set, nil
 }
 
-// lookup finds a variable in what proc_pid_environ(5) has.
+// lookup finds a variable in the text of proc_pid_environ(5).
 func lookup(text []byte, name string) (value string, set bool) {
 	for entry := range strings.SplitSeq(string(text), "\x00") {
 		if value, found := strings.CutPrefix(entry, name+"="); found {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Visible are the GPUs that a process sees, in the order of its numbers for them, as
-// places in gpus. list is its CUDA_VISIBLE_DEVICES; set: it has one, which may be
-// empty. It is read as CUDA reads it (CUDA C++ Programming Guide, "CUDA Environment
-// Variables") and PyTorch after it (torch/cuda/__init__.py, _parse_visible_devices
-// and _transform_uuid_to_ordinals): numbers, or beginnings of UUIDs that one GPU
-// alone has; what follows an invalid one is not visible, and one that is there
-// twice makes that nothing is.
+// Visible returns the GPUs that a process sees, in the order of its numbers for them, as indexes in
+// gpus. list is its CUDA_VISIBLE_DEVICES; set: it has one, which may be empty.
+//
+// The list is read as in CUDA (CUDA C++ Programming Guide, "CUDA Environment Variables") and
+// PyTorch (torch/cuda/__init__.py, _parse_visible_devices and _transform_uuid_to_ordinals). Its
+// entries are numbers, or unique beginnings of UUIDs. GPUs after an invalid entry are not visible.
+// With one GPU twice, none is visible.
 func Visible(list string, set bool, gpus []GPU) ([]int, error) {
 	if !set {
 		all := make([]int, len(gpus))
@@ -43,8 +43,8 @@ func Visible(list string, set bool, gpus []GPU) ([]int, error) {
 	return seen, nil
 }
 
-// byNumber reads the number that a word begins with, as strtoul does: what follows
-// it is not looked at.
+// byNumber reads the number that a word begins with and ignores the rest, as strtoul does. It
+// returns -1 if there is no such GPU.
 func byNumber(word string, gpus []GPU) int {
 	number, digits := 0, 0
 	for _, char := range strings.TrimPrefix(word, "+") {
@@ -59,7 +59,7 @@ func byNumber(word string, gpus []GPU) int {
 	return number
 }
 
-// byUUID finds the one GPU whose UUID begins with a word.
+// byUUID finds the only GPU whose UUID begins with a word, else -1.
 func byUUID(word string, gpus []GPU) int {
 	found := -1
 	for i := range gpus {

@@ -12,15 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// allowance is a warning of a plan that leaves room for other bytes than those
-// predicted. A plan file has warnings as texts: they are known by a part of them,
-// which a test compares with the texts that plans have.
+// allowance is a warning of a plan that allows for other bytes than those predicted. A plan file
+// has warnings as texts. A part of each text identifies it; a test compares these parts with the
+// texts of plans.
 type allowance struct {
 	text       *regexp.Regexp
 	more, less bool
-	first      bool // of the first device alone
-	// room is how many bytes the warning names, of what was predicted; nil: it
-	// names no number.
+	first      bool // for the first device alone
+	// bytes returns how many bytes the warning names, given the prediction; nil: it names no
+	// number.
 	bytes func(found []string, predicted int64) int64
 }
 
@@ -45,8 +45,7 @@ func percent(found []string, predicted int64) int64 {
 	return predicted * min(value, 100) / 100
 }
 
-// printed is a size that was rounded to its last digit: at most half of that is
-// missing.
+// printed returns a size that was rounded to its last digit, plus half of that digit.
 func printed(found []string, _ int64) int64 {
 	var value float64
 	var unit string
@@ -62,7 +61,7 @@ func printed(found []string, _ int64) int64 {
 	return int64(math.Min(value*whole+last, 1<<60))
 }
 
-// warned names the warnings that allow for a difference of what was allocated.
+// warned names the warnings that allow for a difference in allocated memory.
 func (of *explained) warned(beyond int64) {
 	for _, warning := range of.plan.Warnings {
 		for i := range allowances {
@@ -89,17 +88,17 @@ func (of *explained) allow(allowed *allowance, found []string, warning string, b
 	of.say("the plan warned of %v of it: %s", costmodel.Bytes(bytes), warning)
 }
 
-// closeShare is how near a variant comes to what was measured of every device: one
-// in 200. Most predictions are nearer; those of small models are not, as the
-// allocator's blocks are a larger part of them.
+// closeShare is how close a variant must be to the measurement of every device: one in 200. Most
+// predictions are closer. Those of small models are not, as the allocator's blocks are a larger
+// part of them.
 const closeShare = 200
 
-// nearer is how much nearer than the plan's own a variant's prediction is to be:
-// one that is hardly nearer says nothing.
+// nearer is how many times closer than the plan's own a variant's prediction must be: one that is
+// hardly closer says nothing.
 const nearer = 4
 
-// tried are the variants that predict every device, of those with the fewest
-// changes, and how many were tried.
+// tried are the variants that predict every device, from those with the fewest changes on, and how
+// many were tried.
 type tried struct {
 	fit   []Variant
 	count int
@@ -158,8 +157,8 @@ func (of *explained) varied(others func() tried) {
 
 const mostNamed = 3
 
-// fits reports that a variant holds of all devices, and is nearer than the plan
-// where that does not.
+// fits reports whether a variant predicts all devices, and is closer than the plan if that does
+// not.
 func (variant *Variant) fits(plan *devicemap.Plan, measured []Measured) bool {
 	for i := range measured {
 		peak, one := variant.peak(measured[i].Device), &measured[i]
@@ -178,7 +177,7 @@ func (variant *Variant) fits(plan *devicemap.Plan, measured []Measured) bool {
 	return len(measured) > 0
 }
 
-// isPredicted reports that a variant that fits would be a verdict "as predicted".
+// isPredicted reports whether a variant that fits would get the verdict "as predicted".
 func (variant *Variant) isPredicted(measured []Measured) bool {
 	for i := range measured {
 		if peak := variant.peak(measured[i].Device); measured[i].distance(peak) > closeEnough(peak) {
@@ -188,7 +187,7 @@ func (variant *Variant) isPredicted(measured []Measured) bool {
 	return true
 }
 
-// peak is what a variant says of a device; 0: nothing.
+// peak returns a variant's peak of a device in bytes; 0: it has none.
 func (variant *Variant) peak(device int) int64 {
 	for i := range variant.Devices {
 		if variant.Devices[i].Device == device {
@@ -198,15 +197,15 @@ func (variant *Variant) peak(device int) int64 {
 	return 0
 }
 
-// smallShare is the part of a peak that small processes at the side may have.
+// smallShare is the part of a peak that small additional processes may have: a 20th.
 const smallShare = 20
 
-// known reports an allocated peak, up to the peaks of small processes at the side.
+// known reports whether the allocated peak is known, up to the peaks of small additional processes.
 func (of *Measured) known() bool {
 	return of.Torch != nil && of.Torch.Allocated.High-of.Torch.Allocated.Low <= of.Torch.Allocated.Low/smallShare
 }
 
-// distance is how far a prediction is from what was allocated.
+// distance returns how far a prediction is from the allocated peak, in bytes.
 func (of *Measured) distance(predicted int64) int64 {
 	return max(of.Torch.Allocated.Low-predicted, predicted-of.Torch.Allocated.High, 0)
 }

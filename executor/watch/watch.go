@@ -1,7 +1,7 @@
-// Package watch reads what GPUs hold while a command of any engine runs, and compares
-// its peaks with a plan. It takes no memory of a GPU itself: NVML is asked, or
-// nvidia-smi where this build has no NVML. What a GPU holds is read many times a
-// second; who holds it, where the driver tells, when that has changed.
+// Package watch reads the memory in use on GPUs while a command of any engine runs, and compares
+// its peaks with a plan. It takes no GPU memory itself: it asks NVML, or nvidia-smi if this build
+// has no NVML. It reads the memory in use many times a second. It lists the owners, if the driver
+// shows them, when that has changed.
 package watch
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// GPU is one of the machine. UUID is as CUDA has it; GPUs are in NVML's order,
-// that of their places on the bus.
+// GPU is a GPU of the machine. UUID is the same as CUDA's. GPUs are in NVML's order, that of their
+// places on the bus.
 type GPU struct {
 	UUID, Name string
 	Total      int64 // bytes
 	Cut        bool  // in MIG mode
 }
 
-// Source is where figures come from.
+// Source is the source of figures.
 type Source struct {
 	Name            string  `json:"name"` // with the driver's version
 	IntervalSeconds float64 `json:"interval_seconds"`
 	GranuleBytes    int64   `json:"granule_bytes"` // figures are whole multiples of it
-	Note            string  `json:"note,omitzero"` // what it does not tell
+	Note            string  `json:"note,omitzero"` // what it does not report
 }
 
 // Interval is the time between two readings.
@@ -33,20 +33,19 @@ func (source *Source) Interval() time.Duration {
 	return time.Duration(source.IntervalSeconds * float64(time.Second))
 }
 
-// Reader reads what GPUs hold. It is for one goroutine.
+// Reader reads the memory in use on GPUs. It is for one goroutine.
 type Reader interface {
 	Source() Source
 	GPUs() []GPU
-	// Used fills the bytes that all processes hold of each GPU now.
+	// Used fills in the bytes in use on each GPU now, by all processes.
 	Used(into []int64) error
 	// Follow begins to read some of the GPUs at the source's interval, once.
 	Follow(gpus []int) error
-	// Take passes on the readings since it was last called, each with its time since
-	// the first and the bytes that all processes held of each GPU that is followed.
-	// The error is why there will be none any more.
+	// Take calls each with the readings since the last Take: the time since the first reading, and
+	// the bytes in use on each followed GPU by all processes. The error says why there will be no
+	// more.
 	Take(each func(when time.Duration, used []int64)) error
-	// Processes are those that compute on a GPU. An error is what could not be
-	// read, and nothing else fails with it.
+	// Processes returns the processes that compute on a GPU. An error is only about this list.
 	Processes(gpu int) ([]nvml.Process, error)
 	Close() error
 }

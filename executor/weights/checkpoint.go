@@ -10,17 +10,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Checkpoint reads the parameters of a graph from the files that its tensors
-// name ([modelgraph.Tensor.Parts]), which are opened again by the rule of
-// [safetensors.OpenBeneath]: no link leads out of the model's folder, nothing
-// but a regular file is opened. Before it returns, the headers are read again
-// and every slice is checked against them: its name, type and bytes, that the parts of
-// a parameter make its shape, and that no two parameters but tied ones have the
-// same bytes. So what is handed over is what the graph says or an error, and
-// memory for it can be reserved.
+// Checkpoint reads the parameters of a graph from the files that its tensors name
+// ([modelgraph.Tensor.Parts]). It opens them by the rule of [safetensors.OpenBeneath]: no link
+// leads out of the model's folder, and only regular files are opened. Before it returns, it reads
+// the headers again and checks every slice: its name, type and bytes, that the parts of a parameter
+// make its shape, and that only tied parameters share bytes. So the source has what the graph says,
+// and memory for it can be reserved.
 //
-// A graph that was read without weights is [ErrNone]; parameters that no file
-// holds, and those stored in a quantised type, are refused by name.
+// The error is [ErrNone] for a graph that was read without weights. Other errors name parameters
+// that no file holds, and those with a quantized type.
 func Checkpoint(graph *modelgraph.Graph) (Source, error) {
 	source := &stored{slices: make(map[string][]slice)}
 	builder := &holding{source: source, folder: graph.Folder, files: make(map[string]*openFile), broken: make(map[string]error), owners: make(map[string]string)}
@@ -34,7 +32,7 @@ func Checkpoint(graph *modelgraph.Graph) (Source, error) {
 	return source, nil
 }
 
-// holding holds what a graph says of its files to the files.
+// holding checks what a graph says of its files against the files.
 type holding struct {
 	source *stored
 	folder string
@@ -78,7 +76,7 @@ func (holding *holding) graph(graph *modelgraph.Graph) error {
 
 const mostErrors = 10
 
-// tied gives the other names of a tied parameter its slices too.
+// tied gives the other names of a tied parameter the same slices.
 func (holding *holding) tied(graph *modelgraph.Graph) {
 	for _, group := range graph.Ties {
 		for _, name := range group[1:] {
@@ -87,7 +85,7 @@ func (holding *holding) tied(graph *modelgraph.Graph) {
 	}
 }
 
-// parameter holds the parts of one parameter to their files' headers.
+// parameter checks the parts of one parameter against their files' headers.
 func (holding *holding) parameter(name string, tensor *modelgraph.Tensor) error {
 	count := int64(0)
 	for i := range tensor.Parts {
@@ -112,8 +110,8 @@ func (holding *holding) parameter(name string, tensor *modelgraph.Tensor) error 
 	return nil
 }
 
-// part holds one part to the header of its file, which says that it lies inside
-// the file and shares no byte with another tensor of it.
+// part checks one part against the header of its file. The header is valid: each tensor lies inside
+// the file, and shares no byte with another one.
 func (holding *holding) part(name string, tensor *modelgraph.Tensor, part *modelgraph.Part, file *openFile) error {
 	stored := file.tensors[part.Name]
 	fault := ""
@@ -159,7 +157,7 @@ func (holding *holding) open(part *modelgraph.Part) (*openFile, error) {
 	return file, nil
 }
 
-// some are the first of many names.
+// some quotes the first of many names.
 func some(names []string) string {
 	const shown = 3
 	more := ""

@@ -12,26 +12,24 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// File is a safetensors file in the making. It has no name before Commit, so
-// that whatever ends the process leaves nothing behind; where the file system
-// has no files without one, it has one of its own, which only a kill leaves.
-// WriteAt may be called by several goroutines.
+// File is a safetensors file that is being written. It has no name before Commit, so that nothing
+// remains if the process ends. If the file system has no files without a name, it has a temporary
+// one, which remains after a kill only. WriteAt may be called by several goroutines.
 type File struct {
 	target string
 	handle *os.File
-	// temporary is the name that the file has already, or empty.
+	// temporary is the name that the file already has, or empty.
 	temporary string
 	tensors   map[string]*safetensors.Tensor
-	// helpers are the folder's other files, where the file is to lie in one.
+	// helpers are the other files of the folder that is made with the file.
 	helpers []smallFile
 
 	mutex   sync.Mutex
 	written map[string]int64
 }
 
-// Create makes a file that appears at path when it is committed, in the place
-// of one that is there; its tensors lie in the order of entries. Room on the
-// disk is taken at once where the file system can.
+// Create makes a file that appears at path when it is committed, and replaces a file that is there.
+// Its tensors are in the order of entries. Disk space is reserved at once if the file system can.
 func Create(path string, metadata map[string]string, entries []Entry) (*File, error) {
 	target, mode, err := targetOf(path)
 	if err != nil {
@@ -40,7 +38,7 @@ func Create(path string, metadata map[string]string, entries []Entry) (*File, er
 	return create(target, filepath.Dir(target), mode, metadata, entries)
 }
 
-// targetOf is the file that is to be replaced: what a link names.
+// targetOf returns the file to replace, which is the target of a link, and its permissions.
 func targetOf(path string) (string, fs.FileMode, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +86,8 @@ func create(target, folder string, mode fs.FileMode, metadata map[string]string,
 	return file, nil
 }
 
-// WriteAt writes bytes of an entry from an offset in it on. Every byte of every
-// entry is to be written once.
+// WriteAt writes bytes of an entry, from an offset in it on. Every byte of every entry must be
+// written once.
 func (file *File) WriteAt(entry string, offset int64, data []byte) error {
 	tensor := file.tensors[entry]
 	if tensor == nil {
@@ -108,8 +106,8 @@ func (file *File) WriteAt(entry string, offset int64, data []byte) error {
 	return nil
 }
 
-// Commit makes the file appear, with the other files of its folder. It is an error
-// where something of an entry is missing; nothing appears then.
+// Commit makes the file appear, with the other files of its folder. If bytes of an entry are
+// missing, it returns an error and nothing appears.
 func (file *File) Commit() (err error) {
 	defer func() {
 		if err != nil {
@@ -132,15 +130,14 @@ func (file *File) Commit() (err error) {
 	return errors.Join(err, file.close())
 }
 
-// appearAs gives the file its name, in the place of what has it.
+// appearAs gives the file its name, and replaces a file that has it.
 func (file *File) appearAs(target string) error {
 	if file.temporary == "" {
 		err := name(file.handle, target)
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		// No call replaces a name by a file without one: for the moment
-		// between two calls it has a name of its own.
+		// No call replaces a name by a file without one: between two calls it has a temporary name.
 		file.temporary = ownName(filepath.Dir(target))
 		if err := name(file.handle, file.temporary); err != nil {
 			file.temporary = ""
@@ -154,7 +151,7 @@ func (file *File) appearAs(target string) error {
 	return syncFolder(filepath.Dir(target))
 }
 
-// Discard lets the file go. It does nothing once that is done, or committed.
+// Discard drops the file. It does nothing after a Commit or a Discard.
 func (file *File) Discard() error {
 	if file.handle == nil {
 		return nil
@@ -174,8 +171,8 @@ func (file *File) close() error {
 	return handle.Close()
 }
 
-// serialised are entries in the order in which safetensors writes them: wide
-// types first, so that every value is aligned, then by name (tensor.rs: prepare).
+// serialised returns entries in the order of safetensors: wide types first, so that every value is
+// aligned, then by name (tensor.rs: prepare).
 func serialised(entries []Entry) []Entry {
 	sorted := slices.Clone(entries)
 	slices.SortFunc(sorted, func(one, other Entry) int {

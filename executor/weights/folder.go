@@ -16,8 +16,8 @@ type smallFile struct {
 	data []byte
 }
 
-// vacant is an error where a folder to save in holds something, or cannot be
-// made; it is the folder that a link names.
+// vacant returns the folder to save in, which is the target of a link. It returns an error if that
+// is not empty or cannot be made.
 func vacant(folder string) (string, error) {
 	target, err := filepath.EvalSymlinks(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func vacant(folder string) (string, error) {
 	return target, nil
 }
 
-// mounted reports whether a folder lies on another device than the one above.
+// mounted reports whether a folder is on another device than its parent.
 func mounted(path string) bool {
 	own, err := os.Stat(path)
 	above, wrong := os.Stat(filepath.Dir(path))
@@ -55,9 +55,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// createIn makes a file that appears in a folder of its own, which also holds small
-// files. The file has no name while it is written; when all is there a
-// folder is made, filled and renamed in a moment.
+// createIn makes a file that appears in a folder of its own, with small files. The file has no name
+// while it is written. When everything is there, a folder is made, filled and renamed in a moment.
 func createIn(folder, name string, metadata map[string]string, entries []Entry, small []smallFile) (*File, error) {
 	target, err := vacant(folder)
 	if err != nil {
@@ -95,7 +94,7 @@ func (file *File) appearIn() (err error) {
 	if err := syncFolder(made); err != nil {
 		return err
 	}
-	// It takes the place of an empty folder too, which os.Rename refuses.
+	// This replaces an empty folder too, which os.Rename refuses.
 	if err := syscall.Rename(made, folder); err != nil {
 		return err
 	}
@@ -111,8 +110,7 @@ func writeSynced(path string, data []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// syncFolder makes names last through a failure of power, where a folder can be
-// synced at all.
+// syncFolder makes names survive a power failure, if folders can be synced at all.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -122,7 +120,7 @@ func syncFolder(path string) error {
 	return folder.Close()
 }
 
-// ownName is a name that nothing else has.
+// ownName returns a name that nothing else has.
 func ownName(folder string) string { return filepath.Join(folder, ".devmap-"+rand.Text()) }
 
 func openNamed(folder string, mode fs.FileMode) (handle *os.File, temporary string, err error) {
@@ -131,8 +129,8 @@ func openNamed(folder string, mode fs.FileMode) (handle *os.File, temporary stri
 	return handle, temporary, err
 }
 
-// withoutName leaves out the names that the error of a file operation carries:
-// a temporary one says nothing to anybody.
+// withoutName removes names from the error of a file operation: a temporary one says nothing to a
+// user.
 func withoutName(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

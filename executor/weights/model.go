@@ -14,15 +14,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// maxGeneration bounds a generation_config.json, which has a few lines.
+// maxGeneration is the limit of a generation_config.json, which has a few lines.
 const maxGeneration = 1 << 20
 
-// CreateModel makes a folder that Transformers loads (from_pretrained): the
-// model's config.json with the type of what is saved, its generation_config.json
-// where there is one, and model.safetensors with the graph's [Parameters] of
-// that type, which are written through the file that it returns. The folder
-// appears when that is committed. One that holds something is [ErrOccupied], a
-// model without a config.json [ErrNoConfig].
+// CreateModel makes a folder that Transformers loads (from_pretrained). It has the model's
+// config.json with the type of the saved weights, its generation_config.json if there is one, and
+// model.safetensors with the graph's [Parameters] of that type. The caller writes these through the
+// returned file. The folder appears when that is committed. A folder that is not empty is
+// [ErrOccupied], a model without a config.json [ErrNoConfig].
 func CreateModel(folder string, graph *modelgraph.Graph, dtype modelgraph.DType) (*File, error) {
 	if graph.Config == nil {
 		return nil, fmt.Errorf("%s: %w", graph.Source, ErrNoConfig)
@@ -44,7 +43,7 @@ func CreateModel(folder string, graph *modelgraph.Graph, dtype modelgraph.DType)
 
 const generationName = "generation_config.json"
 
-// generationOf is the file of that name, as it is; nil where there is none.
+// generationOf returns the file of that name unchanged, nil if there is none.
 func generationOf(folder string) ([]byte, error) {
 	if folder == "" {
 		return nil, nil
@@ -67,7 +66,7 @@ func generationOf(folder string) ([]byte, error) {
 	return data, nil
 }
 
-// torchName is what PyTorch calls a type that weights are computed with.
+// torchName returns PyTorch's name of a type that weights are computed with.
 func torchName(dtype modelgraph.DType) string {
 	if dtype == modelgraph.BF16 {
 		return "bfloat16"
@@ -75,9 +74,9 @@ func torchName(dtype modelgraph.DType) string {
 	return "float32"
 }
 
-// configOf is a config.json with the type of its weights and the class that
-// loads them. Transformers 5 writes dtype and 4 torch_dtype, and either reads
-// both; how weights were quantised is no longer true of what is saved.
+// configOf returns a config.json with the type of its weights and the class that loads them.
+// Transformers 5 writes dtype, 4 writes torch_dtype, and both read both. Quantization settings are
+// dropped: the saved weights are not quantized.
 func configOf(config []byte, class string, dtype modelgraph.DType) ([]byte, error) {
 	from := jsontext.NewDecoder(bytes.NewReader(config))
 	var made bytes.Buffer
@@ -117,13 +116,13 @@ func configOf(config []byte, class string, dtype modelgraph.DType) ([]byte, erro
 	return made.Bytes(), err
 }
 
-// configEdit is what was met of the members that change.
+// configEdit is the new type, and which of the members that change were found.
 type configEdit struct {
 	dtype          jsontext.Value
 	typed, classed bool
 }
 
-// value is that of a member of the saved config; nil: it has none.
+// value returns the value of a member in the saved config; nil: it has none.
 func (edit *configEdit) value(name string, value jsontext.Value) jsontext.Value {
 	switch name {
 	case "quantization_config", "compression_config":
@@ -139,7 +138,7 @@ func (edit *configEdit) value(name string, value jsontext.Value) jsontext.Value 
 	return value
 }
 
-// member writes one, where it has a value.
+// member writes a member, if it has a value.
 func member(to *jsontext.Encoder, name string, value jsontext.Value) error {
 	if value == nil {
 		return nil

@@ -13,17 +13,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// deviation is that of the matrices: initializer_range of most configs.
+// deviation is the standard deviation of matrices: initializer_range of most configs.
 const deviation = 0.02
 
-// mostAtOnce chunks are generated at once: 16 MiB of fp32.
+// mostAtOnce is how many chunks are generated at once: 16 MiB of fp32.
 const mostAtOnce = 4
 
-// Random draws the parameters of a graph as frameworks do before training:
-// matrices from a normal distribution of deviation 0.02, biases 0, the weights
-// of norms 1 (0 where they are added to 1: Gemma). What a parameter gets depends
-// on its name, its shape and the seed alone, whatever else the model has and
-// wherever it lies; bf16 values are the fp32 ones rounded.
+// Random returns random parameters of a graph, as frameworks have them before training: matrices
+// from a normal distribution of deviation 0.02, biases 0, the weights of norms 1 (0 if they are
+// added to 1: Gemma). The values of a parameter depend only on its name, its shape and the seed,
+// not on the rest of the model or on the place. bf16 values are the fp32 ones rounded.
 func Random(graph *modelgraph.Graph, seed uint64) Source {
 	source := &random{seed: seed, of: make(map[string]parameter), chunks: make([][]byte, min(mostAtOnce, runtime.GOMAXPROCS(0)))}
 	for i := range graph.Layers {
@@ -47,14 +46,14 @@ type random struct {
 	chunks [][]byte // generated at once
 }
 
-// parameter is one and the value that all of it has; nil: it is random.
+// parameter is a parameter with the value of all its elements; nil: they are random.
 type parameter struct {
 	name     string
 	tensor   *modelgraph.Tensor
 	constant *float32
 }
 
-// constantOf is the one value of a norm's weight or a bias.
+// constantOf returns the value of a norm's weight or a bias, nil for a matrix.
 func constantOf(layer *modelgraph.Layer, tensor *modelgraph.Tensor) *float32 {
 	one, zero := float32(1), float32(0)
 	if len(tensor.Shape) != 1 {
@@ -76,8 +75,8 @@ func constantOf(layer *modelgraph.Layer, tensor *modelgraph.Tensor) *float32 {
 	return &one
 }
 
-// Stream implements Source. Chunks are generated individually, as many at once as
-// there are processors (a few: memory is bounded by their chunks).
+// Stream implements Source. Several chunks are generated at once, at most one a processor, so that
+// memory is bounded by their size.
 func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
 	of, known := source.of[name]
 	if err := asked(name, known, dtype); err != nil {
@@ -108,7 +107,7 @@ func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.
 	return nil
 }
 
-// generate appends count values from begin on, the beginning of a chunk.
+// generate appends count values from begin on, which is the beginning of a chunk.
 func (of *parameter) generate(into []byte, seed uint64, begin, count int64, dtype modelgraph.DType) []byte {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %v %d", seed, of.name, of.tensor.Shape, begin/chunk))
 	generator := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))

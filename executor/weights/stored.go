@@ -12,11 +12,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// stored reads values out of files by pread: a mapping of a file that shrinks
-// would end the process.
+// stored reads values from files by pread: a mapping of a file that shrinks would end the process.
 type stored struct {
 	files []*openFile
-	// slices are those of every name, in order.
+	// slices has the slices of every name, in order.
 	slices      map[string][]slice
 	raw, values []byte // one chunk
 }
@@ -29,7 +28,7 @@ type slice struct {
 	begin, end int64
 }
 
-// openFile is a file with what it was when it was opened.
+// openFile is a file with its identity when it was opened.
 type openFile struct {
 	path    string
 	folder  string
@@ -39,8 +38,7 @@ type openFile struct {
 	tensors map[string]*safetensors.Tensor
 }
 
-// ChangedError is a file that changed while it was read: what was taken from it
-// may be of two states of it.
+// ChangedError is a file that changed while it was read: the values may be of two versions of it.
 type ChangedError struct {
 	File, Was, Is string
 }
@@ -70,14 +68,14 @@ func open(folder, name string) (*openFile, error) {
 	return file, nil
 }
 
-// forget drops the headers, once what is to be read was checked against them.
+// forget drops the headers, once everything was checked against them.
 func (source *stored) forget() {
 	for _, file := range source.files {
 		file.tensors = nil
 	}
 }
 
-// changed is an error where the open file is not what it was.
+// changed returns an error if the open file has changed.
 func (file *openFile) changed() error {
 	info, err := file.handle.Stat()
 	if err != nil {
@@ -89,7 +87,7 @@ func (file *openFile) changed() error {
 	return nil
 }
 
-// replaced is an error where another file has the name now.
+// replaced returns an error if another file has the name now.
 func (file *openFile) replaced() error {
 	handle, info, err := safetensors.OpenBeneath(file.folder, file.name)
 	if err != nil {
@@ -130,7 +128,7 @@ func (source *stored) Stream(ctx context.Context, name string, dtype modelgraph.
 	return nil
 }
 
-// stream hands a slice over, a chunk at a time.
+// stream emits a slice, a chunk at a time.
 func (source *stored) stream(ctx context.Context, from *slice, dtype modelgraph.DType, emit func([]byte) error) error {
 	step := chunk * from.dtype.Bits() / 8
 	for at := from.begin; at < from.end; at += step {

@@ -6,17 +6,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// names of Piper's configurations.
+// Names of Piper's configurations.
 const (
 	vanilla   = "vanilla"
 	recompute = "activation recomp"
 )
 
-// graph is the workload as a model with declared costs: each node as it runs
-// without tensor parallelism and without recomputation, times taken for
-// seconds. A file gives forward and backward together; recomputation adds a
-// forward pass, which distinguishes the two, and where it is not given forward
-// is taken for a third.
+// graph returns the workload as a model with declared costs. Each node runs without tensor
+// parallelism and without recomputation. Times count as seconds. A file gives the sum of forward
+// and backward. The time with recomputation has one more forward, which gives the time of that.
+// Without it a third of the sum counts as forward.
 func (file *Piper) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))
 	output := make([]float64, len(file.Nodes))

@@ -12,21 +12,19 @@ type File interface {
 	graph(name string) (*modelgraph.Graph, error)
 }
 
-// Graph is a problem as a model with declared costs; name is the file's, for
-// the model's name and for errors, which are [*modelgraph.SyntaxError].
+// Graph returns a problem as a model with declared costs. name is the file's, for the model's name
+// and for errors, which are [*modelgraph.SyntaxError].
 //
-// A dnn-partitioning file's layers are its colour classes, or several if a
-// pipeline cannot take them apart. A Piper file's nodes run without tensor
-// parallelism and without recomputation, its times taken for seconds. A
-// PipeDream profile's layers are its nodes.
+// A dnn-partitioning file's layers are its colour classes, or several together if a pipeline cannot
+// take them apart. A Piper file's nodes run without tensor parallelism and without recomputation,
+// and its times count as seconds. A PipeDream profile's layers are its nodes.
 func Graph(name string, file File) (*modelgraph.Graph, error) { return file.graph(name) }
 
-// Reader is what reads a file, found by what is in it; nil: it is none of
-// these. has says which members a JSON object has, and is nil if the file is no
-// such object.
+// Reader returns the function that reads a file, chosen by its contents; nil: it is none of these.
+// has reports which members a JSON object has, and is nil for a file that is not a JSON object.
 //
-// The reader returns the file's own numbers, ids and units. name is in its
-// errors, which are [*modelgraph.SyntaxError].
+// The function returns the file's own numbers, ids and units. name is in its errors, which are
+// [*modelgraph.SyntaxError].
 func Reader(data []byte, has func(member string) bool) func(name string, data []byte) (File, error) {
 	switch {
 	case has == nil:

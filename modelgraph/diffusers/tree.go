@@ -15,20 +15,20 @@ type tree struct {
 type module struct {
 	tree *tree
 	path string
-	unit string // the wrap unit that it lies in
+	unit string // the wrap unit that it belongs to
 }
 
-// in is the module of that name inside.
+// in returns the module of that name inside.
 func (mod module) in(name string) module {
 	mod.path = modelgraph.FullName(mod.path, name)
 	return mod
 }
 
-// at is a member of a list of modules.
+// at returns a member of a list of modules.
 func (mod module) at(index int) module { return mod.in(strconv.Itoa(index)) }
 
-// block is a member that is a wrap unit: one of the classes that the component
-// names in _no_split_modules.
+// block returns a member that is a wrap unit: one of the classes that the component names in
+// _no_split_modules.
 func (mod module) block(index int) module {
 	mod = mod.at(index)
 	if mod.unit == "" {
@@ -56,7 +56,7 @@ func (mod module) linear(name string, in, out int64, bias bool) {
 	mod.add(name, modelgraph.Linear{In: in, Out: out}, matrix("", bias, out, in))
 }
 
-// norm is a normalisation with a weight and, where it has one, a bias.
+// norm is a normalization with a weight and, if bias is true, a bias.
 func (mod module) norm(name string, dim int64, style modelgraph.NormStyle, bias bool) {
 	mod.add(name, modelgraph.Norm{Dim: dim, Style: style}, matrix("", bias, dim))
 }
@@ -100,7 +100,7 @@ func (mod module) feedForward(name string, dim, hidden, out int64, activation st
 	mod.add(name, op, matrix("net.0.proj", true, first, dim), matrix("net.2", true, out, hidden))
 }
 
-// matrix is a weight and a bias of as many elements as it has outputs.
+// matrix returns a weight, and a bias with as many elements as outputs.
 func matrix(name string, bias bool, shape ...int64) []modelgraph.Tensor {
 	tensors := []modelgraph.Tensor{{Name: modelgraph.FullName(name, "weight"), Shape: shape}}
 	if bias {
@@ -127,7 +127,7 @@ func matrices(in, out int64, bias bool, names ...string) []modelgraph.Tensor {
 	return tensors
 }
 
-// untyped is what a tensor has before the component's type is known.
+// untyped is the type of a tensor before the component's type is known.
 var untyped modelgraph.DType
 
 // graph finishes the tree.

@@ -2,10 +2,10 @@ package attention
 
 import "fmt"
 
-// Choose returns the kernel for heads of dim values. hopper: the GPU's compute capability is 9.0
-// and its driver takes PTX ISA 8.0. aligned: addresses and strides of all but lse and delta are
-// multiples of 16 bytes. The choice depends on nothing else, so that devices and micro-batches
-// compute the same bits.
+// Choose returns the kernel for heads of dim values. Set hopper if the GPU's compute capability is
+// 9.0 and its driver takes PTX ISA 8.0. Set aligned if addresses and strides of all but lse and
+// delta are multiples of 16 bytes. The choice depends on nothing else, so that devices and
+// micro-batches compute the same bits.
 func (table *Table) Choose(name, dtype string, dim int64, aligned, hopper bool) (*Kernel, error) {
 	var best *Kernel
 	for i := range table.Kernels {

@@ -56,7 +56,7 @@ func (sums *Sums) Add(other Sums, first uint64) {
 // row is how many bytes an iteration of the loop takes.
 const row = 128
 
-// Of returns the sums of the whole words of data.
+// Of only sums up whole words. It ignores up to seven bytes at the end of data.
 func Of(data []byte) (all Sums) {
 	rows := len(data) / row
 	if rows > 0 {
