@@ -28,10 +28,10 @@ type Builder struct {
 	fault  error
 }
 
-// Add adds a layer and returns its full name, which in a block begins with the block's name. inputs
-// are full names of layers, also of later ones: first the layer to transform, then the residual
-// that is added to the result. Without inputs, the layer reads the one that was added before it,
-// except that an [Embedding] reads the tokens and a [Rotary] nothing.
+// Add adds a layer and returns its full name, which in a block begins with the block's name. The
+// inputs are full names of layers, also of later ones: first the layer to transform, then the
+// residual that is added to the result. Without inputs, the layer reads the one that was added
+// before it, except that an [Embedding] reads the tokens and a [Rotary] nothing.
 func (builder *Builder) Add(name string, op Op, inputs ...string) string {
 	layer := Layer{Name: FullName(builder.unit, name), Op: op, Inputs: inputs, Unit: builder.unit}
 	if len(inputs) == 0 {

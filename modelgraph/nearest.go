@@ -7,10 +7,9 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest returns at most so many of the names whose edit distance from a word is at
-// most within, the nearest first: what a message offers where the word is unknown. Of
-// names equally far, the one with the longest beginning in common comes first, then the
-// one given first.
+// Nearest returns up to most of the names whose edit distance from a word is at most within, the
+// nearest first. Messages suggest them for an unknown word. Equally distant names are ordered by
+// the length of the beginning that they share with the word, then as given.
 func Nearest(word string, names []string, most, within int) []string {
 	type candidate struct {
 		name             string

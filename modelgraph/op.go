@@ -12,26 +12,25 @@ type Embedding struct {
 	Dim   int64 `json:"dim"`
 	// Scaled: the rows are multiplied by a constant (Gemma).
 	Scaled bool `json:"scaled,omitzero"`
-	// Factor is that constant; it is rounded to the type of the rows first
-	// (modeling_gemma.py: GemmaTextScaledWordEmbedding). 0: not known.
+	// Factor is that constant. It is first rounded to the type of the rows (modeling_gemma.py:
+	// GemmaTextScaledWordEmbedding). 0: not known.
 	Factor float64 `json:"factor,omitzero"`
-	// Index is what the rows are looked up by.
+	// Index is the meaning of a row.
 	Index string `json:"index,omitzero"`
-	// Padding is 1 + the row that no gradient reaches (nn.Embedding:
-	// padding_idx); 0: none.
+	// Padding is 1 + the row that no gradient reaches (padding_idx of nn.Embedding). 0: none.
 	Padding int64 `json:"padding,omitzero"`
 	// Dropout: in training the rows pass a dropout, which keeps a mask.
 	Dropout bool `json:"dropout,omitzero"`
-	// Persists: the rows are in a variable of the model's forward, those of one sequence if
-	// they are positions (modeling_gpt2.py: position_embeds).
+	// Persists: a variable of the model's forward holds the rows, those of one sequence if they are
+	// positions (modeling_gpt2.py: position_embeds).
 	Persists bool `json:"persists,omitzero"`
 }
 
 // The meanings of a row of an [Embedding].
 const (
 	TokenIndex    = ""           // a token of the vocabulary
-	PositionIndex = "position"   // a place in the sequence, the first is 0 (modeling_gpt2.py: wpe; modeling_bert.py: BertEmbeddings)
-	TypeIndex     = "token-type" // which of two texts a token is of; 0 where nothing is said (BertEmbeddings)
+	PositionIndex = "position"   // a place in the sequence, from 0 (wpe in modeling_gpt2.py, BertEmbeddings in modeling_bert.py)
+	TypeIndex     = "token-type" // which of two texts a token is of, 0 by default (BertEmbeddings)
 )
 
 // NormStyle distinguishes normalisations that keep different tensors alive.
@@ -47,14 +46,14 @@ const (
 // Norm normalises the last dimension.
 type Norm struct {
 	Dim   int64     `json:"dim"`
-	Style NormStyle `json:"style,omitzero"` // RMSNorm where empty
+	Style NormStyle `json:"style,omitzero"` // RMSNorm if empty
 	// Post: the result is only added to the residual stream (Gemma 2).
 	Post bool `json:"post,omitzero"`
 	// Epsilon is added to the mean square, or the variance, before its root
 	// (rms_norm_eps, layer_norm_eps, layer_norm_epsilon).
 	Epsilon float64 `json:"epsilon,omitzero"`
-	// FP32: the weight multiplies in fp32 before the cast (modeling_olmo2.py); of a
-	// LayerNorm, the kernel runs in fp32 (modeling_olmo.py).
+	// FP32: the weight multiplies in fp32 before the cast (modeling_olmo2.py). For a LayerNorm, the
+	// kernel runs in fp32 (modeling_olmo.py).
 	FP32 bool `json:"fp32,omitzero"`
 	// Eager: a LayerNorm of Python operations in fp32 (modeling_cohere.py).
 	Eager bool `json:"eager,omitzero"`
@@ -63,7 +62,7 @@ type Norm struct {
 	OwnInput bool `json:"own_input,omitzero"`
 	// Dropout is as in [Embedding].
 	Dropout bool `json:"dropout,omitzero"`
-	// Persists: the result is in a variable of the model's forward (modeling_modernbert.py:
+	// Persists: a variable of the model's forward holds the result (modeling_modernbert.py:
 	// mask_kwargs).
 	Persists bool `json:"persists,omitzero"`
 }
@@ -74,13 +73,13 @@ type Attention struct {
 	Heads   int64 `json:"heads"`
 	KVHeads int64 `json:"kv_heads"`
 	HeadDim int64 `json:"head_dim"`
-	// InDim is the width that q, k and v are made of where it differs from Dim
-	// (Zamba2: the hidden state next to the embeddings).
+	// InDim is the width of the input of q, k and v if it differs from Dim (Zamba2: the hidden
+	// state next to the embeddings).
 	InDim int64 `json:"in_dim,omitzero"`
-	// ValueDim is a head's width in V where it differs from HeadDim.
+	// ValueDim is a head's width in V if it differs from HeadDim.
 	ValueDim int64 `json:"value_dim,omitzero"`
-	// QRank, KVRank and RopeDim are the latent ranks and the rotary part of
-	// a head of multi-head latent attention (DeepSeek); QRank 0: direct.
+	// QRank, KVRank and RopeDim are the latent ranks and the rotary part of a head of multi-head
+	// latent attention (DeepSeek). With QRank 0 q has no latent.
 	QRank   int64 `json:"q_rank,omitzero"`
 	KVRank  int64 `json:"kv_rank,omitzero"`
 	RopeDim int64 `json:"rope_dim,omitzero"`
@@ -92,23 +91,22 @@ type Attention struct {
 	// without scale_attn_weights, and divided by the block's number, from 1,
 	// under scale_attn_by_inverse_layer_idx.)
 	Scale float64 `json:"scale,omitzero"`
-	// Rope: positions enter by rotating q and k, as Rotation says.
+	// Rope: positions rotate q and k, as Rotation says.
 	Rope     bool     `json:"rope,omitzero"`
 	Rotation Rotation `json:"rotation,omitzero"`
 	// RopeRows: the cosines and sines have a row a sequence, not one for all
 	// (Qwen2.5-VL's positions in three dimensions).
 	RopeRows bool `json:"rope_rows,omitzero"`
-	// Packed: all images lie in one row of tokens, which is rotated in fp32
-	// and cut into images, or into windows of Window tokens, each one call of
-	// the kernel; the outputs are joined (Qwen2.5-VL's tower).
+	// Packed: all images lie in one row of tokens, which is rotated in fp32. It is cut into images,
+	// or into windows of Window tokens, each one call of the kernel. The outputs are joined
+	// (Qwen2.5-VL's tower).
 	Packed bool `json:"packed,omitzero"`
 	// ImageMask: with images, a mask lets their tokens see each other (Gemma 3,
 	// PaliGemma).
 	ImageMask bool `json:"image_mask,omitzero"`
 	// QKNorm is the style of the norms on q and k; empty: none.
 	QKNorm NormStyle `json:"qk_norm,omitzero"`
-	// QKNormWhole: the norms go over all heads at once (InternViT), not over
-	// each.
+	// QKNormWhole: the norms cover all heads at once (InternViT), not each head.
 	QKNormWhole bool `json:"qk_norm_whole,omitzero"`
 	// QKEpsilon is the epsilon of these norms, as in [Norm].
 	QKEpsilon float64 `json:"qk_epsilon,omitzero"`
@@ -119,73 +117,70 @@ type Attention struct {
 	Transposed bool `json:"transposed,omitzero"`
 	// Cross: keys and values come from an encoder's output.
 	Cross bool `json:"cross,omitzero"`
-	// Joint: a second stream's tokens have projections of their own and attend
-	// with the first's (Esser et al. 2024, §4: MM-DiT); or both lie in one row,
-	// and the projection of the result is another layer's (FLUX's single blocks).
+	// Joint: a second stream's tokens have projections of their own and attend with the first's
+	// (Esser et al. 2024, §4: MM-DiT). Or both lie in one row, and another layer projects the
+	// result (FLUX's single blocks).
 	Joint bool `json:"joint,omitzero"`
 	// Bidirectional: no causal mask, and no KV cache.
 	Bidirectional bool `json:"bidirectional,omitzero"`
 	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces
 	// the score matrix into memory.
 	Eager bool `json:"eager,omitzero"`
-	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5); empty: none.
-	// "decomposed" (SAM: a number a row and one a column of an image, of every
-	// head) is no reason to be Eager: the kernel takes it as a mask. "global"
-	// (Longformer): tokens that see all, and that all see, in addition to a window,
-	// with queries, keys and values of their own.
+	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5), or none if empty. The bias
+	// "decomposed" (SAM) is a number a row and one a column of an image, for every head. It does
+	// not make attention Eager: the kernel takes it as a mask. The bias "global" (Longformer): some
+	// tokens see all and are seen by all, in addition to a window, with queries, keys and values of
+	// their own.
 	ScoreBias string `json:"score_bias,omitzero"`
-	// BiasMade: the layer makes that bias, which later layers of its stack share.
+	// BiasMade: the layer computes that bias, which later layers of its stack share.
 	BiasMade bool `json:"bias_made,omitzero"`
-	// BiasOwn: every layer makes its own (modeling_umt5.py).
+	// BiasOwn: every layer computes its own (modeling_umt5.py).
 	BiasOwn bool `json:"bias_own,omitzero"`
-	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
-	// eager and flash, not SDPA (Gemma 2).
+	// SoftCap: the scores pass through a scaled tanh if the kernel has one: eager and flash, not
+	// SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
-	// ScoreCap is its cap: score becomes cap × tanh(score / cap). 0: none is
-	// applied (Gemma 3 reads one and leaves it out: modeling_gemma3.py,
-	// Gemma3Attention).
+	// ScoreCap is its cap: score becomes cap × tanh(score / cap). 0: none is applied (Gemma 3 reads
+	// one and does not apply it: modeling_gemma3.py, Gemma3Attention).
 	ScoreCap float64 `json:"score_cap,omitzero"`
-	// Gated: q's projection makes a gate too, as wide as q, whose sigmoid scales
-	// what the heads give (Qwen3-Next).
+	// Gated: q's projection also makes a gate, as wide as q, whose sigmoid scales the output of the
+	// heads (Qwen3-Next).
 	Gated bool `json:"gated,omitzero"`
 	// SharedKV: keys and values are those of an earlier layer, whose cache holds
 	// them (Gemma 3n).
 	SharedKV bool `json:"shared_kv,omitzero"`
-	// IndexHeads, IndexDim and IndexTopK are an indexer's, which scores every
-	// key for every query, without gradient: a query sees the IndexTopK best
-	// (DeepSeek-V3.2). Its matrices are the layer's too.
+	// IndexHeads, IndexDim and IndexTopK are an indexer's, which scores every key for every query,
+	// without gradient. A query sees the IndexTopK best keys (DeepSeek-V3.2). The indexer's
+	// matrices are the layer's too.
 	IndexHeads int64 `json:"index_heads,omitzero"`
 	IndexDim   int64 `json:"index_dim,omitzero"`
 	IndexTopK  int64 `json:"index_top_k,omitzero"`
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
-	// Turning is the width of a head that turns, if torch.cat joins it with the rest.
-	// That lays q out by heads, and so the kernel's output, which is copied.
+	// Turning is the width of the rotated part of a head, if torch.cat joins it with the rest. That
+	// lays q out by heads, and so the kernel's output, which is copied.
 	Turning int64 `json:"turning,omitzero"`
-	// FP32Rotation: q and k turn in fp32. CastRotation: they are cast to it first, and
+	// FP32Rotation: q and k are rotated in fp32. CastRotation: they are cast to it first, and
 	// halves are stacked (modeling_cohere.py); else cos and sin are fp32 (modeling_olmo2.py).
 	FP32Rotation bool `json:"fp32_rotation,omitzero"`
 	CastRotation bool `json:"cast_rotation,omitzero"`
-	// QKNormFP32 is FP32 of the norms on q and k.
+	// QKNormFP32 is FP32 of [Norm], for the norms on q and k.
 	QKNormFP32 bool `json:"qk_norm_fp32,omitzero"`
-	// Unfused: SDPA gets what the math kernel alone takes: fewer KV heads without
-	// enable_gqa (modeling_falcon.py), or a bias that is laid out by heads last
-	// (modeling_t5.py).
+	// Unfused: only the math kernel of SDPA takes the inputs: fewer KV heads without enable_gqa
+	// (modeling_falcon.py), or a bias that is laid out by heads last (modeling_t5.py).
 	Unfused bool `json:"unfused,omitzero"`
 	// FP32Scores: q and k are cast to fp32 before their product (modeling_gptj.py).
 	FP32Scores bool `json:"fp32_scores,omitzero"`
 	// OwnScores: softmax runs in the type of the scores, with a column for the sink
 	// of a head, and its result multiplies v (modeling_gpt_oss.py).
 	OwnScores bool `json:"own_scores,omitzero"`
-	// Dropout: in training the result passes a dropout, which keeps a mask. InnerDropout:
-	// softmax's result in memory passes one, too (modeling_deberta_v2.py).
+	// Dropout: in training the result passes a dropout, which keeps a mask. InnerDropout: softmax's
+	// result in memory passes one too (modeling_deberta_v2.py).
 	Dropout      bool `json:"dropout,omitzero"`
 	InnerDropout bool `json:"inner_dropout,omitzero"`
-	// ExtraScores are tensors of the scores' size of variables in addition: of the
-	// block before, which returns its weights (modeling_mpt.py), and the product
-	// before its mask (modeling_bloom.py). Unreturned: the function returns no weights
-	// (modeling_deberta_v2.py).
+	// ExtraScores is how many more tensors of the scores' size variables hold: of the block before,
+	// which returns its weights (modeling_mpt.py), and the product before its mask
+	// (modeling_bloom.py). Unreturned: the function returns no weights (modeling_deberta_v2.py).
 	ExtraScores int64 `json:"extra_scores,omitzero"`
 	Unreturned  bool  `json:"unreturned,omitzero"`
 }
@@ -205,12 +200,12 @@ type MLP struct {
 	LayerScale bool `json:"layer_scale,omitzero"`
 	// Dropout is as in [Attention].
 	Dropout bool `json:"dropout,omitzero"`
-	// InnerDropout: what the last linear layer reads has passed one, too (modeling_t5.py).
+	// InnerDropout: the input of the last linear layer has passed one too (modeling_t5.py).
 	InnerDropout bool `json:"inner_dropout,omitzero"`
-	// Extra are tensors of its input's size that the block's forward has in variables while
-	// it runs, in addition to a llama's (modeling_stablelm.py, StableLmDecoderLayer.forward).
+	// Extra is how many more tensors of its input's size than in a llama the variables of the
+	// block's forward hold while it runs (modeling_stablelm.py, StableLmDecoderLayer.forward).
 	Extra int64 `json:"extra,omitzero"`
-	// Inline: the block's own forward runs it, and its input's variable is gone by then
+	// Inline: the block's own forward runs it, and has released its input's variable by then
 	// (modeling_opt.py, OPTDecoderLayer.forward).
 	Inline bool `json:"inline,omitzero"`
 }
@@ -225,19 +220,18 @@ type MoE struct {
 	SharedHidden int64 `json:"shared_hidden,omitzero"`
 	// FP32Routing: the router runs in fp32 (DeepSeek-V3).
 	FP32Routing bool `json:"fp32_routing,omitzero"`
-	// CastWeights: the router's weights take the type of the tokens; else they are
-	// fp32 (modeling_qwen3_moe.py, Qwen3MoeTopKRouter; modeling_mixtral.py).
+	// CastWeights: the router's weights are cast to the type of the tokens. Else they are fp32
+	// (Qwen3MoeTopKRouter in modeling_qwen3_moe.py, modeling_mixtral.py).
 	CastWeights bool `json:"cast_weights,omitzero"`
 	// Clamped: gate and up have biases and are clamped (modeling_gpt_oss.py).
 	Clamped bool `json:"clamped,omitzero"`
-	// Dense: every expert computes every token, which its share scaled before
-	// (modeling_llama4.py).
+	// Dense: every expert computes every token, scaled by its share before (modeling_llama4.py).
 	Dense bool `json:"dense,omitzero"`
 	// Activation is the framework's name.
 	Activation string `json:"activation,omitzero"`
 }
 
-// Head projects to the vocabulary (or to classes) and meets the loss.
+// Head projects to the vocabulary (or to classes), for the loss.
 type Head struct {
 	Dim   int64 `json:"dim"`
 	Vocab int64 `json:"vocab"`
@@ -255,7 +249,7 @@ type Head struct {
 	// (modeling_bert.py: CrossEntropyLoss).
 	OwnType bool `json:"own_type,omitzero"`
 	// Body is the width of the body's output, if a variable holds it while the head runs
-	// (modeling_albert.py: sequence_outputs); 0: Dim, with OwnType.
+	// (sequence_outputs in modeling_albert.py). 0: Dim, with OwnType.
 	Body int64 `json:"body,omitzero"`
 	// FP32: the model returns the logits in fp32 (modeling_mamba.py).
 	FP32 bool `json:"fp32,omitzero"`
@@ -267,10 +261,10 @@ type Linear struct {
 	Out        int64  `json:"out"`
 	Activation string `json:"activation,omitzero"` // applied to the output
 	Pooled     bool   `json:"pooled,omitzero"`     // one position a sequence
-	// Returned: the model returns the result in addition to its own (the features of
-	// images, image_hidden_states).
+	// Returned: the model returns the result in addition to its own output (the features of images,
+	// image_hidden_states).
 	Returned bool `json:"returned,omitzero"`
-	// Persists: the result is in a variable of the model's forward (modeling_electra.py).
+	// Persists: a variable of the model's forward holds the result (modeling_electra.py).
 	Persists bool `json:"persists,omitzero"`
 }
 
@@ -279,31 +273,30 @@ type Conv struct {
 	In     int64 `json:"in"`
 	Out    int64 `json:"out"`
 	Kernel int64 `json:"kernel"` // product of the kernel's sides
-	// Stride is positions of the input per token out (the product of the
-	// strides), where no position is read twice (patches); 0 means 1.
+	// Stride is positions of the input per token out (the product of the strides), if no position
+	// is read twice (patches). 0 means 1.
 	Stride int64 `json:"stride,omitzero"`
-	// TokenRatio is tokens out per token of the layer's stream (Whisper's
-	// first convolution runs at twice the rate); 0 means 1.
+	// TokenRatio is tokens out per token of the layer's stream. Whisper's first convolution runs at
+	// twice the rate. 0 means 1.
 	TokenRatio int64  `json:"token_ratio,omitzero"`
 	Activation string `json:"activation,omitzero"`
 }
 
-// StateSpace is a recurrent mixer: a selective state-space model (Mamba), or,
-// with Heads, one that is computed in chunks (Mamba-2, arXiv 2405.21060, and
-// the linear attentions of its form: gated delta rule, lightning attention).
+// StateSpace is a recurrent mixer: a selective state-space model (Mamba), or, with Heads, one that
+// is computed in chunks. The second kind is Mamba-2 (arXiv 2405.21060) and the linear attentions of
+// its form: gated delta rule, lightning attention.
 type StateSpace struct {
 	Dim    int64 `json:"dim"`
 	Inner  int64 `json:"inner"`
 	State  int64 `json:"state"`
 	Kernel int64 `json:"kernel"`
 	DtRank int64 `json:"dt_rank"`
-	// Heads share a state [Inner/Heads, State] each; 0: every channel of Inner
-	// has one of State (Mamba). A head a channel and no State is a gated
-	// convolution (LFM2).
+	// Heads have a state [Inner/Heads, State] each. 0: every channel of Inner has one of State
+	// (Mamba). One head for each channel and no State is a gated convolution (LFM2).
 	Heads int64 `json:"heads,omitzero"`
 	// Groups have keys and queries (B and C) of State each.
 	Groups int64 `json:"groups,omitzero"`
-	// Chunk is the tokens whose products are made at once.
+	// Chunk is the number of tokens whose products are computed at once.
 	Chunk int64 `json:"chunk,omitzero"`
 	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
 	Delta bool `json:"delta,omitzero"`
@@ -316,7 +309,7 @@ type Rotary struct {
 	HeadDim int64 `json:"head_dim"`
 	// Rows is as RopeRows in [Attention].
 	Rows bool `json:"rows,omitzero"`
-	// Packed: a row a token of all images, kept in fp32 ([Attention]).
+	// Packed: a row for each token of all images, kept in fp32 ([Attention]).
 	Packed bool `json:"packed,omitzero"`
 }
 

@@ -34,11 +34,11 @@ var opTypes = func() map[string]reflect.Type {
 	return m
 }()
 
-// maxDim bounds a dimension. Products are bounded where costs are computed
-// (costmodel/internal/ops: Bound).
+// maxDim limits a dimension. The computation of costs limits products (costmodel/internal/ops:
+// Bound).
 const maxDim = 1 << 40
 
-// maxRepeat bounds how often a layer runs.
+// maxRepeat limits how often a layer runs.
 const maxRepeat = maxLayers
 
 // decodeOp reads {"kind": "embedding", "vocab": 32000, …}.
@@ -72,8 +72,7 @@ func decodeOp(raw jsontext.Value) (Op, error) {
 	return op, checkOp(op)
 }
 
-// checkOp reports a number that is negative or out of range, and a name that
-// is not known.
+// checkOp returns an error for a number that is negative or out of range, and for an unknown name.
 func checkOp(op Op) error {
 	value := reflect.ValueOf(op)
 	if value.Kind() != reflect.Struct {
@@ -102,10 +101,10 @@ func checkOp(op Op) error {
 	return fmt.Errorf("op %q: unknown norm style %q (known: rms, gemma-rms, layer)", op.kind(), style)
 }
 
-// maxNumber bounds what is no dimension: an epsilon, a base, a cap.
+// maxNumber limits numbers that are not dimensions: an epsilon, a base, a cap.
 const maxNumber = 1e30
 
-// checkNumbers bounds the numbers of a struct; place is the path to it.
+// checkNumbers checks the numbers of a struct against their limits; place is the path to it.
 func checkNumbers(value reflect.Value, place string) error {
 	for i := range value.NumField() {
 		field, name := value.Field(i), place+fieldName(value.Type().Field(i))

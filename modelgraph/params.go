@@ -2,13 +2,14 @@ package modelgraph
 
 import "cmp"
 
-// Params are the parameters that an operation's dimensions ask for, without a
-// type: those of Transformers' module of that kind, under its names and in its
-// order (modeling_llama.py for attention and feed-forward, modeling_phi3.py if
-// they are fused, modeling_deepseek_v3.py for latent attention and experts,
-// modeling_mamba.py), matrices [out, in] as torch.nn.Linear has them. biased
-// says which linear layers have a bias ("q_proj", "" for a layer that is one
-// itself); nil: none. Nil for operations whose tensors do not follow from their
+// Params returns the parameters that follow from an operation's dimensions, without a type. They
+// have the names and the order of Transformers' module of that kind. The files are
+// modeling_llama.py for attention and feed-forward, modeling_phi3.py for fused ones,
+// modeling_deepseek_v3.py for latent attention and experts, and modeling_mamba.py. Matrices are
+// [out, in] as in torch.nn.Linear.
+//
+// Argument biased says which linear layers have a bias ("q_proj", "" for a layer that is one
+// itself); nil: none. The result is nil for operations whose tensors do not follow from their
 // dimensions: [Rotary], [Parameter] and [Opaque].
 func Params(op Op, biased func(linear string) bool) []Tensor {
 	p := params{biased: biased}
@@ -96,10 +97,10 @@ func (p *params) attention(op Attention) {
 	}
 }
 
-// in is the width that q, k and v are made of.
+// in returns the width of the input of q, k and v.
 func (attention Attention) in() int64 { return cmp.Or(attention.InDim, attention.Dim) }
 
-// gate is the width of the gate that q's projection makes.
+// gate returns the width of the gate that q's projection makes.
 func (attention Attention) gate() int64 {
 	if !attention.Gated {
 		return 0
@@ -107,8 +108,8 @@ func (attention Attention) gate() int64 {
 	return attention.Heads * attention.HeadDim
 }
 
-// latents are the ways down to the latents and up again (DeepSeek-V2, arXiv
-// 2405.04434, §2.1), q's directly if it has no latent.
+// latents adds the projections to the latents and back (DeepSeek-V2, arXiv 2405.04434, §2.1), or
+// q's projection if it has no latent.
 func (p *params) latents(op Attention, value int64) {
 	if op.QRank == 0 {
 		p.linear("q_proj", op.Dim, op.Heads*op.HeadDim)
@@ -139,7 +140,7 @@ func (p *params) mlp(path string, op MLP) {
 	}
 }
 
-// experts are stacked in one tensor a projection.
+// experts adds the experts, stacked in one tensor for each projection.
 func (p *params) experts(op MoE) {
 	p.add("experts.gate_up_proj", op.Experts, 2*op.Hidden, op.Dim)
 	p.add("experts.down_proj", op.Experts, op.Dim, op.Hidden)
@@ -149,8 +150,8 @@ func (p *params) experts(op MoE) {
 	}
 }
 
-// stateSpace has the mixer's own parameters before those of its modules. The
-// step's projection always has a bias.
+// stateSpace adds the mixer's own parameters before those of its modules. The step's projection
+// always has a bias.
 func (p *params) stateSpace(op StateSpace) {
 	if op.Heads > 0 {
 		p.chunked(op)
@@ -167,7 +168,7 @@ func (p *params) stateSpace(op StateSpace) {
 	p.linear("out_proj", op.Inner, op.Dim)
 }
 
-// chunked is Mamba-2's mixer (modeling_mamba2.py: Mamba2Mixer).
+// chunked adds the parameters of Mamba-2's mixer (modeling_mamba2.py: Mamba2Mixer).
 func (p *params) chunked(op StateSpace) {
 	channels := op.Inner + 2*op.Groups*op.State
 	p.add("dt_bias", op.Heads)

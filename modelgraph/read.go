@@ -11,21 +11,20 @@ import (
 // formatVersion is the format of a native model file.
 const formatVersion = "devmap.model/v1"
 
-// maxModelBytes bounds a model.json: a chain of 100,000 layers takes 30 MB.
+// maxModelBytes is the limit of a model.json: a chain of 100,000 layers takes 30 MB.
 const maxModelBytes = 256 << 20
 
-// maxLayers bounds the memory of what is made of layers: several KB each, from
-// here to a plan.
+// maxLayers limits the memory of everything that is made of layers, up to a plan: several KB each.
 const maxLayers = 250_000
 
-// fileModel and the types below are a file's fields; their comments are what
-// model.schema.json tells an editor (TestSchema).
+// fileModel and the types below are a file's fields. Their comments are the descriptions in
+// model.schema.json, which editors show (TestSchema).
 type fileModel struct {
-	// The JSON schema that an editor holds the file to; devmap does not read it.
+	// The JSON schema that an editor checks the file against; devmap does not read it.
 	Schema string `json:"$schema,omitzero"`
 	// The format: devmap.model/v1.
 	FormatVersion string `json:"format_version"`
-	// What tables call the model.
+	// The model's name in tables.
 	Name string `json:"name"`
 	// The longest sequence that the model takes.
 	MaxSeq int64 `json:"max_seq,omitzero"`
@@ -34,16 +33,16 @@ type fileModel struct {
 	// Groups of parameters, by full name (layer.parameter), that are one tensor;
 	// the first owns it.
 	Ties [][]string `json:"ties,omitzero"`
-	// Groups of layers, by name, that one device holds: a forward joins their
-	// results and moves none of them.
+	// Groups of layers, by name, that one device holds: a forward joins their results and does not
+	// move them.
 	Joined [][]string `json:"joined,omitzero"`
 	// Groups of layers that one stage of a pipeline holds; devmap.export writes
 	// them.
 	Staged []stagedGroup `json:"staged,omitzero"`
-	// What running the model would need and no one could say, as text: a
-	// program is refused because of it, a map is not.
+	// Unknown requirements for running the model, as text: devmap refuses a program because of
+	// them, but not a map.
 	Unknown []string `json:"unknown,omitzero"`
-	// What whoever made the file saw and what not, as text: every plan tells
+	// Notes of the file's author on what was seen and what was not, as text: every plan prints
 	// them.
 	Warnings []string `json:"warnings,omitzero"`
 	// The workload that declared costs were taken at.
@@ -53,24 +52,24 @@ type fileModel struct {
 type fileLayer struct {
 	// The module path as the framework names it: the key of the device map.
 	Name string `json:"name"`
-	// What it computes, with its dimensions; absent: opaque.
+	// The operation with its dimensions; absent: opaque.
 	Op jsontext.Value `json:"op,omitzero"`
 	// Parameters; their elements must be those of the op's dimensions.
 	Params []fileTensor `json:"params,omitzero"`
 	// Buffers, saved or not: all lie on the layer's device.
 	Buffers []fileTensor `json:"buffers,omitzero"`
-	// The layers whose outputs it reads: what it transforms, a residual added to
-	// its result, an encoder's output. Absent: the layer before; []: none.
+	// The layers whose outputs it reads: first the one to transform, then a residual added to its
+	// result, then an encoder's output. Absent: the layer before. Empty list: none.
 	Inputs []string `json:"inputs,omitzero"`
 	// Layers of one unit are never split. Absent: a unit of its own.
 	Unit string `json:"unit,omitzero"`
-	// Which tokens it works on; absent: the text.
+	// The tokens that it works on; absent: the text.
 	Stream *Stream `json:"stream,omitzero"`
 	// How often the layer runs in one forward; absent: once.
 	Repeat int64 `json:"repeat,omitzero"`
-	// Costs that are known better than the op gives them.
+	// Costs that are known better than the op's.
 	Declared *fileDeclared `json:"declared,omitzero"`
-	// What the layer did to memory in steps that ran without data; devmap.export writes it.
+	// The layer's use of memory in steps that ran without data; devmap.export writes it.
 	Tape *layerTape `json:"tape,omitzero"`
 }
 
@@ -81,9 +80,9 @@ type fileTensor struct {
 	Shape []int64 `json:"shape"`
 	// The type as safetensors or PyTorch names it.
 	DType string `json:"dtype"`
-	// Of a buffer: state dicts hold it, so a device map must cover it.
+	// For a buffer: state dicts hold it, so a device map must cover it.
 	Persistent bool `json:"persistent,omitzero"`
-	// Of a parameter: training leaves it as it is.
+	// For a parameter: training does not change it.
 	Frozen bool `json:"frozen,omitzero"`
 }
 
@@ -101,7 +100,7 @@ type fileDeclared struct {
 	// Seconds of one backward.
 	BackwardSeconds *float64 `json:"backward_seconds,omitzero"`
 
-	// What the bytes gain with the micro-batch.
+	// Growth of the bytes with the micro-batch.
 	Growth declaredGrowth `json:"growth,omitzero"`
 }
 
@@ -262,8 +261,7 @@ func (declared *fileDeclared) declared(place string) (*Declared, error) {
 	return &d, d.grow(declared.Growth, place+".growth")
 }
 
-// grow takes what bytes gain with the workload; what is not given with it
-// begins at nothing.
+// grow adds the growth of bytes with the workload. Bytes that grow and are not given begin at 0.
 func (declared *Declared) grow(growth declaredGrowth, place string) error {
 	for _, gain := range []struct {
 		name string

@@ -8,12 +8,11 @@ import (
 	"slices"
 )
 
-// checkWeights reports a layer whose parameters contradict the dimensions of
-// its operation, from which costs are computed. Matrices are compared by their
-// elements, so that any framework's cut passes: transposed (GPT-2's Conv1D), q,
-// k and v in one, experts one by one or stacked. Nothing can be said of
-// quantised storage, which packs several weights into an element, nor where the
-// model file declares the bytes.
+// checkWeights reports a layer whose parameters contradict the dimensions of its operation, from
+// which costs are computed. Matrices are compared by their elements, so that any framework's form
+// passes: transposed (GPT-2's Conv1D), q, k and v in one, experts one by one or stacked. Two kinds
+// of layers are not checked: those in quantised storage, which packs several weights into an
+// element, and those with declared bytes.
 func (layer *Layer) checkWeights() error {
 	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return nil
@@ -43,9 +42,8 @@ func (layer *Layer) checkWeights() error {
 	return layer.vectors(stored.bias...)
 }
 
-// matrices counts the elements of the parameters that are matrices, or of all
-// if they are flat; those of the matrices that may come on top; and names the
-// largest.
+// matrices returns the elements of the parameters that are matrices, or of all if they are flat. It
+// also returns the elements of the optional matrices, and the largest one.
 func (layer *Layer) matrices(stored *weights, flat bool) (total, optional int64, largest *Tensor) {
 	largest = &layer.Params[0]
 	for i := range layer.Params {
@@ -79,17 +77,17 @@ func (layer *Layer) vectors(lengths ...int64) error {
 	return nil
 }
 
-// weights are the elements that an operation's matrices have together.
+// weights is how many elements an operation's matrices have together.
 type weights struct {
 	what     string
 	min, max int64
-	optional []int64 // matrices with one of these sides may come on top: a bias a head, a norm of each
+	optional []int64 // matrices with one of these sides may be added: a bias a head, a norm of each
 	table    bool    // one matrix counts, the largest
 	bias     []int64 // lengths of vectors, if nothing else is one
 }
 
-// weightsOf is what the dimensions of op ask for; ok is false for an operation
-// without weights of its own.
+// weightsOf returns what the dimensions of op require; ok is false for an operation without weights
+// of its own.
 func weightsOf(op Op) (weights, bool) {
 	exact := func(count int64, format string, args ...any) weights {
 		return weights{what: fmt.Sprintf(format, args...), min: count, max: count}
@@ -118,10 +116,10 @@ func weightsOf(op Op) (weights, bool) {
 	case Attention:
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
 		stored.optional = []int64{op.Heads, op.KVHeads}
-		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa), or all three of global tokens (Longformer) come on top
+		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa), or all three of global tokens (Longformer) are added
 			stored.max = sum(stored.max, product(3, op.Dim, op.Heads, op.HeadDim))
 		}
-		if op.Joint { // q, k and v; what the second stream has comes on top
+		if op.Joint { // q, k and v; those of the second stream are added
 			stored.min, stored.max = product(3, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}
 		if op.Cross { // keys and values may come from an encoder of another width
@@ -144,8 +142,8 @@ func weightsOf(op Op) (weights, bool) {
 	return weights{}, false
 }
 
-// elements are those of the projections: q, k, v and the output; with latent
-// ranks (DeepSeek-V2, arXiv 2405.04434, §2.1) the ways down and up again.
+// elements returns the elements of the projections: q, k, v and the output. With latent ranks
+// (DeepSeek-V2, arXiv 2405.04434, §2.1) these are the projections to the latents and back.
 func (attention Attention) elements() int64 {
 	value := attention.ValueDim
 	if value == 0 {
@@ -165,9 +163,8 @@ func (attention Attention) elements() int64 {
 	return sum(q, kv, product(attention.Dim, attention.Heads, value), product(attention.in(), attention.gate()), attention.indexer())
 }
 
-// weights of a mixer in chunks: input, gate and output are as wide as Inner;
-// keys and queries, steps, decays and the convolution come on top; a kind may
-// lack some of them.
+// weights returns the elements of a mixer in chunks. Input, gate and output are as wide as Inner.
+// Keys and queries, steps, decays and the convolution are added; a kind may lack some of them.
 func (mixer StateSpace) weights() weights {
 	keys := product(2, mixer.Groups, mixer.State)
 	return weights{
@@ -177,9 +174,8 @@ func (mixer StateSpace) weights() weights {
 	}
 }
 
-// weights of a mixture: experts with two or three matrices each, those that
-// every token passes, and a router; their biases are matrices too, a row an
-// expert.
+// weights returns the elements of a mixture: experts with two or three matrices each, those that
+// every token passes, and a router. Biases of experts are matrices too, with a row for each expert.
 func (experts MoE) weights() weights {
 	expert := product(experts.Experts, experts.Dim, experts.Hidden)
 	return weights{
@@ -190,7 +186,7 @@ func (experts MoE) weights() weights {
 	}
 }
 
-// product multiplies, and stays at the largest number if that is too small.
+// product multiplies. It returns the largest number if the result is larger.
 func product(factors ...int64) int64 {
 	count := uint64(1)
 	for _, factor := range factors {
@@ -207,7 +203,7 @@ func product(factors ...int64) int64 {
 	return int64(count)
 }
 
-// sum adds, likewise.
+// sum adds. It returns the largest number if the result is larger.
 func sum(terms ...int64) int64 {
 	total := int64(0)
 	for _, term := range terms {
@@ -218,7 +214,7 @@ func sum(terms ...int64) int64 {
 	return total
 }
 
-// indexer is its queries' matrix, its key's, and that of the heads' weights.
+// indexer returns the elements of the matrices of its queries, its key, and the heads' weights.
 func (attention Attention) indexer() int64 {
 	if attention.IndexHeads == 0 {
 		return 0

@@ -65,8 +65,8 @@ func (rules *arenaRules) byDevice() [][]int32 {
 }
 
 // throughout: V8, a buffer that is there throughout does not overlap another one that is used or
-// there throughout. buffers are in the order of their offsets, so that each is compared with only
-// two before it: those that reach furthest.
+// there throughout. The buffers are in the order of their offsets. Each is compared with only two
+// before it: those that reach furthest.
 func (rules *arenaRules) throughout(buffers []int32, touched []bool) {
 	furthest, always := None, None // of all that count, of those there throughout
 	end := func(index int32) int64 {

@@ -77,7 +77,7 @@ type cell struct {
 	state               state // of cells that a buffer owns
 }
 
-// Streams of a cell that are no stream: no access, and reads of several streams.
+// Special values of a cell's stream: no access, and reads of several streams.
 const (
 	none    = int32(-1)
 	several = int32(-2)

@@ -28,9 +28,9 @@ func (rules *accessRules) misread(index int32, clock []int32, access Access, cel
 	}
 }
 
-// race reports that nothing orders two instructions, one of which writes what the other touches. Of
-// one buffer that is V7, of two that share bytes V8. If one of them is a free it is V4, if an
-// unload V16. The fault is of the later line, which should wait.
+// race reports that nothing orders two instructions, and one of them writes what the other touches.
+// The rule is V7 for one buffer, V8 for two that share bytes, V4 if one instruction is a free, and
+// V16 if one is an unload. The fault is of the later line, which should wait.
 func (rules *accessRules) race(index, other, buffer, owner int32) {
 	if rules.Instrs[index].Device == rules.Instrs[other].Device && index < other {
 		index, other, buffer, owner = other, index, owner, buffer

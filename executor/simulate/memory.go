@@ -115,8 +115,8 @@ func (all *arenas) leave(device int32, time int64) {
 	}
 }
 
-// note records the live bytes from a time on, and whether they are the peak. Of several at one time
-// the last counts.
+// note records the live bytes from a time on, and whether they are the peak. The last of several at
+// one time counts.
 func (all *arenas) note(device int32, time int64, by int32) {
 	to, live := &all.devices[device], all.live[device]
 	if live > to.Peak.Bytes || len(to.Memory) == 0 {

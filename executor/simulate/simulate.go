@@ -1,8 +1,8 @@
 // Package simulate computes the times of a program. Every stream runs its lines in order. An
 // instruction starts when its stream is free and everything that it waits for is there, and takes
 // the ticks that the program gives it. The results are the time of a step, the idle time of each
-// device, the memory of its arena at every moment, and the chain of instructions that makes the
-// step as long as it is.
+// device, and the memory of its arena at every moment. Another result is the chain of instructions
+// that makes the step as long as it is.
 //
 // Times are integers, in picoseconds, so that sums are exact. Events at one moment have equal
 // times, and a step is exactly as long as the plan says.

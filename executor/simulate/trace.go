@@ -78,8 +78,8 @@ func (trace *tracer) device(index int) {
 }
 
 // instr writes an instruction and, for a send, the arrow of its message. Instructions that take no
-// time are left out: the viewers show them below their neighbours. In a program without times no
-// send takes any, but sends are shown for their arrows.
+// time are left out: the viewers show them below their neighbours. Sends of a program without times
+// are an exception: they are shown for their arrows.
 func (trace *tracer) instr(i int32) {
 	instr := &trace.prog.Instrs[i]
 	pid := int64(trace.prog.Devices[instr.Device].ID)

@@ -19,8 +19,8 @@ type Place struct {
 
 // Places finds the GPUs of a plan's devices. Device i is the GPU that the command calls i, as
 // engines number them. A plan for devmap's own engine on a measured topology names the GPUs that
-// were measured: device i is that GPU, which several devices may share. notes list GPUs that differ
-// from the planned ones. Without a plan each visible GPU is a device of its own.
+// were measured: device i is that GPU, which several devices may share. The notes list GPUs that
+// differ from the planned ones. If plan is nil, each visible GPU is a device of its own.
 func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
 	if plan == nil {
 		places, err = visiblePlaces(gpus, visible)

@@ -1,8 +1,7 @@
-// Package weights moves the values of parameters between files and whoever
-// holds them: from a checkpoint's slices, at random, or saved by an
-// earlier run; and back into files that other frameworks load. A parameter goes
-// by the framework's name, in the framework's shape; memory is bounded by a
-// chunk, whatever its size.
+// Package weights moves the values of parameters between files and devices. It reads a checkpoint's
+// slices, random values or an earlier run's state, and writes files that other frameworks load.
+// Parameters have the framework's names and shapes. Memory is bounded by a chunk, whatever a
+// parameter's size.
 package weights
 
 import (
@@ -16,22 +15,22 @@ import (
 
 // Source has the values of parameters. It is used by one goroutine at a time.
 type Source interface {
-	// Stream hands the values of what a name stands for to emit, in order, as
-	// type, in chunks of whole values that are good until emit returns.
+	// Stream passes the values of a parameter to emit, in order, converted to dtype, in chunks of
+	// whole values. A chunk is valid until emit returns.
 	Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func(chunk []byte) error) error
-	// Close lets go of files, and is an error where one changed while it was read.
+	// Close closes files. It returns an error if one changed while it was read.
 	Close() error
 }
 
-// What is asked for and cannot be had, whatever the files say.
+// Errors that do not depend on what is in files.
 var (
-	// ErrNone: the model was read from a config or a list of layers, which say
-	// how large its weights are and not what.
+	// ErrNone: the model was read from a config or a list of layers, which have the sizes of its
+	// weights but not their values.
 	ErrNone = errors.New("the model has no weights")
-	// ErrOccupied: what is to be saved would have to lie in what is there.
+	// ErrOccupied: the folder to save in is not empty.
 	ErrOccupied = errors.New("neither a new folder nor an empty one")
-	// ErrNoConfig: the model was read from something other than a config.json,
-	// so that no framework would know what to make of its weights.
+	// ErrNoConfig: the model was read from something other than a config.json, so that no framework
+	// could load its weights.
 	ErrNoConfig = errors.New("it was read without a config.json, by which frameworks load a model")
 )
 
@@ -42,8 +41,8 @@ type Entry struct {
 	Shape []int64
 }
 
-// Parameters are the graph's in the framework's order (named_parameters), tied
-// ones once, all in one type.
+// Parameters returns the graph's parameters in the framework's order (named_parameters), tied ones
+// once, all in one type.
 func Parameters(graph *modelgraph.Graph, dtype modelgraph.DType) []Entry {
 	var entries []Entry
 	for i := range graph.Layers {
@@ -55,11 +54,10 @@ func Parameters(graph *modelgraph.Graph, dtype modelgraph.DType) []Entry {
 	return entries
 }
 
-// chunk is how many values are handed over at once: 4 MiB of fp32.
+// chunk is how many values are passed at once: 4 MiB of fp32.
 const chunk = 1 << 20
 
-// asked refuses a name that a source has nothing under, and a type that nothing
-// computes with.
+// asked returns an error for a name without values, and for a type that nothing computes with.
 func asked(name string, known bool, dtype modelgraph.DType) error {
 	switch {
 	case !known:

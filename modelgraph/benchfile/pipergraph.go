@@ -14,8 +14,8 @@ const (
 
 // graph returns the workload as a model with declared costs. Each node runs without tensor
 // parallelism and without recomputation. Times count as seconds. A file gives the sum of forward
-// and backward. The time with recomputation has one more forward, which gives the time of that.
-// Without it a third of the sum counts as forward.
+// and backward. The sum with recomputation has one more forward: the difference is the time of a
+// forward. If that sum is missing, a third counts as forward.
 func (file *Piper) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))
 	output := make([]float64, len(file.Nodes))

@@ -21,10 +21,11 @@ type File interface {
 func Graph(name string, file File) (*modelgraph.Graph, error) { return file.graph(name) }
 
 // Reader returns the function that reads a file, chosen by its contents; nil: it is none of these.
-// has reports which members a JSON object has, and is nil for a file that is not a JSON object.
+// Argument has reports which members a JSON object has; it is nil for a file that is not a JSON
+// object.
 //
-// The function returns the file's own numbers, ids and units. name is in its errors, which are
-// [*modelgraph.SyntaxError].
+// The function returns the file's own numbers, ids and units. Its errors are
+// [*modelgraph.SyntaxError] with name.
 func Reader(data []byte, has func(member string) bool) func(name string, data []byte) (File, error) {
 	switch {
 	case has == nil:

@@ -11,11 +11,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// cache is a place where a download tool may have put a model: it finds the
-// model's folder, or "".
+// cache looks for a model in a place of a download tool. It returns the model's folder, or
+// "".
 type cache func() string
 
-// caches lists if a model of that name would be, first choice first.
+// caches lists the possible places of a model with that name, first choice first.
 func caches(name string, env func(string) string) []cache {
 	var cs []cache
 	if hub := hubCache(env); hub != "" {
@@ -33,7 +33,7 @@ func caches(name string, env func(string) string) []cache {
 	return cs
 }
 
-// hubCache is the Hugging Face cache (huggingface_hub/constants.py).
+// hubCache returns the folder of the Hugging Face cache (huggingface_hub/constants.py).
 func hubCache(env func(string) string) string {
 	for _, value := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
 		if dir := env(value); dir != "" {
@@ -49,8 +49,7 @@ func hubCache(env func(string) string) string {
 	return home(env, ".cache", "huggingface", "hub")
 }
 
-// snapshot is the folder of the revision that refs/main names, else the
-// newest one.
+// snapshot returns the folder of the revision that refs/main names, else the newest one, or "".
 func snapshot(repo string) string {
 	if f, _, err := safetensors.OpenBeneath(repo, "refs/main"); err == nil {
 		defer f.Close() //nolint:errcheck // opened for reading
@@ -79,8 +78,8 @@ func snapshot(repo string) string {
 	return best
 }
 
-// scopeFolders are the places of ModelScope's cache, which writes the dots of
-// a name as "___" and has had two layouts.
+// scopeFolders returns the possible places in ModelScope's cache, which writes the dots of a name
+// as "___" and has had two layouts.
 func scopeFolders(name string, env func(string) string) []string {
 	var roots []string
 	if dir := env("MODELSCOPE_CACHE"); dir != "" {
@@ -103,8 +102,8 @@ func scopeFolders(name string, env func(string) string) []string {
 	return dirs
 }
 
-// containsModel reports whether a folder has a config, a pipeline or weights, so that a
-// download that was cut off early is passed over.
+// containsModel reports whether a folder has a config, a pipeline or weights. A download that was
+// cut off early has none.
 func containsModel(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(entry os.DirEntry) bool {

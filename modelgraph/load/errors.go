@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrUnsupported is a file in a form that is known and not read.
+// ErrUnsupported is a file in a known form that devmap does not read.
 var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, .onnx, a folder with them, ORG/NAME of a model in a local cache")
 
-// unsupported is [ErrUnsupported] of a file in a form such as GGUF.
+// unsupported returns [ErrUnsupported] for a file in a form such as GGUF.
 func unsupported(path, form string) error {
 	return fmt.Errorf("%s: reading %s %w", path, form, ErrUnsupported)
 }
@@ -21,13 +21,13 @@ var forms = map[string]string{
 	".h5": "TensorFlow weights", ".msgpack": "Flax weights", ".npz": "NumPy weights", ".tflite": "TensorFlow Lite",
 }
 
-// formOf names the form of a file's ending, if it is known.
+// formOf names the form of a file by its ending; empty if it is not known.
 func formOf(name string) string { return forms[strings.ToLower(filepath.Ext(name))] }
 
 // notFoundError is a name that is in no cache and not built in.
 type notFoundError struct {
 	Name  string
-	Near  []string // built-in names like it, nearest first
+	Near  []string // similar built-in names, nearest first
 	Fetch string   // the command that fetches its config, with a place for the name
 }
 
@@ -44,7 +44,7 @@ func (err *notFoundError) Error() string {
 	return text + "; give a folder or a config.json, or fetch it: " + fmt.Sprintf(err.Fetch, name)
 }
 
-// pipelineError is a built-in diffusion pipeline where a model is needed.
+// pipelineError is a built-in diffusion pipeline in place of a model.
 type pipelineError struct{ name, entry string }
 
 // Error implements error.

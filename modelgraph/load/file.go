@@ -17,11 +17,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
-// maxFileBytes bounds a file that is read whole.
+// maxFileBytes is the limit of a file that is read whole.
 const maxFileBytes = 256 << 20
 
-// readFile reads a regular file whole: a FIFO or device is not opened, a huge
-// file not read.
+// readFile reads a regular file whole. It does not open a FIFO or a device, nor read a huge file.
 func readFile(path string) ([]byte, error) {
 	f, size, err := openRegular(path)
 	if err != nil {
@@ -43,7 +42,7 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// fromBytes reads a file by what is in it.
+// fromBytes reads a file according to its contents.
 func fromBytes(path string, data []byte, transformers string) (*modelgraph.Graph, error) {
 	top := sniff(data)
 	has := top.has
@@ -89,7 +88,7 @@ func fromBenchmark(path string, data []byte, reader func(name string, data []byt
 	return benchfile.Graph(path, file)
 }
 
-// fromIndex reads the folder that an index of shards lies in.
+// fromIndex reads the folder of an index of shards.
 func fromIndex(path, transformers string) (*modelgraph.Graph, error) {
 	if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
 		return nil, errors.New(path + ": an index of shards; give the folder that holds them")
@@ -113,8 +112,8 @@ type topLevel map[string]string
 func (top topLevel) object() bool         { return top != nil }
 func (top topLevel) has(name string) bool { _, ok := top[name]; return ok }
 
-// sniff lists the members of the object, up to the first fault: the reader
-// that gets the file reports it. It is nil for anything but an object.
+// sniff lists the members of the object, up to the first fault, which the file's reader reports. It
+// is nil for anything but an object.
 func sniff(data []byte) topLevel {
 	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if decoder.PeekKind() != jsontext.KindBeginObject {

@@ -9,12 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The numbers of fields are those of onnx.proto (ONNX 1.20).
+// Numbers of fields are those of onnx.proto (ONNX 1.20).
 
-// Bounds far above any model's.
+// Limits far above those of any model.
 const (
 	maxNodes      = 2_000_000 // nodes and tensors of a file
-	maxSubgraphs  = 32        // of one in another
+	maxSubgraphs  = 32        // how deep they lie in each other
 	maxTensorDims = 64
 )
 
@@ -25,7 +25,7 @@ type onnxNode struct {
 	inputs, outputs   []string
 	bodies            []*onnxGraph
 	constant, sparse  *span         // the tensor that a Constant makes
-	floats            int64         // numbers that it makes
+	floats            int64         // how many numbers it makes
 	called            []*onnxTensor // constants of the function that it calls
 }
 
@@ -82,7 +82,7 @@ func fromONNX(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 	return graph.layers(path, dims)
 }
 
-// named refuses numbers for dimensions that the file does not have.
+// named returns an error for a --dim whose name the file does not have.
 func (reader *onnxReader) named() error {
 	const most = 20
 	for _, name := range slices.Sorted(maps.Keys(reader.dims)) {

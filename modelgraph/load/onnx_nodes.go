@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// sorted refuses a graph whose nodes read what later nodes make: a cycle.
+// sorted returns an error if a node reads what a later node makes: a cycle.
 func (graph *onnxGraph) sorted(outer func(string) bool) error {
 	made, later := map[string]bool{"": true}, map[string]string{}
 	for _, name := range graph.inputs {
@@ -38,7 +38,7 @@ func (graph *onnxGraph) sorted(outer func(string) bool) error {
 	return nil
 }
 
-// after refuses a node that reads what is not known yet.
+// after returns an error if a node reads something that is not known yet.
 func (node *onnxNode) after(known func(string) bool, later map[string]string) error {
 	for _, body := range node.bodies {
 		if err := body.sorted(known); err != nil {
@@ -57,7 +57,7 @@ func (node *onnxNode) after(known func(string) bool, later map[string]string) er
 	return nil
 }
 
-// reads are the values that a node and its subgraphs read from the graph around.
+// reads returns the values that a node and its subgraphs read from the surrounding graph.
 func (node *onnxNode) reads() []string {
 	names := node.inputs
 	for _, body := range node.bodies {
@@ -75,7 +75,7 @@ func (node *onnxNode) reads() []string {
 	return names
 }
 
-// inner are the weights of a node's subgraphs.
+// inner returns the weights of a node's subgraphs and of the function that it calls.
 func (node *onnxNode) inner() []*onnxTensor {
 	var found []*onnxTensor
 	for _, body := range node.bodies {
@@ -84,7 +84,7 @@ func (node *onnxNode) inner() []*onnxTensor {
 	return append(found, node.called...)
 }
 
-// inner are a graph's weights with those of its nodes' subgraphs.
+// inner returns a graph's weights with those of its nodes' subgraphs.
 func (graph *onnxGraph) inner() []*onnxTensor {
 	found := slices.Clone(graph.weights)
 	for _, node := range graph.nodes {
@@ -93,8 +93,8 @@ func (graph *onnxGraph) inner() []*onnxTensor {
 	return found
 }
 
-// modulePath is the path of the module of a node: that of its weight, that which the exporter
-// notes, or that of the node's name.
+// modulePath returns the path of a node's module: from its weight's name, from the exporter's note,
+// or from the node's name.
 func modulePath(at int, node *onnxNode, own []*onnxTensor) string {
 	for _, weight := range own {
 		if cut := strings.LastIndexByte(weight.name, '.'); cut > 0 && !strings.ContainsAny(weight.name, ":/ ") {
@@ -112,12 +112,12 @@ func modulePath(at int, node *onnxNode, own []*onnxTensor) string {
 	return fmt.Sprintf("%s_%d", pathOf(strings.ReplaceAll(node.kind, ".", "_")), at)
 }
 
-// pathOf is a module path without empty parts.
+// pathOf returns a module path without empty parts.
 func pathOf(text string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(text, "."), func(part string) bool { return part == "" }), ".")
 }
 
-// scopeOf is the module in what torch's exporter writes: "[”, 'model', 'model.norm', 'mul']".
+// scopeOf returns the module in a text of torch's exporter: "[”, 'model', 'model.norm', 'mul']".
 func scopeOf(text string) string {
 	parts := strings.Split(strings.Trim(text, "[]"), ", ")
 	if len(parts) < 2 {
@@ -126,8 +126,8 @@ func scopeOf(text string) string {
 	return strings.Trim(parts[len(parts)-2], `'"`)
 }
 
-// constant are the tensors of a Constant as weights of the nodes that read it, as runtimes
-// have it. Numbers, and lists of integers (shapes, axes), remain results.
+// constant returns the tensors of a Constant as weights of the nodes that read it, as runtimes have
+// it. Numbers, and lists of integers (shapes, axes), remain results.
 func (reader *onnxReader) constant(node *onnxNode) ([]*onnxTensor, error) {
 	switch {
 	case node.kind != "Constant" || len(node.outputs) != 1 || node.outputs[0] == "":

@@ -13,9 +13,9 @@ import (
 type onnxTensor struct {
 	name     string
 	shape    []int64
-	symbols  map[int]string // sides with a name, or without a word
+	symbols  map[int]string // names of sides; "?" if there is no name
 	dtype    modelgraph.DType
-	known    bool // the shape
+	known    bool // whether the shape is known
 	external map[string]string
 }
 
@@ -25,7 +25,8 @@ var onnxTypes = map[uint64]string{
 	17: "F8_E4M3", 18: "F8_E4M3FNUZ", 19: "F8_E5M2", 20: "F8_E5M2FNUZ", 21: "F4", 22: "F4", 23: "F4", 24: "F8_E8M0",
 }
 
-// tensor reads a TensorProto without its data. It has as much data as its shape asks for.
+// tensor reads a TensorProto without its data. The size of the data must be that of its shape and
+// type.
 func (reader *onnxReader) tensor(body span) (*onnxTensor, error) {
 	read := onnxData{tensor: &onnxTensor{known: true}, raw: -1}
 	err := reader.fields(body, func(field wireField) error { return reader.data(&read, field) })
@@ -45,7 +46,7 @@ func (reader *onnxReader) tensor(body span) (*onnxTensor, error) {
 	return tensor, nil
 }
 
-// onnxData is a TensorProto as far as it is read.
+// onnxData is a TensorProto while it is read.
 type onnxData struct {
 	tensor  *onnxTensor
 	raw     int64 // bytes of its data; -1: there are none in this form
@@ -72,7 +73,7 @@ func (reader *onnxReader) data(read *onnxData, field wireField) (err error) {
 	return err
 }
 
-// sized sets a tensor's type, and returns its bytes.
+// sized sets a tensor's type, and returns its size in bytes.
 func (reader *onnxReader) sized(tensor *onnxTensor, kind uint64) (int64, error) {
 	if len(tensor.shape) > maxTensorDims {
 		return 0, fmt.Errorf("%s: tensor %q has %d dimensions, at most %d are read", reader.name, tensor.name, len(tensor.shape), maxTensorDims)
@@ -100,7 +101,7 @@ func (reader *onnxReader) place(tensor *onnxTensor, body span) error {
 	return err
 }
 
-// outside checks that a tensor's data lie in a file of the folder of the model, and are all there.
+// outside checks that a tensor's data are in a file of the model's folder, and complete.
 func (reader *onnxReader) outside(tensor *onnxTensor, size int64) error {
 	fail := func(err error) error {
 		return fmt.Errorf("%s: tensor %q: external data in %q: %w", reader.name, tensor.name, tensor.external["location"], err)

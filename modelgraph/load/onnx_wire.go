@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireFile is a protobuf message in a file. Weights are never read: what is not asked for
-// is skipped.
+// wireFile is a protobuf message in a file. Weights are never read: fields that no one reads are
+// skipped.
 type wireFile struct {
 	name   string
 	source io.ReaderAt
@@ -35,7 +35,7 @@ type wireField struct {
 	body   span
 }
 
-// bytes are those of a span, valid until the next call.
+// bytes returns the bytes of a span. They are valid until the next call.
 func (file *wireFile) bytes(of span) ([]byte, error) {
 	if of.from < file.at || of.end > file.at+int64(len(file.window)) {
 		size := min(max(of.end-of.from, wireWindow), file.size-of.from)
@@ -97,7 +97,7 @@ func (file *wireFile) fields(message span, each func(wireField) error) error {
 	return nil
 }
 
-// text is a short string.
+// text returns a short string.
 func (file *wireFile) text(field wireField) (string, error) {
 	if field.kind != protowire.BytesType || field.body.end-field.body.from > maxName {
 		return "", file.broken(field.body.from, fmt.Errorf("a name of %d bytes, at most %d are read", field.body.end-field.body.from, maxName))
@@ -106,7 +106,7 @@ func (file *wireFile) text(field wireField) (string, error) {
 	return string(text), err
 }
 
-// numbers appends those of a repeated int64, packed or not.
+// numbers appends the numbers of a repeated int64, packed or not.
 func (file *wireFile) numbers(field wireField, into []int64) ([]int64, error) {
 	if field.kind == protowire.VarintType {
 		return append(into, int64(field.value)), nil

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A syntaxError is a fault in what a file says.
+// A syntaxError is an error in the contents of a file.
 type syntaxError struct {
 	File string // name of the file, relative to the folder when there is one
 
-	// Where is the place: a tensor ("tensor \"a.b\""), an entry of the
-	// index, or a byte offset in the file with a JSON pointer. The fault is
-	// at that byte or right after it. Empty for the file as a whole.
+	// The place: a tensor ("tensor \"a.b\""), an entry of the index, or a byte offset in the file
+	// with a JSON pointer. The error is at that byte or right after it. Empty for the file as a
+	// whole.
 	Where string
 
 	Msg string // what is wrong, with the value
@@ -26,8 +26,8 @@ func (err *syntaxError) Error() string {
 	return printable(err.File) + ": " + err.Where + ": " + err.Msg
 }
 
-// A refusedError is a file or folder that this package will not read whatever
-// its content: a link that leaves the folder, a FIFO, an unclear choice.
+// A refusedError is a file or folder that this package does not read, whatever its content: a link
+// that leaves the folder, a FIFO, an unclear choice.
 type refusedError struct {
 	File string // file or folder as the caller or the index named it
 	Msg  string // why, and what to do about it
@@ -35,7 +35,7 @@ type refusedError struct {
 
 func (err *refusedError) Error() string { return printable(err.File) + ": " + err.Msg }
 
-// quote shows a string from a file on one line and at bounded length.
+// quote quotes a string from a file, on one line and at bounded length.
 func quote(text string) string {
 	if len(text) <= maxQuoted {
 		return strconv.Quote(text)
@@ -43,7 +43,7 @@ func quote(text string) string {
 	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(text[:maxQuoted]+"…"), len(text))
 }
 
-// quoteSome lists names and says how many it left out.
+// quoteSome quotes the first names, and says how many it left out.
 func quoteSome(names []string) string {
 	const shown = 3
 	var builder strings.Builder
@@ -76,7 +76,7 @@ func joinErrors(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// clip is quote for a number, which needs no marks.
+// clip is quote for a number, which needs no quotation marks.
 func clip(text string) string {
 	if len(text) <= maxQuoted {
 		return text

@@ -18,15 +18,13 @@ type Checkpoint struct {
 	Warnings []string // what was ignored or is not as declared, one line each
 }
 
-// ReadFolder reads the headers of the checkpoint in dir: of the shards that
-// model.safetensors.index.json names, else of model.safetensors, else of the
-// diffusers files, else of the only index or the only file there is. A folder
-// with several files and no index is refused.
+// ReadFolder reads the headers of the checkpoint in dir. It reads the shards that
+// model.safetensors.index.json names, else model.safetensors, else the diffusers files, else the
+// only index or the only file. A folder with several files and no index is refused.
 //
-// The index decides which tensors there are. One that a shard holds and the
-// index does not name is left out with a warning; one that the index names and
-// its shard does not hold is an error, as is a name in two shards. All faults
-// are reported, in the order of the files, up to a limit.
+// The index decides which tensors there are. A tensor that is in a shard and not in the index is
+// left out with a warning. A tensor that is in the index and not in its shard is an error, as is a
+// name in two shards. All errors are reported, in the order of the files, up to a limit.
 //
 // Files are opened by the rule of [OpenBeneath]. Errors name the folder.
 func ReadFolder(dir string) (*Checkpoint, error) {

@@ -12,15 +12,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxData is the most data of a file that Encode makes, which no disk holds.
+// maxData is the limit of a file's data in Encode, in bytes. No disk holds as much.
 const maxData = int64(1) << 56
 
-// Encode is what a file of these tensors begins with, up to the data of the
-// first, byte for byte as safetensors writes it (tensor.rs: prepare, and the
-// Serialize of Metadata): __metadata__ first, the tensors in the order given,
-// which is that of their data, spaces up to a multiple of 8 bytes. It fills in
-// where each of them lies, Begin and End. An input that its own reader would
-// refuse is an error. Metadata may be nil; its keys are sorted.
+// Encode returns the beginning of a file of these tensors, up to the data of the first, byte for
+// byte as safetensors writes it (tensor.rs: prepare, and the Serialize of Metadata). It has
+// __metadata__ first, then the tensors in the given order, which is that of their data, then spaces
+// up to a multiple of 8 bytes. Encode sets Begin and End of the tensors. An input that safetensors'
+// reader would refuse is an error. Metadata may be nil; its keys are sorted.
 func Encode(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	text, err := headerText(metadata, tensors)
 	if err != nil {
@@ -41,8 +40,8 @@ func Encode(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	return head, nil
 }
 
-// headerText is the JSON of the header. Begin and End are those of
-// data_offsets, from the beginning of the data.
+// headerText returns the JSON of the header. It sets Begin and End to data_offsets, from the
+// beginning of the data.
 func headerText(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	text, err := metadataText(metadata)
 	if err != nil {
@@ -76,7 +75,7 @@ func headerText(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 
 const metadataKey = "__metadata__"
 
-// metadataText is the beginning of the header, up to the first tensor.
+// metadataText returns the beginning of the header, up to the first tensor.
 func metadataText(metadata map[string]string) ([]byte, error) {
 	text := []byte{'{'}
 	if metadata == nil {
@@ -97,7 +96,7 @@ func metadataText(metadata map[string]string) ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// place puts a tensor behind at bytes of data, or says why that cannot be.
+// place puts a tensor after at bytes of data, or says why that is not possible.
 func (tensor *Tensor) place(at int64) (fault string) {
 	size, fault := dataBytes(tensor.DType, tensor.Shape)
 	if fault == "" && (tensor.DType.Bits() == 0 || slices.ContainsFunc(tensor.Shape, negative) || size > uint64(maxData-at)) {
@@ -120,8 +119,8 @@ func appendEntry(text []byte, tensor *Tensor) []byte {
 	return fmt.Appendf(text, `],"data_offsets":[%d,%d]}`, tensor.Begin, tensor.End)
 }
 
-// ReadTensors reads the header of an open file of size bytes, by the rules of
-// [ReadFile]: by Begin, then End, then Name. File stays 0; name is in errors.
+// ReadTensors reads the header of an open file of size bytes, by the rules of [ReadFile]. Tensors
+// are in the order of Begin, then End, then Name. File stays 0; name is in errors.
 func ReadTensors(reader io.ReaderAt, size int64, name string) ([]Tensor, error) {
 	header, err := readHeader(reader, size, name)
 	if err != nil {

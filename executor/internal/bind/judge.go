@@ -102,8 +102,9 @@ func (frame *frame) unwritten() error {
 	return nil
 }
 
-// spare reports whether the instruction may name a buffer that its kernels do not read: weights and
-// inputs of a pass and, to clip by the norm of all gradients, those whose norm another device has.
+// spare reports whether the instruction may name a buffer that its kernels do not read. These are
+// weights and inputs of a pass. To clip by the norm of all gradients they are gradients whose norm
+// another device has.
 func (frame *frame) spare(buffer int32) bool {
 	switch kind := frame.kinds[buffer]; kind.what {
 	case ofWeights, ofFeed:

@@ -67,7 +67,7 @@ func (bound *Bound) index() error {
 	return nil
 }
 
-// settle finds the device of every unit: where its routine runs, or else where its own weights are.
+// settle finds the device of every unit: that of its routine, or else that of its own weights.
 func (bound *Bound) settle(byGraph map[string]int32) {
 	prog := bound.Program
 	for index := range prog.Instrs {

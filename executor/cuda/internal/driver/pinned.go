@@ -54,9 +54,9 @@ func PinCopy(bytes int64) (*Pinned, error) { return pinLarge(copies, bytes) }
 
 // Tables returns the bytes that the saved copies take in the page table of each GPU with a context
 // of the process. Pinned memory has an address in all contexts (CUDA driver API, "Unified
-// Addressing"). A page table has 8 bytes for each 4 KiB of host memory, 30 MiB for 16 GB:
-// NV_MMU_VER3_PTE__SIZE in NVIDIA's open kernel modules (kern_gmmu_fmt_gh10x.c), and the same from
-// Pascal to Ada.
+// Addressing"). A page table has 8 bytes for each 4 KiB of host memory: 30 MiB for 16 GB. The
+// source is NV_MMU_VER3_PTE__SIZE in NVIDIA's open kernel modules (kern_gmmu_fmt_gh10x.c); the size
+// is the same from Pascal to Ada.
 func Tables() int64 {
 	const page, entry = 4 << 10, 8
 	ledger.Lock()

@@ -1,6 +1,6 @@
 // Package source has the CUDA kernels of package recipe except attention and matrix products: their
-// PTX, 17 modules of 1.8 MB, and how each is launched. compile.py makes the PTX of the sources next
-// to it. launches.txt lists the launches.
+// PTX, 17 modules of 1.8 MB, and how each is launched. The PTX is made by compile.py from the
+// sources next to it. The launches are in launches.txt.
 package source
 
 import (
