@@ -7,26 +7,25 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Check refuses settings that the job has no use for or that name what is not
-// there, as a [*costmodel.FieldError] that names the flag, before anything is
-// allocated or written. Run checks them too.
+// Check returns a [*costmodel.FieldError] that names the flag for settings that the job cannot use,
+// or that name something that does not exist. It allocates and writes nothing. Run checks them too.
 func (settings *Settings) Check(job *Job) error {
 	return settings.check(job, false)
 }
 
-// check is Check; woken: of a turn that has its weights already.
+// check is Check; woken: the turn has its weights already.
 func (settings *Settings) check(job *Job, woken bool) error {
 	return (&checker{settings, job, woken}).all()
 }
 
-// checker checks settings against the job that they are for.
+// checker checks settings against their job.
 type checker struct {
 	*Settings
 	job   *Job
 	woken bool
 }
 
-// all is every rule that settings can break.
+// all checks every rule that settings can break.
 func (checker *checker) all() error {
 	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.states, checker.targets} {
 		if err := rule(); err != nil {
@@ -56,7 +55,7 @@ func (checker *checker) steps() error {
 	return nil
 }
 
-// optimizer holds hyperparameters to torch.optim.AdamW's own bounds.
+// optimizer checks hyperparameters against the limits of torch.optim.AdamW.
 func (checker *checker) optimizer() error {
 	taken := &checker.Optimizer
 	if checker.mode() != costmodel.Train {
@@ -100,7 +99,7 @@ func (checker *checker) ids() error {
 	return nil
 }
 
-// dumps refuses tensors that the mode does not make.
+// dumps returns an error for tensors that the mode does not make.
 func (checker *checker) dumps() error {
 	asked := &checker.Dump
 	_, headed := checker.job.headOp()
@@ -118,7 +117,7 @@ func (checker *checker) dumps() error {
 	return nil
 }
 
-// states refuses to keep or take up what only training has.
+// states returns an error for a training state in another mode.
 func (checker *checker) states() error {
 	for _, folder := range []struct{ field, path string }{{"save_state", checker.Save.State}, {"resume", checker.Resume}} {
 		if folder.path != "" && checker.mode() != costmodel.Train {
@@ -128,7 +127,7 @@ func (checker *checker) states() error {
 	return nil
 }
 
-// targets refuses two things to be written to one place.
+// targets returns an error if two outputs have the same path.
 func (checker *checker) targets() error {
 	asked := &checker.Dump
 	seen := make(map[string]bool)

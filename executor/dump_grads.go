@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// dumpGrads takes every parameter's gradient where a device begins the
-// optimizer's step: those of all micro-batches are added up by then, and of a
-// tied weight those of all its uses are there.
+// dumpGrads takes every parameter's gradient when a device begins the optimizer's step. The
+// gradients of all micro-batches are added up by then, and those of all uses of a tied weight are
+// there.
 func (run dumper) dumpGrads(path string) error {
 	var found []gradient
 	prog := run.job.Program
@@ -48,7 +48,7 @@ func (run dumper) dumpGrads(path string) error {
 	return nil
 }
 
-// gradient is that of a parameter, the sum over the areas of its uses.
+// gradient is the gradient of a parameter: the sum over the areas of its uses.
 type gradient struct {
 	instr  int32
 	device int
@@ -56,8 +56,8 @@ type gradient struct {
 	uses   []bind.Area
 }
 
-// gradients are those of the parameters that a unit owns: of each the squared
-// norm is taken, into its row in module order.
+// gradients returns the gradients of the parameters that a unit owns. The squared norm of each goes
+// into its row in module order.
 func (run dumper) gradients(index int32, squares *bind.Run) (found []gradient) {
 	var names []string
 	unit := &run.job.Graph.Units[squares.Unit]
@@ -83,7 +83,7 @@ func (run dumper) gradients(index int32, squares *bind.Run) (found []gradient) {
 	return found
 }
 
-// writeGradient adds the uses up, a row at a time.
+// writeGradient adds up the uses, a row at a time.
 func (run dumper) writeGradient(file *weights.File, of *gradient) error {
 	const most = 1 << 18 // values
 	shape := of.uses[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// dumpHidden takes what the head is given, before it begins.
+// dumpHidden takes the input of the head, before the head begins.
 func (run dumper) dumpHidden(file string) error {
 	var out *matrix
 	unit := run.job.reader()
@@ -38,9 +38,8 @@ func (run dumper) dumpHidden(file string) error {
 	return nil
 }
 
-// dumpLogits takes logits when they are made: in training a part of the
-// vocabulary at a time, each before the kernel that reads it, which caps them
-// itself.
+// dumpLogits takes logits when they are made. Training makes parts of the vocabulary, one after
+// another. Each part is taken before the kernel that reads it, and capped as that kernel does.
 func (run dumper) dumpLogits(file string) error {
 	op, _ := run.job.headOp()
 	seq := run.job.Workload.Seq
@@ -67,7 +66,7 @@ func (run dumper) dumpLogits(file string) error {
 	return nil
 }
 
-// parts takes the logits of training.
+// parts takes the logits of training, a part at a time.
 func (matrix *matrix) parts(pass *pass) {
 	for at := range pass.run.Kernels {
 		kernel := &pass.run.Kernels[at]
@@ -87,8 +86,8 @@ func (matrix *matrix) parts(pass *pass) {
 	}
 }
 
-// capped is limit·tanh(value/limit), each operation rounded to the type that
-// logits have, as the kernel that reads them does.
+// capped returns limit·tanh(value/limit). Each operation is rounded to the type of the logits, as
+// in the kernel that reads them.
 func capped(value float32, limit float64, dtype modelgraph.DType) float32 {
 	round := func(value float32) float32 {
 		bits := math.Float32bits(value)

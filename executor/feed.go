@@ -5,20 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// randomIDs fills into with the ids of sequence number, uniform in [0, vocab). Each
-// sequence has a generator of its own (O'Neill's PCG), so that ids depend on
-// the seed and the sequence's number alone: not on the cut, nor on which step a
-// run began with.
+// randomIDs fills into with the ids of sequence number, uniform in [0, vocab). Each sequence has
+// its own generator (O'Neill's PCG), so that ids depend only on the seed and the sequence's number:
+// not on the cut, nor on the first step of a run.
 func randomIDs(seed uint64, number, vocab int64, into []int32) {
 	source := rand.NewPCG(seed, uint64(number))
 	for i := range into {
-		// The upper half of a product is even to within vocab/2^64.
+		// The upper half of a product is uniform to within vocab/2^64.
 		high, _ := bits.Mul64(source.Uint64(), uint64(vocab))
 		into[i] = int32(high)
 	}
 }
 
-// batch is the ids of a step's sequences, concatenated.
+// batch returns the ids of a step's sequences, concatenated.
 func (settings *Settings) batch(job *Job, step int64) []int32 {
 	sequences, seq := job.Workload.Batch, job.Workload.Seq
 	out := make([]int32, sequences*seq)

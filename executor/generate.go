@@ -24,7 +24,7 @@ type generation struct {
 	tokens  int64
 }
 
-// generation is nil where the program generates nothing.
+// generation returns nil if the program generates nothing.
 func (run *running) generation() *generation {
 	if run.job.Workload.NewTokens == 0 {
 		return nil
@@ -51,8 +51,8 @@ func (speech *generation) begin(step *Step) {
 	step.Fence = speech.fence
 }
 
-// fence takes the ids of a micro-batch's sequences. When every sequence of the
-// batch has come to its end the step has too.
+// fence takes the ids of a micro-batch's sequences. It ends the step when every sequence of the
+// batch has ended.
 func (speech *generation) fence(index int32) error {
 	pass := speech.after[index]
 	if pass == nil {
@@ -66,7 +66,7 @@ func (speech *generation) fence(index int32) error {
 	}
 	ids, known := speech.given(pass, "ids")
 	if !known {
-		return nil // the last token's pass makes none
+		return nil // the pass of the last token makes none
 	}
 	data := make([]byte, 4*ids.Rows)
 	if err := speech.machine.Read(pass.device, ids.Offset, data); err != nil {
@@ -97,7 +97,7 @@ func (speech *generation) take(at int64, id int32) {
 	}
 }
 
-// end is a step's.
+// end finishes a step.
 func (speech *generation) end() {
 	if speech.prompts > 0 && !speech.promptEnd.IsZero() {
 		speech.seconds += time.Since(speech.promptEnd).Seconds()
@@ -110,8 +110,8 @@ func (speech *generation) end() {
 	speech.generated += int64(len(speech.sequences))
 }
 
-// rate is new tokens by the second: of decodes, or where prompts make all there
-// are of whole steps.
+// rate returns new tokens per second. It counts the tokens and the time of decodes or, if prompts
+// make all tokens, of whole steps.
 func (speech *generation) rate() float64 {
 	if speech.tokens == 0 || speech.seconds <= 0 {
 		return float64(speech.job.Workload.Batch) / speech.result.StepSeconds

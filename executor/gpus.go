@@ -84,10 +84,10 @@ type FaultKind string
 
 // The kinds of faults of a GPU or its driver.
 const (
-	FailMap     FaultKind = "oom@map"      // there is no memory for an arena, or after all arenas for pinned memory
+	FailMap     FaultKind = "oom@map"      // no memory for an arena, or later for pinned memory
 	CorruptPath FaultKind = "corrupt@path" // a byte of the check at the start changes on a path
 	HangStep    FaultKind = "hang@step"    // a kernel of a step does not end
-	LoseStep    FaultKind = "lose@step"    // a kernel of a step touches memory that does not exist, on the last device: its GPU's context is lost
+	LoseStep    FaultKind = "lose@step"    // a kernel on the last device loses its GPU
 )
 
 // Check returns an error for unknown transports and faults.

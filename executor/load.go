@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// load fills every buffer that a load or a zero names: with the values of
-// parameters where it holds some, and zero wherever it does not. It says how many
-// bytes these are.
+// load fills every buffer that a load or a zero names: with the values of its parameters, and with
+// zeros elsewhere. It returns how many bytes these are.
 func (run *running) load(ctx context.Context) (bytes int64, err error) {
 	loader := &loader{running: run, params: make(map[int32][]bind.Param)}
 	for _, param := range run.bound.Params() {
@@ -40,15 +39,15 @@ func (run *running) load(ctx context.Context) (bytes int64, err error) {
 	return loader.all, run.closeSource() // a file that changed meanwhile is found here
 }
 
-// loader is the loading of a program's buffers.
+// loader loads a program's buffers.
 type loader struct {
 	*running
 	params    map[int32][]bind.Param // by buffer
-	uploads   []Upload               // what is to be read together
+	uploads   []Upload               // values that are read together
 	done, all int64                  // bytes
 }
 
-// buffer fills one, from its beginning to its end.
+// buffer fills a buffer, from its beginning to its end.
 func (loader *loader) buffer(ctx context.Context, index int32) error {
 	buffer := &loader.job.Program.Buffers[index]
 	params := loader.params[index]
@@ -88,8 +87,8 @@ func (loader *loader) moved(bytes int64) {
 	}
 }
 
-// param fills the place of one tensor of a parameter. A master begins as its
-// weight does, and a moment at zero, where no earlier run left another.
+// param fills the place of one tensor of a parameter. Without an earlier run's state, a master
+// begins as its weight, and a moment with zeros.
 func (loader *loader) param(ctx context.Context, param *bind.Param) error {
 	name, resumed := param.Name, loader.settings.Resume != ""
 	if resumed {

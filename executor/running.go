@@ -14,7 +14,7 @@ type sessionState struct {
 	passes    []pass // of the job's head
 	machine   Machine
 	asleep    bool  // the machine
-	done      int64 // steps, of an earlier run's too
+	done      int64 // steps, with those of an earlier run
 	generated int64 // sequences
 }
 
@@ -28,7 +28,7 @@ func (state *sessionState) close() error {
 	return machine.Close()
 }
 
-// running is a turn on its way.
+// running is a turn that runs.
 type running struct {
 	*sessionState
 
@@ -36,10 +36,10 @@ type running struct {
 	result   *Result
 	source   weights.Source // nil when it is closed
 	taps     map[Tap]func() error
-	files    []*weights.File // in the making: they appear when everything else is done
+	files    []*weights.File // they appear when everything else is done
 }
 
-// closeSource is done when everything is loaded, and where the run fails before.
+// closeSource closes the weights when everything is loaded, or when the run fails before.
 func (run *running) closeSource() error {
 	source := run.source
 	if run.source = nil; source == nil {
@@ -48,8 +48,7 @@ func (run *running) closeSource() error {
 	return source.Close()
 }
 
-// otherThan is an error of closing; nil if it says again which file changed while
-// it was read.
+// otherThan returns an error of closing. It is nil if it names the same changed file again.
 func otherThan(err, closing error) error {
 	var first, again *weights.ChangedError
 	if errors.As(err, &first) && errors.As(closing, &again) && first.File == again.File {
@@ -58,7 +57,7 @@ func otherThan(err, closing error) error {
 	return closing
 }
 
-// create begins a file that appears when the run is done.
+// create adds a file that appears when the run is done.
 func (run *running) create(file *weights.File, err error) (*weights.File, error) {
 	if err == nil {
 		run.files = append(run.files, file)
@@ -66,7 +65,7 @@ func (run *running) create(file *weights.File, err error) (*weights.File, error)
 	return file, err
 }
 
-// commit makes all files appear, discard none of those that are left.
+// commit makes all files appear. discard removes those that have not appeared.
 func (run *running) commit() error {
 	for _, file := range run.files {
 		if err := file.Commit(); err != nil {

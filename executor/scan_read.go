@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// span is a stretch of an arena that is poison from end to end, or nowhere.
+// span is a range of an arena that is all poison, or has none.
 type span struct {
 	from, to int64
 	poisoned bool
@@ -18,8 +18,7 @@ const (
 	lookers = 8
 )
 
-// look reads an arena from end to end and tells of its spans in order, on the
-// goroutine that calls.
+// look reads an arena from end to end and reports its spans in order, on the calling goroutine.
 func (run scanner) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
 	processors := min(runtime.GOMAXPROCS(0), lookers)
 	parts := make(chan chan []span, processors) // in the arena's order
@@ -49,7 +48,7 @@ func (run scanner) look(ctx context.Context, device int, tell func(from, to int6
 	return err
 }
 
-// readAll passes an arena on in stretches, each in one of the buffers.
+// readAll reads an arena in ranges, each into one of the buffers.
 func (run scanner) readAll(ctx context.Context, device int, each func(at int64, data []byte), buffers <-chan []byte) error {
 	arena := run.job.Program.Devices[device].Arena
 	for at := int64(0); at < arena; at += looked {
@@ -69,7 +68,7 @@ func (run scanner) readAll(ctx context.Context, device int, each func(at int64, 
 	return nil
 }
 
-// spansOf are those of a stretch that begins at a place of the arena.
+// spansOf returns the spans of bytes that begin at an offset in the arena.
 func spansOf(at int64, data []byte) []span {
 	var found []span
 	cut := spans{tell: func(from, to int64, poisoned bool) {

@@ -8,14 +8,13 @@ import (
 // Sleeper is a [Machine] that releases the memory of its arenas and allocates it again at
 // the same addresses, so that everything that was prepared remains usable.
 type Sleeper interface {
-	// Sleep copies what outlasts a step, and changed since the last copy, into the host's
-	// memory. Then it sets every byte of the arenas to Poison and releases them. If
-	// it fails or ctx ends earlier, the machine is awake as before. onProgress is
-	// called when all copies are under way, with 0 bytes, and when they have ended;
-	// bytes is what was copied.
+	// Sleep copies what outlasts a step, and has changed since the last copy, into the host's
+	// memory. Then it sets every byte of the arenas to Poison and releases them. If it fails or ctx
+	// ends earlier, the machine is awake as before. onProgress is called when all copies have
+	// started, with 0 bytes, and when they have ended. bytes is what was copied.
 	Sleep(ctx context.Context, onProgress func(bytes, of int64)) (bytes int64, err error)
-	// Wake maps all arenas, which takes as long as mapped says, and copies back what was
-	// retained; every other byte is Poison again, and zero where loading sets it so. If
-	// it fails or ctx ends, no arena is mapped, and the machine sleeps as before.
+	// Wake maps all arenas, which takes the time mapped, and copies back what was retained. Every
+	// other byte is Poison again, or zero if loading sets it to zero. If it fails or ctx ends, no
+	// arena is mapped, and the machine sleeps as before.
 	Wake(ctx context.Context, onProgress func(bytes, of int64)) (mapped time.Duration, bytes int64, err error)
 }

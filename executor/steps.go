@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// steps runs the program as often as is asked.
+// steps runs the program as often as the settings ask.
 func (run *running) steps(ctx context.Context) error {
 	if run.job.Workload.Mode == costmodel.Load {
 		return nil
@@ -44,8 +44,8 @@ func (run *running) steps(ctx context.Context) error {
 	return nil
 }
 
-// feed writes the ids of a step's batch wherever the program takes them. Labels
-// are the same ids: it is the loss that looks one further.
+// feed writes the ids of a step's batch into all feeds of the program. Labels are the same ids: the
+// loss reads the next one.
 func (run *running) feed(step int64) error {
 	ids := run.settings.batch(run.job, step)
 	data := make([]byte, 4*len(ids))
@@ -72,7 +72,7 @@ func (run *running) feed(step int64) error {
 	return nil
 }
 
-// stepped notes a step that is done.
+// stepped records a step that is done.
 func (run *running) stepped(step *Step, times *Times) error {
 	result := StepResult{Number: step.Number, Times: *times}
 	if run.job.Workload.Mode == costmodel.Train {
@@ -89,7 +89,7 @@ func (run *running) stepped(step *Step, times *Times) error {
 	return nil
 }
 
-// loss is the mean over the micro-batches.
+// loss returns the mean over the micro-batches.
 func (run *running) loss() (float64, error) {
 	var sum float64
 	var count int
@@ -111,8 +111,7 @@ func (run *running) loss() (float64, error) {
 	return sum / float64(count), nil
 }
 
-// rate works out how fast it went: the first step is apart, whose caches are
-// cold.
+// rate computes the speed. The first step does not count if there are others: its caches are cold.
 func (run *running) rate(speech *generation) {
 	var seconds []float64
 	for i := range run.result.Steps {
@@ -143,7 +142,7 @@ func median(values []float64) float64 {
 	return (sorted[half-1] + sorted[half]) / 2
 }
 
-// values reads a stretch of an area's row as fp32.
+// values reads a part of an area's row as fp32.
 func (run *running) values(device int, area *bind.Area, row, column int64, into []float32, raw []byte) error {
 	size := area.DType.Bits() / 8
 	raw = raw[:int64(len(into))*size]

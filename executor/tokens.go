@@ -18,14 +18,13 @@ type Tokens struct {
 	seq int64
 }
 
-// maxTokens bounds the ids of a file: 1 GiB of them.
+// maxTokens limits the ids of a file to 1 GiB.
 const maxTokens = 1 << 28
 
-// ReadTokens reads JSON lines: of each sequence an array of its token ids, as
-// many as the job's sequences have, each in its model's vocabulary. Lines
-// without anything on them are passed over. Memory is four bytes an id,
-// whatever the file looks like; what is wrong is a [*modelgraph.SyntaxError]
-// with file and line.
+// ReadTokens reads JSON lines: for each sequence an array of its token ids. Their number is that of
+// the job's sequences, and each id is in its model's vocabulary. Empty lines are skipped. It takes
+// four bytes of memory an id, whatever the file contains. Errors are [*modelgraph.SyntaxError] with
+// file and line.
 func ReadTokens(file string, from io.Reader, job *Job) (*Tokens, error) {
 	return readTokens(file, from, job.Workload.Seq, job.vocab())
 }
@@ -46,16 +45,16 @@ func readTokens(file string, from io.Reader, seq, vocab int64) (*Tokens, error) 
 	return reader.tokens, nil
 }
 
-// count is the number of sequences.
+// count returns the number of sequences.
 func (tokens *Tokens) count() int64 { return int64(len(tokens.ids)) / tokens.seq }
 
-// sequence is the ids of a sequence; numbers past the last wrap around to the first.
+// sequence returns the ids of a sequence. Numbers past the last wrap around to the first.
 func (tokens *Tokens) sequence(number int64) []int32 {
 	at := number % tokens.count() * tokens.seq
 	return tokens.ids[at : at+tokens.seq]
 }
 
-// digest tells files apart whose ids differ.
+// digest differs for different ids.
 func (tokens *Tokens) digest() string {
 	sum := sha256.New()
 	var word [4]byte
@@ -66,8 +65,8 @@ func (tokens *Tokens) digest() string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }
 
-// tokenReader reads byte by byte, so that a line of any length takes no more
-// than the ids that it may have.
+// tokenReader reads byte by byte, so that a line of any length takes no more memory than the ids
+// that it may have.
 type tokenReader struct {
 	input  *bufio.Reader
 	line   int
@@ -96,7 +95,7 @@ func (reader *tokenReader) read() error {
 	}
 }
 
-// next is the first non-blank byte; an end of a line counts as non-blank.
+// next returns the first byte that is not blank. The end of a line is not blank.
 func (reader *tokenReader) next() (byte, error) {
 	for {
 		char, err := reader.input.ReadByte()
@@ -106,7 +105,7 @@ func (reader *tokenReader) next() (byte, error) {
 	}
 }
 
-// sequence reads what stands behind the bracket, up to the end of the line.
+// sequence reads the rest of a line after the bracket.
 func (reader *tokenReader) sequence() error {
 	var count int64
 	for {
@@ -151,7 +150,7 @@ func (reader *tokenReader) sequence() error {
 	return nil
 }
 
-// id reads a number; empty is the end of an array that has none.
+// id reads a number. empty means the end of an array without numbers.
 func (reader *tokenReader) id(before int64) (id int32, empty bool, err error) {
 	char, err := reader.next()
 	if err != nil {
@@ -199,7 +198,7 @@ func (reader *tokenReader) fault(format string, args ...any) error {
 	return &modelgraph.SyntaxError{Msg: fmt.Sprintf(format, args...)}
 }
 
-// unexpected is a byte where another belongs.
+// unexpected is the error for a wrong byte.
 func (reader *tokenReader) unexpected(char byte, want string) error {
 	if char == '\n' {
 		return reader.fault("the line ends: want %s", want)
@@ -207,7 +206,7 @@ func (reader *tokenReader) unexpected(char byte, want string) error {
 	return reader.fault("%q: want %s", string(rune(char)), want)
 }
 
-// ended is an error within an array.
+// ended is the error for the end of the file within an array.
 func (reader *tokenReader) ended(err error) error {
 	if errors.Is(err, io.EOF) {
 		return reader.fault("the file ends in an array of token ids")

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// prepare finds everything that can be wrong without an arena: what the program
-// does not fit, what a state was saved of, where files are to lie.
+// prepare finds everything that can be wrong before an arena exists: a program that does not fit
+// the recipe, the state of another run, places of files.
 func (run *running) prepare(saver *saver) error {
 	for _, part := range []func() error{run.bind, saver.resume, dumper{run}.begin, saver.saved} {
 		if err := part(); err != nil {
@@ -20,7 +20,7 @@ func (run *running) prepare(saver *saver) error {
 	return nil
 }
 
-// bind is done once for all turns.
+// bind binds the program, once for all turns.
 func (state *sessionState) bind() (err error) {
 	if state.bound != nil {
 		return nil
@@ -34,7 +34,7 @@ func (state *sessionState) bind() (err error) {
 	return err
 }
 
-// start has the machine hold what the first step takes.
+// start loads or wakes the machine for the first step.
 func (run *running) start(ctx context.Context, backend Backend) error {
 	begin, turn := time.Now(), &run.result.Turn
 	var err error

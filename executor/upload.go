@@ -9,29 +9,29 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// Uploader is a [Machine] that reads values itself, many at once, and makes sure
-// that its arenas have what was read.
+// Uploader is a [Machine] that reads values itself, many at once, and checks that its arenas have
+// them.
 type Uploader interface {
 	// Upload fills places of arenas, in any order, and returns when they have their
 	// values. It calls onProgress with the number of new bytes, never concurrently.
 	Upload(ctx context.Context, uploads []Upload, onProgress func(bytes int64)) error
 }
 
-// Upload is values and the place that they are for.
+// Upload is values and their place.
 type Upload struct {
 	Device int
 	Offset int64 // in the arena
 	Values weights.Range
 }
 
-// Transfer is bytes that came into arenas, or left them, and how long that took.
+// Transfer is how many bytes came into arenas, or left them, and how long that took.
 type Transfer struct {
 	Bytes   int64
 	Seconds float64
 }
 
-// planUpload notes the place of a parameter's values if machine and source support
-// uploads: they are read after everything is cleared.
+// planUpload records the place of a parameter's values if machine and source support uploads. The
+// values are read after everything is cleared.
 func (loader *loader) planUpload(name string, param *bind.Param) (planned bool, err error) {
 	_, uploads := loader.machine.(Uploader)
 	source, ranged := loader.source.(weights.Ranged)
@@ -56,7 +56,7 @@ func (loader *loader) planUpload(name string, param *bind.Param) (planned bool, 
 	return true, err
 }
 
-// upload has the machine read what was noted, and measures how long it takes.
+// upload has the machine read the planned values, and measures the time.
 func (loader *loader) upload(ctx context.Context) error {
 	uploader, is := loader.machine.(Uploader)
 	if !is || len(loader.uploads) == 0 {

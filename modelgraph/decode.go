@@ -16,10 +16,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
-// DecodeJSON reads one JSON value, strictly: no duplicate keys, no bad
-// UTF-8, nothing after the value; unknown fields are refused where strict is
-// set (our own formats). Faults are [*SyntaxError] with the file, the place
-// and the value.
+// DecodeJSON reads one JSON value, strictly: no duplicate keys, no bad UTF-8, nothing after the
+// value. If strict is set, for our own formats, unknown fields are errors too. Errors are
+// [*SyntaxError] with the file, the place and the value.
 func DecodeJSON(file string, data []byte, value any, strict bool) error {
 	err := json.Unmarshal(data, value, json.RejectUnknownMembers(strict))
 	if err == nil {
@@ -75,7 +74,7 @@ func kindName(kind jsontext.Kind) string {
 	}
 }
 
-// typeName is what JSON calls a Go type of ours.
+// typeName returns the JSON name of a Go type.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:
@@ -87,7 +86,7 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// placeOf renders a JSON pointer as layers[3].inputs[0] with line and column.
+// placeOf returns a JSON pointer as layers[3].inputs[0] with line and column.
 func placeOf(data []byte, offset int64, ptr jsontext.Pointer) string {
 	var builder strings.Builder
 	for tok := range ptr.Tokens() {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Digest names what the model is: names, shapes, types and ties, not if it was
-// read from. It reads "sha256:…".
+// Digest identifies the model: names, shapes, types and ties, not the file that it was read from.
+// It has the form "sha256:…".
 func (graph *Graph) Digest() string {
 	h := sha256.New()
 	for i := range graph.Layers {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// activations are the names that an operation may give: Transformers' (activations.py:
+// activations are the names that an operation may have: those of Transformers (activations.py:
 // ACT2CLS) and functions of torch.nn.functional.
 const activations = "celu elu gelu gelu_10 gelu_accurate gelu_fast gelu_new gelu_python gelu_pytorch_tanh hardsigmoid hardswish hardtanh laplace " +
 	"leaky_relu linear logsigmoid mish prelu quick_gelu relu relu2 relu6 selu sigmoid silu softplus softsign sqrtsoftplus swish tanh xielu"
 
-// doubts says what in a file by hand may be a slip that nothing refuses.
+// doubts adds warnings for likely slips in a file that was written by hand, which no check refuses.
 func doubts(graph *Graph) {
 	doubt := func(format string, args ...any) {
 		if said := fmt.Sprintf(format, args...); !slices.Contains(graph.Warnings, said) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SyntaxError is bad input, located: the file, the place inside it, and what
-// is wrong with the value there.
+// SyntaxError is an error in an input: the file, the place in it, and what is wrong with the value
+// there.
 type SyntaxError struct {
 	File  string
 	Place string // a path such as layers[3].inputs[0], or a line:column
@@ -24,8 +24,8 @@ func (err *SyntaxError) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// cycleError names layers that read each other in a cycle, shortened past
-// ten. It has no place: no one of them is wrong.
+// cycleError names layers that read each other in a cycle, at most ten. It has no place, because no
+// single layer is wrong.
 func cycleError(names []string) *SyntaxError {
 	first, more := names[0], ""
 	if len(names) > 10 {

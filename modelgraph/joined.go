@@ -2,8 +2,8 @@ package modelgraph
 
 import "fmt"
 
-// Join makes one device hold all layers of each group, by name: a forward joins
-// their results and moves none of them. An unknown layer is a [*SyntaxError].
+// Join puts all layers of each group on one device, by name: a forward joins their results and does
+// not move them. The error for an unknown layer is a [*SyntaxError].
 func Join(graph *Graph, groups [][]string) error {
 	for k, names := range groups {
 		group := len(graph.Ties) + len(graph.Joined)
@@ -26,14 +26,14 @@ func Join(graph *Graph, groups [][]string) error {
 	return nil
 }
 
-// stagedGroup is layers whose results or weights a forward uses again when a
-// later stage could run.
+// stagedGroup is layers whose results or weights a forward uses again after a later stage could
+// run.
 type stagedGroup struct {
 	// The layers, by name.
 	Layers []string `json:"layers"`
 	// The line that binds them, in a sentence.
 	Why string `json:"why,omitzero"`
-	// Units are those of the layers.
+	// Units are the units of the layers.
 	Units []int `json:"-"`
 }
 

@@ -13,8 +13,8 @@ const (
 	head         = "head"          // makes logits
 )
 
-// setKinds finds the kind of each unit by its ops. A block whose ops do not tell it
-// (an MLP alone, a layer that was left out) has the kind of its module list.
+// setKinds finds the kind of each unit by its ops. If these do not show it (an MLP alone, a layer
+// that was left out), a block has the kind of its module list.
 func (graph *Graph) setKinds() {
 	lists := map[string]string{}
 	for i := range graph.Units {
@@ -31,8 +31,8 @@ func (graph *Graph) setKinds() {
 	}
 }
 
-// listOf is the module list that a unit is an entry of, as model.layers. of
-// model.layers.3; empty for others.
+// listOf returns the module list that has a unit as an entry: model.layers. for model.layers.3;
+// empty for others.
 func listOf(name string) string {
 	list := strings.TrimRight(name, "0123456789")
 	if list == name || !strings.HasSuffix(list, ".") {
@@ -41,7 +41,7 @@ func listOf(name string) string {
 	return list
 }
 
-// unitKind is the kind of a unit of these layers; empty if it is not known.
+// unitKind returns the kind of a unit of these layers; empty if it is not known.
 func unitKind(layers []Layer) string {
 	count := map[string]int{}
 	for i := range layers {

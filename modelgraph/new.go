@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// New checks the layers and returns their graph. Layers are in module order.
-// ties lists, per shared parameter, the full names that share it; the first
-// owns it. Faults are [*SyntaxError], without a place where layers read each
-// other in a cycle.
+// New checks the layers and returns their graph. Layers are in module order. ties lists, per shared
+// parameter, the full names that share it; the first one owns it. Errors are [*SyntaxError]. An
+// error for layers that read each other in a cycle has no place.
 func New(name string, layers []Layer, ties [][]string) (*Graph, error) {
 	graph := &Graph{Name: name, Layers: layers}
 	steps := []func() error{graph.index, graph.measure, graph.link, graph.group, func() error { return graph.tie(ties) }, graph.order}
@@ -41,7 +40,7 @@ func (graph *Graph) index() error {
 	return nil
 }
 
-// measure sizes every tensor and bounds the sum.
+// measure computes the size of every tensor and limits the sum.
 func (graph *Graph) measure() error {
 	var total int64
 	for i := range graph.Layers {
@@ -123,8 +122,7 @@ func (graph *Graph) link() error {
 	return nil
 }
 
-// names finds the parameters by full name, and refuses a name that two tensors
-// have.
+// names maps full names to parameters. It returns an error if two tensors have one name.
 func (graph *Graph) names() (params map[string]*Tensor, layerOf map[string]int, err error) {
 	params, layerOf = make(map[string]*Tensor), make(map[string]int)
 	for i := range graph.Layers {

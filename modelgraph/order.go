@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// order refuses cycles and sorts each unit's layers by data flow.
+// order returns an error for a cycle, and sorts each unit's layers by data flow.
 func (graph *Graph) order() error {
 	forward := true
 	for i := range graph.Layers {
@@ -43,8 +43,8 @@ func (graph *Graph) findCycle() error {
 	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
 		return err
 	}
-	// A strongly connected part can have many cycles: a shortest one through
-	// its first layer is printed, in the direction of the data.
+	// A strongly connected part can have many cycles. The error names a shortest one through its
+	// first layer, in the direction of the data.
 	inside := make(map[int]bool)
 	first := len(graph.Layers)
 	for _, node := range cyclic[0] {
@@ -54,9 +54,9 @@ func (graph *Graph) findCycle() error {
 	return cycleError(graph.cycle(first, inside))
 }
 
-// cycle walks back over inputs, breadth first, until it is at a layer again.
+// cycle walks back over inputs, breadth first, until it reaches a layer again.
 func (graph *Graph) cycle(start int, inside map[int]bool) []string {
-	feeds := map[int]int{} // a layer, and the one after it on the way back
+	feeds := map[int]int{} // from a layer to the next one of the walk
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		for _, j := range graph.Layers[queue[0]].InputLayers {
 			if _, seen := feeds[j]; seen || !inside[j] {
@@ -76,8 +76,8 @@ func (graph *Graph) cycle(start int, inside map[int]bool) []string {
 	return names
 }
 
-// execOrder sorts a unit's layers so that each follows its inputs, otherwise
-// in module order: depth first through the inputs inside the unit.
+// execOrder sorts a unit's layers so that each follows its inputs, and otherwise in module order:
+// depth first through the inputs inside the unit.
 func (graph *Graph) execOrder(unitIndex int) []int {
 	unit := &graph.Units[unitIndex]
 	order := make([]int, 0, unit.End-unit.First)

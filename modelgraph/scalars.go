@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Scalars is a fingerprint of what [Graph.Digest] leaves out and a run depends
-// on: every layer's operation with its constants (an epsilon, RoPE's base, a
-// window, an activation) and what it reads. It reads "sha256:…".
+// Scalars returns a fingerprint of what [Graph.Digest] leaves out and a run depends on: every
+// layer's operation with its constants (an epsilon, RoPE's base, a window, an activation) and its
+// inputs. It has the form "sha256:…".
 func (graph *Graph) Scalars() string {
 	sum := sha256.New()
 	for i := range graph.Layers {

@@ -18,20 +18,19 @@ type Tensor struct {
 	// Owner is the full name of the tensor that this one is tied to; empty
 	// for a tensor that owns its storage.
 	Owner string
-	// Persistent: a buffer that state dicts and checkpoints hold.
+	// Persistent: it is a buffer in state dicts and checkpoints.
 	Persistent bool
-	// Frozen: training leaves it as it is, whatever is asked for: it has no
-	// gradient and no state of the optimizer.
+	// Frozen: training never changes it. It has no gradient and no state of the optimizer.
 	Frozen bool
 
-	// Numel is the number of elements, and Bytes the stored size: [NewTensor] and
-	// [New] count both.
+	// Numel is the number of elements, and Bytes the stored size. [NewTensor] and [New] compute
+	// both.
 	Numel, Bytes int64
 }
 
 // Part is a tensor in a checkpoint file.
 type Part struct {
-	Name       string // as the checkpoint spells it
+	Name       string // with the checkpoint's spelling
 	File       string
 	DType      DType
 	Begin, End int64 // byte offsets in the file

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// group makes the wrap units: consecutive layers of the same unit name.
+// group makes the wrap units of consecutive layers with the same unit name.
 func (graph *Graph) group() error {
 	seen := make(map[string]int)
 	for i := range graph.Layers {
@@ -40,8 +40,8 @@ func (graph *Graph) group() error {
 	return nil
 }
 
-// holders maps each module path to the unit that has all layers inside it, or
-// -1 if several units do.
+// holders maps each module path to the unit that has all layers inside it, or -1 if there are
+// several.
 func (graph *Graph) holders() map[string]int {
 	holder := make(map[string]int, 2*len(graph.Layers))
 	for i := range graph.Layers {
@@ -58,9 +58,8 @@ func (graph *Graph) holders() map[string]int {
 
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// unitKeys is the unit's own name if that is a module holding all its layers
-// and no others, else the layers' names, else those of their tensors: keys that
-// name this unit alone.
+// unitKeys returns keys that name only this unit: its own name if that is a module with all its
+// layers and no others, else the layers' names, else the names of their tensors.
 func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, error) {
 	unit := &graph.Units[unitIndex]
 	own, ok := holder[unit.Name]
@@ -88,8 +87,8 @@ func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, er
 	return keys, nil
 }
 
-// tensorKeys are the names of a layer's tensors; none where other layers lie
-// inside one of those.
+// tensorKeys returns the names of a layer's tensors, or nil if other layers are inside one of
+// those.
 func tensorKeys(layer *Layer, holder map[string]int) []string {
 	var keys []string
 	for _, ts := range [][]Tensor{layer.Params, layer.Buffers} {
@@ -104,7 +103,7 @@ func tensorKeys(layer *Layer, holder map[string]int) []string {
 	return keys
 }
 
-// insideSibling reports a layer that lies inside another layer of its unit.
+// insideSibling reports whether a layer is inside another layer of its unit.
 func (graph *Graph) insideSibling(layer *Layer, unit int, holder map[string]int) bool {
 	for path := parent(layer.Name); path != ""; path = parent(path) {
 		if _, ok := graph.layerIndex[path]; ok && holder[path] == unit {
@@ -127,8 +126,8 @@ func (graph *Graph) unitInputs(unit int) []int {
 	return slices.Compact(in)
 }
 
-// joinTies merges tie groups that meet in a unit, since the unit cannot be
-// split, and notes each unit's group.
+// joinTies merges tie groups that meet in a unit, since the unit cannot be split, and sets each
+// unit's group.
 func (graph *Graph) joinTies(layerOf map[string]int) {
 	for tie, names := range graph.Ties {
 		for _, name := range names {
@@ -149,9 +148,8 @@ func (graph *Graph) retie(from, to int) {
 	}
 }
 
-// TiedUnits lists, per set of units that must share a device because they
-// share parameters or are joined ([Join]), the units in it, ascending. A single unit that shares
-// only with itself makes no set.
+// TiedUnits returns sets of units that must share a device because they share parameters or are
+// joined ([Join]), each ascending. A single unit that shares only with itself is not a set.
 func (graph *Graph) TiedUnits() [][]int {
 	byTie := make(map[int][]int)
 	var order []int

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Write writes the graph as a native model file that [Read] reads back. The
-// places of tensors in a checkpoint are not kept.
+// Write writes the graph as a native model file that [Read] reads back. It does not keep the places
+// of tensors in a checkpoint.
 func Write(writer io.Writer, graph *Graph) error {
 	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq, Unknown: graph.Unknown, Warnings: graph.Warnings, Taken: graph.Taken}
 	for i := range graph.Layers {

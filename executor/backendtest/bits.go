@@ -20,7 +20,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Workloads are all ways to run a small model, by name.
+// Workloads returns all ways to run a small model, by name.
 func Workloads() map[string]costmodel.Workload {
 	train := costmodel.Workload{Mode: costmodel.Train, Seq: 6, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	full, mixed, single := train, train, train
@@ -40,10 +40,10 @@ func Workloads() map[string]costmodel.Workload {
 	return workloads
 }
 
-// Schedules are those of a pipeline; "" stands for a device map.
+// Schedules are the schedules of a pipeline; "" stands for a device map.
 var Schedules = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, ""}
 
-// Cut is where and in what order a model runs.
+// Cut says on which devices and in what order a model runs.
 type Cut struct {
 	Devices      int
 	Schedule     costmodel.ScheduleKind
@@ -52,7 +52,7 @@ type Cut struct {
 	Seed         uint64 // of the borders
 }
 
-// Job compiles the graph as it is cut.
+// Job compiles the graph for this cut.
 func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*executor.Job, error) {
 	workload.MicroBatches, workload.Batch = cut.MicroBatches, cmp.Or(cut.Sequences, 2)*cut.MicroBatches
 	random := rand.New(rand.NewPCG(cut.Seed, uint64(cut.Devices)))
@@ -113,11 +113,11 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 	return errors.Join(all...)
 }
 
-// Made is what a run made, each part as bytes: files of tensors, and the text of
-// losses and tokens.
+// Made is the output of a run, each part as bytes: files of tensors, and the text of losses and
+// tokens.
 type Made map[string][]byte
 
-// differs is an error that names the parts that are not the same.
+// differs returns an error that names the parts that are not the same.
 func (want Made) differs(got Made) error {
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -128,8 +128,8 @@ func (want Made) differs(got Made) error {
 	return errors.Join(all...)
 }
 
-// Run runs two steps, and is what they made. An error is one of the run, or bytes of
-// an arena that were touched and not planned, or planned and not touched.
+// Run runs two steps and returns their output. An error is one of the run, or names bytes of an
+// arena that were touched and not planned, or planned and not touched.
 func Run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.Workload, cut Cut, folder string) (_ Made, err error) {
 	job, err := cut.Job(graph, workload)
 	if err != nil {
@@ -171,7 +171,7 @@ func Run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.W
 	return out, nil
 }
 
-// headed reports a model that makes logits.
+// headed reports whether a model makes logits.
 func headed(job *executor.Job) bool {
 	for index := range job.Recipe.Units {
 		if slices.ContainsFunc(job.Recipe.Units[index].Code.Tensors, func(tensor recipe.Tensor) bool { return strings.HasPrefix(tensor.Name, "logits") }) {
@@ -181,7 +181,7 @@ func headed(job *executor.Job) bool {
 	return false
 }
 
-// planned holds what was touched of arenas to the plan.
+// planned compares the touched bytes of arenas with the plan.
 func planned(result *executor.Result) error {
 	var all []error
 	for index := range result.Devices {

@@ -1,6 +1,5 @@
-// Package backendtest judges backends: programs of every family, schedule and
-// cut must make the same bits on several devices as on one, and touch of their
-// arenas what was planned.
+// Package backendtest checks backends: programs of every family, schedule and cut must make the
+// same bits on several devices as on one, and touch exactly the planned bytes of their arenas.
 package backendtest
 
 import (
@@ -13,9 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// Families are small models of every family that the engine runs, as configs,
-// with what sets each apart: grouped queries, biases, norms on q and k, windows,
-// ties, fused projections, logits in parts.
+// Families are small models of every family that the engine runs, as configs. They cover the
+// families' features: grouped queries, biases, norms on q and k, windows, ties, fused projections,
+// logits in parts.
 var Families = map[string]string{
 	"llama":       `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":96,"max_position_embeddings":64}`,
 	"llama-tied":  `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":96,"attention_bias":true,"mlp_bias":true,"tie_word_embeddings":true}`,
@@ -33,10 +32,10 @@ var Families = map[string]string{
 	"bert-pooled": `{"model_type":"bert","architectures":["BertModel"],"hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":3,"vocab_size":90,"max_position_embeddings":32}`,
 }
 
-// Forwards reports a family that is neither trained nor generates.
+// Forwards reports whether a family neither trains nor generates.
 func Forwards(family string) bool { return family == "bert" || family == "bert-pooled" }
 
-// Graph is the model of a config.
+// Graph returns the model of a config.
 func Graph(config string) (*modelgraph.Graph, error) {
 	if !strings.Contains(config, `"dtype"`) { // Transformers makes fp32 of a config that names no type
 		config = `{"dtype":"bfloat16",` + config[1:]

@@ -13,13 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Place says on which devices units are to be: nil, all on one.
+// Place chooses the devices of units; nil: all on one.
 type Place func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map
 
-// Workspace is what a device has for libraries: little, as the processor's backend has none.
+// Workspace is the memory that a device has for libraries, in bytes: little, as the processor's
+// backend has none.
 var Workspace int64 = 1 << 12
 
-// Job compiles a model under a workload whose runtime and world it fills in.
+// Job compiles a model for a workload, and sets the workload's runtime and world.
 func Job(graph *modelgraph.Graph, workload costmodel.Workload, devices int, place Place) (*executor.Job, error) {
 	workload.Runtime = costmodel.Devmap
 	if workload.Strategy == costmodel.Pipeline {
@@ -57,7 +58,7 @@ func Job(graph *modelgraph.Graph, workload costmodel.Workload, devices int, plac
 	return &executor.Job{Graph: graph, Workload: &table.Workload, Recipe: model, Program: prog}, nil
 }
 
-// Runs cuts the units into runs that go round the devices: of equal length, or
+// Runs cuts the units into runs, which are assigned to the devices round-robin: of equal length, or
 // with random borders.
 func Runs(devices, runs int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, _ *costmodel.Table) devicemap.Map {
@@ -85,8 +86,8 @@ func Runs(devices, runs int, random *rand.Rand) Place {
 	}
 }
 
-// RandomDevices is a random device map whose runs are on any devices; units with a
-// tied weight are on one.
+// RandomDevices returns random device maps whose runs are on any devices. Units with a tied weight
+// share a device.
 func RandomDevices(devices int, random *rand.Rand) Place {
 	return func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map {
 		out := make(devicemap.Map, len(graph.Units))

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// PassOn is the text of a program of two devices: the first makes a message
-// after another one in the same buffer, and the second takes them over into results
-// of their own.
+// PassOn returns the text of a program of two devices. The first makes one message after another in
+// the same buffer, and the second copies each into a result of its own.
 func PassOn(slots, count int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "device 0 arena 256 budget 256\ndevice 1 arena %d budget 65536\n", 256*(max(slots, 1)+count))

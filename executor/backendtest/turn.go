@@ -10,7 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Compiled is the job of a family, its units in equal runs round the devices.
+// Compiled returns the job of a family, with its units in equal runs that are assigned to the
+// devices round-robin.
 func Compiled(family string, wanted costmodel.Workload, devices, runs int) (*executor.Job, error) {
 	graph, err := Graph(Families[family])
 	if err != nil {
@@ -19,9 +20,9 @@ func Compiled(family string, wanted costmodel.Workload, devices, runs int) (*exe
 	return Job(graph, wanted, devices, Runs(devices, runs, nil))
 }
 
-// Forms are programs of every kind, in which who waits for whom differs: training
-// of these families under every schedule ("train 1f1b" of the first, "train 1f1b
-// gemma" of another), "generate" and "device map".
+// Forms returns programs of every kind, which differ in their waits. They are training of these
+// families under every schedule ("train 1f1b" for the first family, "train 1f1b gemma" for
+// another), "generate" and "device map".
 func Forms(families ...string) (map[string]*executor.Job, error) {
 	jobs := make(map[string]*executor.Job)
 	var all []error
@@ -48,10 +49,9 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 	return jobs, errors.Join(all...)
 }
 
-// InTurn runs a step sequentially, as the reference for a backend's arenas:
-// an instruction at a time, whichever can run, a message by its bytes. It shares
-// nothing with a backend but makes, which is what an instruction that computes does
-// to its device's arena. Loads, zeroes and unloads do nothing.
+// InTurn runs a step sequentially, as the reference for a backend's arenas: one instruction at a
+// time, any that can run, and messages byte by byte. It shares only makes with a backend, which
+// does to a device's arena what a computing instruction does. Loads, zeroes and unloads do nothing.
 func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program, index int32, arena []byte)) error {
 	done, messages := make([]bool, len(of.Instrs)), make(map[[2]int32][]byte)
 	for left := len(of.Instrs); left > 0; {
@@ -83,8 +83,8 @@ func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program
 	return nil
 }
 
-// ready reports that everything was done that an instruction waits for, and all
-// before it in its stream.
+// ready reports whether everything that an instruction waits for is done, and everything before it
+// in its stream.
 func ready(of *program.Program, index int32, done []bool) bool {
 	instr := &of.Instrs[index]
 	for before := of.Devices[instr.Device].First; before < index; before++ {
@@ -100,7 +100,7 @@ func ready(of *program.Program, index int32, done []bool) bool {
 	return true
 }
 
-// touched is the first buffer that an instruction accesses in that mode.
+// touched returns the first buffer that an instruction accesses in that mode.
 func touched(of *program.Program, index int32, mode program.Mode, arenas [][]byte) []byte {
 	instr := &of.Instrs[index]
 	for _, access := range of.Accesses[instr.FirstAccess:instr.EndAccess] {

@@ -5,8 +5,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// lower writes every device's instructions: what is loaded, the actions of its
-// order, the tokens that are generated, the optimizer's step, what is unloaded.
+// lower writes every device's instructions: loads, the actions of its order, generated tokens, the
+// optimizer's step, unloads.
 func (compiler *compiler) lower() {
 	emitter := &emitter{compiler: compiler, ended: make(map[int]int32)}
 	for index := range compiler.devices {
@@ -49,8 +49,7 @@ func (emitter *emitter) deviceBody(device *device) {
 	emitter.unload(loaded)
 }
 
-// load reads what is stored, and clears what begins empty. It returns the
-// buffers.
+// load loads the stored buffers and zeroes those that begin empty. It returns all of them.
 func (emitter *emitter) load(device *device) (loaded []int32) {
 	take := func(op program.Op, buffers ...int32) {
 		for _, buffer := range buffers {

@@ -2,8 +2,8 @@ package compile
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// receive takes messages up to the micro-batch's, in the order in which they are
-// sent, and returns its slot.
+// receive takes messages up to the micro-batch's, in the order of sending, and returns its sequence
+// and slot.
 func (emitter *emitter) receive(channel *channel, round int, microBatch int32) (sequence, slot int32) {
 	length := int32(len(channel.order))
 	sequence = int32(round)*length + channel.position[microBatch]
@@ -16,14 +16,14 @@ func (emitter *emitter) receive(channel *channel, round int, microBatch int32) (
 	return sequence, channel.slots[sequence%count]
 }
 
-// free gives a slot back to the sender.
+// free returns a slot to the sender.
 func (emitter *emitter) free(channel *channel, sequence int32) {
 	instr := emitter.open(program.Free, 0)
 	instr.Channel, instr.Sequence = channel.index, sequence
 	emitter.release(channel.slots[int(sequence)%len(channel.slots)])
 }
 
-// send hands a buffer on, on the stream towards the channel's device.
+// send sends a buffer, on the stream to the channel's device.
 func (emitter *emitter) send(channel *channel, microBatch, buffer int32) {
 	made := &emitter.out.Channels[channel.index]
 	stream := emitter.towards(made.To)

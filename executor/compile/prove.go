@@ -9,14 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// ErrOrder is an order of actions that was given and has no valid program: its
-// stages wait for each other, or it is not of these stages.
+// ErrOrder is a given order of actions without a valid program: its stages wait for each other, or
+// it is not for these stages.
 var ErrOrder = errors.New("the order of actions has no sound program")
 
-// slotted compiles with as many slots a channel as the engine has, and proves the
-// program. In an order that was given stages may wait for each other where
-// channels are short: then it has more, up to one a micro-batch, with which none
-// waits to send.
+// slotted compiles with as many slots a channel as the engine has, and proves the program. Under a
+// given order, stages may wait for each other if channels are short. Then the program gets more
+// slots, up to one for each micro-batch: with these no stage waits to send.
 func slotted(given bool, workload *costmodel.Workload, compiled func(slots int) (*program.Program, error)) (*program.Program, error) {
 	for slots := costmodel.StageRulesOf(workload.Runtime).Slots; ; slots *= 2 {
 		out, err := compiled(int(slots))
@@ -35,7 +34,7 @@ func slotted(given bool, workload *costmodel.Workload, compiled func(slots int) 
 	}
 }
 
-// deadlocks reports instructions that wait for each other in a cycle.
+// deadlocks reports whether instructions wait for each other in a cycle.
 func deadlocks(report *program.Report) bool {
 	return slices.ContainsFunc(report.Faults, func(fault program.Fault) bool { return fault.Rule == "V6" })
 }

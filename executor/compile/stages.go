@@ -28,7 +28,7 @@ func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 			}
 		}
 		if stage.End > last {
-			makes, token = 0, 0 // nothing takes the stream any more
+			makes, token = 0, 0 // no unit takes the stream after this
 		}
 		stage.makes, stage.makesToken = makes, token
 		compiler.routines(graph, stage)
@@ -36,7 +36,7 @@ func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 	return nil
 }
 
-// cut finds the stages, and gives them to their devices.
+// cut finds the stages, and assigns them to their devices.
 func (compiler *compiler) cut() {
 	for index := range compiler.units {
 		count := len(compiler.stages)
@@ -60,9 +60,8 @@ func (compiler *compiler) cut() {
 	}
 }
 
-// routines joins units that pass with the next that runs kernels, and those
-// at the end with the last. A stage that is handed nothing and makes nothing
-// has none.
+// routines joins units that pass the stream with the next unit that runs kernels, and those at the
+// end with the last one. A stage without input and output has no routine.
 func (compiler *compiler) routines(graph *modelgraph.Graph, stage *stage) {
 	begin := stage.First
 	for index := stage.First; index < stage.End; index++ {

@@ -38,9 +38,9 @@ func (compiler *compiler) tie() {
 	}
 }
 
-// exchanged makes the channels on which each use's gradient goes to every other
-// device that has the weight: all of them add up the same gradients in the
-// same order, and their copies stay equal.
+// exchanged makes the channels on which each use's gradient goes to every other device that has the
+// weight. All of these devices add up the same gradients in the same order, so that their copies
+// stay equal.
 func (wiring wiring) exchanged() error {
 	for number := range wiring.ties {
 		tie := &wiring.ties[number]
@@ -64,7 +64,7 @@ func (wiring wiring) exchanged() error {
 	return nil
 }
 
-// holders are the first use on each device.
+// holders returns the first use on each device.
 func (wiring wiring) holders(tie *tie) (units []int) {
 	var seen []int32
 	for _, use := range tie.uses {

@@ -2,7 +2,7 @@ package compile
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// rings says which set of saved activations each micro-batch in flight has.
+// rings says which set of saved activations each micro-batch in flight uses.
 type rings struct {
 	free  [][]bool // by chunk
 	taken [][]int  // by chunk and micro-batch
@@ -20,7 +20,7 @@ func newRings(device *device) *rings {
 	return out
 }
 
-// take gives a micro-batch the lowest set that is free.
+// take gives a micro-batch the lowest free set.
 func (rings *rings) take(stage *stage, microBatch int32) int {
 	for slot, free := range rings.free[stage.chunk] {
 		if free {
@@ -28,7 +28,7 @@ func (rings *rings) take(stage *stage, microBatch int32) int {
 			return slot
 		}
 	}
-	return 0 // there are as many as were ever in flight
+	return 0 // there are as many sets as were ever in flight
 }
 
 func (rings *rings) give(stage *stage, microBatch int32) int {
@@ -40,9 +40,9 @@ func (rings *rings) give(stage *stage, microBatch int32) int {
 // training writes the passes of training.
 type training struct{ *emitter }
 
-// forward runs a micro-batch through a stage. Every unit writes its output into
-// the input that the next unit keeps, or, where units add to it in place, the
-// next that keeps one; the stage's last into what is sent.
+// forward runs a micro-batch through a stage. Every unit writes its output into the input that the
+// next unit keeps. Units that add to the stream in place write into the next input that is kept,
+// and the stage's last unit into the message.
 func (train training) forward(stage *stage, microBatch int32, slot int) {
 	for number := range stage.routines {
 		routine := &stage.routines[number]
@@ -69,7 +69,7 @@ func (train training) forward(stage *stage, microBatch int32, slot int) {
 	}
 }
 
-// result is what a forward in training passes on.
+// result adds the output of a forward in training.
 func (train training) result(stage *stage, number, slot int) {
 	routine := &stage.routines[number]
 	buffer := stage.out
@@ -92,7 +92,7 @@ func (train training) result(stage *stage, number, slot int) {
 	}
 }
 
-// began reports a buffer that has been written.
+// began reports whether a buffer has been written.
 func (train training) began(buffer int32) bool {
 	return buffer >= 0 && int(buffer) < len(train.written) && train.written[buffer] != program.None
 }
@@ -130,8 +130,8 @@ func (train training) backward(stage *stage, microBatch int32, slot int) {
 	}
 }
 
-// gradient is the working gradient that a backward takes and passes on: a
-// stage's last unit begins it, its first ends it in what is sent back.
+// gradient is the working gradient, which a backward takes and passes. A stage's last unit begins
+// it, and its first unit ends it in the message that goes back.
 func (train training) gradient(stage *stage, number int) {
 	begins, ends := number == len(stage.routines)-1, number == 0
 	switch {

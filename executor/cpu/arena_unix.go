@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve maps zeroed pages that nothing else knows: outside of the heap, so
-// that no collector looks at them and their size is no reason to collect.
+// reserve maps zeroed pages outside of Go's heap. The garbage collector does not scan them, and
+// their size triggers no collection.
 func reserve(size int64) ([]byte, error) {
 	if int64(int(size)) != size {
 		return nil, unix.ENOMEM

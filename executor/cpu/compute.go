@@ -18,7 +18,7 @@ type computation struct {
 	bound bind.Instr
 }
 
-// work binds an instruction again in each step: all of them together take more memory
+// work binds an instruction again in each step: all bound instructions together take more memory
 // than a model.
 func (machine *machine) work(index int32) (*schedule.Work, error) {
 	bound, err := machine.instr(index)
@@ -40,8 +40,8 @@ func (of *computation) Search(run int) []schedule.Call {
 	return []schedule.Call{func(args *schedule.Args) error { return of.finite(&of.bound.Runs[run], of.instr, args.Number) }}
 }
 
-// Total adds up in float64, in the order of the parameters: the sum is the same
-// however they lie on devices.
+// Total adds up in float64, in the order of the parameters. The sum is the same for every
+// placement.
 func (of *computation) Total(total *bind.Total) schedule.Call {
 	return func(*schedule.Args) error {
 		sum := 0.
@@ -53,7 +53,7 @@ func (of *computation) Total(total *bind.Total) schedule.Call {
 	}
 }
 
-// call is a kernel with its matrices, good until the next one.
+// call returns a kernel with its matrices, valid until the next call.
 func (device *device) call(run *bind.Run, code *recipe.Kernel, args *schedule.Args) *kernel.Call {
 	call := &kernel.Call{Kernel: code, Past: run.Past, Begins: run.Begins, Step: args.Number, Optimizer: args.Optimizer}
 	device.operands = device.operands[:0]
@@ -71,7 +71,7 @@ func (device *device) call(run *bind.Run, code *recipe.Kernel, args *schedule.Ar
 	return call
 }
 
-// uses are the same area of every use's gradient.
+// uses returns the same area of every use's gradient.
 func (device *device) uses(area bind.Area, own int64, offsets []int64) (all []kernel.Matrix) {
 	for _, offset := range offsets {
 		use := area
@@ -81,7 +81,7 @@ func (device *device) uses(area bind.Area, own int64, offsets []int64) (all []ke
 	return all
 }
 
-// matrix is an area of the device's arena, and no byte after it.
+// matrix returns an area of the device's arena, without capacity after it.
 func (device *device) matrix(area bind.Area) kernel.Matrix {
 	matrix := kernel.Matrix{DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 	if area.Rows > 0 {

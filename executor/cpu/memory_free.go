@@ -6,12 +6,12 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// processReserve is left to the process for everything outside of arenas: kernels'
-// tiles, the heap, stacks.
+// processReserve is the memory that remains for everything outside of arenas: kernels' tiles, the
+// heap, stacks.
 const processReserve = 64 << 20
 
-// lack is a [*executor.MemoryError] if all arenas together do not fit into the tightest
-// place: of the first device whose arena does not.
+// lack returns a [*executor.MemoryError] if all arenas together exceed the tightest limit. It names
+// the first device whose arena does not fit.
 func lack(devices []program.Device, limits []hostmemory.FreeMemory) error {
 	need := needed(devices)
 	tightest := hostmemory.Tightest(limits, hostmemory.FreeMemory{Free: need + processReserve})
@@ -28,8 +28,8 @@ func lack(devices []program.Device, limits []hostmemory.FreeMemory) error {
 	return nil
 }
 
-// needed is what the arenas take together. A program's are below 2^62 bytes
-// each; the sum of many stays at what no machine has.
+// needed returns the bytes that the arenas take together. A program's arenas are below 2^62 bytes
+// each; the sum stops at a size that no machine has.
 func needed(devices []program.Device) (need int64) {
 	for i := range devices {
 		need = min(need+devices[i].Arena, 1<<62)

@@ -2,7 +2,7 @@
 
 package cpu
 
-// memory is not reported by this system.
+// memory is empty: this system does not report it.
 type memory struct{}
 
 func measure() memory { return memory{} }

@@ -19,7 +19,7 @@ var errAsleep = errors.New("the machine sleeps: its arenas have no memory")
 // arenas are the memory of a fleet's devices.
 type arenas struct {
 	*fleet
-	asleep bool // arenas have their addresses, and no memory
+	asleep bool // arenas have addresses but no memory
 }
 
 // Fill implements [executor.Machine], as Write and Read do.
@@ -35,7 +35,7 @@ func (arenas *arenas) Read(number int, offset int64, data []byte) error {
 	return arenas.with(number, offset, int64(len(data)), func(device *device) error { return device.end.Read(offset, data) })
 }
 
-// with has a device's thread do something with bytes of its arena.
+// with calls a function on a device's thread, for bytes of its arena.
 func (arenas *arenas) with(number int, offset, size int64, call func(device *device) error) error {
 	device, err := arenas.place(number, offset, size)
 	if err != nil || size == 0 {
@@ -44,7 +44,7 @@ func (arenas *arenas) with(number int, offset, size int64, call func(device *dev
 	return device.do(func() error { return call(device) })
 }
 
-// place is the device whose arena has bytes.
+// place returns the device whose arena has the bytes.
 func (arenas *arenas) place(number int, offset, size int64) (*device, error) {
 	switch {
 	case arenas.left:

@@ -13,15 +13,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// backend is what all machines are made with.
+// backend is the configuration of all machines.
 type backend struct {
 	options executor.GPUOptions
 	kernels map[string]kernel.Func
 	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
-	shape   func(gpus int) transfer.Shape // of each of so many GPUs' rings
+	shape   func(gpus int) transfer.Shape // of the ring of each of so many GPUs
 }
 
-// New is the GPUs' backend. The driver is not looked for before Open.
+// New returns the GPUs' backend. It does not look for the driver before Open.
 func New(options executor.GPUOptions) (executor.Backend, error) {
 	if err := options.Check(); err != nil {
 		return nil, err

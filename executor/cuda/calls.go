@@ -45,8 +45,8 @@ func (calls calls) Use() error { return calls.context.Use() }
 
 func (calls calls) Fenced() { calls.gpu.gauge.fence() }
 
-// Lost is an error by which the device's context is no more as one that says so, any
-// other as it is.
+// Lost returns an error after which the device's context is lost as a [*executor.LostError], any
+// other unchanged.
 func (calls calls) Lost(err error) error {
 	var answer *driver.Error
 	if before := (*executor.LostError)(nil); errors.As(err, &before) || !errors.As(err, &answer) || !answer.Dead() {
@@ -55,8 +55,7 @@ func (calls calls) Lost(err error) error {
 	return &executor.LostError{GPUs: []string{calls.gpu.place()}, Err: err}
 }
 
-// allotment counts what is given memory, arenas and other stretches, and refuses the one
-// that was to find none.
+// allotment counts allocations of arenas and other memory, and refuses the one that a fault names.
 type allotment struct {
 	fault executor.Fault
 	count int64

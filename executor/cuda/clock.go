@@ -19,7 +19,7 @@ type clock struct {
 	onKernel func(timed executor.KernelTime) // nil: the step is not timed
 }
 
-// begin is a step's.
+// begin prepares the clock for a step.
 func (clock *clock) begin(of func(step int64) func(timed executor.KernelTime), step int64) {
 	clock.timed, clock.onKernel = clock.timed[:0], nil
 	if of != nil {
@@ -27,7 +27,7 @@ func (clock *clock) begin(of func(step int64) func(timed executor.KernelTime), s
 	}
 }
 
-// clocked is a launch that is timed in steps.
+// clocked returns a launch that is timed in steps.
 func (clock *clock) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
 	return func(step *kernel.Step) error {
 		if clock.onKernel == nil {
@@ -52,7 +52,7 @@ func (clock *clock) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.La
 	}
 }
 
-// tell says what each kernel of the step took, and ends it.
+// tell reports the time of each kernel of the step, and ends its timing.
 func (clock *clock) tell(number int32) error {
 	for i, code := range clock.timed {
 		took, err := clock.events[2*i+1].Since(clock.events[2*i])

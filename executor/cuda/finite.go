@@ -79,20 +79,19 @@ func (found *finding) consume() (value float32, name string) {
 	return []float32{0, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[said%4], found.names[said/4]
 }
 
-// word is eight bytes of pinned memory, which both sides write: the GPU a finding,
-// the host that it was read.
+// word is eight bytes of pinned memory. The GPU writes a finding, and the host clears it.
 type word struct {
 	data []byte
 	at   driver.Address
 }
 
-// words are a device's.
+// words are the words of a device.
 type words struct {
 	pinned []*driver.Pinned
 	left   []word
 }
 
-// take is a word that is clean.
+// take returns a word that is zero.
 func (words *words) take() (word, error) {
 	if len(words.left) == 0 {
 		const count, size = 4096, 8

@@ -63,8 +63,8 @@ func (fleet *fleet) find() error {
 	return nil
 }
 
-// start has every device's thread take part in its GPU's context, with a ring for each
-// GPU, and loads kernels once a GPU.
+// start binds every device's thread to its GPU's context, makes a ring for each GPU, and loads
+// kernels once a GPU.
 func (fleet *fleet) start(shape func(gpus int) transfer.Shape) error {
 	for _, gpu := range fleet.gpus {
 		gpu.ring = transfer.New(shape(len(fleet.gpus)))
@@ -77,7 +77,8 @@ func (fleet *fleet) start(shape func(gpus int) transfer.Shape) error {
 	return nil
 }
 
-// taken returns a TakenError if another process uses the GPU exclusively, any other error as it is.
+// taken returns a TakenError if another process uses the GPU exclusively, and other errors
+// unchanged.
 func taken(err error) error {
 	var answer *driver.Error
 	if errors.As(err, &answer) && answer.Code == driver.Unavailable {
@@ -89,10 +90,10 @@ func taken(err error) error {
 // at adds the device to an error.
 func at(device *device, err error) error { return fmt.Errorf("%v: %w", device.lanes, err) }
 
-// index is a device's number.
+// index returns a device's number.
 func (fleet *fleet) index(device *device) int { return slices.Index(fleet.devices, device) }
 
-// lanes are the devices as they are scheduled.
+// lanes returns the devices in the scheduler's form.
 func (fleet *fleet) lanes() (all []*schedule.Device) {
 	for _, device := range fleet.devices {
 		all = append(all, device.lanes)
@@ -100,10 +101,10 @@ func (fleet *fleet) lanes() (all []*schedule.Device) {
 	return all
 }
 
-// of is the device that is scheduled.
+// of returns the device of a scheduler's device.
 func of(lanes *schedule.Device) *device { return lanes.Driver.(calls).device } //nolint:forcetypeassert // there are no others
 
-// on are the devices of a GPU.
+// on returns the devices of a GPU.
 func (fleet *fleet) on(gpu *gpu) (all []*device) {
 	for _, device := range fleet.devices {
 		if device.gpu == gpu {
@@ -113,8 +114,7 @@ func (fleet *fleet) on(gpu *gpu) (all []*device) {
 	return all
 }
 
-// everywhere has every device that has an arena do something on its own thread, all at
-// once.
+// everywhere calls a function on the own thread of every device that has an arena, all at once.
 func (fleet *fleet) everywhere(call func(device *device) error) error {
 	var threads sync.WaitGroup
 	all := make([]error, len(fleet.devices))
@@ -131,14 +131,14 @@ func (fleet *fleet) everywhere(call func(device *device) error) error {
 	threads.Wait()
 	for _, err := range all {
 		if err != nil {
-			return err // the others' are as like as not the same
+			return err // the others' are probably the same
 		}
 	}
 	return nil
 }
 
-// settled waits until every device has what the host wrote: a message of another
-// device may come before its own streams begin.
+// settled waits until every device has what the host wrote. The message of another device may come
+// before its own streams begin.
 func (fleet *fleet) settled() error {
 	for _, device := range fleet.devices {
 		if err := device.do(device.host.Synchronize); err != nil {
@@ -148,8 +148,8 @@ func (fleet *fleet) settled() error {
 	return nil
 }
 
-// finish waits, on a device's thread, until it has done what its streams were given
-// outside of a step.
+// finish waits, on a device's thread, until the work that its streams got outside of a step has
+// ended.
 func (fleet *fleet) finish(device *device, what string) error {
 	err := device.lanes.Finish(fleet.options.StallLimit, what)
 	return fleet.noted(err)
@@ -162,7 +162,7 @@ func (fleet *fleet) noted(err error) error {
 	return err
 }
 
-// unanswered are the GPUs whose contexts are no more.
+// unanswered returns the GPUs whose contexts are lost.
 func (fleet *fleet) unanswered() (lost []schedule.Place) {
 	for _, gpu := range fleet.gpus {
 		devices := fleet.on(gpu)
@@ -178,7 +178,7 @@ func (fleet *fleet) unanswered() (lost []schedule.Place) {
 	return lost
 }
 
-// answers asks the bound context for something that it makes without waiting.
+// answers makes a call that needs the bound context and does not wait.
 func answers() error {
 	event, err := driver.NewEvent(false)
 	if err != nil {
@@ -187,8 +187,8 @@ func answers() error {
 	return event.Destroy()
 }
 
-// release frees what the devices of a GPU share, after all that was their own, and
-// ends the threads.
+// release frees what the devices of a GPU share, after everything that each has alone, and ends the
+// threads.
 func (fleet *fleet) release() error {
 	var all []error
 	for _, device := range slices.Backward(fleet.devices) { // a GPU's first device goes last, with what all share

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// staged reports messages that go by way of the host, as is asked or as GPUs do not
-// reach each other.
+// staged reports whether messages go by way of the host, because the options ask for it or because
+// GPUs do not reach each other.
 func staged(asked executor.Transport, link *schedule.Link) (bool, error) {
 	if asked == executor.HostTransport {
 		return true, nil
@@ -24,7 +24,7 @@ func staged(asked executor.Transport, link *schedule.Link) (bool, error) {
 	return !reaches || to.closed && from.gpu != to.gpu, err
 }
 
-// senders are the other GPUs that write into a device's slots.
+// senders returns the other GPUs that write into a device's slots.
 func senders(links []*schedule.Link, into *device) (peers []*driver.Device) {
 	known := map[*gpu]bool{into.gpu: true}
 	for _, link := range links {

@@ -25,13 +25,13 @@ type machine struct {
 
 	works     works
 	scheduler *schedule.Scheduler
-	trap      *trap // nil: no step is to hang
+	trap      *trap // nil: no step is to hang or to lose a GPU
 }
 
-// Growth is not known: the arenas are no memory of the process's.
+// Growth is not known: the arenas are not in the process's memory.
 func (*machine) Growth() int64 { return -1 }
 
-// assembled is a machine whose devices are not there yet.
+// assembled returns a machine whose devices are not open yet.
 func (backend *backend) assembled(bound *bind.Bound) *machine {
 	fleet := newFleet(&backend.options, bound.Program)
 	arenas := &arenas{fleet: fleet}
@@ -103,7 +103,7 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 	times, err := machine.scheduler.Step(ctx, step)
 	if err != nil {
 		if lost, answer := (*executor.LostError)(nil), (*driver.Error)(nil); errors.As(err, &lost) && errors.As(lost.Err, &answer) {
-			lost.Err = answer // without the instruction whose call was the next one
+			lost.Err = answer // without the instruction: its call only came next
 		}
 		return nil, machine.noted(err)
 	}
@@ -124,7 +124,7 @@ func (machine *machine) Close() error {
 	}
 	var all []error
 	for _, device := range machine.devices {
-		if device.context != nil { // where Open failed GPUs may still be at what they were given
+		if device.context != nil { // after a failed Open, GPUs may still be working
 			all = append(all, device.do(func() error { return leave(device, machine.options.Poisoned) }))
 		}
 	}

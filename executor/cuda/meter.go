@@ -4,13 +4,13 @@ package cuda
 
 import "github.com/devmap-dev/devmap/executor"
 
-// meters are what NVML says of a fleet's GPUs.
+// meters are NVML's figures of a fleet's GPUs.
 type meters struct {
 	fleet  *fleet
-	gauges []*memoryGauge // they stay behind Close
+	gauges []*memoryGauge // kept after Close
 }
 
-// measure makes the gauge of every GPU in use, on which contexts are.
+// measure makes the gauge of every GPU in use, whose contexts exist by then.
 func (meters *meters) measure() error {
 	before, err := unused()
 	for _, gpu := range meters.fleet.gpus {
@@ -33,8 +33,8 @@ func (meters *meters) measure() error {
 	return nil
 }
 
-// wakened begins the moments of another turn: what was before the process was there,
-// and the context, stay what they were.
+// wakened begins the figures of another turn. Those from before the process and with the context
+// remain.
 func (meters *meters) wakened() {
 	for _, gauge := range meters.gauges {
 		gauge.begin()
@@ -42,15 +42,14 @@ func (meters *meters) wakened() {
 	meters.reads(allReady)
 }
 
-// reads fills one figure of every GPU.
+// reads fills in one figure of every GPU.
 func (meters *meters) reads(moment func(result *executor.GPUResult) *int64) {
 	for _, gauge := range meters.gauges {
 		gauge.moment(moment)
 	}
 }
 
-// libraries is more than contexts, kernels and libraries were ever seen to take
-// between one moment and another.
+// libraries is more than contexts, kernels and libraries ever took between two moments.
 const libraries = 64 << 20
 
 // Measured implements [executor.Meter].

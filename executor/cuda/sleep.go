@@ -21,10 +21,10 @@ import (
 type savedCopy struct {
 	lasting []bind.Lasting
 	pinned  *driver.Pinned
-	made    bool // what no step writes is in it
+	made    bool // it has what no step writes
 }
 
-// bytes is what a wake copies.
+// bytes returns how much a wake copies.
 func (saved *savedCopy) bytes() (sum int64) {
 	for i := range saved.lasting {
 		if saved.lasting[i].Residency != bind.Empty {
@@ -34,7 +34,7 @@ func (saved *savedCopy) bytes() (sum int64) {
 	return sum
 }
 
-// each calls something for every stretch that is copied, with its place in the copy.
+// each calls a function for every stretch that is copied, with its place in the copy.
 func (saved *savedCopy) each(call func(stretch *bind.Lasting, data []byte) error) error {
 	at := int64(0)
 	for i := range saved.lasting {
@@ -114,7 +114,7 @@ func (sleeper *sleeper) pinCopies() error {
 	return nil
 }
 
-// down begins to copy what changed since it was copied last.
+// down begins to copy what has changed since the last copy.
 func down(device *device) (bytes int64, err error) {
 	err = device.saved.each(func(stretch *bind.Lasting, data []byte) error {
 		if stretch.Residency == bind.Fixed && device.saved.made {
@@ -168,7 +168,7 @@ func (sleeper *sleeper) remap() error {
 		return device.arena.Remap()
 	})
 	if errors.Is(err, executor.ErrMemory) {
-		if shortage := sleeper.checkMemory(); shortage != nil { // that says how much
+		if shortage := sleeper.checkMemory(); shortage != nil { // it names the missing bytes
 			return shortage
 		}
 	}
@@ -194,7 +194,7 @@ func (sleeper *sleeper) up(onProgress func(bytes, of int64)) (bytes int64, err e
 	return bytes, err
 }
 
-// blank sets every byte that is not copied to what it is before a first step.
+// blank sets every byte that is not copied to its value before a first step.
 func blank(device *device) error {
 	at, stream := int64(0), device.stream(0)
 	for i := range device.saved.lasting {
@@ -211,7 +211,7 @@ func blank(device *device) error {
 	return stream.Fill(device.at(at), executor.Poison, device.arena.Bytes-at)
 }
 
-// leave ends what a device is at before it is closed, or asleep again.
+// leave waits for a device's work and erases its arena, before the device is closed or asleep again.
 func leave(device *device, tell func(device int32, bytes int64, wrong bool)) error {
 	err := driver.Synchronize()
 	if err == nil && device.arena != nil && device.arena.Mapped() {

@@ -15,7 +15,7 @@ import (
 // [executor.LoseStep] it reads an address that is not mapped.
 type trap struct {
 	device *device
-	flag   *driver.Pinned // the kernel waits until it is not zero: tests let it go
+	flag   *driver.Pinned // the kernel waits until it is not zero; tests set it
 }
 
 // nowhere is an address that no GPU maps.

@@ -10,10 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// warm runs every kernel of the program once in each form that it has: drivers load a
-// kernel when it runs first, and libraries choose their algorithms. After that a step
-// takes no more memory, and the first step takes as long as the second. Arenas are zero
-// meanwhile, so that ids are valid and no kernel goes astray, and poison again after it.
+// warm runs every kernel of the program once in each of its forms: drivers load a kernel when it
+// first runs, and libraries choose their algorithms. After that a step takes no more memory, and
+// the first step takes as long as the second. Arenas are zero meanwhile, so that ids are valid and
+// kernels stay in bounds, and poison again afterwards.
 func (works *works) warm(fleet *fleet) error {
 	for _, device := range fleet.devices {
 		if err := device.do(func() error { return works.warmOn(fleet, device) }); err != nil {
@@ -58,10 +58,10 @@ type warming struct {
 	step   kernel.Step
 	known  map[string]bool // forms that ran
 	key    []byte
-	looked []finding // of the instruction by which the search for NaN ran once
+	looked []finding // of the instruction whose search for NaN has run
 }
 
-// instr runs what an instruction has that did not run yet.
+// instr runs the forms of an instruction that have not run yet.
 func (warming *warming) instr(made *prepared) error {
 	if made.total { // its module is loaded now
 		if _, err := warming.device.kernels.Function("total"); err != nil {
@@ -89,7 +89,7 @@ func (warming *warming) instr(made *prepared) error {
 	return nil
 }
 
-// form is equal for calls that run the same code on matrices of the same sizes.
+// form returns equal keys for calls that run the same code on matrices of the same sizes.
 func form(key []byte, call *kernel.Call) []byte {
 	key = append(key, call.Kernel.Name...)
 	for _, dim := range call.Kernel.Dims {

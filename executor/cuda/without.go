@@ -4,7 +4,7 @@ package cuda
 
 import "github.com/devmap-dev/devmap/executor"
 
-// New refuses: this is a build without CUDA.
+// New returns [executor.ErrNotBuilt]: this is a build without CUDA.
 func New(options executor.GPUOptions) (executor.Backend, error) {
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -12,14 +12,14 @@ func New(options executor.GPUOptions) (executor.Backend, error) {
 	return nil, executor.ErrNotBuilt
 }
 
-// GPUs refuses: this is a build without CUDA.
+// GPUs returns [executor.ErrNotBuilt].
 func GPUs() ([]executor.GPU, error) { return nil, executor.ErrNotBuilt }
 
-// Paths refuses: this is a build without CUDA.
+// Paths returns [executor.ErrNotBuilt].
 func Paths([]int) ([]executor.PathRates, error) { return nil, executor.ErrNotBuilt }
 
-// Found is nothing: this is a build without CUDA.
+// Found returns nothing: this is a build without CUDA.
 func Found() []string { return nil }
 
-// NewMonitor refuses: this is a build without CUDA.
+// NewMonitor returns [executor.ErrNotBuilt].
 func NewMonitor([]int) (executor.GPUMonitor, error) { return nil, executor.ErrNotBuilt }

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// works are what instructions compute, as kernels on their devices' arenas.
+// works computes instructions, as kernels on their devices' arenas.
 type works struct {
 	kernels   map[string]kernel.Func
 	bound     *bind.Bound
@@ -21,8 +21,8 @@ type works struct {
 	cached    []*prepared // by instruction; nil: it runs no kernels, or is not cached
 }
 
-// prepared is what an instruction gives to its stream. It is made once for all
-// instructions that do the same to the same buffers, and given again in every step.
+// prepared is the work of an instruction for its stream. It is made once for all instructions that
+// do the same to the same buffers, and used in every step.
 type prepared struct {
 	*schedule.Work
 	device *device
@@ -35,7 +35,7 @@ type prepared struct {
 type pass struct {
 	calls    []*kernel.Call
 	launches []kernel.Launch // of calls
-	finite   []kernel.Launch // behind them
+	finite   []kernel.Launch // after the launches
 }
 
 // Kernel implements [schedule.Kernels], as Search and Total do.
@@ -50,11 +50,11 @@ func (made *prepared) Total(total *bind.Total) schedule.Call {
 	}
 }
 
-// most is how many kernels are cached, at half a kilobyte each: more than a step of any
-// model in a few micro-batches has. Later instructions are bound when they run.
+// most is how many kernels are cached, at half a kilobyte each. A step of any model in a few
+// micro-batches has fewer. Later instructions are bound when they run.
 const most = 1 << 16
 
-// keep prepares what instructions compute.
+// keep prepares the instructions that compute.
 func (works *works) keep() error {
 	works.cached = make([]*prepared, len(works.bound.Program.Instrs))
 	kernels := 0
@@ -73,7 +73,7 @@ func (works *works) keep() error {
 	}, func(index int32, made *prepared) { works.cached[index] = made })
 }
 
-// work is what a step gives of an instruction. If it was prepared for this step alone, its
+// work returns the work of an instruction in a step. If it was prepared for this step alone, its
 // words are free for others once it has ended.
 func (works *works) work(index int32) (*schedule.Work, error) {
 	if made := works.cached[index]; made != nil {
@@ -95,9 +95,8 @@ func (works *works) work(index int32) (*schedule.Work, error) {
 	return made.Work, nil
 }
 
-// prepare binds an instruction, finds the addresses of all that it touches, and
-// prepares its kernels: modules are loaded, products find their algorithms, and
-// arguments are packed. It is for the device's thread.
+// prepare binds an instruction, finds its addresses, and prepares its kernels: it loads modules,
+// finds the algorithms of products, and packs arguments. Call it on the device's thread.
 func (works *works) prepare(index int32) (*prepared, error) {
 	bound, err := works.instr(works.bound, index)
 	if err != nil {
@@ -127,13 +126,13 @@ func (works *works) prepare(index int32) (*prepared, error) {
 	return made, nil
 }
 
-// assemble puts what was prepared in order.
+// assemble puts the prepared calls in order.
 func (made *prepared) assemble(bound *bind.Instr) {
 	made.Work = schedule.NewWork(bound, made.device.lanes.Driver, made)
 	made.Ended = made.infinite
 }
 
-// infinite is the first finding that the words of an instruction say once it has ended.
+// infinite returns the first finding in the words of an instruction that has ended, or nil.
 func (made *prepared) infinite() (first *executor.ValueError) {
 	for i := range made.found {
 		found := &made.found[i]
@@ -144,7 +143,7 @@ func (made *prepared) infinite() (first *executor.ValueError) {
 	return first
 }
 
-// call is a kernel with its matrices.
+// call returns a kernel with its matrices.
 func (works *works) call(device *device, run *bind.Run, number int) *kernel.Call {
 	code := &run.Kernels[number]
 	call := &kernel.Call{

@@ -11,11 +11,11 @@ import (
 	"unsafe"
 )
 
-// readings is how many are taken at once.
+// readings is how many readings are taken at once.
 const readings = 64
 
-// Follower reads what GPUs hold at an even pace, by a thread of its own: a program
-// that wakes for each reading takes more of a core than the readings.
+// Follower reads the memory in use on GPUs at regular intervals, on its own thread. A program that
+// wakes for each reading takes more of a core than the readings.
 type Follower struct {
 	follower *C.Follower
 	gpus     int
@@ -25,7 +25,7 @@ type Follower struct {
 
 // Follow begins to read.
 func (*Library) Follow(gpus []GPU, every time.Duration) (*Follower, error) {
-	handles := make([]unsafe.Pointer, len(gpus)+1) // one more, so that there is one
+	handles := make([]unsafe.Pointer, len(gpus)+1) // one more, so that the array is not empty
 	for i := range gpus {
 		handles[i] = gpus[i].handle
 	}
@@ -36,9 +36,9 @@ func (*Library) Follow(gpus []GPU, every time.Duration) (*Follower, error) {
 	return &Follower{follower: follower, gpus: len(gpus), used: make([]C.ulonglong, readings*len(gpus)+1)}, nil
 }
 
-// Take passes on the readings since the last call, each with the time since the first
-// and the bytes that all processes held of each GPU, which are good until each
-// returns. The error is why there will be none any more.
+// Take calls each with the readings since the last Take: the time since the first reading, and the
+// bytes in use on each GPU by all processes. used is valid until each returns. The error says why
+// there will be no more.
 func (follower *Follower) Take(each func(when time.Duration, used []int64)) error {
 	bytes := make([]int64, follower.gpus)
 	for {

@@ -10,46 +10,46 @@ import (
 // Library is the open library.
 type Library struct{}
 
-// GPU is one that the library knows.
+// GPU is a GPU that the library knows.
 type GPU struct{ UUID, Name string }
 
-// Open refuses: this is a build without it.
+// Open returns an error: this build has no NVML.
 func Open() (*Library, error) {
 	return nil, errors.New("this devmap was built without NVML: make cuda builds one with it, on Linux for x86-64 with a C compiler")
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (*Library) Close() error { return nil }
 
-// Driver is not known.
+// Driver returns nothing.
 func (*Library) Driver() (string, error) { return "", nil }
 
-// Lacks has nothing to say.
+// Lacks returns nothing.
 func (*Library) Lacks() string { return "" }
 
-// Follower reads what GPUs hold at an even pace.
+// Follower reads nothing.
 type Follower struct{}
 
-// Follow is not known.
+// Follow returns a Follower that reads nothing.
 func (*Library) Follow([]GPU, time.Duration) (*Follower, error) { return new(Follower), nil }
 
-// Take has nothing to pass on.
+// Take has no readings.
 func (*Follower) Take(func(when time.Duration, used []int64)) error { return nil }
 
-// End has nothing to end.
+// End does nothing.
 func (*Follower) End() {}
 
-// GPUs are none.
+// GPUs returns none.
 func (*Library) GPUs() ([]GPU, error) { return nil, nil }
 
-// Memory is not known.
+// Memory returns nothing.
 func (*GPU) Memory() (Memory, error) { return Memory{}, nil }
 
-// Cut is not known.
+// Cut returns false.
 func (*GPU) Cut() (bool, error) { return false, nil }
 
-// Processes are not known.
+// Processes returns none.
 func (*GPU) Processes() ([]Process, error) { return nil, nil }
 
-// Settled is not known.
+// Settled returns nothing.
 func (*GPU) Settled() (Memory, []Process, error) { return Memory{}, nil, nil }

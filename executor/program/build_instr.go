@@ -2,8 +2,7 @@ package program
 
 import "fmt"
 
-// begin opens the next instruction: the one that device, numbers and names
-// after it belong to.
+// begin opens the next instruction. Its device, numbers and names follow.
 func (build *builder) begin(id, number int32, stream []byte, op Op) error {
 	device, err := build.device(id)
 	if err != nil {
@@ -32,7 +31,7 @@ func (build *builder) begin(id, number int32, stream []byte, op Op) error {
 	return nil
 }
 
-// last is the instruction that is open, and its index.
+// last returns the open instruction and its index.
 func (build *builder) last() (*Instr, int32) {
 	index := len(build.program.Instrs) - 1
 	return &build.program.Instrs[index], int32(index)
@@ -84,7 +83,7 @@ func (build *builder) touches(buffer []byte, mode Mode) {
 	instr.EndAccess++
 }
 
-// waitsFor is settled when all instructions are known.
+// waitsFor records a wait, which is resolved when all instructions are known.
 func (build *builder) waitsFor(stream []byte, id, number int32) {
 	name, ok := build.waitStreams[string(stream)]
 	if !ok {

@@ -10,13 +10,13 @@ import (
 // faultsPerRule is the number of faults of one rule that are reported in full.
 const faultsPerRule = 10
 
-// String is the fault in one line.
+// String returns the fault in one line.
 func (fault Fault) String() string {
 	return fault.Rule + ": " + fault.Message
 }
 
-// faultList keeps the first faults of each rule and counts the others, so that
-// a program of a million broken lines stays readable.
+// faultList keeps the first faults of each rule and counts the others, so that the report of a
+// million broken lines stays readable.
 type faultList struct {
 	first  []Fault
 	counts map[string]int
@@ -29,8 +29,7 @@ func (list *faultList) add(fault Fault) {
 	}
 }
 
-// full reports that a rule has as many faults as are reported: further ones have
-// no message.
+// full reports whether a rule has the most faults that are reported. Further ones have no message.
 func (list *faultList) full(rule string) bool {
 	return list.counts[rule] >= faultsPerRule
 }
@@ -53,7 +52,7 @@ func (list *faultList) all() []Fault {
 	return list.first
 }
 
-// ruleNumber orders rules: V2 before V12, what the reader found before both.
+// ruleNumber orders rules: V2 before V12, and the reader's faults before both.
 func ruleNumber(rule string) int {
 	number, err := strconv.Atoi(strings.TrimPrefix(rule, "V"))
 	if err != nil {
@@ -62,8 +61,8 @@ func ruleNumber(rule string) int {
 	return number
 }
 
-// faultAt adds a fault of an instruction: the device, the instruction, then what
-// is wrong and what would be right.
+// faultAt adds a fault of an instruction. Its text has the device, the instruction, the fault and
+// the correct form.
 func (check *check) faultAt(rule string, instr int32, format string, args ...any) {
 	message := ""
 	if !check.faults.full(rule) {
@@ -73,7 +72,7 @@ func (check *check) faultAt(rule string, instr int32, format string, args ...any
 	check.faults.add(Fault{Rule: rule, Device: check.Instrs[instr].Device, Instr: instr, Message: message})
 }
 
-// faultOn adds a fault of a device, or of none.
+// faultOn adds a fault of a device, or of no device.
 func (check *check) faultOn(rule string, device int32, format string, args ...any) {
 	message := ""
 	if !check.faults.full(rule) {
@@ -85,7 +84,7 @@ func (check *check) faultOn(rule string, device int32, format string, args ...an
 	check.faults.add(Fault{Rule: rule, Device: device, Instr: None, Message: message})
 }
 
-// brief is an instruction without its buffers and waits: 1.4 forward L7 mb2.
+// brief is an instruction without its buffers and waits, such as 1.4 forward L7 mb2.
 func (check *check) brief(index int32) string {
 	instr := &check.Instrs[index]
 	text := check.Place(index) + " " + instr.Op.String()
@@ -101,7 +100,7 @@ func (check *check) brief(index int32) string {
 	return text
 }
 
-// wait is how a line says that it waits for an instruction.
+// wait returns the words of a line that waits for an instruction.
 func (check *check) wait(index int32) string {
 	instr := &check.Instrs[index]
 	return "after " + check.Devices[instr.Device].Streams[instr.Stream] + ":" + check.Place(index)

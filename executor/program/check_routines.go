@@ -12,12 +12,12 @@ func newPasses(micros int32) *passes {
 	}
 }
 
-// routineRules checks what routines run, and where: V1 and V2.
+// routineRules checks which routines run, and on which device: V1 and V2.
 type routineRules struct{ *check }
 
-// routines holds what runs to V1 and V2. Every routine's instructions are looked
-// at together, with arrays of one entry a micro-batch that serve all routines:
-// the cost is one look at each instruction, whatever numbers a file names.
+// routines checks routines against V1 and V2. It reads the instructions of one routine at a time,
+// with arrays of one entry a micro-batch that serve all routines. So it reads each instruction
+// once, whatever numbers a file names.
 func (rules *routineRules) routines() {
 	rules.units()
 	instrs, starts := rules.byRoutine()
@@ -46,7 +46,7 @@ func (rules *routineRules) routines() {
 	}
 }
 
-// units: V2, every unit in one routine.
+// units: V2, every unit is in one routine.
 func (rules *routineRules) units() {
 	owner := make(map[string]int)
 	for i := range rules.Routines {
@@ -61,8 +61,8 @@ func (rules *routineRules) units() {
 	}
 }
 
-// byRoutine sorts the instructions that run routines by these; those that name
-// none, and micro-batches that they do not name, are faults.
+// byRoutine sorts the instructions that run routines by routine. Instructions without a routine or
+// a micro-batch are faults.
 func (rules *routineRules) byRoutine() (instrs, starts []int32) {
 	starts = make([]int32, len(rules.Routines)+2)
 	for i := range rules.Instrs {
@@ -92,9 +92,9 @@ func (rules *routineRules) byRoutine() (instrs, starts []int32) {
 	return instrs, starts[:len(rules.Routines)+1]
 }
 
-// microBatches is how many there are: as many as most routines run forward (of
-// two such numbers the larger), or of a program without forwards backward or at
-// all. It also says whether anything runs backward, and forward.
+// microBatches returns how many micro-batches there are: as many as most routines run forward, and
+// of two such numbers the larger. Without forwards the backwards count, or else all passes. It also
+// reports whether anything runs backward, and forward.
 func (rules *routineRules) microBatches(instrs, starts []int32) (micros int32, training, forwards bool) {
 	var counts [Decode + 1][]int32
 	for routine := range rules.Routines {
@@ -117,7 +117,7 @@ func (rules *routineRules) microBatches(instrs, starts []int32) (micros int32, t
 	return 0, training, forwards
 }
 
-// mostOften is the number that is there most often, of several the largest.
+// mostOften returns the most frequent number, of several the largest.
 func mostOften(numbers []int32) int32 {
 	slices.Sort(numbers)
 	best, most := int32(0), 0
@@ -134,7 +134,7 @@ func mostOften(numbers []int32) int32 {
 	return best
 }
 
-// kind says which ops a routine has.
+// kind says whether a routine runs forward and backward.
 type kind struct{ forward, backward bool }
 
 func (rules *routineRules) kindOf(of []int32) kind {
@@ -158,7 +158,7 @@ func (rules *routineRules) oneDevice(of []int32) {
 	}
 }
 
-// oncePerMicroBatch: V1, no micro-batch beyond the last, none twice.
+// oncePerMicroBatch: V1, no micro-batch beyond the last, and none twice.
 func (rules *routineRules) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 	found.reset()
 	for _, index := range of {
@@ -202,7 +202,7 @@ func (found *passes) reset() {
 	clear(found.decodes)
 }
 
-// list is where an instruction belongs.
+// list returns the list to which an instruction belongs.
 func (found *passes) list(instr *Instr) []int32 {
 	switch {
 	case instr.Op == Forward:
@@ -219,7 +219,7 @@ func (rules *routineRules) twice(index, first int32) {
 	rules.faultAt("V1", index, "the same as %s; want one of each micro-batch", rules.Place(first))
 }
 
-// complete: V1, no micro-batch left out. one is an instruction of the routine.
+// complete: V1, no micro-batch is left out. one is an instruction of the routine.
 func (rules *routineRules) complete(one int32, list []int32, op Op) {
 	for micro, index := range list {
 		if index == None {
@@ -229,8 +229,7 @@ func (rules *routineRules) complete(one int32, list []int32, op Op) {
 	}
 }
 
-// inOrder: V1, forward happens before recompute before backward. That is seen
-// when they are walked over.
+// inOrder: V1, forward happens before recompute before backward. The walk checks it.
 func (rules *routineRules) inOrder(found *passes) {
 	for micro, backward := range found.backward {
 		forward, recompute := found.forward[micro], found.recompute[micro]
@@ -247,7 +246,7 @@ func (rules *routineRules) inOrder(found *passes) {
 	}
 }
 
-// sameDecodes: V1, as many decodes of each micro-batch as the first routine has.
+// sameDecodes: V1, every routine has as many decodes of each micro-batch as the first.
 func (rules *routineRules) sameDecodes(of, decodes, first []int32) []int32 {
 	if first == nil {
 		return slices.Clone(decodes)

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// linker resolves the references of a program that is read to its end: waits and
-// durations name instructions by device and number. It has a table of those
-// devices alone whose numbers are not 0, 1, 2, … in the order of lines.
+// linker resolves the references of a program that has been read: waits and durations name
+// instructions by device and number. It makes tables only for devices whose numbers are not 0, 1,
+// 2, … in the order of lines.
 type linker struct {
 	*builder
 	order  []int32 // the index that each instruction moves to
 	tables []map[int32]int32
 }
 
-// finish puts the instructions of each device together, links what waits and
-// durations refer to, and returns the program with the faults that its names have.
+// finish groups the instructions by device, resolves waits and durations, and returns the program
+// with the faults of its names.
 func (build *builder) finish() *Program {
 	program := &build.program
 	for index := range build.names {
@@ -34,8 +34,8 @@ func (build *builder) finish() *Program {
 	return program
 }
 
-// grouped is where each instruction goes: those of a device one after another
-// as they are written, devices in their order. It sets the devices' bounds.
+// grouped returns the new index of each instruction: those of a device one after another as they
+// are written, devices in their order. It sets the devices' ranges.
 func (build *builder) grouped() []int32 {
 	program := &build.program
 	next := make([]int32, len(program.Devices))
@@ -86,7 +86,7 @@ func (link *linker) number() {
 	}
 }
 
-// settleWaits finds what is waited for. A wait for nothing is left out.
+// settleWaits resolves the waits. A wait for nothing is left out.
 func (link *linker) settleWaits() {
 	program := &link.program
 	program.Waits = make([]Wait, 0, len(link.waits))
@@ -108,7 +108,7 @@ func (link *linker) settleWaits() {
 	link.waits = nil
 }
 
-// settle is what a wait is for, or why it is for nothing.
+// settle returns what a wait is for, or why it is for nothing.
 func (link *linker) settle(wait writtenWait) (settled Wait, why string) {
 	device, ok := link.devices[wait.device]
 	if !ok {
@@ -125,8 +125,7 @@ func (link *linker) settle(wait writtenWait) (settled Wait, why string) {
 	return Wait{index, stream}, ""
 }
 
-// arrange moves the instructions to their places, which faults name from here
-// on.
+// arrange moves the instructions to their places. Faults name these from here on.
 func (link *linker) arrange() {
 	program, order := &link.program, link.order
 	if slices.IsSorted(order) {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// fileProgram is a program as JSON has it: names for indexes, and an
-// instruction's words as in its line.
+// fileProgram is the JSON form of a program: names instead of indexes, and an instruction's words
+// as in its line.
 type fileProgram struct {
 	FormatVersion string           `json:"format_version"`
 	Model         string           `json:"model,omitzero"`
@@ -75,8 +75,8 @@ type fileInstr struct {
 	Ticks      int64    `json:"picoseconds,omitzero"`
 }
 
-// WriteJSON writes the program as JSON, an element of each array a line. As
-// [Program.Text] it refuses what it could not read back.
+// WriteJSON writes the program as JSON, with an element of an array on each line. Like
+// [Program.Text] it returns an error for what it could not read back.
 func (program *Program) WriteJSON(to io.Writer) error {
 	if err := program.printable(); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (program *Program) WriteJSON(to io.Writer) error {
 	return writer.Flush()
 }
 
-// jsonWriter writes an object whose arrays have an element a line: a program's
-// instructions are many, and read line by line.
+// jsonWriter writes an object whose arrays have an element on each line: programs have many
+// instructions, and people read them line by line.
 type jsonWriter struct {
 	*bufio.Writer
 	err error // of encoding; the buffered writer keeps its own

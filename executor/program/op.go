@@ -24,7 +24,7 @@ func (op Op) String() string {
 	return "unknown"
 }
 
-// Runs reports an operation that runs a routine.
+// Runs reports whether an operation runs a routine.
 func (op Op) Runs() bool {
 	return op == Forward || op == Backward || op == Recompute || op == Decode
 }

@@ -66,7 +66,7 @@ func (reader *textReader) version() error {
 	return reader.end()
 }
 
-// once refuses a second line of what there is one of.
+// once returns an error for the second line of a kind that may occur once.
 func once(seen *bool, what string) error {
 	if *seen {
 		return fmt.Errorf("%q stands twice", what)

@@ -59,8 +59,8 @@ func operation(word []byte) (Op, error) {
 	return op, nil
 }
 
-// subject reads what comes before the buffers, from the given word on, and
-// returns the word after it.
+// subject reads the words before the buffers, beginning with the given word. It returns the word
+// after them.
 func (reader *textReader) subject(op Op, word []byte) ([]byte, error) {
 	if op.Runs() && isObject(word) {
 		reader.runs(word)
@@ -86,7 +86,7 @@ func (reader *textReader) subject(op Op, word []byte) ([]byte, error) {
 	return word, nil
 }
 
-// buffers reads the buffers and waits, from the given word on.
+// buffers reads the buffers and waits, beginning with the given word.
 func (reader *textReader) buffers(word []byte) error {
 	for ; len(word) > 0; word = reader.word() {
 		if string(word) == "after" {
@@ -101,7 +101,7 @@ func (reader *textReader) buffers(word []byte) error {
 	return nil
 }
 
-// access is a buffer's name, and how it is touched.
+// access returns a buffer's name, and the mode of the access.
 func access(word []byte) ([]byte, Mode) {
 	switch {
 	case len(word) == 0:
@@ -114,7 +114,7 @@ func access(word []byte) ([]byte, Mode) {
 	return word, Read
 }
 
-// waitList reads STREAM:D.N up to the end of the line.
+// waitList reads waits STREAM:D.N up to the end of the line.
 func (reader *textReader) waitList() error {
 	word := reader.word()
 	if len(word) == 0 {

@@ -27,8 +27,8 @@ func parseJSON(file string, data []byte) (*Program, error) {
 	return reader.finish(), nil
 }
 
-// jsonReader tells a builder what a document says. Its section is the array
-// that it reads, and at the index there.
+// jsonReader gives a builder the contents of a document. Its section is the array that it reads, at
+// the index in it.
 type jsonReader struct{ *builder }
 
 func (reader *jsonReader) read(doc *fileProgram) error {
@@ -77,7 +77,7 @@ func (reader *jsonReader) prediction(prediction *filePrediction) error {
 	return within("peak_allocated_bytes, step_picoseconds", maxNumber, append(slices.Clone(prediction.Peaks), prediction.StepTicks)...)
 }
 
-// within refuses what is no number from 0 to below limit.
+// within returns an error for numbers outside of 0 to below limit.
 func within(what string, limit int64, values ...int64) error {
 	for _, value := range values {
 		if value < 0 || value >= limit {
@@ -169,7 +169,7 @@ func (reader *jsonReader) instrOf(instr *fileInstr) error {
 	return reader.buffersOf(instr)
 }
 
-// subjectOf reads routine, micro-batch and message of an instruction.
+// subjectOf reads the routine, the micro-batch and the message of an instruction.
 func (reader *jsonReader) subjectOf(instr *fileInstr, made *Instr) error {
 	if (instr.Channel == "") != (instr.Sequence == nil) {
 		return errors.New("channel and sequence go together")

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// UnitNames are names as programs write them, of the buffers and the routine of
-// a unit: letters, digits and ._[] stay, what else there is becomes an
-// underscore, and no two are equal.
+// UnitNames returns unique names for the buffers and the routines of units. Letters, digits and
+// ._[] stay; all other characters become underscores.
 func UnitNames(names []string) []string {
 	taken := make(map[string]bool, len(names))
 	out := make([]string, len(names))

@@ -2,9 +2,8 @@ package report
 
 import "github.com/devmap-dev/devmap/executor"
 
-// Foretell is the report of a run if it aborts before it says anything: what
-// was predicted, and the GPUs that it is on, without measurements. Steps may be
-// added ([StepOf]); [Report.BreakOff] says why it did.
+// Foretell returns the report of a run that aborts before it reports anything: the prediction, and
+// its GPUs without measurements. Steps may be added ([StepOf]). [Report.BreakOff] sets the reasons.
 func Foretell(prediction *Prediction, job *executor.Job, backend string, gpus []executor.GPUResult) *Report {
 	for i := range gpus {
 		gpus[i].Unmeasured = "the run failed"
@@ -22,7 +21,7 @@ func Foretell(prediction *Prediction, job *executor.Job, backend string, gpus []
 	return report
 }
 
-// BreakOff gives the reasons, a sentence each, for which the run was aborted.
+// BreakOff sets the reasons for which the run was aborted, a sentence each.
 func (report *Report) BreakOff(reasons []string) {
 	report.Verdict, report.Reasons = Fail, reasons
 }

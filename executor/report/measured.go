@@ -36,7 +36,7 @@ func unwrittenOf(gaps []executor.Gap) []Unwritten {
 	return all
 }
 
-// imbalance is the largest of the devices' peaks over their mean.
+// imbalance returns the largest of the devices' peaks over their mean.
 func imbalance(devices []Device) float64 {
 	var most, sum int64
 	for i := range devices {
@@ -49,7 +49,7 @@ func imbalance(devices []Device) float64 {
 	return float64(most) * float64(len(devices)) / float64(sum)
 }
 
-// StepOf is a step of a job, as a report has it.
+// StepOf returns a step of a job in a report's form.
 func StepOf(measured *executor.StepResult, job *executor.Job) Step {
 	step := Step{Step: measured.Number, Seconds: measured.Times.Step.Seconds()}
 	if job.Workload.Mode == costmodel.Train {

@@ -7,11 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// DeadlockError is a program that does not come to its end: instructions that
-// wait for each other, or for one that is not there.
+// DeadlockError is a program that does not run to its end: instructions wait for each other, or for
+// one that does not exist.
 type DeadlockError struct {
-	// Blocked is the first instruction of each stream that stopped, and a text of
-	// what it waits for.
+	// Blocked has the first instruction of each stream that stopped, and what it waits for.
 	Blocked []string
 }
 
@@ -20,7 +19,7 @@ func (err *DeadlockError) Error() string {
 	return fmt.Sprintf("deadlock: %d streams stop\n%s", len(err.Blocked), strings.Join(err.Blocked, "\n"))
 }
 
-// blocked is what every lane that did not come to its end shows.
+// blocked lists what every stopped lane waits for.
 func (sim *simulation) blocked() []string {
 	var all []string
 	for lane := range sim.head {
@@ -31,7 +30,7 @@ func (sim *simulation) blocked() []string {
 	return all
 }
 
-// lacked is a text of what an instruction waits for.
+// lacked describes what an instruction waits for.
 func (sim *simulation) lacked(i, lacks int32) string {
 	if lacks != program.None {
 		return words(sim.prog, lacks)
@@ -50,7 +49,7 @@ func (sim *simulation) lacked(i, lacks int32) string {
 	return fmt.Sprintf("a free of %s#%d: there is none", channel.Name, instr.Sequence-channel.Slots)
 }
 
-// words are an instruction's place, stream and [label].
+// words returns an instruction's place, stream and [label].
 func words(prog *program.Program, i int32) string {
 	instr := &prog.Instrs[i]
 	return prog.Place(i) + " " + prog.Devices[instr.Device].Streams[instr.Stream] + " " + label(prog, i)

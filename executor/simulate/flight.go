@@ -2,10 +2,10 @@ package simulate
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// inFlight counts the micro-batches that are under way on a device: from the
-// start of their first forward to the end of their last backward, or of their
-// last forward where none comes back. One stream computes, so that the order of
-// its lines is that of time.
+// inFlight returns the most micro-batches that are in flight on a device at once. A micro-batch is
+// in flight from the start of its first forward to the end of its last backward, or of its last
+// forward without backwards. One stream computes, so that the order of its lines is the order of
+// time.
 func inFlight(instrs []program.Instr) int {
 	last := lastPasses(instrs)
 	started := make([]bool, len(last))
@@ -27,8 +27,8 @@ func inFlight(instrs []program.Instr) int {
 	return most
 }
 
-// lastPasses is the last forward or backward of each micro-batch. Numbers beyond that of instructions are in no valid program
-// has.
+// lastPasses returns the last forward or backward of each micro-batch. It ignores numbers that are
+// not below the number of instructions: no valid program has them.
 func lastPasses(instrs []program.Instr) []int32 {
 	count := int32(0)
 	for i := range instrs {

@@ -2,12 +2,12 @@ package simulate
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// lanes are the streams of all devices, numbered through, each with its
-// instructions as a list: as many entries as the program has instructions.
+// lanes are the streams of all devices with consecutive numbers. Each is a list of its
+// instructions.
 type lanes struct {
 	first []int32 // of each device
-	head  []int32 // what a lane runs next, or None
-	next  []int32 // what an instruction's lane runs after it, or None
+	head  []int32 // the next instruction of a lane, or None
+	next  []int32 // the instruction after this one in its lane, or None
 }
 
 func newLanes(prog *program.Program) lanes {
@@ -28,11 +28,11 @@ func newLanes(prog *program.Program) lanes {
 	return all
 }
 
-// of is an instruction's lane.
+// of returns an instruction's lane.
 func (all *lanes) of(instr *program.Instr) int32 { return all.first[instr.Device] + instr.Stream }
 
-// messages finds the send, the recv and the free of a channel's message: tables
-// as long as the channel has instructions. A number beyond has none of the three.
+// messages finds the send, the recv and the free of a channel's message. Its tables are as long as
+// the channel has instructions; larger numbers have none.
 type messages struct {
 	first            []int32 // of each channel, and the end of the last
 	send, recv, free []int32
@@ -77,7 +77,7 @@ func (all *messages) index(channel, sequence int32) int32 {
 	return all.first[channel] + sequence
 }
 
-// in is the instruction of a message in one of the tables, or None.
+// in returns the instruction of a message in one of the tables, or None.
 func (all *messages) in(table []int32, channel, sequence int32) int32 {
 	if at := all.index(channel, sequence); at >= 0 {
 		return table[at]

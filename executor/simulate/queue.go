@@ -6,9 +6,9 @@ type event struct {
 	lane int32
 }
 
-// queue is a binary heap of events by time; container/heap's interface would cost
-// an allocation an event. Those of one time come out in an order that what went in
-// before decides: the same program is simulated in the same order every time.
+// queue is a binary heap of events by time, as container/heap would allocate for each event. Events
+// of one time come out in an order that depends only on the pushes before. So the same program is
+// always simulated in the same order.
 type queue []event
 
 func (q *queue) push(added event) {
@@ -26,7 +26,7 @@ func (q *queue) push(added event) {
 	heap[child] = added
 }
 
-// pop takes the earliest.
+// pop removes and returns the earliest event.
 func (q *queue) pop() event {
 	heap := *q
 	first, moved := heap[0], heap[len(heap)-1]

@@ -54,7 +54,7 @@ type Device struct {
 // Moment is the live bytes from a time on.
 type Moment struct{ Time, Bytes int64 }
 
-// Bubble returns the fraction of the step in which the device computes nothing.
+// Bubble returns the fraction of the step in which the device is idle.
 func (result *Result) Bubble(device int) float64 {
 	if result.Makespan == 0 {
 		return 0

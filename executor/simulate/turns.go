@@ -2,11 +2,11 @@ package simulate
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// turns are the GPUs that devices share; nil: each device has one of its own.
+// turns are the GPUs that devices share; nil: each device has its own.
 type turns struct {
 	of    []int32 // by device: its GPU
-	until []int64 // by GPU: when the kernels that it was given end
-	last  []int32 // and which instruction they are of
+	until []int64 // by GPU: when its last kernels end
+	last  []int32 // by GPU: the instruction of these
 }
 
 func newTurns(on []int) *turns {
@@ -24,9 +24,8 @@ func newTurns(on []int) *turns {
 	return all
 }
 
-// waits puts an instruction off whose GPU is at another's kernels, to when these end.
-// Events come in the order of their times: whoever takes the GPU found it free, and
-// no one who was there before wants it.
+// waits delays an instruction whose GPU runs another one's kernels until these end. Events come in
+// order of time: a free GPU goes to the first event, as all earlier ones are done.
 func (sim *simulation) waits(next event) bool {
 	if sim.turns == nil {
 		return false

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// apart keeps a terminal's Ctrl-C from a program that is still to tell something.
+// apart keeps a terminal's Ctrl-C from a program that still has something to report.
 func apart(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// buildUp tells where the first GPU holds what no other does beyond its prediction:
-// processes that are to be on another GPU begin there, or what they load lands there.
+// buildUp reports whether the first GPU has more memory in use than predicted and no other GPU
+// does. Then processes for other GPUs begin there, or what they load lands there.
 func (result *Report) buildUp() []string {
 	if len(result.GPUs) < 2 {
 		return nil

@@ -40,7 +40,7 @@ func span(low, high int64) string {
 	return fmt.Sprintf("%v to %v", costmodel.Bytes(low), costmodel.Bytes(high))
 }
 
-// one is the words for one, or for several.
+// one returns the words for one, or for several.
 func one(count int, single, several string) string {
 	if count == 1 {
 		return single

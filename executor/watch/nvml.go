@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// nvmlOften is how often NVML is read: on one H200 under driver 580 the whole of
-// watching takes 0.75 % of a core by that.
+// nvmlOften is how often NVML is read. On one H200 under driver 580 the whole of watching then
+// takes 0.75 % of a core.
 const nvmlOften = 50 * time.Millisecond
 
 // nvmlReader reads by NVML.
@@ -33,7 +33,7 @@ func openNVML() (*nvmlReader, error) {
 	return reader, nil
 }
 
-// find asks for what does not change.
+// find reads what does not change.
 func (reader *nvmlReader) find() error {
 	version, err := reader.library.Driver()
 	if err != nil {

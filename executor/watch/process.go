@@ -2,15 +2,15 @@ package watch
 
 import "fmt"
 
-// Process is what one process of a command says that torch's allocator held of
-// each GPU, as torch counts it: every allocation is in the peaks.
+// Process is the report of one process of a command about the memory that torch's allocator had on
+// each GPU. torch counts every allocation, so that all are in the peaks.
 type Process struct {
 	PID       int      `json:"pid"`
 	Parent    int      `json:"parent"`
 	Arguments []string `json:"arguments"` // the first hundred, a thousand letters each
 	At        Moment   `json:"at"`
-	// BegunSeconds is when it initialised CUDA, null where it did not, and
-	// WrittenSeconds when this was said: seconds since 1970.
+	// StartSeconds is when it initialised CUDA, null if it did not, and WrittenSeconds when it
+	// wrote this report, in seconds since 1970.
 	StartSeconds   *float64 `json:"begun_seconds"`
 	WrittenSeconds float64  `json:"written_seconds"`
 	Torch          string   `json:"torch"`     // its version
@@ -20,42 +20,42 @@ type Process struct {
 	GPUs    []ProcessGPU `json:"gpus"`
 	// Failed is the last allocation that the allocator refused; null: none.
 	Failed *FailedAllocation `json:"failed"`
-	// SnapshotError is why torch left no snapshot although one was asked for.
+	// SnapshotError says why torch left no snapshot although one was requested.
 	SnapshotError string `json:"snapshot_error"`
 }
 
-// Moment is when a process said what it held.
+// Moment is when a process wrote its report.
 type Moment string
 
-// A process that is killed, or becomes another program, says nothing at its end:
-// what it said while it ran stands.
+// A process that is killed, or becomes another program, writes no report at its end: its last
+// report while running counts.
 const (
 	AtExit        Moment = "exit"
-	AtOutOfMemory Moment = "out of memory" // it ended by an error of a GPU's memory
+	AtOutOfMemory Moment = "out of memory" // it ended with an error of a GPU's memory
 	WhileRunning  Moment = "running"
 )
 
 // ProcessGPU is a GPU that torch saw in a process.
 type ProcessGPU struct {
 	Index              int    `json:"index"` // cuda:INDEX of that process
-	UUID               string `json:"uuid"`  // empty: this torch does not tell
+	UUID               string `json:"uuid"`  // empty: this torch does not report it
 	AllocatedPeakBytes int64  `json:"allocated_peak_bytes"`
 	ReservedPeakBytes  int64  `json:"reserved_peak_bytes"`
-	AllocatedBytes     int64  `json:"allocated_bytes"` // when it was said
+	AllocatedBytes     int64  `json:"allocated_bytes"` // at the time of the report
 	ReservedBytes      int64  `json:"reserved_bytes"`
 	OutOfMemory        int64  `json:"out_of_memory"` // allocations that failed
-	Retries            int64  `json:"retries"`       // that went through once the pool was emptied
+	Retries            int64  `json:"retries"`       // allocations that succeeded once the pool was emptied
 }
 
-// FailedAllocation is one that found no memory.
+// FailedAllocation is an allocation that found no memory.
 type FailedAllocation struct {
 	Index       int   `json:"index"` // cuda:INDEX
 	WantedBytes int64 `json:"wanted_bytes"`
 	FreeBytes   int64 `json:"free_bytes"` // of the GPU, by the driver
 }
 
-// Untold says why nothing is known of what torch held in a command, or what is
-// missing of it; empty: nothing is.
+// Untold says why torch's memory in a command is not known, or which part is missing; empty:
+// nothing is.
 func Untold(processes []Process) string {
 	imported := ""
 	for i := range processes {

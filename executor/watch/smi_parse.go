@@ -12,11 +12,11 @@ import (
 
 const mebibyte = 1 << 20
 
-// mostMebibytes bounds what is read, so that bytes stay in an int64.
+// mostMebibytes limits what is read, so that bytes fit into an int64.
 const mostMebibytes = 1 << 40
 
-// cells are the columns of a line of CSV as nvidia-smi writes it: no quotes, a blank
-// after each comma.
+// cells returns the columns of a line of CSV as nvidia-smi writes it: no quotes, and a blank after
+// each comma.
 func cells(line string, want int) ([]string, error) {
 	columns := strings.Split(line, ",")
 	if len(columns) != want {
@@ -36,8 +36,8 @@ func mebibytes(line, cell string) (int64, error) {
 	return count * mebibyte, nil
 }
 
-// parseGPUs reads index, uuid, name, memory.total, memory.used, mig.mode.current,
-// driver_version of every GPU: in the order of their indices, which are 0, 1, ….
+// parseGPUs reads index, uuid, name, memory.total, memory.used, mig.mode.current, driver_version of
+// every GPU, in the order of their indexes 0, 1, ….
 func parseGPUs(text string) (gpus []GPU, used []int64, driver string, err error) {
 	type row struct {
 		index int

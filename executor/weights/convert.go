@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// readable are the types that weights are converted from: those that
-// [modelgraph.DType.Float] names. Quantised ones have separate scales, which
-// no slice tells.
+// readable reports whether weights can be converted from a type, as [modelgraph.DType.Float] does.
+// Quantised types have separate scales, which are in no slice.
 func readable(dtype modelgraph.DType) bool { return dtype.Float() }
 
 // block is how many values are converted at once, in the processor's caches.

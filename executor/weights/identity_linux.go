@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// identity is what tells that a file is the same and was not written to. A
-// change of its content moves ctime, which no call sets back.
+// identity shows whether a file is the same and was not written to. A change of its content changes
+// ctime, which no call sets back.
 type identity struct {
 	device, inode uint64
 	size          int64
@@ -25,7 +25,7 @@ func identify(info fs.FileInfo) identity {
 
 func (file identity) sameDevice(other identity) bool { return file.device == other.device }
 
-// String is what an error says of it.
+// String describes the file for an error.
 func (file identity) String() string {
 	return fmt.Sprintf("inode %d of %d bytes, changed %s", file.inode, file.size, time.Unix(file.ctime.Unix()).UTC().Format("2006-01-02 15:04:05.000000000"))
 }

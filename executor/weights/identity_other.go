@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// identity is what tells that a file was not written to.
+// identity shows whether a file was written to.
 type identity struct {
 	size  int64
 	mtime time.Time
@@ -18,7 +18,7 @@ func identify(info fs.FileInfo) identity { return identity{info.Size(), info.Mod
 
 func (file identity) sameDevice(identity) bool { return true }
 
-// String is what an error says of it.
+// String describes the file for an error.
 func (file identity) String() string {
 	return fmt.Sprintf("%d bytes, modified %s", file.size, file.mtime.UTC().Format("2006-01-02 15:04:05.000000000"))
 }

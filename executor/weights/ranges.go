@@ -7,27 +7,27 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Ranged is a Source that many goroutines read at once, each where it likes.
+// Ranged is a Source that many goroutines read at once, each at any place.
 type Ranged interface {
 	Source
-	// Ranges have the values of what a name means as type, one range after
-	// the other. They are good until Close.
+	// Ranges returns the values of a parameter converted to dtype, one range after the other. They
+	// are valid until Close.
 	Ranges(name string, dtype modelgraph.DType) ([]Range, error)
 }
 
-// Range is values that lie one after the other.
+// Range is values that follow each other.
 type Range struct {
 	Bytes int64
-	// Step is how much is best had at a time, from a multiple of it on.
+	// Step is how many bytes a read should take, beginning at a multiple of it.
 	Step int64
-	// Place is what an error says of where the values come from.
+	// Place names the origin of the values in errors.
 	Place string
-	// Read fills into with the bytes from one of them on: whole values.
+	// Read fills into with bytes from an offset on. Both must be at whole values.
 	Read func(into []byte, from int64) error
 }
 
-// fileStep is what remains in a processor's cache until it was summed up or
-// converted, and hides what a call costs.
+// fileStep fits into a processor's cache until it is summed up or converted, and hides the cost of
+// a call.
 const fileStep = 256 << 10
 
 // Ranges implements [Ranged].
@@ -54,10 +54,10 @@ func (source *stored) Ranges(name string, dtype modelgraph.DType) ([]Range, erro
 	return ranges, nil
 }
 
-// raws are rooms for what is to be converted, of a block of values each.
+// raws are buffers for values to convert, of a block each.
 var raws = sync.Pool{New: func() any { return new([rawBlock * 8]byte) }}
 
-// rawBlock is how many values are read and converted at a time: of fp64 256 KiB.
+// rawBlock is how many values are read and converted at a time: 256 KiB of fp64.
 const rawBlock = 32 << 10
 
 // converted fills into with values of a type that is not the file's.
@@ -77,7 +77,7 @@ func (from *slice) converted(into []byte, dtype modelgraph.DType, at int64) erro
 	return nil
 }
 
-// Ranges implements [Ranged]: a chunk has the values that Stream gives it.
+// Ranges implements [Ranged]. A chunk has the same values as in Stream.
 func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, error) {
 	of, known := source.of[name]
 	if err := asked(name, known, dtype); err != nil {

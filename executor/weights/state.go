@@ -14,16 +14,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// State says of what run, and of what moment of it, saved parameters, masters
-// and moments are: what a run that continues from there has to have in common
-// with it, whatever its devices.
+// State identifies the run and the step of saved parameters, masters and moments. A run that
+// continues from there must have the same, on whatever devices.
 type State struct {
 	Model     string `json:"model"`
 	Digest    string `json:"digest"`
-	Scalars   string `json:"scalars"` // what the digest leaves out
+	Scalars   string `json:"scalars"` // a fingerprint of what the digest leaves out
 	Precision string `json:"precision"`
 	Optimizer string `json:"optimizer"`
-	Step      int64  `json:"step"` // steps that were taken
+	Step      int64  `json:"step"` // steps that were run
 	Seed      uint64 `json:"seed"`
 	Tokens    string `json:"tokens,omitzero"` // of --tokens; empty: random, from the seed
 }
@@ -40,7 +39,7 @@ type stateFile struct {
 	State         `json:",inline"`
 }
 
-// MismatchError is a saved state of something other than what is to go on.
+// MismatchError is a saved state of something other than the run that would continue.
 type MismatchError struct {
 	File, Field   string // Field as in state.json
 	Saved, Wanted string
@@ -51,10 +50,9 @@ func (err *MismatchError) Error() string {
 	return fmt.Sprintf("%s: %s: %q is not %q, which this run has", err.File, err.Field, err.Saved, err.Wanted)
 }
 
-// CreateState makes a folder that a run resumes from: state.json, and
-// state.safetensors with the entries, which are written through the file that it
-// returns. It appears when that is committed; one that holds something is
-// [ErrOccupied].
+// CreateState makes a folder from which a run resumes: state.json, and state.safetensors with the
+// entries. The caller writes the entries through the returned file. The folder appears when that is
+// committed. A folder that is not empty is [ErrOccupied].
 func CreateState(folder string, state *State, entries []Entry) (*File, error) {
 	data, err := json.Marshal(stateFile{stateVersion, *state}, jsontext.WithIndent("  "))
 	if err != nil {
@@ -63,7 +61,7 @@ func CreateState(folder string, state *State, entries []Entry) (*File, error) {
 	return createIn(folder, valuesName, nil, entries, []smallFile{{stateName, append(data, '\n')}})
 }
 
-// ReadState reads what a folder of [CreateState] says about it.
+// ReadState reads the state.json of a folder from [CreateState].
 func ReadState(folder string) (*State, error) {
 	handle, info, err := safetensors.OpenBeneath(folder, stateName)
 	if err != nil {
@@ -101,10 +99,9 @@ func parseState(path string, data []byte) (*State, error) {
 // maxSteps keeps sums of steps far from overflow.
 const maxSteps = 1 << 40
 
-// Resume reads what [CreateState] saved: entries, each under its name, and
-// nothing else. Digest, Scalars, Precision and Optimizer are compared with want's
-// before the file of values is opened; the first difference is a
-// [*MismatchError].
+// Resume reads what [CreateState] saved: the entries, each under its name, and nothing else. It
+// compares Digest, Scalars, Precision and Optimizer with want's before it opens the file of values.
+// The first difference is a [*MismatchError].
 func Resume(folder string, want *State, entries []Entry) (*State, Source, error) {
 	state, err := ReadState(folder)
 	if err != nil {
@@ -139,7 +136,7 @@ func (state *State) against(want *State, path string) error {
 	return nil
 }
 
-// holdEntries holds a file to what it should have, and nothing else.
+// holdEntries checks that a file has the entries and nothing else.
 func (source *stored) holdEntries(file *openFile, entries []Entry) error {
 	for _, entry := range entries {
 		tensor := file.tensors[entry.Name]

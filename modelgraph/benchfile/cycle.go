@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// cycle names a cycle of nodes, nil if there is none. It is asked before other
-// faults of the edges: an edge too many often breaks more than one rule.
+// cycle returns an error that names a cycle of nodes, nil if there is none. It comes before other
+// errors of the edges, as a surplus edge often breaks more than one rule.
 func cycle(file string, names []string, edges [][2]int) error {
 	nodes := make([]modelgraph.Layer, len(names))
 	for i := range nodes {
@@ -22,7 +22,7 @@ func cycle(file string, names []string, edges [][2]int) error {
 	return nil
 }
 
-// names are those of a file's nodes.
+// names returns the names of a file's nodes.
 func names[Node interface{ name() string }](nodes []Node) []string {
 	out := make([]string, len(nodes))
 	for i := range nodes {
@@ -31,8 +31,8 @@ func names[Node interface{ name() string }](nodes []Node) []string {
 	return out
 }
 
-// knownEnds are the edges between two nodes that the file has. An end is nil
-// where the file names none.
+// knownEnds returns the edges between two nodes that the file has. An end is nil if the file names
+// none.
 func knownEnds[Edge interface{ ends() [2]*int }](edges []Edge, index map[int]int) [][2]int {
 	var out [][2]int
 	for _, edge := range edges {

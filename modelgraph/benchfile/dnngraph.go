@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// graph is the workload as a model with declared costs, on accelerators: a
-// layer is a colour class, or several if a pipeline cannot take them apart. Its
-// size is taken as its parameters, since the file does not say what is in it;
-// the times of its forward and its backward nodes are its two passes.
+// graph returns the workload as a model with declared costs, on accelerators. A layer is a colour
+// class, or several if a pipeline cannot take them apart. Its size counts as parameters, since the
+// file does not say what is in it. The times of its forward and its backward nodes are its two
+// passes.
 func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
 	if err := cycle(name, names(file.Nodes), file.Edges); err != nil {
 		return nil, err
@@ -55,9 +55,9 @@ func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
 	return layers(name, nodes, edges)
 }
 
-// ordering are the edges that a pipeline keeps: the forward ones. A class of
-// backward nodes alone takes its place by its backward edges, turned round,
-// because the backward pass goes through the stages the other way.
+// ordering returns the edges that a pipeline keeps: the forward ones. A class of backward nodes
+// alone is ordered by its backward edges in the opposite direction, because the backward pass runs
+// through the stages the other way.
 func (file *DNNPartitioning) ordering() [][2]int {
 	forward := make(map[int]bool) // classes
 	for i := range file.Nodes {
@@ -78,8 +78,8 @@ func (file *DNNPartitioning) ordering() [][2]int {
 	return edges
 }
 
-// parts numbers what has to stay together: colour classes, and classes that
-// read each other in a cycle, in the order of the file.
+// parts numbers the groups of nodes that must stay together, in the order of the file. A group is a
+// colour class, or several that read each other in a cycle.
 func (file *DNNPartitioning) parts() (part []int, count int) {
 	directed := simple.NewDirectedGraph()
 	for node := range file.Nodes {

@@ -11,11 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// DNNPartitioning is an input of msr-fiddle/dnn-partitioning (README "Input
-// format"): a graph of operators or layers, and accelerators and CPU cores to
-// put them on.
+// DNNPartitioning is an input of msr-fiddle/dnn-partitioning (README "Input format"): a graph of
+// operators or layers, and the accelerators and CPU cores for them.
 type DNNPartitioning struct {
-	// MaxSize is what an accelerator holds in bytes; a CPU has no bound.
+	// MaxSize is the memory of an accelerator in bytes. A CPU has no limit.
 	MaxSize            float64
 	Accelerators, CPUs int
 	Nodes              []dnnLayer
@@ -27,13 +26,12 @@ type DNNPartitioning struct {
 type dnnLayer struct {
 	ID   int
 	Name string
-	// Time is that on an accelerator, where Supported says it can run.
+	// Time is the time on an accelerator, if Supported says that it can run there.
 	Time, CPUTime float64
 	Supported     bool
 	Backward      bool
-	// Group: nodes of one colour class share a device. The classes are
-	// numbered from 0 in the order of the file; a node without a class has
-	// one to itself.
+	// Group: nodes of one colour class share a device. The classes are numbered from 0 in the order
+	// of the file. A node without a class has its own.
 	Group int
 	Size  float64
 	// Transfer is the time that its output takes from an accelerator to the
@@ -73,7 +71,7 @@ func (edge dnnEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
 // truth is true, false, 1 or 0.
 type truth bool
 
-// UnmarshalJSONFrom reads it.
+// UnmarshalJSONFrom reads one of these.
 func (t *truth) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	value, err := decoder.ReadValue()
 	if err != nil {
@@ -98,10 +96,9 @@ func (read *reading) truth(place string, t *truth) bool {
 	return bool(*t)
 }
 
-// parseDNNPartitioning reads such a file; name is in errors, which are
-// [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A cycle is named if the edges have another fault;
-// else it is the solver's to find.
+// parseDNNPartitioning reads such a file; name is in errors, which are [*modelgraph.SyntaxError].
+// Unknown members are skipped, as the README allows. A cycle is named if the edges have another
+// fault; else the solver finds it.
 func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	var file dnnFile
 	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {
@@ -136,7 +133,7 @@ func (read *reading) devices(place string, value *int) int {
 	return count
 }
 
-// maxDevices bounds what a file can ask for.
+// maxDevices limits the devices of a file.
 const maxDevices = 1 << 16
 
 func (read *reading) dnnNodes(nodes []dnnNode, file *DNNPartitioning) (index map[int]int) {
@@ -174,8 +171,8 @@ func (read *reading) dnnNodes(nodes []dnnNode, file *DNNPartitioning) (index map
 	return index
 }
 
-// dnnEdges checks that a node's edges agree on its cost, to the 1e-6 that the
-// authors' own reader allows.
+// dnnEdges checks that the edges of a node have the same cost, to the 1e-6 that the authors' own
+// reader allows.
 func (read *reading) dnnEdges(edges []dnnEdge, index map[int]int, file *DNNPartitioning) {
 	first := make(map[int]int)
 	for i, edge := range edges {

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// layers turns nodes and the edges between them into a graph, in the order in
-// which they can run, as near to the order given as that goes.
+// layers turns nodes and the edges between them into a graph, in an order in which they can run.
+// The order is as close to the given one as possible.
 func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.Graph, error) {
 	directed := simple.NewDirectedGraph()
 	inputs := make([][]int, len(nodes))
@@ -39,7 +39,7 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	sorted := make([]modelgraph.Layer, 0, len(nodes))
 	for _, node := range order {
 		layer := nodes[node.ID()]
-		layer.Op, layer.Inputs = modelgraph.Opaque{}, []string{} // none, unless there are some
+		layer.Op, layer.Inputs = modelgraph.Opaque{}, []string{} // none, unless some are added
 		for _, from := range inputs[node.ID()] {
 			layer.Inputs = append(layer.Inputs, nodes[from].Name)
 		}
@@ -58,7 +58,7 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	return graph, nil
 }
 
-// nameLayers makes the names of layers module paths of one part, each its own.
+// nameLayers makes the names of layers unique module paths of one part.
 func nameLayers(nodes []modelgraph.Layer) {
 	times := make(map[string]int)
 	for i := range nodes {
@@ -76,5 +76,5 @@ func nameLayers(nodes []modelgraph.Layer) {
 	}
 }
 
-// wholeBytes is a size of a file in whole bytes.
+// wholeBytes rounds a file's size to whole bytes.
 func wholeBytes(value float64) int64 { return int64(math.Round(value)) }

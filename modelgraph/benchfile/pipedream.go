@@ -33,8 +33,8 @@ const (
 	stageMark = fieldMark + "stage_id="
 )
 
-// parsePipeDream reads a profile; name is in errors, which are
-// [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
+// parsePipeDream reads a profile; name is in errors, which are [*modelgraph.SyntaxError]. It does
+// not check for cycles.
 func parsePipeDream(name string, data []byte) (*pipeDream, error) {
 	file := &pipeDream{}
 	index := make(map[string]int)
@@ -75,7 +75,7 @@ func lineError(name string, line int, err error) error {
 	return &modelgraph.SyntaxError{File: name, Place: fmt.Sprintf("line %d", line), Msg: err.Error()}
 }
 
-// graph is the profile as a model with declared costs: a layer a node. A node
+// graph returns the profile as a model with declared costs, with a layer for each node. A node
 // keeps its output for the backward pass.
 func (file *pipeDream) graph(name string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(file.Nodes))

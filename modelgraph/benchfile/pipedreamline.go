@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pipeDreamNode reads "ID -- DESCRIPTION -- forward_compute_time=1.0, …". The
-// description is free text, so the fields are looked for from the end.
+// pipeDreamNode reads "ID -- DESCRIPTION -- forward_compute_time=1.0, …". The description is free
+// text, so the search for fields begins at the end.
 func pipeDreamNode(line string) (profiledNode, error) {
 	node := profiledNode{Stage: -1}
 	line, stage, placed := cutLast(line, stageMark)

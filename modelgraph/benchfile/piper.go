@@ -12,9 +12,9 @@ import (
 // format"): a training graph with, per node and degree of tensor parallelism,
 // the ways to run it.
 type Piper struct {
-	// MaxMemory is what a device holds in bytes, Bandwidth bytes a second from
-	// each device to the others. Their planner overrides both, and the number
-	// of devices, for its figures.
+	// MaxMemory is the memory of a device in bytes, Bandwidth the bytes a second from each device
+	// to the others. Piper's planner overrides both, and the number of devices, for its published
+	// figures.
 	MaxMemory  float64
 	MaxDevices int
 	Bandwidth  float64
@@ -28,7 +28,7 @@ type Piper struct {
 type piperLayer struct {
 	ID   int
 	Name string
-	// Configs are the ways to run it, by the degree of tensor parallelism.
+	// Configs are the ways to run it, by degree of tensor parallelism.
 	Configs map[int][]piperWay
 }
 
@@ -40,15 +40,15 @@ func (node piperLayer) name() string { return node.Name }
 type piperWay struct {
 	ID   string // "vanilla", "activation recomp"
 	Time float64
-	// Parameters are the weights' bytes. The layer holds PerMicroBatch bytes
-	// for each micro-batch in flight and Fixed bytes on top.
+	// Parameters are the weights' bytes. The layer needs PerMicroBatch bytes for each micro-batch
+	// in flight, and Fixed bytes in addition.
 	Parameters, PerMicroBatch, Fixed float64
-	// SyncForward and SyncBackward are bytes that an edge costs in addition to
-	// its own, by the index in Edges of an edge into and out of the layer.
+	// SyncForward and SyncBackward are additional bytes of an edge into or out of the layer, by the
+	// index in Edges.
 	SyncForward, SyncBackward map[int]float64
 }
 
-// piperTransfer joins nodes by their index; it carries Bytes.
+// piperTransfer is an edge that carries Bytes between nodes, given by their index.
 type piperTransfer struct {
 	From, To int
 	Bytes    float64
@@ -88,10 +88,9 @@ type piperEdge struct {
 
 func (edge piperEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
 
-// parsePiper reads such a file; name is in errors, which are
-// [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A cycle is named if the edges have another fault;
-// else it is the solver's to find.
+// parsePiper reads such a file; name is in errors, which are [*modelgraph.SyntaxError]. Unknown
+// members are skipped, as the README allows. A cycle is named if the edges have another fault; else
+// the solver finds it.
 func parsePiper(name string, data []byte) (*Piper, error) {
 	var file piperFile
 	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {

@@ -25,8 +25,8 @@ func (read *reading) piperEdges(edges []piperEdge, index map[int]int) []piperTra
 	return out
 }
 
-// around maps, for each node, the ids of the nodes around it to edges: those into
-// it, and those out of it.
+// around maps, for each node, the ids of neighbouring nodes to edges: first for edges into it, then
+// for edges out of it.
 func (file *Piper) around() [][2]map[int]int {
 	ends := make([][2]map[int]int, len(file.Nodes))
 	for i := range ends {
@@ -67,7 +67,7 @@ func (read *reading) piperConfigs(place string, configs map[string][]piperConfig
 	return out
 }
 
-// syncs has to name every edge once, by the id at its other end.
+// syncs reads a map that must name every edge once, by the id at its other end.
 func (read *reading) syncs(place string, syncs map[string]float64, ends map[int]int) map[int]float64 {
 	out := make(map[int]float64, len(syncs))
 	for _, key := range slices.Sorted(maps.Keys(syncs)) {

@@ -19,10 +19,10 @@ func (read *reading) fault(place, format string, args ...any) {
 	}
 }
 
-// maxAmount bounds amounts, so that sums stay finite and sizes in bytes whole.
+// maxAmount limits amounts, so that sums stay finite and sizes in bytes whole.
 const maxAmount = 1 << 53
 
-// amount is a finite number, 0 or more.
+// amount reads a finite number, 0 or more.
 func (read *reading) amount(place string, value *float64) float64 {
 	switch {
 	case value == nil:
@@ -35,7 +35,7 @@ func (read *reading) amount(place string, value *float64) float64 {
 	return *value
 }
 
-// positive is an amount above 0.
+// positive reads an amount above 0.
 func (read *reading) positive(place string, value *float64) float64 {
 	amount := read.amount(place, value)
 	if amount == 0 {
@@ -52,7 +52,7 @@ func (read *reading) whole(place string, value *int) int {
 	return *value
 }
 
-// count is a whole number from 1 on.
+// count reads a whole number from 1 on.
 func (read *reading) count(place string, value *int) int {
 	count := read.whole(place, value)
 	if count < 1 || count > math.MaxInt32 {
@@ -62,7 +62,7 @@ func (read *reading) count(place string, value *int) int {
 	return count
 }
 
-// node is the index of the node with that id.
+// node returns the index of the node with that id.
 func (read *reading) node(place string, id *int, index map[int]int) int {
 	number := read.whole(place, id)
 	i, known := index[number]

@@ -24,10 +24,9 @@ var readers = map[string]func(*config, module){
 	"WanTransformer3DModel":          wan,
 }
 
-// FromConfig makes the graph of a component from the text of its config.json;
-// file names it in errors. Weights are BF16, as diffusers' own pages load them:
-// a config does not say. A class without a reader is read by the table of
-// diffusers, and its forward is not known.
+// FromConfig returns the graph of a component from the text of its config.json; file names it in
+// errors. Weights are BF16, as in diffusers' own pages, because a config does not say. A class
+// without a reader is read from the table of diffusers. Its forward is then not known.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	if class := classNamed(data); class != "" && readers[class] == nil {
 		graph, err := hf.FromConfig(file, data)

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// config is a component's config.json, filled with its class's defaults. The
-// first fault is kept; what is asked for after it is small and harmless.
+// config is a component's config.json, filled with its class's defaults. It keeps the first fault.
+// Values that are read after a fault are small and harmless.
 type config struct {
 	file, class string
 	fields      map[string]jsontext.Value
@@ -23,14 +23,13 @@ type config struct {
 	fault       *modelgraph.SyntaxError
 }
 
-// maxDim bounds a size; maxCount a list and a number of blocks.
+// maxDim limits a size; maxCount limits a list and a number of blocks.
 const (
 	maxDim   = 1 << 24
 	maxCount = 1 << 12
 )
 
-// classNamed is the class that a component's config names, empty if it names
-// none.
+// classNamed returns the class that a component's config names, empty if it names none.
 func classNamed(data []byte) string {
 	var named struct {
 		Class string `json:"_class_name"`
@@ -41,9 +40,8 @@ func classNamed(data []byte) string {
 	return named.Class
 }
 
-// parseConfig reads the text of a config.json. Fields that the class has no
-// argument for are left out with a warning, as diffusers does
-// (configuration_utils.py: ConfigMixin.extract_init_dict).
+// parseConfig reads the text of a config.json. Fields without an argument of the class are left out
+// with a warning, as in diffusers (configuration_utils.py: ConfigMixin.extract_init_dict).
 func parseConfig(file string, data []byte) (*config, error) {
 	cfg := &config{file: file}
 	var fields map[string]jsontext.Value
@@ -80,7 +78,7 @@ func (cfg *config) fail(field, format string, args ...any) {
 	}
 }
 
-// size is a number from 1 up.
+// size reads a number from 1 on.
 func (cfg *config) size(field string) int64 { return cfg.sizeOf(field, cfg.fields[field]) }
 
 func (cfg *config) sizeOf(field string, value jsontext.Value) int64 {
@@ -92,8 +90,7 @@ func (cfg *config) sizeOf(field string, value jsontext.Value) int64 {
 	return count
 }
 
-// sizeOr is a number, or another if the field is null or 0, as Python's "a or
-// b".
+// sizeOr reads a number. It returns other if the field is null or 0, as Python's "a or b".
 func (cfg *config) sizeOr(field string, other int64) int64 {
 	if cfg.null(field) || string(cfg.fields[field]) == "0" {
 		return other
@@ -101,7 +98,7 @@ func (cfg *config) sizeOr(field string, other int64) int64 {
 	return cfg.size(field)
 }
 
-// count is a number of blocks, which may be 0.
+// count reads a number of blocks, which may be 0.
 func (cfg *config) count(field string) int {
 	count, err := strconv.Atoi(string(cfg.fields[field]))
 	if err != nil || count < 0 || count > maxCount {
@@ -111,7 +108,7 @@ func (cfg *config) count(field string) int {
 	return count
 }
 
-// number is any number.
+// number reads any number.
 func (cfg *config) number(field string) float64 {
 	number, err := strconv.ParseFloat(string(cfg.fields[field]), 64)
 	if err != nil {
@@ -121,12 +118,12 @@ func (cfg *config) number(field string) float64 {
 	return number
 }
 
-// null reports a field without a value.
+// null reports whether a field has no value.
 func (cfg *config) null(field string) bool {
 	return len(cfg.fields[field]) == 0 || cfg.fields[field].Kind() == 'n'
 }
 
-// flag is true or false.
+// flag reads true or false.
 func (cfg *config) flag(field string) bool {
 	switch string(cfg.fields[field]) {
 	case "true":
@@ -138,7 +135,7 @@ func (cfg *config) flag(field string) bool {
 	return false
 }
 
-// items are the values of a list.
+// items reads the values of a list.
 func (cfg *config) items(field string) []jsontext.Value {
 	var items []jsontext.Value
 	if err := json.Unmarshal(cfg.fields[field], &items); err != nil || len(items) > maxCount {
@@ -148,7 +145,7 @@ func (cfg *config) items(field string) []jsontext.Value {
 	return items
 }
 
-// sizes is a list of sizes, not empty.
+// sizes reads a list of sizes that is not empty.
 func (cfg *config) sizes(field string) []int64 {
 	var sizes []int64
 	for i, item := range cfg.items(field) {
@@ -161,8 +158,7 @@ func (cfg *config) sizes(field string) []int64 {
 	return sizes
 }
 
-// sizesFor is a list of as many sizes as there are blocks; one size counts for
-// all of them.
+// sizesFor reads a list of as many sizes as there are blocks. A single size counts for all of them.
 func (cfg *config) sizesFor(field string, blocks int) []int64 {
 	if cfg.fields[field].Kind() != '[' {
 		return slices.Repeat([]int64{cfg.size(field)}, blocks)
@@ -178,7 +174,7 @@ func (cfg *config) forBlocks(field string, sizes []int64, blocks int) []int64 {
 	return sizes
 }
 
-// flags are so many switches; one counts for all.
+// flags reads as many flags as there are blocks. A single one counts for all.
 func (cfg *config) flags(field string, blocks int) []bool {
 	if cfg.fields[field].Kind() != '[' {
 		return slices.Repeat([]bool{cfg.flag(field)}, blocks)
@@ -191,7 +187,7 @@ func (cfg *config) flags(field string, blocks int) []bool {
 	return flags
 }
 
-// words is a list of names.
+// words reads a list of names.
 func (cfg *config) words(field string) []string {
 	var words []string
 	if err := json.Unmarshal(cfg.fields[field], &words); err != nil || len(words) == 0 || len(words) > maxCount {
@@ -200,15 +196,15 @@ func (cfg *config) words(field string) []string {
 	return words
 }
 
-// only refuses a field that has another value than those, as they are in JSON:
-// what it would do to the modules is not known here.
+// only fails for any other value than those, given as JSON: its effect on the modules is not known
+// here.
 func (cfg *config) only(field string, values ...string) {
 	if value := string(cfg.fields[field]); value != "" && !slices.Contains(values, value) {
 		cfg.fail(field, "%s of a %s is not known here (known: %s)", short(cfg.fields[field]), cfg.class, strings.Join(values, ", "))
 	}
 }
 
-// kinds refuses block types that are not known, and returns how many there are.
+// kinds reads block types and fails for unknown ones.
 func (cfg *config) kinds(field string, known ...string) []string {
 	words := cfg.words(field)
 	for i, word := range words {
@@ -219,7 +215,7 @@ func (cfg *config) kinds(field string, known ...string) []string {
 	return words
 }
 
-// short is a value for a message.
+// short returns a value for a message.
 func short(value jsontext.Value) string {
 	if len(value) == 0 {
 		return "nothing"

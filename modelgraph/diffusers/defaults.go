@@ -18,7 +18,7 @@ var componentsGz []byte
 
 var componentTable = embedded.New("components.jsonl.gz", componentsGz)
 
-// defaultsOf are the fields of a class, nil if it is not known.
+// defaultsOf returns the fields of a class with their defaults, nil if it is not known.
 func defaultsOf(class string) map[string]jsontext.Value {
 	for line := range componentTable.Lines(fmt.Sprintf(`{"class":%q,`, class)) {
 		var entry struct {

@@ -16,34 +16,32 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// indexName is the file that makes a folder a pipeline's
-// (pipeline_utils.py: DiffusionPipeline.config_name).
+// indexName is the file of a pipeline's folder (pipeline_utils.py: DiffusionPipeline.config_name).
 const indexName = "model_index.json"
 
-// Pipeline is what a pipeline's folder holds.
+// Pipeline is the contents of a pipeline's folder.
 type Pipeline struct {
 	Folder string
-	Class  string // as FluxPipeline
-	// Components are those that have weights, in the order of model_index.json.
+	Class  string // such as FluxPipeline
+	// Components are the components with weights, in the order of model_index.json.
 	Components []Component
 }
 
 // Component is a model of a pipeline.
 type Component struct {
-	Name    string // its folder's, as transformer
+	Name    string // the name of its folder, such as transformer
 	Library string // diffusers, transformers, or a module of the pipeline's own
 	Class   string
 	Graph   *modelgraph.Graph // nil if it could not be read
 	Fault   error             // why not
 }
 
-// maxIndexBytes bounds a model_index.json, and a component's config.json.
+// maxIndexBytes limits a model_index.json, and a component's config.json.
 const maxIndexBytes = 64 << 20
 
-// Open reads a pipeline's folder: model_index.json and each component's
-// config.json; weights are not needed. A component that is missing or of an
-// unknown class has a Fault, and the others are read. The folder is one of in, or of
-// the disk if in is nil.
+// Open reads a pipeline's folder: model_index.json and each component's config.json. It needs no
+// weights. A component that is missing or of an unknown class has a Fault; the others are read. The
+// folder is in the file system in, or on the disk if in is nil.
 func Open(folder string, in fs.FS) (*Pipeline, error) {
 	place := filepath.Join(folder, indexName)
 	data, err := readSmall(in, place, "a pipeline's index")
@@ -70,8 +68,8 @@ func readSmall(in fs.FS, place, what string) ([]byte, error) {
 	return modelgraph.ReadSmall(place, what, maxIndexBytes)
 }
 
-// parseIndex reads a model_index.json: of each component the library and the
-// class, or two nulls where the pipeline goes without it.
+// parseIndex reads a model_index.json. It has the library and the class of each component, or two
+// nulls for one that the pipeline does not use.
 func parseIndex(file string, data []byte) (*Pipeline, error) {
 	fault := func(place, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
@@ -104,8 +102,8 @@ func parseIndex(file string, data []byte) (*Pipeline, error) {
 	return pipeline, nil
 }
 
-// member reads a member of a model_index.json: the pipeline's class, or a
-// component, which is left out if it has no weights.
+// member reads a member of a model_index.json: the pipeline's class, or a component. Components
+// without weights are left out.
 func (pipeline *Pipeline) member(name string, value jsontext.Value, fault func(place, format string, args ...any) error) error {
 	switch {
 	case name == "_class_name":
@@ -130,7 +128,7 @@ func (pipeline *Pipeline) member(name string, value jsontext.Value, fault func(p
 	return nil
 }
 
-// weightless are classes of what a pipeline holds in addition to models.
+// weightless reports whether a class of a pipeline is no model.
 func weightless(class string) bool {
 	return slices.ContainsFunc([]string{"Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "ImageProcessorPil", "ImageProcessorFast"},
 		func(ending string) bool { return strings.HasSuffix(class, ending) })
@@ -153,8 +151,8 @@ func (component *Component) read(folder string, in fs.FS) (*modelgraph.Graph, er
 	return FromConfig(place, data)
 }
 
-// typed is a config that names a type: a pipeline is loaded in bf16
-// (torch_dtype=torch.bfloat16), whatever a component leaves unsaid.
+// typed adds a type to a config without one. A pipeline is loaded in bf16
+// (torch_dtype=torch.bfloat16).
 func typed(config []byte) []byte {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(config, &members) != nil || members["dtype"] != nil || members["torch_dtype"] != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// resnet is ResnetBlock2D (resnet.py); time is the width of the timestep's
-// embedding that is added inside, 0 if none is.
+// resnet is ResnetBlock2D (resnet.py). time is the width of the timestep's embedding that is added
+// inside, 0 for none.
 func (mod module) resnet(index int, in, out, time int64) {
 	block := mod.in("resnets").block(index)
 	block.norm("norm1", in, modelgraph.LayerNorm, true)
@@ -22,8 +22,8 @@ func (mod module) resnet(index int, in, out, time int64) {
 	}
 }
 
-// pixelAttention is the attention of an autoencoder's middle: of all places,
-// with one head (unet_2d_blocks.py: UNetMidBlock2D).
+// pixelAttention is the attention in the middle of an autoencoder, over all places and with one
+// head (unet_2d_blocks.py: UNetMidBlock2D).
 func (mod module) pixelAttention(dim int64) {
 	op := heads{dim: dim, count: 1, width: dim}.op(false)
 	mod.add("attentions.0", op, matrix("group_norm", true, dim), matrices(dim, dim, true, "to_q", "to_k", "to_v", "to_out.0"))
@@ -61,8 +61,8 @@ func autoencoderKL(cfg *config, root module) {
 	quantConvs(cfg, root, latent, 1, 1)
 }
 
-// levels are the blocks of an encoder's way down, or of a decoder's way up: residual
-// blocks of each width, and of those that are sampled a convolution to another size.
+// levels adds the blocks of an encoder's way down, or of a decoder's way up: residual blocks of
+// each width. Blocks for which sampled returns true end with a convolution to another size.
 func (mod module) levels(widths []int64, layers int, resnet func(block module, j int, in, out int64), sampled func(i int) bool, sampler string, kernel ...int64) {
 	in := widths[0]
 	for i, out := range widths {

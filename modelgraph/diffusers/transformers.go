@@ -10,8 +10,8 @@ func headsOf(cfg *config) heads {
 	return heads{dim: count * width, count: count, width: width}
 }
 
-// op is attention among the tokens; joint if a second stream's tokens, or
-// another projection, are part of it.
+// op returns attention among the tokens. joint: a second stream's tokens, or another projection,
+// are part of it.
 func (attn heads) op(joint bool) modelgraph.Attention {
 	return modelgraph.Attention{Dim: attn.dim, Heads: attn.count, KVHeads: attn.count, HeadDim: attn.width, Bidirectional: true, Joint: joint}
 }
@@ -95,8 +95,7 @@ func stableDiffusion3(cfg *config, root module) {
 	root.linear("proj_out", attn.dim, patch*patch*out, true)
 }
 
-// jointBlock is JointTransformerBlock (attention.py); the last one leaves the
-// text's stream behind.
+// jointBlock is JointTransformerBlock (attention.py). The last one drops the text's stream.
 func jointBlock(block module, attn heads, normed, dual, last bool) {
 	norms, context := int64(6), int64(6)
 	if dual { // SD35AdaLayerNormZeroX
@@ -121,7 +120,7 @@ func jointBlock(block module, attn heads, normed, dual, last bool) {
 	}
 }
 
-// joined are the tensors of diffusers' Attention with added projections
+// joined returns the tensors of diffusers' Attention with added projections
 // (attention_processor.py: Attention.__init__, in its order).
 func joined(attn heads, normed, last bool) [][]modelgraph.Tensor {
 	all := [][]modelgraph.Tensor{

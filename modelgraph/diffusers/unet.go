@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// unetSizes are what the blocks of a UNet differ in, from the outermost down.
+// unetSizes are the sizes of a UNet's blocks, from the outermost to the innermost.
 type unetSizes struct {
 	widths, layers, depth, heads, cross []int64
 	depthUp                             []int64 // of the way up, outermost last
@@ -59,7 +59,7 @@ func unet(cfg *config, root module) {
 	root.conv("conv_out", sizes.widths[0], cfg.size("out_channels"), side, side)
 }
 
-// unetSizesOf reads them, and refuses what would change the modules otherwise.
+// unetSizesOf reads the sizes. It fails for fields that would change the modules in another way.
 func unetSizesOf(cfg *config) *unetSizes {
 	for field, values := range map[string][]string{
 		"class_embed_type": {"null"}, "num_class_embeds": {"null"}, "addition_embed_type": {"null", `"text_time"`},
@@ -76,7 +76,7 @@ func unetSizesOf(cfg *config) *unetSizes {
 		cross: cfg.sizesFor("cross_attention_dim", blocks), crossOnly: cfg.flags("only_cross_attention", blocks),
 		time: cfg.sizeOr("time_embedding_dim", 4*widths[0]), linear: cfg.flag("use_linear_projection"),
 	}
-	sizes.heads = cfg.sizesFor("attention_head_dim", blocks) // the number of heads, whatever its name says
+	sizes.heads = cfg.sizesFor("attention_head_dim", blocks) // the number of heads, in spite of the name
 	if !cfg.null("num_attention_heads") {
 		sizes.heads = cfg.sizesFor("num_attention_heads", blocks)
 	}
@@ -135,9 +135,8 @@ func (sizes *unetSizes) upBlock(block module, index int, cross bool) {
 	}
 }
 
-// crossTransformer is Transformer2DModel of BasicTransformerBlocks
-// (transformer_2d.py, attention.py): self-attention, attention to the text, a
-// gated feed-forward.
+// crossTransformer is Transformer2DModel of BasicTransformerBlocks (transformer_2d.py,
+// attention.py): self-attention, attention to the text, and a gated feed-forward.
 func (sizes *unetSizes) crossTransformer(mod module, width, count, text, depth int64, crossOnly bool) {
 	inner := width / count * count
 	attn := heads{dim: width, count: count, width: width / count}

@@ -46,8 +46,7 @@ func wan(cfg *config, root module) {
 	root.linear("proj_out", attn.dim, cfg.sizeOr("out_channels", in)*patch[0]*patch[1]*patch[2], true)
 }
 
-// wanImages is WanImageEmbedding: features of an image that a video begins
-// with.
+// wanImages is WanImageEmbedding: features of the image with which a video begins.
 func wanImages(cfg *config, embed module, width, dim int64) {
 	if !cfg.null("pos_embed_seq_len") {
 		embed.parameter("pos_embed", 1, cfg.size("pos_embed_seq_len"), width)

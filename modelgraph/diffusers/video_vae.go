@@ -15,8 +15,8 @@ func autoencoderHunyuanVideo(cfg *config, root module) {
 	cfg.forBlocks("block_out_channels", widths, len(cfg.kinds("up_block_types", "HunyuanVideoUpBlock3D")))
 	cfg.only("temporal_compression_ratio", "4")
 	attended, last := cfg.flag("mid_block_add_attention"), len(widths)-1
-	// A block changes the sides of the frames while that is left to do, and
-	// their number in the two before the last.
+	// The first blocks change the sides of the frames, until the compression is reached. The two
+	// before the last change the number of frames.
 	spatial := bits.Len64(uint64(cfg.size("spatial_compression_ratio"))) - 1
 	sampled := func(i int) bool { return i < spatial || i >= last-2 && i < last }
 	middle := func(mod module) {
@@ -54,8 +54,8 @@ func (mod module) causal3D(index int, in, out int64) {
 	}
 }
 
-// autoencoderCogVideoX is AutoencoderKLCogVideoX (autoencoder_kl_cogvideox.py),
-// whose decoder's norms read the latents.
+// autoencoderCogVideoX is AutoencoderKLCogVideoX (autoencoder_kl_cogvideox.py). The norms of its
+// decoder read the latents.
 func autoencoderCogVideoX(cfg *config, root module) {
 	widths := cfg.sizes("block_out_channels")
 	layers, latent := cfg.count("layers_per_block"), cfg.size("latent_channels")
@@ -80,7 +80,7 @@ func autoencoderCogVideoX(cfg *config, root module) {
 	quantConvs(cfg, root, cfg.size("out_channels"), 1, 1, 1) // out_channels, as diffusers has it
 }
 
-// spatialResnet is CogVideoXResnetBlock3D; latent 0 is an encoder's.
+// spatialResnet is CogVideoXResnetBlock3D. latent is 0 in an encoder.
 func (mod module) spatialResnet(index int, in, out, latent int64) {
 	block := mod.in("resnets").block(index)
 	block.spatialNorm("norm1", in, latent)

@@ -75,7 +75,7 @@ func causalVAE(cfg *config, root module, base, decoderBase, in, out int64) {
 	decoder.conv("conv_out", before, out, 3, 3, 3)
 }
 
-// causalEnd are the middle and the output of an encoder.
+// causalEnd adds the middle and the output of an encoder.
 func causalEnd(encoder module, width, out int64) {
 	causalMiddle(encoder.in("mid_block"), width)
 	encoder.gamma("norm_out", width)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hubs are the hosts whose pages of models are known: what is before a model's name
-// in its address, and the command that fetches a file of it.
+// hubs are the known hosts of models' pages. prefix comes before a model's name in its address, and
+// fetch is the command that fetches a file of it.
 var hubs = map[string]struct{ prefix, fetch string }{
 	"huggingface.co": {"", fetchHuggingFace}, "hf.co": {"", fetchHuggingFace}, "hf-mirror.com": {"", fetchHuggingFace},
 	"modelscope.cn": {"models/", fetchModelScope}, "modelscope.ai": {"models/", fetchModelScope},
@@ -19,9 +19,8 @@ const (
 	fetchModelScope  = "modelscope download --model %s config.json"
 )
 
-// address is the name of the model whose page on a hub a text is the address of,
-// with or without https://, whatever follows the name (/tree/main); ok is false
-// for other texts.
+// address returns the model's name in the address of its page on a hub, with or without https://
+// and with anything after the name (/tree/main). ok is false for other texts.
 func address(text string) (name, fetch string, ok bool) {
 	scheme := strings.Contains(text, "://")
 	if !scheme {
@@ -48,8 +47,8 @@ func address(text string) (name, fetch string, ok bool) {
 	return name, hub.fetch, true
 }
 
-// nameOf is the name that a text means if there is no such path, and the command
-// that fetches its config.
+// nameOf returns the model's name in a text that is not a path, and the command that fetches its
+// config.
 func nameOf(text string) (name, fetch string, err error) {
 	name, fetch, is := address(text)
 	switch {

@@ -13,14 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Among the built-in configs, the table of hub names, and the file that makes a
-// folder a diffusion pipeline.
+// The table of hub names among the built-in configs, and the file that makes a folder a diffusion
+// pipeline.
 const (
 	hubFile      = "hub.json"
 	pipelineFile = "model_index.json"
 )
 
-// builtIn reads the built-in config that a name means ([entryOf]).
+// builtIn reads the built-in config with a name ([entryOf]).
 func builtIn(name string, options Options) (graph *modelgraph.Graph, ok bool, err error) {
 	fsys := options.BuiltIn
 	entry, err := entryOf(name, fsys)
@@ -45,9 +45,9 @@ func builtIn(name string, options Options) (graph *modelgraph.Graph, ok bool, er
 	return graph, true, nil
 }
 
-// entryOf is the built-in config of that name, in any case of letters: its own
-// name, or one of the table of hub names, with the organisation or without. A
-// name of another organisation means another model.
+// entryOf returns the built-in config with a name, in any case of letters. The name is its own or
+// one in the table of hub names, with or without the organisation. A name of another organisation
+// is another model.
 func entryOf(name string, fsys fs.FS) (string, error) {
 	for _, entry := range Names(fsys) {
 		if strings.EqualFold(entry, name) || !strings.Contains(name, "/") && strings.EqualFold(lastPart(entry), name) {
@@ -68,8 +68,8 @@ func entryOf(name string, fsys fs.FS) (string, error) {
 	return "", nil
 }
 
-// hubTable is the table of hub names, empty if there is none: of a built-in config
-// those of the model and of tuned models of the same organisation and config.
+// hubTable reads the table of hub names, empty if there is none. It has the names of each built-in
+// config's model and of tuned models with the same organisation and config.
 func hubTable(fsys fs.FS) (map[string][]string, error) {
 	if fsys == nil {
 		return nil, nil //nolint:nilnil // an empty table
@@ -85,10 +85,10 @@ func hubTable(fsys fs.FS) (map[string][]string, error) {
 	return table, nil
 }
 
-// Names are those of the built-in configs, sorted.
+// Names returns the names of the built-in configs, sorted.
 func Names(fsys fs.FS) []string { return slices.Sorted(maps.Keys(builtInFiles(fsys))) }
 
-// builtInFiles maps names to the files that describe them: of a pipeline its
+// builtInFiles maps names to the files that describe them. For a pipeline that is its
 // model_index.json.
 func builtInFiles(fsys fs.FS) map[string]string {
 	files := make(map[string]string)
@@ -116,8 +116,8 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	return files
 }
 
-// nearest are up to three built-in names that are like name, nearest first: those that
-// differ in at most half of its letters.
+// nearest returns up to three built-in names similar to name, nearest first. They differ in at most
+// half of its letters.
 func nearest(name string, fsys fs.FS) []string {
 	word, names := strings.ToLower(lastPart(name)), Names(fsys)
 	parts, whole := make([]string, len(names)), make(map[string]string, len(names))

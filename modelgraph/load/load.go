@@ -15,16 +15,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// Options are what Model reads in addition to the path. The zero value reads
-// the environment of the process and knows no built-in configs.
+// Options are the inputs of Model in addition to the path. The zero value reads the environment of
+// the process and has no built-in configs.
 type Options struct {
 	// BuiltIn holds NAME.json or NAME/config.json files, NAME with or without
 	// ORG/ before it.
 	BuiltIn fs.FS
 	// Env replaces os.Getenv.
 	Env func(string) string
-	// Transformers is a release of it, such as 5.20, whose modules count; empty:
-	// that of the config, or the newest.
+	// Transformers is the release whose modules count, such as 5.20; empty: that of the config, or
+	// the newest.
 	Transformers string
 	// Dims are the numbers of an ONNX file's symbolic dimensions.
 	Dims map[string]int64
@@ -33,9 +33,9 @@ type Options struct {
 // nativeName is our own model file in a folder.
 const nativeName = "model.json"
 
-// Model reads the model that place names. A path that exists wins over a name.
-// The graph's Source is place, of the address of a model's page its name. A form that is not read gives an
-// [ErrUnsupported]; other faults are those of the readers.
+// Model reads the model that place names. A path that exists comes before a name. The graph's
+// Source is place, or the model's name if place is the address of its page. The error for a form
+// that is not read is an [ErrUnsupported]; other errors are those of the readers.
 func Model(place string, options Options) (*modelgraph.Graph, error) {
 	if place == "" {
 		return nil, errors.New("the model's path is empty")
@@ -57,9 +57,9 @@ func Model(place string, options Options) (*modelgraph.Graph, error) {
 	return graph, nil
 }
 
-// Place is the file or folder that Model reads for a path or name, empty for what
-// is nowhere. A built-in config is the file in, and a built-in pipeline the folder
-// in, options.BuiltIn, which is then returned too.
+// Place returns the file or folder that Model reads for a path or name, empty if there is none. A
+// built-in config is a file, and a built-in pipeline a folder, in options.BuiltIn, which is then
+// returned too.
 func Place(text string, options Options) (place string, in fs.FS) {
 	if options.Env == nil {
 		options.Env = os.Getenv
@@ -127,7 +127,7 @@ func named(name, fetch string, options Options) (*modelgraph.Graph, error) {
 	return nil, &notFoundError{Name: name, Fetch: fetch, Near: nearest(name, options.BuiltIn)}
 }
 
-// folder reads a folder; ours is one with a model.json and no config.json.
+// folder reads a folder. One with a model.json and no config.json has our own format.
 func folder(dir, transformers string) (*modelgraph.Graph, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -160,14 +160,13 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 	return graph, err
 }
 
-// isStored reports a safetensors file, or an index of some.
+// isStored reports whether a file is a safetensors file, or an index of some.
 func isStored(entry fs.DirEntry) bool {
 	name := entry.Name()
 	return strings.HasSuffix(name, ".safetensors") || strings.HasSuffix(name, ".json") && strings.Contains(name, ".safetensors.index.")
 }
 
-// file reads one file by its ending, or by its first bytes if the ending says
-// nothing.
+// file reads one file by its ending, or by its first bytes if the ending shows nothing.
 func file(path, transformers string) (*modelgraph.Graph, error) {
 	switch ending := strings.ToLower(filepath.Ext(path)); ending {
 	case ".safetensors":

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isName reports whether text can be NAME or ORG/NAME of a model: the letters
-// that Hugging Face and ModelScope allow, and no file ending that we know.
+// isName reports whether text can be NAME or ORG/NAME of a model: it has only letters that Hugging
+// Face and ModelScope allow, and no known file ending.
 func isName(text string) bool {
 	parts := strings.Split(text, "/")
 	if len(parts) > 2 || formOf(text) != "" {
@@ -27,10 +27,10 @@ func isName(text string) bool {
 
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// lastPart is NAME of ORG/NAME.
+// lastPart returns NAME of ORG/NAME.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// home is a folder below the user's, or "" if there is none.
+// home returns a folder below the user's home, or "" if there is none.
 func home(env func(string) string, parts ...string) string {
 	dir := env("HOME")
 	if dir == "" {

@@ -25,8 +25,8 @@ func (reader *onnxReader) function(body span) error {
 	return err
 }
 
-// calls gives nodes the constants of the functions that they call: runtimes write a function
-// out at each call.
+// calls gives nodes the constants of the functions that they call: runtimes copy a function into
+// each call.
 func (reader *onnxReader) calls(graph *onnxGraph, above []*onnxGraph) error {
 	for _, node := range graph.nodes {
 		for _, body := range node.bodies {

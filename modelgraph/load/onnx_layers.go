@@ -14,9 +14,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// onnxLayers turns nodes into layers. A node with weights is a layer, or a part of the
-// layer of its module; all else belongs to the last layer that it reads. Layers thus read
-// only layers before them.
+// onnxLayers turns nodes into layers. A node with weights is a layer, or a part of the layer of its
+// module. Every other node belongs to the last layer that it reads. So layers read only earlier
+// layers.
 type onnxLayers struct {
 	graph   *onnxGraph
 	weights map[string]*onnxTensor
@@ -26,27 +26,27 @@ type onnxLayers struct {
 	index   map[string]int // layer of a module
 	layers  []modelgraph.Layer
 	named   map[string]bool
-	paths   []string // of the layers, before one was renamed
+	paths   []string // of the layers, before any was renamed
 	total   int64
 	alive   []onnxAlive
-	ends    map[string]int    // node that reads a value last
-	alias   map[string]string // a view's value to the one that it views
+	ends    map[string]int    // the node that reads a value last
+	alias   map[string]string // from a view's value to the one that it views
 	unsized int
 	symbols map[string]bool
 }
 
-// onnxAlive are the bytes of a layer's results in one run.
+// onnxAlive has the bytes of a layer's results in one run.
 type onnxAlive struct {
 	now, most, all, out int64
 	inputs              map[int]bool
 }
 
-const sharedBytes = 1 << 20 // of a weight that keeps its layers on one device
+const sharedBytes = 1 << 20 // a weight of this size keeps its layers on one device
 
 // onnxViews need no memory: the runtime gives their result the memory of their input.
 var onnxViews = []string{"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity", "Dropout"}
 
-// layers checks the graph and counts its layers.
+// layers checks the graph and returns the graph of its layers.
 func (graph *onnxGraph) layers(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 	if err := graph.sorted(nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -88,7 +88,7 @@ func (run *onnxLayers) root(name string) string {
 	return name
 }
 
-// add gives a node its layer.
+// add assigns a node to its layer.
 func (run *onnxLayers) add(at int, node *onnxNode) error {
 	var own []*onnxTensor
 	last := -1
@@ -140,7 +140,7 @@ func (run *onnxLayers) layerOf(at int, node *onnxNode, own, inner []*onnxTensor,
 	return len(run.layers) - 1
 }
 
-// hold makes a weight a layer's. Its name is relative to the layer's.
+// hold gives a weight to a layer. Its name is relative to the layer's.
 func (run *onnxLayers) hold(layer int, weight *onnxTensor) {
 	name := run.relative(layer, weight)
 	if _, owned := run.owner[weight.name]; !owned {
@@ -153,7 +153,7 @@ func (run *onnxLayers) relative(layer int, weight *onnxTensor) string {
 	return strings.TrimPrefix(weight.name, run.paths[layer]+".")
 }
 
-// live counts a node's results and ends those that it is the last to read.
+// live counts a node's results, and ends those that it is the last to read.
 func (run *onnxLayers) live(at int, node *onnxNode, layer int) error {
 	for _, name := range node.reads() {
 		if from, ok := run.of[name]; ok && from != layer {
@@ -193,7 +193,7 @@ func (run *onnxLayers) live(at int, node *onnxNode, layer int) error {
 
 const maxResults = int64(1) << 56 // of all results together
 
-// work are the results of a subgraph, all at once: an upper bound.
+// work returns the bytes of all results of a subgraph at once: an upper bound.
 func (graph *onnxGraph) work() (total int64) {
 	for _, node := range graph.nodes {
 		for _, name := range node.outputs {
@@ -207,7 +207,7 @@ func (graph *onnxGraph) work() (total int64) {
 	return total
 }
 
-// size are the bytes of a value; 0 if its shape is not known, which is noted.
+// size returns the bytes of a value. They are 0 if its shape is not known, which is recorded.
 func (run *onnxLayers) size(name string) (int64, error) {
 	value := run.graph.values[name]
 	size, err := sizeOf(value)
@@ -222,7 +222,7 @@ func (run *onnxLayers) size(name string) (int64, error) {
 	return max(0, size), err
 }
 
-// sizeOf is -1 for a value whose shape or type is not known.
+// sizeOf returns the bytes of a value, -1 if its shape or type is not known.
 func sizeOf(value *onnxTensor) (int64, error) {
 	if value == nil || !value.known || len(value.symbols) > 0 || value.dtype.Bits() == 0 {
 		return -1, nil
@@ -231,7 +231,7 @@ func sizeOf(value *onnxTensor) (int64, error) {
 	return measured.Bytes, err
 }
 
-// result is the graph of the layers.
+// result returns the graph of the layers.
 func (run *onnxLayers) result(path string, dims map[string]int64) (*modelgraph.Graph, error) {
 	if len(run.layers) == 0 {
 		run.layers, run.alive, run.paths = []modelgraph.Layer{{Name: "graph", Op: modelgraph.Opaque{}}}, []onnxAlive{{}}, []string{"graph"}
@@ -274,7 +274,7 @@ func (run *onnxLayers) result(path string, dims map[string]int64) (*modelgraph.G
 	return graph, nil
 }
 
-// apart renames layers that others lie inside: a module's own code is a layer next to them.
+// apart renames layers that have others inside: a module's own code becomes a layer next to them.
 func (run *onnxLayers) apart() {
 	above := map[string]bool{}
 	for _, path := range run.paths {
@@ -293,7 +293,7 @@ func (run *onnxLayers) apart() {
 	}
 }
 
-// unknown says which sizes are not counted.
+// unknown describes which sizes are not counted.
 func (run *onnxLayers) unknown() string {
 	delete(run.symbols, "?")
 	help := "onnx.shape_inference.infer_shapes adds shapes to a file"
@@ -307,7 +307,7 @@ func (run *onnxLayers) unknown() string {
 	return fmt.Sprintf("%d results have no known size and are not counted: %s", run.unsized, help)
 }
 
-// outputs counts what other layers, or the graph's outputs, read of a layer.
+// outputs counts the bytes of a layer that other layers, or the graph's outputs, read.
 func (run *onnxLayers) outputs() {
 	outer := map[string]bool{}
 	for _, name := range run.graph.outputs {
@@ -332,7 +332,8 @@ func (run *onnxLayers) outputs() {
 	}
 }
 
-// finish declares the layers' bytes, and returns those of weights that a second layer reads.
+// finish sets the layers' declared bytes, and returns the bytes of weights that a second layer
+// reads.
 func (run *onnxLayers) finish() (copies uint64, err error) {
 	for i := range run.layers {
 		layer, alive := &run.layers[i], &run.alive[i]
@@ -355,7 +356,7 @@ func (run *onnxLayers) finish() (copies uint64, err error) {
 	return copies, err
 }
 
-// tied reports a weight whose layers one device holds: a large one that a few layers read.
+// tied reports whether one device holds all layers of a weight: a large one that a few layers read.
 func (run *onnxLayers) tied(weight *onnxTensor) bool {
 	size, _ := sizeOf(&onnxTensor{name: weight.name, shape: weight.shape, dtype: weight.dtype, known: true})
 	return size >= sharedBytes && len(run.readers[weight.name]) <= 4 && weight.dtype.Float()

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// openRegular opens a regular file that the user names, wherever a link takes
-// it, and refuses anything else before opening it.
+// openRegular opens a regular file of the user, also through links. It refuses anything else before
+// opening it.
 func openRegular(path string) (*os.File, int64, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -22,7 +22,7 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// openError is the error of a file that was opened by its last name, with the whole
+// openError is an error of a file that was opened by the last part of its path. It has the whole
 // path that the user gave.
 type openError struct {
 	path, last string
@@ -37,5 +37,5 @@ func (err *openError) Error() string {
 	return err.err.Error()
 }
 
-// Unwrap is the error of opening.
+// Unwrap returns the error of opening.
 func (err *openError) Unwrap() error { return err.err }

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// preferred are the files that transformers and diffusers write, the single
-// file before the index, as transformers looks for them
-// (modeling_utils.py: _get_resolved_checkpoint_files).
+// preferred are the files that transformers and diffusers write. A single file comes before an
+// index, as in transformers (modeling_utils.py: _get_resolved_checkpoint_files).
 var preferred = []string{
 	"model.safetensors",
 	"model.safetensors.index.json",
@@ -16,8 +15,7 @@ var preferred = []string{
 	"diffusion_pytorch_model.safetensors.index.json",
 }
 
-// choose picks the file that a folder's checkpoint starts from: an index, or
-// the one file there is.
+// choose picks the first file of a folder's checkpoint: an index, or the only file.
 func choose(dir string, names []string) (string, error) {
 	for _, path := range preferred {
 		if slices.Contains(names, path) {
@@ -49,13 +47,13 @@ func choose(dir string, names []string) (string, error) {
 
 func isShard(name string) bool { return strings.HasSuffix(name, ".safetensors") }
 
-// isIndex also knows diffusers' variants: x.safetensors.index.fp16.json.
+// isIndex also accepts diffusers' variants: x.safetensors.index.fp16.json.
 func isIndex(name string) bool {
 	return strings.HasSuffix(name, ".json") && strings.Contains(name, ".safetensors.index.")
 }
 
-// notConsolidated sorts out Mistral's second copy of the weights,
-// consolidated.safetensors or its shards, which transformers does not read.
+// notConsolidated excludes Mistral's second copy of the weights, consolidated.safetensors or its
+// shards, which transformers does not read.
 func notConsolidated(name string) bool { return !strings.HasPrefix(name, "consolidated") }
 
 func filter(names []string, keep func(string) bool) []string {

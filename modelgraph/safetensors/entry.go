@@ -20,7 +20,7 @@ type headerParser struct {
 	metadata  map[string]string
 }
 
-// fault reports a tensor whose offsets are parsed.
+// fault returns an error for a tensor whose offsets are parsed.
 func (parser *headerParser) fault(tensor Tensor, format string, args ...any) error {
 	return parser.faultIn(tensor.Name, "data_offsets [%d %d]: %s",
 		tensor.Begin-parser.dataBegin, tensor.End-parser.dataBegin, fmt.Sprintf(format, args...))
@@ -45,8 +45,8 @@ func (parser *headerParser) readMetadata() error {
 	})
 }
 
-// readTensor reads one entry (tensor.rs, TensorInfo) and appends it. Fields it
-// does not know are passed over, as serde does.
+// readTensor reads one entry (tensor.rs, TensorInfo) and appends it. It skips unknown fields, as
+// serde does.
 func (parser *headerParser) readTensor(name string) error {
 	if len(parser.tensors) == maxTensors {
 		return parser.fail("more than %d tensors", maxTensors)
@@ -112,8 +112,8 @@ func (parser *headerParser) readShape(tensor *Tensor) error {
 	return parser.skip(jsontext.KindEndArray)
 }
 
-// readOffsets reads [begin, end], relative to the data, into offsets in the
-// file. Both lie inside the data.
+// readOffsets reads [begin, end], relative to the data, as offsets in the file. Both must be inside
+// the data.
 func (parser *headerParser) readOffsets(tensor *Tensor) error {
 	if err := parser.skip(jsontext.KindBeginArray); err != nil {
 		return err
@@ -145,8 +145,8 @@ func (parser *headerParser) add(tensor Tensor) error {
 	if size != uint64(tensor.Bytes()) {
 		return parser.fault(tensor, "%d bytes, but %v%v takes %d", tensor.Bytes(), tensor.DType, tensor.Shape, size)
 	}
-	// Found here and not after sorting: otherwise 10^6 tensors on the same
-	// bytes would be kept before the first is refused.
+	// The check is here and not after sorting. Otherwise 10^6 tensors on the same bytes would be
+	// kept before the first is refused.
 	if tensor.Bytes() > parser.dataLen-parser.claimed {
 		return parser.fault(tensor, "overlap: the tensors up to this one take more than the %d bytes of data", parser.dataLen)
 	}

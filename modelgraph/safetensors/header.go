@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
-// A fileHeader is what a file says about its tensors. It is not modified after it
-// is read.
+// A fileHeader is what a file states about its tensors. It is not modified after it is read.
 type fileHeader struct {
 	Metadata map[string]string // __metadata__; nil when absent
 	Tensors  []Tensor          // by Begin, then End, then Name
@@ -39,12 +38,12 @@ func ReadFile(path string) (*Checkpoint, error) {
 	return &Checkpoint{Dir: filepath.Dir(path), Files: []string{filepath.Base(path)}, Tensors: header.Tensors}, nil
 }
 
-// readHeader reads the header of a file of size bytes; name is for errors. It
-// follows tensor.rs, SafeTensors::read_metadata. A malformed file gives a
-// [*syntaxError], a failing reader its own error wrapped.
+// readHeader reads the header of a file of size bytes; name is for errors. It follows tensor.rs,
+// SafeTensors::read_metadata. The error for a malformed file is a [*syntaxError]; an error of the
+// reader is wrapped.
 //
-// The tensors of an accepted header follow each other without gap from the end
-// of the header to the end of the file.
+// The tensors of an accepted header follow each other without gaps from the end of the header to
+// the end of the file.
 func readHeader(reader io.ReaderAt, size int64, name string) (*fileHeader, error) {
 	count, err := headerSize(reader, size, name)
 	if err != nil {
@@ -92,7 +91,7 @@ func headerSize(reader io.ReaderAt, size int64, name string) (int64, error) {
 	return int64(count), nil
 }
 
-// header orders the parsed tensors and checks that they tile the data.
+// header sorts the parsed tensors and checks that they cover the data without gaps.
 func (parser *headerParser) header() (*fileHeader, error) {
 	slices.SortFunc(parser.tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))

@@ -18,13 +18,13 @@ type index struct {
 	files []string       // shards, in order of first mention
 	shard map[string]int // tensor name to index in files
 
-	// metadata.total_size as written, "" when absent. Only ever compared:
-	// writers round it, and transformers has written it as a float.
+	// metadata.total_size as written, "" if it is absent. It is only compared: writers round it,
+	// and transformers has written it as a float.
 	totalSize string
 }
 
-// readIndex parses an index. Keys it does not know are passed over. Every file
-// name in the result lies beneath the folder, links aside.
+// readIndex parses an index and skips unknown keys. Every file name in the result is beneath the
+// folder, apart from links.
 func readIndex(reader io.Reader, name string) (*index, error) {
 	const begin = 1024
 	buffered := bufio.NewReaderSize(reader, begin)
@@ -90,8 +90,7 @@ func (parser *indexParser) weightMap() error {
 	})
 }
 
-// metadata keeps total_size. It is a hint of the writer, so that no form of it
-// is an error.
+// metadata keeps total_size. It is only a hint of the writer, so no form of it is an error.
 func (parser *indexParser) metadata() error {
 	if parser.dec.PeekKind() != jsontext.KindBeginObject {
 		return parser.skipValue()
@@ -114,7 +113,7 @@ func (parser *indexParser) totalSize() error {
 	return err
 }
 
-// totalSizeLie is a warning when total_size is not the bytes of the tensors.
+// totalSizeLie returns a warning if total_size differs from the bytes of the tensors, else "".
 func (x *index) totalSizeLie(bytes int64) string {
 	if x.totalSize == "" {
 		return ""

@@ -58,8 +58,7 @@ func (checkpoint *Checkpoint) merge(idx *index, headers []*fileHeader) error {
 	return nil
 }
 
-// absent reports the tensors that are missing from the file that the index
-// names, by name.
+// absent reports the tensors that the index names and its file lacks, by name.
 func (checkpoint *Checkpoint) absent(idx *index, holder map[string]int) []error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(idx.shard)) {

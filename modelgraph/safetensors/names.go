@@ -23,7 +23,7 @@ func nameFault(name string) string {
 	return ""
 }
 
-// statRegular describes an open file and refuses any but a regular one.
+// statRegular describes an open file. It returns an error if that is not a regular file.
 func statRegular(f *os.File, name string) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -39,7 +39,7 @@ func regular(info fs.FileInfo, name string) error {
 	return &refusedError{name, kindOf(info.Mode()) + ": want a regular file"}
 }
 
-// kindOf names what a path is.
+// kindOf names the kind of a path.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():

@@ -41,8 +41,8 @@ type folder struct {
 	blobs *place // nil outside a download cache
 }
 
-// place is a directory by its absolute path free of links. Opening through
-// the os.Root holds even if a link is swapped after its path was checked.
+// place is a directory with its absolute path without links. Opening files through the os.Root is
+// safe even if a link is replaced after its path was checked.
 type place struct {
 	path string
 	root *os.Root
@@ -79,7 +79,7 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-// followed is the path that links lead to. The error of a cycle has the system's words.
+// followed returns the path to which links lead. Its error for a cycle has the system's words.
 func followed(path string) (string, error) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil && strings.Contains(err.Error(), "EvalSymlinks") {
@@ -95,8 +95,8 @@ func (dir *folder) close() {
 	}
 }
 
-// findBlobs looks for the blobs folder of the cache that dir is part of. Three
-// levels reach it from a component of a diffusers snapshot.
+// findBlobs looks for the blobs folder of the cache that dir is part of. A component of a diffusers
+// snapshot is three levels below.
 func findBlobs(dir string) string {
 	for range 3 {
 		dir = filepath.Dir(dir)
@@ -120,8 +120,7 @@ func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	if in == nil {
 		return nil, nil, &refusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(dir.dir))}
 	}
-	// Before opening, because opening a device can act on it. After opening
-	// it is asked again, of the file that was opened.
+	// Opening a device can act on it, so the check comes first. It is repeated on the open file.
 	info, err := in.root.Stat(rel)
 	if err != nil {
 		return nil, nil, dir.wrap(name, err)
@@ -141,7 +140,7 @@ func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// locate finds the place that target, free of links, lies in.
+// locate returns the place that contains target, a path without links.
 func (dir *folder) locate(target string) (*place, string) {
 	for _, p := range []*place{&dir.home, dir.blobs} {
 		if p == nil {
@@ -154,7 +153,7 @@ func (dir *folder) locate(target string) (*place, string) {
 	return nil, ""
 }
 
-// wrap names the file as the caller does, not by the path it resolves to.
+// wrap names the file as the caller does, not by the path that it resolves to.
 func (dir *folder) wrap(name string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

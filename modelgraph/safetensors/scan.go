@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// scanner reads JSON token by token and words the errors. The decoder below it
-// refuses duplicate keys and invalid UTF-8, and keeps one token in memory.
+// scanner reads JSON token by token and writes the errors. Its decoder refuses duplicate keys and
+// invalid UTF-8, and keeps one token in memory.
 type scanner struct {
 	file string
 	base int64 // offset in the file of the first byte of JSON
@@ -22,7 +22,7 @@ func newScanner(reader io.Reader, file string, base int64) scanner {
 	return scanner{file: file, base: base, dec: jsontext.NewDecoder(reader)}
 }
 
-// at words a place: offset is from the start of the JSON.
+// at describes a place. offset is from the start of the JSON.
 func (scan *scanner) at(offset int64, pointer jsontext.Pointer) string {
 	where := "byte " + strconv.FormatInt(scan.base+offset, 10)
 	if pointer != "" {
@@ -31,7 +31,7 @@ func (scan *scanner) at(offset int64, pointer jsontext.Pointer) string {
 	return where
 }
 
-// wrap words an error of the decoder.
+// wrap describes an error of the decoder.
 func (scan *scanner) wrap(err error) error {
 	var syn *jsontext.SyntacticError
 	switch {
@@ -47,13 +47,13 @@ func (scan *scanner) wrap(err error) error {
 	return &syntaxError{scan.file, scan.at(syn.ByteOffset, syn.JSONPointer), syn.Err.Error()}
 }
 
-// fail reports a fault of the token just read.
+// fail returns an error about the token just read.
 func (scan *scanner) fail(format string, args ...any) error {
 	where := scan.at(scan.last, scan.dec.StackPointer())
 	return &syntaxError{scan.file, where, fmt.Sprintf(format, args...)}
 }
 
-// expect reads one token of that kind. The token lasts until the next call.
+// expect reads one token of that kind. The token is valid until the next call.
 func (scan *scanner) expect(kind jsontext.Kind) (jsontext.Token, error) {
 	scan.last = scan.dec.InputOffset()
 	token, err := scan.dec.ReadToken()
@@ -66,7 +66,7 @@ func (scan *scanner) expect(kind jsontext.Kind) (jsontext.Token, error) {
 	return token, nil
 }
 
-// skip passes over the next token.
+// skip skips the next token.
 func (scan *scanner) skip(kind jsontext.Kind) error {
 	_, err := scan.expect(kind)
 	return err
@@ -87,8 +87,7 @@ func (scan *scanner) str() (string, error) {
 	return token.String(), nil
 }
 
-// uint reads a JSON number written as digits only, as serde's u64 does: no
-// sign, fraction or exponent.
+// uint reads a JSON number of digits only, like serde's u64: no sign, fraction or exponent.
 func (scan *scanner) uint() (uint64, error) {
 	token, err := scan.expect(jsontext.KindNumber)
 	if err != nil {
@@ -108,7 +107,7 @@ func (scan *scanner) skipValue() error {
 	return nil
 }
 
-// eof checks that only white space is left.
+// eof checks that only white space remains.
 func (scan *scanner) eof() error {
 	scan.last = scan.dec.InputOffset()
 	_, err := scan.dec.ReadToken()
@@ -121,7 +120,7 @@ func (scan *scanner) eof() error {
 	return scan.fail("more than one JSON value")
 }
 
-// members reads an object: its names, and what read takes of each.
+// members reads an object. It calls read after each name, to read the value.
 func (scan *scanner) members(read func(name string) error) error {
 	if err := scan.skip(jsontext.KindBeginObject); err != nil {
 		return err

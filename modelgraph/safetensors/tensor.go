@@ -12,18 +12,18 @@ type Tensor struct {
 	DType modelgraph.DType
 	Shape []int64 // empty for a scalar
 
-	// Begin and End bound the data as byte offsets in the FILE: the header
-	// and its 8-byte length are counted, unlike in data_offsets.
+	// Begin and End limit the data as byte offsets in the FILE: the header and its 8-byte length
+	// count, unlike in data_offsets.
 	Begin, End int64
 
 	File int // index in Checkpoint.Files
 }
 
-// Bytes is the length of the data in the file.
+// Bytes returns the length of the data in the file.
 func (tensor Tensor) Bytes() int64 { return tensor.End - tensor.Begin }
 
-// dataBytes is the size that dtype and shape ask for, or why there is none.
-// The arithmetic is tensor.rs, Metadata::validate, on u64.
+// dataBytes returns the size for dtype and shape, or why there is none. The arithmetic is that of
+// tensor.rs, Metadata::validate, on u64.
 func dataBytes(dtype modelgraph.DType, shape []int64) (size uint64, fault string) {
 	count := uint64(1)
 	for _, dim := range shape {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// back is a backward: the gradient comes in by a message or in the working
-// buffer, and goes back the same ways.
+// back binds a backward. The gradient comes in a message or in the working buffer, and leaves the
+// same way.
 func (frame *frame) back(kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
 	sites[inputClass], sites[savedClass] = frame.own(ofInput), frame.own(ofSaved)
@@ -40,7 +40,7 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 	return nil
 }
 
-// stream is where the gradient of the stream comes from, and where it goes.
+// stream returns the buffers in which the gradient of the stream comes and leaves.
 func (frame *frame) stream() (from, to int32) {
 	from = frame.find(slotGrad, whichever)
 	if from == program.None {
@@ -53,7 +53,7 @@ func (frame *frame) stream() (from, to int32) {
 	return from, to
 }
 
-// makes reports a run that writes a tensor of a class.
+// makes reports whether a run writes a tensor of a class.
 func (run *Run) makes(class recipe.Class) bool {
 	for index := range run.Kernels {
 		for number := range run.Kernels[index].Operands {
@@ -65,7 +65,8 @@ func (run *Run) makes(class recipe.Class) bool {
 	return false
 }
 
-// passThrough binds a stage of units that pass: it passes on what came in, either way.
+// passThrough binds a stage of units that only pass the stream: it copies what came in, forward or
+// back.
 func (frame *frame) passThrough() error {
 	from, to := frame.find(slotAct, whichever), frame.find(anOut, whichever)
 	switch frame.instr.Op {

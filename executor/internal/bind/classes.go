@@ -22,7 +22,7 @@ const (
 	temporaryClass      recipe.Class = "temporary"
 )
 
-// idsName is the result that has a buffer of its own.
+// idsName is the name of the result that has a buffer of its own.
 const idsName = "ids"
 
 // The modes of operands (package recipe).

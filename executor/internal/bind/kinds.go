@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// kind is what a buffer is, by its name (package compile): with its unit, for
-// those of one.
+// kind is what a buffer is for, by its name (package compile), and its unit if it belongs to one.
 type kind struct {
 	what what
 	of   int32
@@ -48,27 +47,27 @@ const (
 	theResult // logits, losses
 )
 
-// unitBuffers are the buffers that units have, by what stands behind their name.
+// unitBuffers are the buffers of units, by the word after the unit's name.
 var unitBuffers = map[string]what{
 	"weights": ofWeights, "master": ofMaster, "state": ofState, "grads": ofGrads, "cache": ofCache, "feed": ofFeed,
 	"input": ofInput, "saved": ofSaved, "remade": ofRemade,
 	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "decode": ofDecode,
 }
 
-// deviceBuffers are those that a device has, whatever its units.
+// deviceBuffers are the buffers of devices, whatever their units.
 var deviceBuffers = map[string]what{
 	"stream": theStream, "gradient": theGradient, "out": anOut, "token": aToken, "dout": aDout, "ids": theIDs,
 	"norms": theNorms, "total": theTotal, "losses": theResult, "logits": theResult,
 }
 
-// slots are those of channels, by their names.
+// slots are the buffers of channels, by the channels' names.
 var slots = map[string]what{
 	"act": slotAct, "grad": slotGrad, "tok": slotTok, "ids": slotIDs, "tied": slotTied, "norm": slotNorm, "total": slotTotal,
 }
 
-// kindOf reads a buffer's name: that of the unit and a word, or a word, after
-// which there may be a number in brackets. Copies of a tied weight have the
-// owner's name; their device distinguishes them from its own, not this.
+// kindOf reads a buffer's name: a unit's name and a word, or a word alone, after which there may be
+// a number in brackets. Copies of a tied weight have the owner's name. Only their device
+// distinguishes them from the owner's buffers.
 func (bound *Bound) kindOf(buffer *program.Buffer, units map[string]int32) kind {
 	name := buffer.Name
 	if strings.HasSuffix(name, "]") {
@@ -89,7 +88,7 @@ func (bound *Bound) kindOf(buffer *program.Buffer, units map[string]int32) kind 
 	return kind{unitBuffers[name[at+1:]], unit}
 }
 
-// buffer is the buffer of a name on a device, or none.
+// buffer returns the buffer with a name on a device, or None.
 func (bound *Bound) buffer(device int32, name string) int32 {
 	if buffer, known := bound.named[place{device, name}]; known {
 		return buffer

@@ -7,15 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Lasting is a stretch of a device's arena that one step leaves to the next. All
-// others a step writes before it reads them: what reads a buffer that nothing wrote
-// is a fault of the program (V1), and only loads and zeroes write before a step.
+// Lasting is a range of a device's arena whose contents one step leaves to the next. A step writes
+// all other ranges before it reads them: a read of a buffer that nothing wrote is a fault of the
+// program, and only loads and zeroes write before a step.
 type Lasting struct {
 	Stretch
 	Residency Residency
 }
 
-// Residency says what happens to a stretch between two steps of a program.
+// Residency says what happens to a range between two steps of a program.
 type Residency int
 
 // The values of Residency. Every sequence or batch restarts an Empty stretch: a step writes
@@ -26,11 +26,11 @@ const (
 	Empty                    // caches and feeds
 )
 
-// near is up to how far apart two stretches with the same future are taken for one,
-// with the poison between them: a copy costs more to begin than to be so much longer.
+// near is the largest distance of two ranges of the same Residency that are copied as one, with the
+// poison between them. Starting a copy costs more than so many more bytes.
 const near = 4096
 
-// Lasting are the stretches of every device, by their offsets.
+// Lasting returns the ranges of every device, by their offsets.
 func (bound *Bound) Lasting() [][]Lasting {
 	prog := bound.Program
 	loaded, written := make([]bool, len(prog.Buffers)), make([]bool, len(prog.Buffers))
@@ -54,7 +54,7 @@ func (bound *Bound) Lasting() [][]Lasting {
 	return all
 }
 
-// Retained is the size in bytes of a copy of what lasts, of all devices.
+// Retained returns the size in bytes of a copy of what lasts, over all devices.
 func (bound *Bound) Retained() (bytes int64) {
 	for _, all := range bound.Lasting() {
 		for i := range all {
@@ -70,13 +70,13 @@ func residencyOf(class program.Class, written bool) Residency {
 	switch {
 	case class == program.Cache || class == program.Feed:
 		return Empty
-	case written || !class.Throughout(): // others have its bytes too
+	case written || !class.Throughout(): // other buffers have its bytes too
 		return Changed
 	}
 	return Fixed
 }
 
-// joined are stretches in their order, those that are near each other as one.
+// joined sorts the ranges and joins those that are near each other.
 func joined(all []Lasting) (long []Lasting) {
 	slices.SortFunc(all, func(one, other Lasting) int { return cmp.Compare(one.Offset, other.Offset) })
 	for _, next := range all {

@@ -11,13 +11,12 @@ import (
 type Made struct {
 	Area
 	Class recipe.Class
-	Name  string // of the tensor; of a gradient's norm that of the gradient
+	Name  string // of the tensor; for a gradient's norm, the gradient's name
 }
 
-// Made is what the run passes on, and what it keeps, weights that were stepped too:
-// they may be saved next. Gradients are seen by their norms, which every step makes
-// of all of them. Each area is there once, as rows may be wider: in the order in
-// which kernels first write them.
+// Made returns the numbers that the run passes to others or keeps, also updated weights, which may
+// be saved next. Gradients are represented by their norms, which every step computes for all of
+// them. Each area occurs once, in the order in which kernels first write them.
 func (run *Run) Made() []Made {
 	var all []Made
 	for i := range run.Kernels {
@@ -40,7 +39,7 @@ func (run *Run) Made() []Made {
 	return all
 }
 
-// looked reports a tensor of numbers that others read.
+// looked reports whether a tensor has numbers that others read.
 func looked(tensor *recipe.Tensor) bool {
 	if tensor.DType != modelgraph.BF16 && tensor.DType != modelgraph.F32 {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// step binds an instruction of the optimizer: what it writes tells which.
+// step binds an instruction of the optimizer. Which one it is follows from what it writes.
 func (frame *frame) step() error {
 	norms, total := frame.find(theNorms, whichever, program.Write), frame.find(theTotal, whichever, program.Write)
 	switch {
@@ -33,14 +33,14 @@ func (frame *frame) step() error {
 	return frame.update()
 }
 
-// normCount is the number of parameters that have a norm.
+// normCount returns the number of parameters that have a norm.
 func (bound *Bound) normCount() int64 {
 	last := len(bound.units) - 1
 	return bound.units[last].norms + bound.Recipe.Units[last].Tensors
 }
 
-// norms are the squared norms of the gradients of parameters that units of this
-// device own, put with those that came in from the devices after it.
+// norms binds the squared norms of the gradients of parameters that units of this device own. Norms
+// from the devices after it are copied from a message.
 func (frame *frame) norms(to int32) error {
 	count := frame.normCount()
 	frame.out.Norms = &Norms{From: -1, To: frame.start(to), Count: count}
@@ -65,8 +65,8 @@ func (frame *frame) norms(to int32) error {
 	return nil
 }
 
-// update is the step of a unit's parameters, and of the copies of tied ones
-// that its use is the first on this device of.
+// update binds the step of a unit's parameters. It also updates copies of tied parameters, if the
+// unit is their first use on this device.
 func (frame *frame) update() error {
 	total := site{buffer: frame.find(theTotal, whichever)}
 	if total.buffer == program.None {
@@ -93,7 +93,8 @@ func (frame *frame) update() error {
 	return nil
 }
 
-// copyOf steps a device's copy of a tied weight, as its owner does on another.
+// copyOf binds the update of a device's copy of a tied weight, like the owner's update on another
+// device.
 func (frame *frame) copyOf(number int, total site) error {
 	tie := &frame.ties[number]
 	first := slices.IndexFunc(tie.uses, func(use use) bool { return frame.units[use.unit].device == frame.instr.Device })
@@ -122,7 +123,7 @@ func (frame *frame) copyOf(number int, total site) error {
 	return frame.uses(run)
 }
 
-// touching are the kernels that touch a tensor.
+// touching returns the kernels that touch a tensor.
 func touching(kernels []recipe.Kernel, tensor int) []recipe.Kernel {
 	for index := range kernels {
 		if slices.ContainsFunc(kernels[index].Operands, func(operand recipe.Operand) bool { return operand.Tensor == tensor }) {
@@ -132,7 +133,7 @@ func touching(kernels []recipe.Kernel, tensor int) []recipe.Kernel {
 	return nil
 }
 
-// uses finds, of every gradient of a run whose weight is tied, those of all uses.
+// uses finds the gradients of all uses, for every gradient of a run whose weight is tied.
 func (frame *frame) uses(run *Run) error {
 	for number := range frame.units[run.Unit].params {
 		param := &frame.units[run.Unit].params[number]
@@ -153,7 +154,7 @@ func (frame *frame) uses(run *Run) error {
 	return nil
 }
 
-// useAt is where the gradient of one use of a tied parameter lies.
+// useAt returns the offset of the gradient of one use of a tied parameter.
 func (frame *frame) useAt(param *param, use use) (int64, error) {
 	buffer := frame.gradientOf(frame.instr.Device, param.tie, use)
 	tensor := frame.units[use.unit].params[use.param].gradient

@@ -1,5 +1,5 @@
-// Package drivertest runs tests on a fake driver: GPUs in the host's memory, whose
-// streams run late and in a random order, and what NVML says of them.
+// Package drivertest runs tests on a fake driver: GPUs in the host's memory, whose streams run late
+// and in a random order, and NVML's figures of them.
 package drivertest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Main is a package's TestMain. It builds the driver's libraries and begins the test
-// program once more with them where the loader looks first: what finds a driver is as it
-// is shipped. With DEVMAP_TEST_GPU set, tests run on the driver that there is.
+// Main is a package's TestMain. It builds the driver's libraries and starts the test program again,
+// with these first in the loader's search. So tests find a driver as users do. With DEVMAP_TEST_GPU
+// set, tests run on the installed driver.
 func Main(m *testing.M) error {
 	const mark = "FAKE_CUDA_FOLDER"
 	folder := os.Getenv(mark)
@@ -29,8 +29,7 @@ func Main(m *testing.M) error {
 	return os.RemoveAll(folder)
 }
 
-// again builds the libraries and replaces the process on its own: it returns where
-// that fails.
+// again builds the libraries and replaces the process. It returns only an error.
 func again(mark string) error {
 	folder, err := os.MkdirTemp("", "fakecuda")
 	if err != nil {

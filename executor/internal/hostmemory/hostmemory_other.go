@@ -2,5 +2,5 @@
 
 package hostmemory
 
-// Limits are not known here: an allocation that exceeds one fails.
+// Limits returns nil: limits are not known here, and an allocation that exceeds one fails.
 func Limits() []FreeMemory { return nil }

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// nowhere is what the loader says of a library that is not there: once is enough.
+// nowhere is the loader's error for a missing library: one such reason is enough.
 const nowhere = "No such file or directory"
 
-// Find has open try a library's places in turn until it takes one and gives
-// no reason against it. The error is all reasons, and of those that nothing is there
-// the first.
+// Find calls open for a library's places, one after another, until open returns no reason against a
+// place. The error has all reasons, but only the first of those that say that nothing is there.
 func Find(places []string, open func(place string) (reason string)) error {
 	var tried []error
 	for _, place := range places {

@@ -12,7 +12,7 @@ var activations = map[string]func(x float64) float64{
 	"relu": func(x float64) float64 { return max(x, 0) },
 }
 
-// activation is a function and its derivative.
+// activation returns the value of a function and its derivative.
 func (run *kernelRun) activation(x float64) (value, slope float64) {
 	const h = 1e-5
 	f := activations[run.dims["activation"]]

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// pair is the score of a query and a key, both by their rows and heads.
+// pair returns the score of a query and a key, both given by their rows and heads.
 func (run *kernelRun) pair(q, k Matrix, i, j, head, group int64) (score, slope float64) {
 	query, key := q.Values[q.First+i*q.Stride+head*run.dim:][:run.dim], k.Values[k.First+j*k.Stride+group*run.dim:]
 	for l := range query {
@@ -13,7 +13,7 @@ func (run *kernelRun) pair(q, k Matrix, i, j, head, group int64) (score, slope f
 	return run.capped(score * run.factored)
 }
 
-// sees reports a position that another one sees.
+// sees reports whether a position sees another one.
 func (run *kernelRun) sees(position, other int64) bool {
 	return (!run.has("causal") || other <= position) && (!run.has("window") || position-other < run.size("window"))
 }
@@ -60,7 +60,7 @@ func attentionDelta(run *kernelRun) {
 	})
 }
 
-// attentionBackward makes those of the three gradients that are given.
+// attentionBackward computes those of the three gradients that the kernel has.
 func attentionBackward(run *kernelRun) {
 	q, k, v, dy, dim := run.operand("q"), run.operand("k"), run.operand("v"), run.operand("dy"), run.size("dim")
 	for _, role := range []string{"dq", "dk", "dv"} {

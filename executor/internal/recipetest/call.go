@@ -7,15 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
 
-// Matrix is a part of a tensor: Rows × Columns values of Values, from First on,
-// a row Stride values after the one before. Token ids are numbers too.
+// Matrix is a part of a tensor: Rows × Columns values of Values, from First on, with rows Stride
+// values apart. Token ids are numbers too.
 type Matrix struct {
 	Values        []float64
 	Rows, Columns int64
 	First, Stride int64
 }
 
-// At is a value's place.
+// At returns the address of a value.
 func (matrix Matrix) At(i, j int64) *float64 {
 	return &matrix.Values[matrix.First+i*matrix.Stride+j]
 }
@@ -29,25 +29,25 @@ func (matrix Matrix) each(f func(i, j int64, at *float64)) {
 	}
 }
 
-// Call is one kernel with what it touches.
+// Call is one kernel with its matrices.
 type Call struct {
 	Kernel *recipe.Kernel
-	// Operands are those of the kernel, in its order. Uses are, of a gradient
-	// whose weight is tied, those of all its uses, its own among them: their
-	// sum is read. Nil for others.
+	// Operands are in the kernel's order. Uses has an element for each: for the gradient of a tied
+	// weight, the gradients of all uses, its own included, whose sum the kernel reads. It is nil
+	// for others.
 	Operands []Matrix
 	Uses     [][]Matrix
-	// Past is how many tokens were generated before: positions after the dim
-	// "past" are moved by it.
+	// Past is how many tokens were generated before. It moves the positions of kernels with the dim
+	// "past".
 	Past int64
-	// Begins: a gradient ('*') is written, not added to.
+	// Begins: a gradient ('*') is overwritten, not added to.
 	Begins    bool
 	Step      int64 // AdamW's t, from 1
 	Optimizer Optimizer
 }
 
-// Optimizer is what the optimizer's kernels take in addition to tensors, as
-// torch.optim.AdamW and SGD; Clip 0: gradients are not scaled.
+// Optimizer has the settings of the optimizer's kernels, as in torch.optim.AdamW and SGD. With Clip
+// 0 gradients are not scaled.
 type Optimizer struct{ Rate, Beta1, Beta2, Epsilon, Decay, Clip float64 }
 
 // kernelRun is a kernel with its sizes and operands by name.
@@ -56,8 +56,8 @@ type kernelRun struct {
 	tb       testing.TB
 	dims     map[string]string
 	operands map[string]int
-	// dim and factored are the width of a head and what scores are multiplied
-	// by, which attention's innermost loops ask for.
+	// dim and factored are the width of a head and the factor of scores, which attention's
+	// innermost loops read.
 	dim      int64
 	factored float64
 }
@@ -90,7 +90,7 @@ func (run *kernelRun) operand(role string) Matrix {
 	return run.Operands[i]
 }
 
-// optional is an operand that a kernel may lack: then it has no values.
+// optional returns an operand that a kernel may lack: then it has no values.
 func (run *kernelRun) optional(role string) Matrix {
 	if !run.given(role) {
 		return Matrix{}

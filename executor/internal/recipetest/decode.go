@@ -26,7 +26,7 @@ func attentionDecode(run *kernelRun) {
 				out, most, sum := make([]float64, dim), math.Inf(-1), 0.
 				for slot := part * span; slot < min(positions, (part+1)*span); slot++ {
 					now := run.position(i)
-					other := now - (now-slot+positions)%positions // the last position that lies here
+					other := now - (now-slot+positions)%positions // the last position that is stored here
 					if now < slot {
 						other = slot - positions*((slot-now+positions-1)/positions)
 					}

@@ -2,7 +2,7 @@ package recipetest
 
 import "sort"
 
-// row is that of a table for row i.
+// row returns the row of a table for row i.
 func (run *kernelRun) row(i int64) int64 {
 	if !run.given("ids") {
 		return run.position(i)

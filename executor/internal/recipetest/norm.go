@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// factor is what a norm multiplies element j by.
+// factor returns the factor of a norm for element j.
 func (run *kernelRun) factor(j int64) float64 {
 	weight := *run.operand("weight").At(0, j)
 	if run.dims["style"] == string(modelgraph.GemmaRMSNorm) {
@@ -15,8 +15,8 @@ func (run *kernelRun) factor(j int64) float64 {
 	return weight
 }
 
-// moments are a row's mean, of LayerNorm, and 1/σ: what was kept, or computed
-// and kept.
+// moments returns a row's mean, for LayerNorm, and 1/σ. It reads the kept ones, or computes and
+// keeps them.
 func (run *kernelRun) moments(i int64) (mean, rstd float64) {
 	x, columns := run.operand("x"), run.size("columns")
 	if run.Kernel.Name != "norm" {
@@ -46,7 +46,7 @@ func (run *kernelRun) moments(i int64) (mean, rstd float64) {
 	return mean, rstd
 }
 
-// normKernel without y is for what it keeps of rows alone.
+// normKernel without y only keeps the moments of rows.
 func normKernel(run *kernelRun) {
 	x := run.operand("x")
 	for i := range run.size("rows") {

@@ -1,6 +1,6 @@
 package recipetest
 
-// gemm may write where it reads add: all is made before.
+// gemm may write its result in the place of add: everything is computed before.
 func gemm(run *kernelRun) {
 	a, b, d := run.operand("a"), run.operand("b"), run.operand("d")
 	m, n, k := run.size("m"), run.size("n"), run.size("k")

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// frequencies are those of the rotation that the dims name.
+// frequencies returns those of the rotation in the dims.
 func (run *kernelRun) frequencies(tokens int64) (inverse []float32, factor float64) {
 	rotation := modelgraph.Rotation{Type: run.dims["rope"], Base: run.number("base"), Width: run.size("width")}
 	for name, field := range map[string]*float64{"factor": &rotation.Factor, "slow": &rotation.Slow, "fast": &rotation.Fast, "attention_factor": &rotation.AttentionFactor} {
@@ -26,9 +26,8 @@ func (run *kernelRun) frequencies(tokens int64) (inverse []float32, factor float
 	return inverse, factor
 }
 
-// turn turns the heads of x in place, or back. Angles are in fp32, as torch has
-// them: at position 1,000 that is 3e-5 from the exact one, and part of what the
-// model is.
+// turn rotates the heads of x in place, or back. Angles are in fp32 as in torch: at position 1,000
+// that differs by 3e-5 from the exact angle, and is part of the model.
 func (run *kernelRun) turn(x Matrix, back bool) {
 	if !run.has("rope") {
 		return
@@ -63,7 +62,7 @@ func ropeBackward(run *kernelRun) {
 	}
 }
 
-// headNorm is 1/σ of a head, and what element j of it is multiplied by.
+// headNorm returns 1/σ of a head, and the factor of its element j.
 func (run *kernelRun) headNorm(x Matrix, i, head int64, weight Matrix) (rstd float64, factor func(j int64) float64) {
 	dim, squares := run.size("dim"), 0.
 	for j := range dim {

@@ -2,7 +2,7 @@ package recipetest
 
 import "math"
 
-// gradient is an element of a gradient: the sum over the uses of a tied weight.
+// gradient returns an element of a gradient: the sum over the uses of a tied weight.
 func (run *kernelRun) gradient(role string, i, j int64) float64 {
 	at := run.operands[role]
 	if at >= len(run.Uses) || run.Uses[at] == nil {
@@ -21,7 +21,7 @@ func squareKernel(run *kernelRun) {
 	*run.operand("y").At(0, 0) = sum
 }
 
-// clipped is what gradients are multiplied by: torch.nn.utils.clip_grad_norm_.
+// clipped returns the factor of gradients (torch.nn.utils.clip_grad_norm_).
 func (run *kernelRun) clipped() float64 {
 	if run.Optimizer.Clip == 0 {
 		return 1
@@ -29,7 +29,8 @@ func (run *kernelRun) clipped() float64 {
 	return min(1, run.Optimizer.Clip/(math.Sqrt(*run.operand("total").At(0, 0))+1e-6))
 }
 
-// updated is what a step changes: the master in fp32, or the weight itself.
+// updated calls f for each value of the master in fp32, or of the weight itself, and stores the
+// results in both.
 func (run *kernelRun) updated(f func(i, j int64, value float64) float64) {
 	master := run.optional("master")
 	run.operand("weight").each(func(i, j int64, weight *float64) {

@@ -7,17 +7,16 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// board is what the devices' threads know of each other in a step: what was given
-// to the queues already. An event can be waited for only once it was recorded: a wait
-// for one that was not is none. From there on the queues wait for each other, and no
-// thread does.
+// board is what the devices' threads know of each other in a step: which instructions the queues
+// have got. A queue can wait for an event only once the event was recorded: a wait for one that was
+// not does nothing. From then on the queues wait for each other, and no thread does.
 type board struct {
 	lock   sync.Mutex
 	issued []bool // by instruction: all of it was given, and its event recorded
 	came   []bool // by receive of a channel without slots: it is there for the sender
 	fault  error  // why everything ends
 	given  int    // lines so far
-	// value is the NaN or infinity that was given first, of all that were found.
+	// value is the NaN or infinity whose line was given first, of all that were found.
 	value      *executor.ValueError
 	valueGiven int
 	moved      time.Time
@@ -33,7 +32,7 @@ func newBoard(of *Scheduler) *board {
 	return board
 }
 
-// reads looks at the board.
+// reads calls look under the board's lock.
 func (board *board) reads(look func() bool) bool {
 	board.lock.Lock()
 	defer board.lock.Unlock()
@@ -49,12 +48,12 @@ func (board *board) post(change func()) {
 	for _, wake := range board.wakes {
 		select {
 		case wake <- struct{}{}:
-		default: // it was woken, and did not look yet
+		default: // it was woken already
 		}
 	}
 }
 
-// fail ends the step; the first reason is the one that is reported.
+// fail ends the step. The first reason is reported.
 func (board *board) fail(err error) {
 	board.post(func() {
 		if board.fault == nil {

@@ -22,7 +22,7 @@ package schedule
 
 import "time"
 
-// Address is a byte of an arena, as the backend counts them.
+// Address is the address of a byte of an arena, as the backend counts.
 type Address uint64
 
 // Driver makes the calls of a backend for one device. The device's own thread calls it,
@@ -33,25 +33,25 @@ type Driver interface {
 	// Address is the address of a byte of the device's arena.
 	Address(offset int64) Address
 	NewQueue() (Queue, error)
-	// NewEvent returns an event; only a timed one can tell a time.
+	// NewEvent returns an event. Only a timed one has a time.
 	NewEvent(timed bool) (Event, error)
 	// Pin returns memory of the host that queues copy to and from.
 	Pin(bytes int64) (Pinned, error)
-	// Use makes the calling thread's calls go to this device.
+	// Use directs the calling thread's calls to this device.
 	Use() error
-	// Lost returns err as an [*executor.LostError] if the device answers no more after it,
-	// and as it is otherwise.
+	// Lost returns err as an [*executor.LostError] if it means that the device is lost, and
+	// unchanged otherwise.
 	Lost(err error) error
 	// Fenced is called when a queue has passed a fence of a step.
 	Fenced()
 }
 
-// Queue runs calls in the order in which it is given them.
+// Queue runs calls in the order in which it gets them.
 type Queue interface {
-	// Record has the event happen when all calls before it have ended.
+	// Record sets the event to the moment when all calls before it have ended.
 	Record(event Event) error
-	// Await has the queue wait for an event as it was recorded last. An event that never
-	// was holds nothing up.
+	// Await makes the queue wait for the last record of an event. It does not wait for an event
+	// that was never recorded.
 	Await(event Event) error
 	// Copy copies between arenas, Fill sets bytes of one. Both do nothing for no bytes.
 	Copy(to, from Address, bytes int64) error

@@ -2,10 +2,9 @@ package schedule
 
 import "encoding/binary"
 
-// Keep calls prepare for one of all instructions that compute the same on the same
-// buffers, on its device's thread, and give for each of them. They differ in how many
-// tokens came before them: a generation of a thousand tokens keeps no more than one
-// of a few.
+// Keep calls prepare once for all instructions that compute the same on the same buffers, on their
+// device's thread, and give for each of them. They differ in how many tokens came before: a
+// generation of a thousand tokens keeps no more than one of a few.
 func Keep[T any](of *Scheduler, prepare func(index int32) (T, error), give func(index int32, one T)) error {
 	known := make(map[string]T)
 	var key []byte
@@ -31,7 +30,7 @@ func Keep[T any](of *Scheduler, prepare func(index int32) (T, error), give func(
 	return nil
 }
 
-// likeness is equal for instructions that do the same to the same buffers.
+// likeness returns equal keys for instructions that do the same to the same buffers.
 func (of *Scheduler) likeness(key []byte, index int32) []byte {
 	instr := &of.Program.Instrs[index]
 	for _, part := range []int32{of.Of[index], int32(instr.Op), instr.Routine, instr.MicroBatch} {

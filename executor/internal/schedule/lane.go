@@ -5,36 +5,36 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// lane is a stream in a step: how far it was given to its queue, and how far that is.
+// lane is a stream in a step: how many of its lines its queue has got, and how many have ended.
 type lane struct {
 	*runner
 	queue  Queue
 	parked Event
 	lines  []int32
 	next   int
-	// midway: a part of the next line was given, work is which of a computation.
+	// midway: a part of the next line was given. work is how far a computation was given.
 	midway bool
 	work   progress
 	args   Args
-	// computed is what the line that was given last computes.
+	// computed is the work of the line that was given last.
 	computed *Work
-	// then is what the host does when the queue has come to parked; calling: it
-	// does. Nothing is given to the queue before it has.
+	// then is the host's call for when the queue has come to parked; calling: the call runs.
+	// Nothing is given to the queue until it has ended.
 	then    func() error
 	calling bool
 	called  chan error
-	// pending are moments that the queue has not come to, in their order, ended is how
-	// many lines it has ended as far as that is known: under the board's lock.
+	// pending are moments that the queue has not reached, in order. ended is how many lines are
+	// known to have ended. Both are under the board's lock.
 	pending []moment
 	ended   int
 }
 
-// moment is an event behind a line.
+// moment is an event after a line.
 type moment struct {
 	event Event
-	line  int   // of the lane's
-	work  *Work // what the line computes, nil if it does not
-	given int   // lines of all lanes were before it
+	line  int   // index in the lane's lines
+	work  *Work // the line's work, nil if it does not compute
+	given int   // how many lines of all lanes were given before it
 }
 
 func newLane(runner *runner, number int) *lane {
@@ -46,7 +46,7 @@ func newLane(runner *runner, number int) *lane {
 	}
 }
 
-// can reports that the next line can be given: whatever it waits for was.
+// can reports whether the next line can be given: everything that it waits for was given.
 func (lane *lane) can() bool {
 	index := lane.lines[lane.next]
 	return lane.board.reads(func() bool {
@@ -59,8 +59,7 @@ func (lane *lane) can() bool {
 	})
 }
 
-// issue gives the next line to the queue, or as much of it as comes before the host
-// has its turn.
+// issue gives the next line to the queue, up to a call of the host in it.
 func (lane *lane) issue() error {
 	index := lane.lines[lane.next]
 	if !lane.midway {
@@ -98,7 +97,7 @@ func (lane *lane) issue() error {
 	return nil
 }
 
-// carry gives an instruction; whole: to its end.
+// carry gives an instruction to the queue. whole: all of it was given.
 func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err error) {
 	switch instr.Op {
 	case program.Forward, program.Backward, program.Recompute, program.Decode, program.Step: // as [Computes] says
@@ -118,15 +117,15 @@ func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err erro
 	return true, nil
 }
 
-// park has the host do something when the queue has come here.
+// park has the host call a function when the queue has come here.
 func (lane *lane) park(then func() error) error {
 	lane.then = then
 	return lane.queue.Record(lane.parked)
 }
 
-// infinite looks for NaN in what an instruction made that has ended. If several
-// devices find one, the step reports the one whose line was given first: lines that
-// depend on it were given later.
+// infinite looks for NaN and infinities in the results of an instruction that has ended. If several
+// devices find one, the step reports the one whose line was given first: lines that depend on it
+// were given later.
 func (lane *lane) infinite(at *moment) error {
 	if at.work == nil || at.work.Ended == nil {
 		return nil

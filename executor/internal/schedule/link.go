@@ -7,10 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Link is how messages that a stream sends go to a device.
+// Link is the path of the messages that a stream sends to a device.
 type Link struct {
 	From, To *Device
-	Channel  *program.Channel // the first that goes this way
+	Channel  *program.Channel // the first channel on this path
 	// Staged messages go by way of the host.
 	Staged bool
 
@@ -19,17 +19,16 @@ type Link struct {
 	relay *relay // nil: the sender writes into the receiver's arena
 }
 
-// linkKey is a stream, as in [Order].Streams, and the device that it sends to.
+// linkKey is a stream, as in [Order].Streams, and the target device.
 type linkKey struct{ stream, to int32 }
 
-// NewLink returns a link for messages of at most some bytes, which one of a device's
-// queues sends.
+// NewLink returns a link for messages of at most some bytes, sent by one of a device's queues.
 func NewLink(from, to *Device, stream int32, channel *program.Channel, most int64) *Link {
 	return &Link{From: from, To: to, Channel: channel, out: from.queues[stream], most: most}
 }
 
-// Connect finds the links of a program in the order of its sends, and asks of each
-// whether its messages are staged.
+// Connect makes the links of a program in the order of its sends. It asks for each whether its
+// messages are staged.
 func (of *Scheduler) Connect(staged func(link *Link) (bool, error)) (err error) {
 	of.links = make(map[linkKey]*Link)
 	for i := range of.Program.Instrs {
@@ -56,7 +55,7 @@ func (of *Scheduler) Connect(staged func(link *Link) (bool, error)) (err error) 
 // Stage makes the relay of a staged link.
 func (link *Link) Stage() error {
 	relay := &relay{from: link.From, to: link.To, apart: link.From.Driver.Place() != link.To.Driver.Place(), parts: make([]relayPart, relayParts)}
-	link.relay = relay // what there is of it is released, whatever fails
+	link.relay = relay // it is released, whatever fails
 	size := max(1, min(relaySize, link.most))
 	if err := link.From.Do(func() error { return relay.pin(size) }); err != nil {
 		return fmt.Errorf("pinned memory for %v: %w", link, err)
@@ -64,8 +63,8 @@ func (link *Link) Stage() error {
 	return link.To.Do(relay.follow)
 }
 
-// Copy carries bytes of a message, in the order of the sending stream. As Fill and
-// Arrive it is for the sender's thread.
+// Copy copies bytes of a message, in the order of the sending stream. Call it, Fill and Arrive on
+// the sender's thread.
 func (link *Link) Copy(to, from Address, bytes int64) error {
 	if link.relay != nil {
 		return link.relay.copy(link.out, to, from, bytes)
@@ -73,7 +72,7 @@ func (link *Link) Copy(to, from Address, bytes int64) error {
 	return link.out.Copy(to, from, bytes)
 }
 
-// Fill sets bytes of a slot behind a message.
+// Fill sets bytes of a slot after a message.
 func (link *Link) Fill(at Address, value byte, bytes int64) error {
 	if bytes == 0 {
 		return nil
@@ -84,8 +83,8 @@ func (link *Link) Fill(at Address, value byte, bytes int64) error {
 	return link.out.Fill(at, value, bytes)
 }
 
-// Arrive has the sending stream wait until all of a message is there: what is
-// recorded on it then is the message's end.
+// Arrive makes the sending stream wait until the whole message is there. An event recorded after it
+// is the message's end.
 func (link *Link) Arrive() error {
 	if link.relay != nil {
 		return link.relay.arrive(link.out)
@@ -93,8 +92,8 @@ func (link *Link) Arrive() error {
 	return nil
 }
 
-// Staging is how many parts the link's relay has, and how many bytes of the host's
-// memory they take; 0 without one.
+// Staging returns how many parts the link's relay has, and how many bytes of host memory they take;
+// 0 without a relay.
 func (link *Link) Staging() (parts int, bytes int64) {
 	if link.relay == nil {
 		return 0, 0
@@ -102,7 +101,7 @@ func (link *Link) Staging() (parts int, bytes int64) {
 	return len(link.relay.parts), int64(len(link.relay.pinned.Bytes()))
 }
 
-// Free releases what the link has of its own.
+// Free releases what belongs to the link.
 func (link *Link) Free() error {
 	if link.relay == nil {
 		return nil
@@ -110,7 +109,7 @@ func (link *Link) Free() error {
 	return link.relay.free()
 }
 
-// Transport is how the link's messages go.
+// Transport returns how the link's messages go.
 func (link *Link) Transport() executor.Transport {
 	if link.Staged {
 		return executor.HostTransport

@@ -9,13 +9,13 @@ type Order struct {
 	ends    []ends  // by channel
 }
 
-// Stream is one of a device's.
+// Stream is a stream of a device.
 type Stream struct {
 	Device, Number int
-	Lines          []int32 // of Instrs
+	Lines          []int32 // indexes in Instrs
 }
 
-// ends are the instructions of a channel, by the sequence of their message.
+// ends are the instructions of a channel, by the sequence of their messages.
 type ends struct{ sends, receives, frees []int32 }
 
 func orderOf(of *program.Program) Order {
@@ -42,7 +42,7 @@ func orderOf(of *program.Program) Order {
 	return order
 }
 
-// put sets all[at], and makes it as long as that takes.
+// put sets all[at], and extends the slice if needed.
 func put(all *[]int32, at, index int32) {
 	for int(at) >= len(*all) {
 		*all = append(*all, program.None)
@@ -50,5 +50,5 @@ func put(all *[]int32, at, index int32) {
 	(*all)[at] = index
 }
 
-// Computes reports an instruction that runs kernels.
+// Computes reports whether an operation runs kernels.
 func Computes(op program.Op) bool { return op.Runs() || op == program.Step }

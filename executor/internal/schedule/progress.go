@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// look sees what has ended since it looked last: on the queues, and of what the host
-// does in between.
+// look records what has ended since the last look: on the queues, and of the host's calls.
 func (runner *runner) look() error {
 	select {
 	case task := <-runner.device.tasks: // of a callback
@@ -43,7 +42,7 @@ func (runner *runner) look() error {
 	return nil
 }
 
-// passed tells the device of a fence.
+// passed lets the device know of a fence.
 func (lane *lane) passed(at moment) {
 	if at.line < 0 {
 		return
@@ -53,15 +52,15 @@ func (lane *lane) passed(at moment) {
 	}
 }
 
-// answer calls what the lane is parked for, once its queue has come there, on a thread
-// of its own: what that reads and writes is done by this one.
+// answer calls the lane's function, once its queue has come there, on a thread of its own. The
+// device's reads and writes of that function run on this thread.
 func (lane *lane) answer() error {
 	if lane.then == nil {
 		return nil
 	}
 	if !lane.calling {
 		if lane.draining {
-			return nil // the step ends: it is not called any more
+			return nil // the step ends: the function is not called any more
 		}
 		ended, err := lane.parked.Ended()
 		if !ended || err != nil {
@@ -88,14 +87,13 @@ func (lane *lane) answer() error {
 	}
 }
 
-// spins is how often a thread looks again before it sleeps: some milliseconds, about
-// as long as a GPU takes from a token to the next.
+// spins is how often a thread looks again before it sleeps: some milliseconds, about as long as a
+// GPU takes from one token to the next.
 const spins = 5000
 
-// idle waits until something may have changed, and gives a step up in which
-// nothing does. A thread that looks again yields to others only if there are not
-// processors enough: a goroutine that is bound to its thread takes 5 µs to come
-// back, ten times what a look takes.
+// idle waits until something may have changed, and fails a step in which nothing does. A thread
+// that looks again yields to others only if there are too few processors. A goroutine that is bound
+// to its thread takes 5 µs to come back, ten times as long as a look.
 func (runner *runner) idle() {
 	var tick <-chan time.Time // nil for immediate queues, as a call ends before it returns
 	if !runner.Immediate {
@@ -132,7 +130,7 @@ func (runner *runner) watch() {
 	}
 	for _, lane := range runner.board.lanes {
 		if lane.calling {
-			return // the host takes its time
+			return // the host's call takes its time
 		}
 	}
 	hang := &executor.HangError{After: still.Round(time.Millisecond), State: strings.TrimSuffix(runner.stallReport(runner.board.lanes), "\n")}

@@ -23,25 +23,25 @@ type Scheduler struct {
 	links  map[linkKey]*Link
 }
 
-// Options are what a backend decides of steps.
+// Options are a backend's settings for steps.
 type Options struct {
-	// Work is what an instruction computes, called on its device's thread; Past is how
-	// many tokens came before it.
+	// Work returns what an instruction computes, and is called on its device's thread. Past returns
+	// how many tokens came before it.
 	Work func(index int32) (*Work, error)
 	Past func(index int32) int64
 	// StallLimit is how long a step may go without any instruction ending before it fails
 	// with an [*executor.HangError].
 	StallLimit time.Duration
-	// Immediate queues end every call before it returns: no one polls them, and no step
-	// of theirs hangs.
+	// Immediate queues end every call before it returns. They are not polled, and their steps do
+	// not hang.
 	Immediate bool
-	// Fault is made to happen; nil: none is.
+	// Fault is provoked; nil: none.
 	Fault *Fault
-	// Lost are the GPUs that answer no more; nil if none can be lost.
+	// Lost returns the lost GPUs; nil if none can be lost.
 	Lost func() []Place
 }
 
-// Place is a GPU with the devices that are on it.
+// Place is a GPU with its devices.
 type Place struct {
 	Name    string
 	Devices []*Device
@@ -52,14 +52,14 @@ func New(of *program.Program, options Options) *Scheduler {
 	return &Scheduler{Order: orderOf(of), Options: options, Program: of}
 }
 
-// DeviceOf is the device of an instruction.
+// DeviceOf returns the device of an instruction.
 func (of *Scheduler) DeviceOf(index int32) *Device {
 	return of.Devices[of.Streams[of.Of[index]].Device]
 }
 
-// Step has every device's thread give its lines to the queues. That they end is what
-// Check proved of the program; what ends them early is a fault or the context,
-// after which nothing more is given, and everything that was is waited for.
+// Step has every device's thread give its lines to the queues. Check has proved that all of them
+// end. A fault or the context may end the step early. Then nothing more is given, and the step
+// waits for everything that was.
 func (of *Scheduler) Step(ctx context.Context, step *executor.Step) (*executor.Times, error) {
 	board := newBoard(of)
 	runners := make([]*runner, len(of.Devices))
@@ -88,30 +88,30 @@ func (of *Scheduler) Step(ctx context.Context, step *executor.Step) (*executor.T
 	threads.Wait()
 	took := time.Since(begin)
 	if !stop() {
-		<-cancelled // nothing of the step outlasts it
+		<-cancelled // nothing of the step remains after it
 	}
 	return of.times(board, runners, took)
 }
 
-// runner is a device in a step, on its thread.
+// runner is a device in a step. It runs on the device's thread.
 type runner struct {
 	*Scheduler
 	device *Device
 	step   *executor.Step
 	board  *board
 	lanes  []*lane
-	// idled is how often in a row there was nothing to do; draining: nothing more is
-	// given, nor the host called.
+	// idled is how often in a row there was nothing to do. draining: nothing more is given, and the
+	// host's functions are not called.
 	idled    int
 	draining bool
 }
 
-// looks is how many lines are given before a queue is asked what has ended, which
-// takes as long as to give it a kernel.
+// looks is how many lines are given before queues are asked what has ended. Asking takes as long as
+// giving a kernel.
 const looks = 8
 
-// run gives the lines of all lanes to their queues, the earliest first that can be,
-// until all are or the step ends; then it waits until the queues have ended them.
+// run gives the lines of all lanes to their queues, always the earliest that is possible, until all
+// are given or the step ends. Then it waits until the queues have ended them.
 func (runner *runner) run() error {
 	runner.device.stepping = true
 	defer func() { runner.device.stepping = false }()
@@ -140,7 +140,7 @@ func (runner *runner) run() error {
 	return runner.drain()
 }
 
-// next is the lane whose next line is the earliest of those that can be given.
+// next returns the lane with the earliest next line of those that can be given, or nil.
 func (runner *runner) next() (first *lane) {
 	for _, lane := range runner.lanes {
 		if lane.then == nil && lane.next < len(lane.lines) && (first == nil || lane.lines[lane.next] < first.lines[first.next]) && lane.can() {
@@ -150,7 +150,7 @@ func (runner *runner) next() (first *lane) {
 	return first
 }
 
-// over reports that all lines were given.
+// over reports whether all lines were given.
 func (runner *runner) over() bool {
 	for _, lane := range runner.lanes {
 		if lane.next < len(lane.lines) {
@@ -160,8 +160,7 @@ func (runner *runner) over() bool {
 	return true
 }
 
-// drain waits for everything that was given, unless queues hang or wait for a GPU that
-// is lost.
+// drain waits for everything that was given, unless queues hang or wait for a lost GPU.
 func (runner *runner) drain() error {
 	runner.draining = true
 	var all []error

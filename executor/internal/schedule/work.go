@@ -5,7 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// Args is what a call is given of its step.
+// Args are the arguments of a call in a step.
 type Args struct {
 	Queue     Queue
 	Number    int64 // of the step
@@ -13,7 +13,7 @@ type Args struct {
 	Optimizer *executor.Optimizer
 }
 
-// Call gives a queue something to do.
+// Call gives work to a queue.
 type Call func(args *Args) error
 
 // Work is what an instruction computes.
@@ -27,13 +27,13 @@ type Work struct {
 	Ended func() *executor.ValueError
 }
 
-// Kernels are the calls of an instruction that run kernels.
+// Kernels makes the calls of an instruction that runs kernels.
 type Kernels interface {
-	// Kernel is a kernel of a run.
+	// Kernel returns the call of a kernel of a run.
 	Kernel(run, number int) Call
-	// Search looks for NaN and infinities in what a run made.
+	// Search returns the calls that look for NaN and infinities in the results of a run.
 	Search(run int) []Call
-	// Total adds squared norms up.
+	// Total returns the call that adds up squared norms.
 	Total(total *bind.Total) Call
 }
 
@@ -81,13 +81,13 @@ func (work *Work) fill(device Driver, offset, bytes int64) {
 	work.calls = append(work.calls, func(args *Args) error { return args.Queue.Fill(at, 0, bytes) })
 }
 
-// progress is how far a lane has given a work to its queue.
+// progress is how far a lane has given some work to its queue.
 type progress struct {
 	*Work
 	call, tap int // the next ones
 }
 
-// compute gives what an instruction computes, up to the next tap.
+// compute gives the work of an instruction, up to the next tap.
 func (lane *lane) compute(index int32) (whole bool, err error) {
 	work := &lane.work
 	if work.Work == nil {
@@ -113,7 +113,7 @@ func (lane *lane) compute(index int32) (whole bool, err error) {
 	return true, nil
 }
 
-// begin prepares an instruction's work, and marks its beginning.
+// begin prepares an instruction's work, and records its beginning.
 func (lane *lane) begin(index int32) (err error) {
 	if lane.work.Work, err = lane.Work(index); err != nil {
 		return err
@@ -130,12 +130,12 @@ func (lane *lane) begin(index int32) (err error) {
 	return nil
 }
 
-// Fault is a call that is given before an instruction of a step, to see what follows.
+// Fault is a call that is given before an instruction of a step, to test what follows.
 type Fault struct {
 	Instr int32
 	Step  int64
 	Give  Call
-	Says  string // what it is, if a step can hang by it
+	Says  string // its description, if it can make a step hang
 }
 
 func (fault *Fault) at(step *executor.Step, index int32) bool {

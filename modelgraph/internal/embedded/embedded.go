@@ -1,5 +1,5 @@
-// Package embedded reads tables that are built into the program: packed JSON, a
-// line an entry. Its faults are the build's, so it panics.
+// Package embedded reads tables that are built into the program: packed JSON, with an entry on each
+// line. An error in a table is an error of the build, so it panics.
 package embedded
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Table is a packed table. Its parts are unpacked when they are first asked.
+// Table is a packed table. Its parts are unpacked on first use.
 type Table struct {
 	name  string
 	parts func() []part
 }
 
-// part is a gzip member of a table. If a table has several, its lines are
-// sorted, and the header's comment is the part's first line, cut.
+// part is a gzip member of a table. In a table of several, lines are sorted, and the header's
+// comment is the beginning of the part's first line.
 type part struct {
 	first string
 	lines func() []byte
 }
 
-// New is the table of a file of that name.
+// New returns the table of a file with that name.
 func New(name string, packed []byte) *Table {
 	return &Table{name, sync.OnceValue(func() (parts []part) {
 		var reader gzip.Reader // one for all headers: each would allocate windows
@@ -37,7 +37,7 @@ func New(name string, packed []byte) *Table {
 				panic(fmt.Sprintf("%s: %v", name, err))
 			}
 			member := packed
-			if len(reader.Extra) == sizeField { // its own length, which only tables of several have
+			if len(reader.Extra) == sizeField { // its own length, only in tables of several parts
 				member = packed[:binary.LittleEndian.Uint32(reader.Extra[sizeField-4:])]
 			}
 			packed = packed[len(member):]
@@ -62,7 +62,7 @@ func unpacked(name string, packed []byte) []byte {
 	panic(fmt.Sprintf("%s: %v", name, err))
 }
 
-// Lines are the lines that begin so.
+// Lines returns the lines that begin with head.
 func (table *Table) Lines(head string) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		parts := table.parts()

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Recognised names a file of another kind by its first bytes, and says what to
-// do about it; empty for all else.
+// Recognised names a file of another kind by its first bytes, and the user's next step; empty for
+// all others.
 func Recognised(data []byte) string {
 	for _, f := range foreign {
 		if bytes.HasPrefix(data, []byte(f.magic)) {
@@ -22,9 +22,8 @@ func Recognised(data []byte) string {
 	return ""
 }
 
-// NotText is [Recognised] of a file that should be text: every format here is
-// UTF-8 without a byte order mark, which JSON does not have (RFC 8259, section
-// 8.1) and Transformers refuses.
+// NotText is [Recognised] for a file that should be text. Every format here is UTF-8 without a byte
+// order mark. JSON does not have one (RFC 8259, section 8.1), and Transformers refuses it.
 func NotText(data []byte) string {
 	if what := Recognised(data); what != "" {
 		return what
@@ -45,13 +44,13 @@ func NotText(data []byte) string {
 		return "UTF-16 text without a byte order mark: save it as UTF-8"
 	case bytes.IndexByte(start, 0) >= 0:
 		return "a binary file, not text"
-	case text[0] != '{' && text[0] != '[' && !utf8.Valid(start): // inside JSON its reader knows the place
+	case text[0] != '{' && text[0] != '[' && !utf8.Valid(start): // inside JSON its reader reports the place
 		return "not UTF-8 text: save it as UTF-8"
 	}
 	return ""
 }
 
-// whole leaves out a character that is cut off at the end.
+// whole drops a character that is cut off at the end.
 func whole(text []byte) []byte {
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if at := len(text) - back; utf8.RuneStart(text[at]) {
@@ -64,8 +63,8 @@ func whole(text []byte) []byte {
 	return text
 }
 
-// foreign are the first bytes of files that people give by mistake; of two that
-// fit, the longer comes first.
+// foreign are the first bytes of files that people give by mistake. If two fit, the longer comes
+// first.
 var foreign = []struct{ magic, what string }{
 	{"version https://git-lfs.github.com/spec/", "a Git LFS pointer, not the file: run git lfs pull"},
 	{"\xff\xfe\x00\x00", "UTF-32 text: save it as UTF-8"},

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// scattered is a device map whose runs are on any devices, some twice; units with
-// tied weights are on one, as device maps have it.
+// scattered returns a device map whose runs are on any devices, some on the same. Units with tied
+// weights share a device, as device maps require.
 func scattered(set *setting, random func(int) int, devices int) devicemap.Map {
 	out := make(devicemap.Map, len(set.table.Units))
 	for unit := range out {
@@ -34,9 +34,8 @@ func together(set *setting, placement devicemap.Map) {
 	}
 }
 
-// everyCut compiles small models cut at every set of borders between units, on
-// as many devices as there are runs, and under a device map with units on any
-// of three devices.
+// everyCut compiles small models cut at every set of borders between units, on as many devices as
+// there are runs. It also compiles a device map with units on any of three devices.
 func everyCut(page *page, asked scope) error {
 	page.printf("every cut at unit borders of models with one and two blocks:\n\n%-14s%9s%9s%9s\n", "family", "units", "programs", "devices")
 	for number := 0; number < len(families); number += asked.every {
@@ -73,8 +72,7 @@ func everyCut(page *page, asked scope) error {
 	return nil
 }
 
-// cutEverywhere compiles every cut, and returns how many programs and devices
-// there were.
+// cutEverywhere compiles every cut. It returns the numbers of programs and devices.
 func (set *setting) cutEverywhere(every int) (count [2]int, err error) {
 	units := len(set.table.Units)
 	seen := make(map[string]bool)

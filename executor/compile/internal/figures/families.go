@@ -12,19 +12,18 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mostDevices is the largest number of stages' devices.
+// mostDevices is the largest number of devices.
 const mostDevices = 8
 
-// tally is what was found of one family and kind of work.
+// tally is the result for one family and kind of work.
 type tally struct {
 	programs int
 	shares   []idle
 	fault    error
 }
 
-// allFamilies compiles every family under every schedule and a device map, on 1
-// to 8 devices, in up to 32 micro-batches: half of them cut evenly, half
-// in any place.
+// allFamilies compiles every family under every schedule and a device map, on 1 to 8 devices, in up
+// to 32 micro-batches. Half of the programs are cut evenly, half in any place.
 func allFamilies(page *page, asked scope) error {
 	page.printf("closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map; bf16-true, bf16-mixed, 32-true and adamw, sgd in turns\n\n", 1, mostDevices, asked.microBatches)
 	page.printf("%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
@@ -80,7 +79,7 @@ func (kind *kind) all(graph *modelgraph.Graph, asked scope) *tally {
 	return found
 }
 
-// some compiles those of one number of micro-batches.
+// some compiles the programs of one number of micro-batches.
 func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (programs int, shares []idle, err error) {
 	for at, order := range orders {
 		set, err := kind.set(graph, order, microBatches, mostDevices)
@@ -121,12 +120,12 @@ func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (
 	return programs, shares, nil
 }
 
-// running leaves out devices that only hand the stream on.
+// running leaves out devices that only pass the stream.
 func running(shares []idle) []idle {
 	return slices.DeleteFunc(slices.Clone(shares), func(share idle) bool { return !share.runs })
 }
 
-// median and worst are those of shares.
+// median and worst describe the idle shares.
 func median(shares []idle) string {
 	slices.SortFunc(shares, func(one, other idle) int { return cmp.Compare(one.share, other.share) })
 	return fmt.Sprintf("%.2f %%", 100*shares[len(shares)/2].share)

@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// setting is what programs are compiled for: a model under a workload, on
-// equal devices.
+// setting is a model under a workload, on equal devices, for which programs are compiled.
 type setting struct {
 	graph    *modelgraph.Graph
 	table    *costmodel.Table
@@ -21,16 +20,16 @@ type setting struct {
 	chain    timeline.Ranks
 }
 
-// idle is what regions of an arena leave unused where most is alive.
+// idle is the part of an arena that its regions leave unused at the peak.
 type idle struct {
 	share float64
 	bytes int64
-	runs  bool // its device runs kernels, and does not only hand the stream on
+	runs  bool // its device runs kernels, and does not only pass the stream
 	what  string
 }
 
-// judge compiles a map and holds its figures to each other. It returns the idle
-// share of every device that holds a unit.
+// judge compiles a map and compares its figures. It returns the idle share of every device that
+// holds a unit.
 func (set *setting) judge(placement devicemap.Map, what string) ([]idle, error) {
 	where := fmt.Sprintf("%s on %v", what, placement)
 	out, err := compile.Program(set.graph, set.table, set.topology, placement, nil)
@@ -52,7 +51,7 @@ func (set *setting) judge(placement devicemap.Map, what string) ([]idle, error) 
 	return shares, nil
 }
 
-// bytes holds what is planned of memory to what was laid out.
+// bytes compares the planned memory with the layout.
 func (set *setting) bytes(out *program.Program, placement devicemap.Map, what, where string) (shares []idle, err error) {
 	report := out.Check()
 	predicted := devicemap.Predict(set.table, set.topology, placement)
@@ -91,7 +90,7 @@ func (set *setting) unitRange(placement devicemap.Map, device int) string {
 	return names[0] + " to " + names[len(names)-1]
 }
 
-// runs reports a device with a unit that runs kernels.
+// runs reports whether a device has a unit that runs kernels.
 func (set *setting) runs(placement devicemap.Map, device int) bool {
 	for unit, on := range placement {
 		if int(on) == device && !set.table.Units[unit].Regions.Passes {
@@ -101,7 +100,7 @@ func (set *setting) runs(placement devicemap.Map, device int) bool {
 	return false
 }
 
-// ranks are the devices that hold units, as the timeline wants them.
+// ranks are the devices that hold units, in the timeline's form.
 func (set *setting) ranks(placement devicemap.Map) []*timeline.Rank {
 	out := make([]*timeline.Rank, len(set.topology.Devices))
 	var ranks, chunks int64

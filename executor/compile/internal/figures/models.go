@@ -13,11 +13,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// family is one kind of model, with the built-in config that means it.
+// family is one kind of model, with the built-in config of it.
 type family struct {
 	name, config string
-	text         bool // of the config's text model alone
-	infers       bool // and does not train
+	text         bool // only the config's text model
+	infers       bool // it does not train
 }
 
 var families = []family{
@@ -35,7 +35,7 @@ var families = []family{
 	{name: "bert", config: "bert-large", infers: true},
 }
 
-// graph reads the family's config with so many layers, in a vision tower too.
+// graph reads the family's config with so many layers; a vision tower gets as many.
 func (family *family) graph(layers int) (*modelgraph.Graph, error) {
 	data, err := fs.ReadFile(fixtures.Models(), family.config+"/config.json")
 	if err != nil {
@@ -59,7 +59,7 @@ func (family *family) graph(layers int) (*modelgraph.Graph, error) {
 	return written(config)
 }
 
-// written is the graph of a config.
+// written returns the graph of a config.
 func written(config map[string]any) (*modelgraph.Graph, error) {
 	folder, err := os.MkdirTemp("", "figures")
 	if err != nil {

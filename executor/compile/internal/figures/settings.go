@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// kind is what a program is compiled for, but for the number of micro-batches; the
-// batch is that of one.
+// kind is the workload of a program, without the number of micro-batches. The batch is that of one
+// micro-batch.
 type kind struct {
 	name     string
 	workload costmodel.Workload
@@ -73,19 +73,18 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 	}
 	topology := &costmodel.Topology{}
 	device := found.Device(workload.Mode)
-	device.CapacityBytes = 1 << 40 // of what fits is not asked here
+	device.CapacityBytes = 1 << 40 // here every model fits
 	for range devices {
 		topology.Devices = append(topology.Devices, device)
 	}
 	return &setting{graph: graph, table: table, topology: topology, chain: timeline.NewRanks(table)}, nil
 }
 
-// chunks is how many runs an interleaved device has.
+// chunks is how many runs of units an interleaved device has.
 const chunks = 2
 
-// cut spreads units over devices in the order of the model, in so many runs a
-// device, each as long as the others; or, with random borders, as random
-// has it.
+// cut spreads units over devices in the order of the model, in so many runs a device. The runs have
+// equal lengths or, if random is not nil, random borders.
 func cut(units, devices, runs int, random func(most int) int) devicemap.Map {
 	stages := devices * runs
 	borders := make([]int, stages+1)

@@ -59,8 +59,8 @@ func (call *Call) activation() (activation, error) {
 	return found, nil
 }
 
-// byRow calls f with rows of inputs, one after another, and stores what it
-// makes of them as rows of outputs. Outputs may lie where inputs do.
+// byRow calls f with rows of inputs, one after another, and stores its results as rows of outputs.
+// Outputs may have the place of inputs.
 func (call *Call) byRow(inputs, outputs []string, f func(from, to [][]float32)) error {
 	read, err := call.need(inputs...)
 	if err != nil {

@@ -2,7 +2,7 @@ package kernel
 
 import "fmt"
 
-// embedding makes rows of a table, times a scale that has the table's type
+// embedding writes rows of a table, times a scale that has the table's type
 // (Gemma3TextScaledWordEmbedding), or adds them to the stream.
 func embedding(call *Call) error {
 	matrices, err := call.need("table", "y")
@@ -34,15 +34,15 @@ func embedding(call *Call) error {
 	return nil
 }
 
-// scale is what rows are multiplied by, as a number of the table's type.
+// scale is the factor of rows, rounded to the table's type.
 func (call *Call) scale(table *Matrix) float32 {
 	scale := []float32{float32(call.number("scale", 1))}
 	table.round(scale)
 	return scale[0]
 }
 
-// lookups are the rows of a table, which has so many, for each row of the
-// stream: by token id, or without ids by position.
+// lookups returns the row of the table for each row of the stream: by token id, or by position
+// without ids. The argument table is the number of the table's rows.
 func (call *Call) lookups(count, table int64) ([]int64, error) {
 	ids, rows := call.matrix("ids"), make([]int64, count)
 	for i := range rows {
@@ -58,9 +58,8 @@ func (call *Call) lookups(count, table int64) ([]int64, error) {
 	return rows, nil
 }
 
-// embeddingBackward adds the stream's gradient up by row of the table, the
-// tokens of one row in their order. The row "padding" gets none (nn.Embedding:
-// padding_idx).
+// embeddingBackward adds up the stream's gradient for each row of the table, over its tokens in
+// order. The row "padding" gets no gradient (nn.Embedding: padding_idx).
 func embeddingBackward(call *Call) error {
 	matrices, err := call.need("dy", "d")
 	if err != nil {
@@ -96,9 +95,8 @@ func embeddingBackward(call *Call) error {
 	})
 }
 
-// groups calls f for every row of the table that tokens have, with these
-// tokens in order: runs of the sorted ids, or of all sequences those at one
-// position.
+// groups calls f for every row of the table that tokens use, with these tokens in order. They are
+// runs of the sorted ids or, without ids, the tokens of all sequences at one position.
 func (call *Call) groups(count int64, f func(row int64, tokens []int32) error) error {
 	order := call.matrix("order")
 	if order == nil {

@@ -5,7 +5,7 @@ import "math"
 // softCap is cap·tanh(logit/cap); 0: there is none.
 type softCap float64
 
-// of caps a logit, rounded after each operation as Transformers' heads do
+// of caps a logit, and rounds after each operation as Transformers' heads do
 // (Gemma2ForCausalLM.forward).
 func (limit softCap) of(logit float32, round func(value float32) float32) float32 {
 	if limit == 0 {
@@ -15,7 +15,7 @@ func (limit softCap) of(logit float32, round func(value float32) float32) float3
 	return round(tanh * float32(limit))
 }
 
-// slope is how a capped logit changes with what it was.
+// slope returns the derivative of the cap, from a capped logit.
 func (limit softCap) slope(capped float32) float64 {
 	if limit == 0 {
 		return 1
@@ -41,7 +41,7 @@ func softcap(call *Call) error {
 	return nil
 }
 
-// argmax is the first of the largest, as torch.argmax on a processor.
+// argmax returns the first of the largest logits, as torch.argmax does on a processor.
 func argmax(call *Call) error {
 	logits, ids := call.matrix("x"), call.matrix("y")
 	row := make([]float32, call.size("columns", logits.Columns))

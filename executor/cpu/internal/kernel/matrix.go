@@ -7,14 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Matrix is a part of a tensor in an arena: Rows × Columns values, a row Stride
-// values behind the one before.
+// Matrix is a part of a tensor in an arena: Rows × Columns values, with rows Stride values apart.
 type Matrix struct {
 	DType                 modelgraph.DType // BF16, F32 or I32
 	Rows, Columns, Stride int64
-	// Data begins at the first value, at an address that is a multiple of its
-	// size. Values lie in it in this machine's order, which is files' order on
-	// every machine that Go's BLAS is fast on.
+	// Data begins at the first value, at an address that is a multiple of its size. Values have
+	// this machine's byte order. It is the byte order of files on every machine for which Go's BLAS
+	// is fast.
 	Data []byte
 }
 
@@ -27,7 +26,7 @@ func (matrix *Matrix) Load(row, column int64, into []float32) {
 	copy(into, stretch[float32](matrix, row, column, len(into)))
 }
 
-// Store writes them, rounded to the matrix's type.
+// Store writes values at a row and a column, rounded to the matrix's type.
 func (matrix *Matrix) Store(row, column int64, values []float32) {
 	if matrix.DType == modelgraph.BF16 {
 		at := stretch[uint16](matrix, row, column, len(values))
@@ -39,8 +38,8 @@ func (matrix *Matrix) Store(row, column int64, values []float32) {
 	copy(stretch[float32](matrix, row, column, len(values)), values)
 }
 
-// row is a whole row: in place in fp32, not to be changed, else widened into a
-// buffer that is as long.
+// row returns a whole row. A row in fp32 is the matrix's own, which must not be changed; another
+// one is converted into the buffer.
 func (matrix *Matrix) row(row int64, buffer []float32) []float32 {
 	if matrix.DType == modelgraph.BF16 {
 		matrix.Load(row, 0, buffer[:matrix.Columns])
@@ -58,7 +57,7 @@ func (matrix *Matrix) round(values []float32) {
 	}
 }
 
-// Int and SetInt are of a matrix of ids.
+// Int and SetInt are for matrices of ids.
 func (matrix *Matrix) Int(row, column int64) int32 {
 	return stretch[int32](matrix, row, column, 1)[0]
 }
@@ -68,7 +67,7 @@ func (matrix *Matrix) SetInt(row, column int64, value int32) {
 	stretch[int32](matrix, row, column, 1)[0] = value
 }
 
-// stretch is count values of a row, in place.
+// stretch returns count values of a row, in place.
 func stretch[T uint16 | float32 | int32](matrix *Matrix, row, column int64, count int) []T {
 	var one T
 	size := int64(unsafe.Sizeof(one))
@@ -80,8 +79,7 @@ func stretch[T uint16 | float32 | int32](matrix *Matrix, row, column int64, coun
 	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), count) //nolint:gosec // count values of data, which was cut to their bytes
 }
 
-// widen is FromBF16 of many, four at a time: products of few rows spend their
-// time here.
+// widen is FromBF16 for many values, four at a time: products of few rows spend their time here.
 func widen(into []float32, from []uint16) {
 	into = into[:len(from)]
 	i := 0
@@ -94,11 +92,11 @@ func widen(into []float32, from []uint16) {
 	}
 }
 
-// FromBF16 is the value of sixteen bits.
+// FromBF16 returns the value of sixteen bits.
 func FromBF16(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }
 
-// ToBF16 rounds to the nearest, of two as near to the even one, as
-// c10::detail::round_to_nearest_even (PyTorch, BFloat16.h).
+// ToBF16 rounds to the nearest value, and ties to even, as c10::detail::round_to_nearest_even
+// (PyTorch, BFloat16.h).
 func ToBF16(value float32) uint16 {
 	bits := math.Float32bits(value)
 	if value != value {

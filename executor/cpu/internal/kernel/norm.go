@@ -12,8 +12,8 @@ type normed struct {
 	style         modelgraph.NormStyle
 	epsilon       float64
 	x, rstd, mean *Matrix
-	again         bool // 1/σ and mean were kept
-	// factor is what a normed row is multiplied by, bias what is added.
+	again         bool // 1/σ and mean were kept by an earlier norm
+	// factor multiplies a normed row, bias is added.
 	factor, bias []float32
 }
 
@@ -40,8 +40,8 @@ func normOf(call *Call) (*normed, error) {
 	return run, nil
 }
 
-// moments are a row's mean, of LayerNorm alone, and 1/σ, both in fp32 so that
-// what is made again from those that were kept is the same to the bit.
+// moments returns a row's mean, for LayerNorm alone, and 1/σ. Both are in fp32, so that a
+// recomputation from the kept ones gives the same bits.
 func (run *normed) moments(i int64, x []float32) (mean, rstd float32) {
 	if run.again {
 		if run.mean != nil {
@@ -71,16 +71,16 @@ func (run *normed) moments(i int64, x []float32) (mean, rstd float32) {
 	return mean, rstd
 }
 
-// value is the number of a row that has one.
+// value returns the number of a row that has one.
 func (matrix *Matrix) value(row int64) float32 {
 	var one [1]float32
 	matrix.Load(row, 0, one[:])
 	return one[0]
 }
 
-// norm rounds where modules do: LlamaRMSNorm before and after it multiplies
-// by the weight, Gemma's and LayerNorm once, and a branch's norm before it is
-// added to the stream. Without y it is for what it keeps of rows alone.
+// norm rounds as the modules do: LlamaRMSNorm before and after it multiplies by the weight, Gemma's
+// norm and LayerNorm once, and a branch's norm before it is added to the stream. Without y it only
+// keeps the moments of rows.
 func norm(call *Call) error {
 	run, err := normOf(call)
 	if err != nil {

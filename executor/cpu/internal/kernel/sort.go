@@ -1,14 +1,14 @@
 package kernel
 
-// pairs are ids, and the tokens that have them.
+// pairs are ids, and the index of the token of each.
 type pairs struct{ ids, tokens []int32 }
 
 func pairsOf(matrix *Matrix, count int64) pairs {
 	return pairs{stretch[int32](matrix, 0, 0, int(count)), stretch[int32](matrix, 1, 0, int(count))}
 }
 
-// sortIDs sorts a micro-batch's ids, tokens of one id in their order: by
-// merging runs of 1, 2, 4, … between order and work, which has room for as many.
+// sortIDs sorts a micro-batch's ids and keeps the order of equal ids. It merges runs of 1, 2, 4, …
+// between order and work, which is as large.
 func sortIDs(call *Call) error {
 	matrices, err := call.need("ids", "order", "work")
 	if err != nil {

@@ -2,7 +2,7 @@ package kernel
 
 import "fmt"
 
-// kernels are those that a recipe may name.
+// kernels are the kernels that a recipe may name.
 var kernels = map[string]func(call *Call) error{
 	"activate":           activate,
 	"activate_backward":  activateBackward,
@@ -43,7 +43,7 @@ var kernels = map[string]func(call *Call) error{
 	"square":             square,
 }
 
-// needs is a kernel that has the operands of roles.
+// needs returns a kernel that first checks the operands of roles.
 func needs(run func(call *Call) error, roles ...string) func(call *Call) error {
 	return func(call *Call) error {
 		if _, err := call.need(roles...); err != nil {
@@ -53,8 +53,8 @@ func needs(run func(call *Call) error, roles ...string) func(call *Call) error {
 	}
 }
 
-// Run carries a kernel out. An error is a kernel that does not exist, or lacks
-// what it needs: a defect of the recipe, never of the data.
+// Run runs a kernel. An error means that it does not exist, or lacks an operand or a dim: a defect
+// of the recipe, never of the data.
 func Run(call *Call) error {
 	run := kernels[call.Kernel.Name]
 	if run == nil {

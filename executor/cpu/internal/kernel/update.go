@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// gradient is a gradient as the optimizer reads it: of a tied weight the sum of
-// all uses', in module order.
+// gradient is a gradient as the optimizer reads it. For a tied weight it is the sum of the
+// gradients of all uses, in module order.
 type gradient []Matrix
 
 func (call *Call) gradient(role string) (gradient, error) {
@@ -21,7 +21,7 @@ func (call *Call) gradient(role string) (gradient, error) {
 	return gradient{*call.matrix(role)}, nil
 }
 
-// row is a row of the sum, in fp32.
+// row returns a row of the sum, in fp32.
 func (uses gradient) row(i int64, sum, buffer []float32) []float32 {
 	if len(uses) == 1 {
 		return uses[0].row(i, sum)
@@ -33,8 +33,8 @@ func (uses gradient) row(i int64, sum, buffer []float32) []float32 {
 	return sum
 }
 
-// square is the squared norm of a gradient: row i is added to part i modulo the
-// parts, each in order, then the parts.
+// square computes the squared norm of a gradient. Row i is added to part i modulo the number of
+// parts. Each part is added up in order, then the parts are.
 func square(call *Call) error {
 	uses, err := call.gradient("x")
 	if err != nil {
@@ -65,7 +65,7 @@ func square(call *Call) error {
 	return nil
 }
 
-// clipped is what gradients are multiplied by (torch.nn.utils.clip_grad_norm_).
+// clipped returns the factor of gradients (torch.nn.utils.clip_grad_norm_).
 func (call *Call) clipped() (float32, error) {
 	if call.Optimizer.Clip == 0 {
 		return 1, nil
@@ -78,11 +78,11 @@ func (call *Call) clipped() (float32, error) {
 	return min(1, float32(call.Optimizer.Clip)/(norm+1e-6)), nil
 }
 
-// updater changes values by their gradients and the optimizer's states of them.
+// updater changes values by their gradients and the optimizer's states.
 type updater func(values, gradients []float32, states [][]float32)
 
-// update runs over the rows of a parameter: of its master in fp32 if there
-// is one. The weight is then its rounded copy.
+// update runs over the rows of a parameter. If it has a master in fp32, that is updated, and the
+// weight is its rounded copy.
 func (call *Call) update(step updater, states ...string) error {
 	if call.Optimizer == nil {
 		return fmt.Errorf("%s has no optimizer's settings", call.Kernel.Name)
@@ -118,7 +118,7 @@ func (call *Call) update(step updater, states ...string) error {
 	return nil
 }
 
-// updateRow is the row that is being updated.
+// updateRow is the row that is updated.
 type updateRow struct {
 	values                 [][]float32 // the parameter's, and its states'
 	gradients, sum, buffer []float32

@@ -1,4 +1,4 @@
-// Package blas is matrix products by cuBLASLt, of CUDA 13, 12 or 11, whichever the
-// machine has: the library is opened at run time, nothing of it is needed to build.
-// Without the tag cuda it is empty.
+// Package blas computes matrix products with cuBLASLt of CUDA 13, 12 or 11, whichever the machine
+// has. It opens the library at run time, and needs nothing of it to build. Without the tag cuda it
+// is empty.
 package blas

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// candidates are where cuBLASLt may lie, the newest first: by the loader's own
-// rules, in CUDA's folders, and where Python packages bring it.
+// candidates are the possible places of cuBLASLt, the newest first: by the loader's own rules, in
+// CUDA's folders, and in Python packages.
 func candidates() (all []string) {
 	var folders []string
 	add := func(patterns ...string) {

@@ -1,3 +1,3 @@
-// Package checksum sums bytes up as the kernel of that name does, to compare a file's bytes
-// with those on a GPU. Without the tag cuda it is empty.
+// Package checksum computes the same sums as kernel checksum, to compare a file's bytes with those
+// on a GPU. Without the tag cuda it is empty.
 package checksum

@@ -14,15 +14,15 @@ import (
 type Device struct {
 	Ordinal int
 	Name    string
-	UUID    string // as NVML writes it: GPU-…
+	UUID    string // in NVML's form, GPU-…
 	Total   int64  // bytes
-	// Capability is major·10 + minor: 90 of Hopper.
+	// Capability is major·10 + minor, 90 for Hopper.
 	Capability, Processors int
 
 	device cu.Device
 }
 
-// Devices are the GPUs that the driver shows to the process.
+// Devices returns the GPUs that the driver shows to the process.
 func Devices() ([]Device, error) {
 	count, err := cu.NumDevices()
 	if err != nil {
@@ -62,7 +62,7 @@ func (device *Device) describe(ordinal int) error {
 	return nil
 }
 
-// Reaches reports that kernels and copies of one GPU reach the other's memory.
+// Reaches reports whether kernels and copies of one GPU reach the other's memory.
 func (device *Device) Reaches(other *Device) (bool, error) {
 	if device.Ordinal == other.Ordinal {
 		return true, nil
@@ -77,7 +77,7 @@ type Context struct {
 	context cu.CUContext
 }
 
-// Retain makes the primary context, or takes part in it.
+// Retain makes the primary context, or adds a user to it.
 func (device *Device) Retain() (*Context, error) {
 	context, err := device.device.RetainPrimaryCtx()
 	if err != nil {
@@ -87,7 +87,7 @@ func (device *Device) Retain() (*Context, error) {
 	return &Context{device, context}, nil
 }
 
-// Release gives the context back; the last who does ends it.
+// Release releases the context, which ends with its last user.
 func (context *Context) Release() error {
 	if err := context.device.ReleasePrimaryCtx(); err != nil {
 		return of("cuDevicePrimaryCtxRelease", err)
@@ -96,19 +96,19 @@ func (context *Context) Release() error {
 	return nil
 }
 
-// Bind locks the goroutine to its thread, and binds the context to that: every
-// other call wants it. The thread ends with the goroutine, which never unlocks.
+// Bind locks the goroutine to its thread and binds the context to that, as every other call
+// requires. The thread ends with the goroutine, which never unlocks.
 func (context *Context) Bind() error {
 	runtime.LockOSThread()
 	return context.Use()
 }
 
-// Use binds the context to the thread, which is locked, in place of another one.
+// Use binds the context to the locked thread, in place of another one.
 func (context *Context) Use() error {
 	return of("cuCtxSetCurrent", cu.SetCurrentContext(context.context))
 }
 
-// Within calls something on a thread that the context is bound to for that time.
+// Within calls a function on a thread to which the context is bound meanwhile.
 func (context *Context) Within(call func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -118,17 +118,17 @@ func (context *Context) Within(call func() error) error {
 	return errors.Join(call(), of("cuCtxSetCurrent", cu.SetCurrentContext(cu.CUContext{})))
 }
 
-// FreeMemory is what is free on the context's GPU, of how much: other processes' share
-// is taken off. The context must be bound.
+// FreeMemory returns the free and the total bytes of the context's GPU. Memory of other processes
+// is not free. The context must be bound.
 func FreeMemory() (free, total int64, err error) {
 	free, total, err = cu.MemInfo()
 	return free, total, of("cuMemGetInfo", err)
 }
 
-// Synchronize waits for everything that the bound context was given.
+// Synchronize waits until all work of the bound context has ended.
 func Synchronize() error { return of("cuCtxSynchronize", cu.Synchronize()) }
 
-// Version is the CUDA version that the driver is of: 13000.
+// Version returns the CUDA version of the driver, such as 13000.
 func Version() (int, error) {
 	version := cu.Version()
 	if version < 0 {

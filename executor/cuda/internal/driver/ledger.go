@@ -31,14 +31,13 @@ func enter(kind string, count, bytes int64) {
 	}
 }
 
-// Holding is what the process holds of a kind. Bytes are 0 of what is not counted in
-// them.
+// Holding is what the process has not released, of one kind. Bytes are 0 for kinds without a size.
 type Holding struct {
 	Kind         string
 	Count, Bytes int64
 }
 
-// Holdings is what the process holds, by kind.
+// Holdings returns what the process has not released, by kind.
 func Holdings() (all []Holding) {
 	ledger.Lock()
 	defer ledger.Unlock()

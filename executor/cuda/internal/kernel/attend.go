@@ -16,8 +16,8 @@ import (
 // attentions is the table of attention's kernels, read once in a process.
 var attentions = sync.OnceValues(attention.Load)
 
-// attend is attention's three kernels on tensor cores: attention, attention_dkv and
-// attention_dq, whichever the call is of.
+// attend prepares attention's three kernels on tensor cores: attention, attention_dkv and
+// attention_dq, whichever the call is for.
 func attend(call *Call) (Launch, error) {
 	table, err := attentions()
 	if err != nil {
@@ -57,9 +57,9 @@ type attending struct {
 	arguments driver.Arguments
 }
 
-// attendance chooses the kernels of a call, and packs what they are given: one, and
-// behind attention_dkv over several splits the one that adds them up. Their sums
-// lie in the workspace, which nothing else uses between the two.
+// attendance chooses the kernels of a call, and packs their arguments. It is one kernel, or two for
+// attention_dkv over several splits: the second adds up the splits' sums. These are in the
+// workspace, which nothing else uses between the two.
 func attendance(table *attention.Table, call *Call, hopper bool) (all []*attending, err error) {
 	heads, shared, seq := call.size("heads", 0), call.size("kv", 1), call.size("seq", 0)
 	sequences, dim := call.size("sequences", 0), call.size("dim", 0)
@@ -119,10 +119,9 @@ func lies(call *Call, heads int64) (dtype string, aligned bool, err error) {
 	return dtype, aligned, nil
 }
 
-// pack adds the arguments: addresses and strides of operands by their roles, and
-// numbers by their names, of values or else of dims. A dim that is not given is 0,
-// which the kernels take for none; null are Triton's own two addresses, and
-// forward's lse in inference.
+// pack adds the arguments: addresses and strides of operands by their roles, and numbers by their
+// names, from values or else from dims. A missing dim is 0, which means none to the kernels.
+// Triton's own two addresses and, in inference, forward's lse are null.
 func (made *attending) pack(wanted []attention.Argument, call *Call, values map[string]int64) error {
 	for _, argument := range wanted {
 		role, stride := strings.CutSuffix(argument.Name, "_stride")

@@ -12,47 +12,45 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Matrix is Rows × Columns values on the GPU, a row Stride values behind the one
-// before.
+// Matrix is Rows × Columns values on the GPU, with rows Stride values apart.
 type Matrix struct {
 	Address               driver.Address
 	DType                 modelgraph.DType
 	Rows, Columns, Stride int64
 }
 
-// String is what errors say of a matrix.
+// String describes a matrix for errors.
 func (matrix *Matrix) String() string {
 	return fmt.Sprintf("%d × %d of %v", matrix.Rows, matrix.Columns, matrix.DType)
 }
 
-// Call is a kernel of an instruction with the matrices that it touches: the part that
-// does not change from step to step.
+// Call is a kernel of an instruction with its matrices: everything that does not change from step
+// to step.
 type Call struct {
 	Kernel *recipe.Kernel
-	// Operands are those of the kernel, in its order. Uses are, of a gradient whose
-	// weight is tied, those of all uses in module order, its own among them.
+	// Operands are in the kernel's order. Uses has an element for each: for the gradient of a tied
+	// weight, the gradients of all uses in module order, its own included.
 	Operands []Matrix
 	Uses     [][]Matrix
 	Trains   bool // the program has backwards
-	Begins   bool // a gradient ('*') is written, not added to
+	Begins   bool // a gradient ('*') is overwritten, not added to
 
 	Kernels *Kernels
-	// Workspace is what products may use for themselves: the program's buffer.
-	// Kernels run on one stream of a device, so there is one.
+	// Workspace is the memory of products, a buffer of the program. Kernels run on one stream of a
+	// device, so there is one.
 	Workspace blas.Workspace
 }
 
-// Step is what differs from one time that a call is given to the next; its queue is a
-// [*driver.Stream].
+// Step is what changes between two runs of a call. Its queue is a [*driver.Stream].
 type Step = schedule.Args
 
-// Launch gives what a call does to the step's stream. Nothing waits.
+// Launch queues a call on the step's stream. It does not wait.
 type Launch = schedule.Call
 
 func streamOf(step *Step) *driver.Stream { return step.Queue.(*driver.Stream) } //nolint:forcetypeassert // there are no others
 
-// Func prepares a kernel once: its module is loaded, its arguments packed, a
-// product's algorithm found.
+// Func prepares a kernel once: it loads the module, packs arguments, and finds a product's
+// algorithm.
 type Func func(call *Call) (Launch, error)
 
 // Prepare prepares the kernel of a call.

@@ -1,3 +1,3 @@
-// Package kernel is the kernels of package recipe on a GPU: of each, by its name
-// in the recipe, what launches it. Without the tag cuda it is empty.
+// Package kernel launches the kernels of package recipe on a GPU, by their names in the recipe.
+// Without the tag cuda it is empty.
 package kernel

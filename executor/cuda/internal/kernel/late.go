@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// past adds the position of all rows in their sequences: so many tokens after the dim
-// past. It adds -1 without that dim: then rows go through their sequences.
+// past adds the position of all rows in their sequences: the dim past plus the tokens generated
+// since. Without that dim it adds -1: then rows have the positions of their sequences.
 func past(call *Call, launch *packed) error {
 	prompt := call.size("past", -1)
 	if prompt < 0 {
@@ -20,7 +20,7 @@ func past(call *Call, launch *packed) error {
 	return nil
 }
 
-// settings adds the optimizer's, computed in float64 as torch does (adamw.py:
+// settings adds the optimizer's settings, computed in float64 as in torch (adamw.py:
 // _single_tensor_adamw).
 func settings(call *Call, launch *packed) error {
 	corrected := call.Kernel.Name == "adamw"

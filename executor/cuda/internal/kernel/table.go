@@ -9,14 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
 )
 
-// Table is the kernels that there are, by their names in recipes. An error is a
-// line of launches.txt that says nothing.
+// Table returns all kernels, by their names in recipes. An error is a line of launches.txt that
+// cannot be read.
 var Table = sync.OnceValues(func() (map[string]Func, error) {
 	launches, err := source.Launches()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"checksum", "finite"} { // they are no recipe's
+	for _, name := range []string{"checksum", "finite"} { // they are in no recipe
 		delete(launches, name)
 	}
 	table := make(map[string]Func, len(launches))
@@ -33,7 +33,7 @@ var Table = sync.OnceValues(func() (map[string]Func, error) {
 	return table, nil
 })
 
-// linesOf are a kernel's launches as they are packed.
+// linesOf parses a kernel's launches.
 func linesOf(launches []source.Launch) ([]line, error) {
 	lines := make([]line, len(launches))
 	for i := range launches {
@@ -45,10 +45,10 @@ func linesOf(launches []source.Launch) ([]line, error) {
 	return lines, nil
 }
 
-// others are the kernels that are not launched by a line of launches.txt.
+// others are the kernels that no line of launches.txt launches.
 var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_dkv": attend, "attention_dq": attend}
 
-// prepare packs the lines of a kernel, which are launched one after another.
+// prepare packs the lines of a kernel. They are launched one after another.
 func prepare(lines []line, call *Call) (Launch, error) {
 	var all []*packed
 	before := uint32(0)

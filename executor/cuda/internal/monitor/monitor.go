@@ -14,16 +14,16 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Monitor reads GPUs independently of the machines that run on them: what this process
-// has of the driver's, how much memory each GPU has free, and whether that can be
-// allocated. It retains each GPU's context, so that one is left when all machines are
-// closed. It allocates all that it needs at the start: its own use never changes.
+// Monitor reads GPUs independently of the machines that run on them: what this process has of the
+// driver's, how much memory each GPU has free, and whether that can be allocated. It retains each
+// GPU's context, so that one remains when all machines are closed. It allocates everything that it
+// needs at the start: its own use never changes.
 type Monitor struct {
 	gpus []*monitored
 	own  []executor.Holding
 }
 
-// monitored is a GPU that is monitored.
+// monitored is a GPU with what monitoring it needs.
 type monitored struct {
 	*driver.Device
 	info    executor.MonitoredGPU
@@ -34,12 +34,12 @@ type monitored struct {
 	sums    *driver.Pinned
 }
 
-// Before says of a GPU, by UUID, how NVML is asked and who was on it before this process
-// was, or why neither is known.
+// Before returns, for a GPU by UUID, NVML's handle and the processes that were on it before this
+// one, or why neither is known.
 type Before func(uuid string) (handle nvml.GPU, processes []nvml.Process, unmeasured string)
 
-// New begins to monitor GPUs, by their places among those of the driver. This process must
-// not use any of them before.
+// New begins to monitor GPUs, given by the driver's numbers. This process must not have used any of
+// them before.
 func New(gpus []driver.Device, ordinals []int, before Before) (*Monitor, error) {
 	monitor := new(Monitor)
 	for _, ordinal := range ordinals {
@@ -58,8 +58,8 @@ func New(gpus []driver.Device, ordinals []int, before Before) (*Monitor, error) 
 	return monitor, nil
 }
 
-// open makes all that looking needs, and runs each kernel once: drivers load one when
-// it runs first. before are the processes that were there without this one.
+// open makes everything that a look needs, and runs each kernel once: drivers load a kernel when it
+// first runs. The processes in before are those without this one.
 func (gpu *monitored) open(before []nvml.Process) (err error) {
 	if gpu.context, err = gpu.Retain(); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (gpu *monitored) open(before []nvml.Process) (err error) {
 	return nil
 }
 
-// GPUs are those that are monitored.
+// GPUs returns the monitored GPUs.
 func (monitor *Monitor) GPUs() []executor.MonitoredGPU {
 	var all []executor.MonitoredGPU
 	for _, gpu := range monitor.gpus {
@@ -99,10 +99,10 @@ func (monitor *Monitor) GPUs() []executor.MonitoredGPU {
 	return all
 }
 
-// Holdings is what the process has of the driver's, without the monitor's own.
+// Holdings returns the driver's objects of the process, without the monitor's own.
 func (monitor *Monitor) Holdings() []executor.Holding { return less(holdings(), monitor.own) }
 
-// holdings is everything that the process holds.
+// holdings returns the driver's objects of the process.
 func holdings() []executor.Holding {
 	var all []executor.Holding
 	for _, holding := range driver.Holdings() {
@@ -111,7 +111,7 @@ func holdings() []executor.Holding {
 	return all
 }
 
-// less is the difference of all and own, by kind; it is negative if own has more.
+// less returns the difference of all and own, by kind; it is negative if own has more.
 func less(all, own []executor.Holding) (others []executor.Holding) {
 	left := make(map[string]executor.Holding)
 	for _, holding := range own {
@@ -163,8 +163,8 @@ func (gpu *monitored) look(seen *executor.MemoryReading) error {
 	return err
 }
 
-// Refill takes all that a GPU has free, but margin bytes, in one piece, and finds out
-// whether it holds what is written into it. gpu is a place in [Monitor.GPUs].
+// Refill allocates all of a GPU's free memory but margin bytes in one piece, and checks that it
+// keeps what is written into it. gpu is an index in [Monitor.GPUs].
 func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
 	of := monitor.gpus[gpu]
 	done.MarginBytes = margin
@@ -193,7 +193,7 @@ func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResul
 	return done, err
 }
 
-// Close releases the contexts, with all that monitoring needed.
+// Close releases the contexts, and everything that monitoring needed.
 func (monitor *Monitor) Close() error {
 	var all []error
 	for _, gpu := range monitor.gpus {

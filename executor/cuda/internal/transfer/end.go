@@ -11,13 +11,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// End is an arena as the ring's other end.
+// End is an arena at the other end of the ring.
 type End struct {
 	Name    string // what an error calls it
 	Ring    *Ring
 	Context *driver.Context
 	Arena   driver.Address
-	// Stream is for copies alone, SumStream for checksums alone during an upload.
+	// Stream is only for copies, SumStream during an upload only for checksums.
 	Stream, SumStream *driver.Stream
 
 	events   []*driver.Event // by part: recorded after its last use
@@ -29,14 +29,14 @@ type End struct {
 // flight is a part that the stream copies.
 type flight struct {
 	part   *part
-	landed func() // what the host does with it then; nil: nothing
+	landed func() // the host's work after the copy; nil: none
 }
 
 // at is the address of a byte of the arena.
 func (end *End) at(offset int64) driver.Address { return end.Arena + driver.Address(offset) }
 
-// Prime makes the ring's first part, and has the GPU run kernel checksum once: it is loaded as it
-// runs first. The context must be bound, as for all but [Ring.Upload].
+// Prime makes the ring's first part, and has the GPU run kernel checksum once, which loads it. The
+// context must be bound, as for everything but [Ring.Upload].
 func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	if end.checksum, err = kernels.Function("checksum"); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	return end.landAll(err)
 }
 
-// Close releases what is the end's own.
+// Close releases what belongs to the end.
 func (end *End) Close() error {
 	if end == nil {
 		return nil
@@ -68,7 +68,7 @@ func (end *End) Close() error {
 	return errors.Join(all...)
 }
 
-// Write returns when the arena has the data.
+// Write copies data to the arena and returns when it is there.
 func (end *End) Write(offset int64, data []byte) error {
 	for len(data) > 0 {
 		part, err := end.part()
@@ -85,7 +85,8 @@ func (end *End) Write(offset int64, data []byte) error {
 	return end.landAll(nil)
 }
 
-// Read copies part after part; while one is taken the GPU copies the next.
+// Read copies data from the arena, part after part: the GPU copies the next part while the host
+// takes one.
 func (end *End) Read(offset int64, data []byte) error {
 	for len(data) > 0 {
 		part, err := end.part()
@@ -140,14 +141,13 @@ func fill(events *[]*driver.Event, count int) error {
 	return nil
 }
 
-// fly sends a part off with a copy that the stream was given.
+// fly records the copy of a part that the stream got. If given is an error, it is returned.
 func (end *End) fly(part *part, given error, landed func()) error {
 	end.flights = append(end.flights, flight{part, landed})
 	return errors.Join(given, end.Stream.Record(end.events[part.number]))
 }
 
-// land waits for the oldest flight and frees its part; after an error nothing is
-// done with its bytes.
+// land waits for the oldest flight and frees its part. After an error its bytes are not used.
 func (end *End) land(err error) error {
 	flight := end.flights[0]
 	end.flights = end.flights[1:]
@@ -161,7 +161,7 @@ func (end *End) land(err error) error {
 	return err
 }
 
-// landAll ends every flight.
+// landAll waits for all flights.
 func (end *End) landAll(err error) error {
 	for len(end.flights) > 0 {
 		err = end.land(err)
@@ -169,7 +169,7 @@ func (end *End) landAll(err error) error {
 	return err
 }
 
-// until waits for an event that is about to end.
+// until waits for an event that ends soon.
 func until(event *driver.Event) error {
 	for {
 		ended, err := event.Ended()
@@ -180,8 +180,8 @@ func until(event *driver.Event) error {
 	}
 }
 
-// take copies as much of from as fits into into. One processor copies at a tenth
-// of what a GPU's link takes: several do, each its stretch.
+// take copies as much of from as fits into into. One processor copies at a tenth of a GPU link's
+// rate, so several copy a range each.
 func take(into, from []byte) {
 	const least = 256 << 10
 	size := min(len(into), len(from))

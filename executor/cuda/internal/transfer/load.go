@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// Load is values and the place in an arena that they are for.
+// Load is values, and their place in an arena.
 type Load struct {
 	End    *End
 	Offset int64
@@ -61,7 +61,7 @@ func (ring *Ring) Upload(ctx context.Context, loads []Load, workers Workers, tim
 		if len(upload.uploaded) > 0 {
 			continue
 		}
-		select { // whom every stretch wakes takes a processor from readers
+		select { // waking at every stretch would take a processor from readers
 		case <-often.C:
 		case <-ended:
 		}

@@ -9,19 +9,19 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// pump is the one thread of an upload that calls the driver. A part costs it a copy and an
-// event; a stretch, after its last part, a launch.
+// pump is the only thread of an upload that calls the driver. It makes two calls for a part, a copy
+// and an event, and a launch after the last part of a stretch.
 type pump struct {
 	*upload
 	flown   int        // pieces that the GPU was given
-	flights []*slot    // of them those that it copies, the oldest first
-	checks  []*stretch // what it sums up, the oldest first
-	checked int        // stretches that it was to sum up
+	flights []*slot    // those of them that it copies, the oldest first
+	checks  []*stretch // stretches that the GPU sums up, the oldest first
+	checked int        // stretches that the GPU has been given to sum up
 	asked   time.Time
 	late    bool // something did not end
 }
 
-// run returns when all has landed, or when it is stopped and nothing is on its way.
+// run returns when all pieces are in arenas, or when the upload is stopped and nothing is running.
 func (pump *pump) run() error {
 	for moved := time.Now(); !pump.over(); {
 		now := time.Now()
@@ -50,7 +50,7 @@ func (pump *pump) turn(now time.Time) (went bool, err error) {
 			return went, err
 		}
 	}
-	// A copy of 2 MiB takes four times as long; who asks all the time has the driver's lock.
+	// A copy of 2 MiB takes four times as long. Asking all the time would hold the driver's lock.
 	const often = 10 * time.Microsecond
 	if now.Sub(pump.asked) < often {
 		return went, nil
@@ -64,7 +64,7 @@ func (pump *pump) turn(now time.Time) (went bool, err error) {
 	return went || landed || judged, err
 }
 
-// fly gives the GPU whatever was read, the oldest first where nothing overtook it, as long
+// fly gives the GPU everything that was read, the oldest first unless another was faster, as long
 // as a sum slot is free.
 func (pump *pump) fly(now time.Time) (went bool, err error) {
 	oldest := pump.flown
@@ -86,9 +86,9 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// readyToCopy reports that a piece is read, and a later one too: by then most of it has
-// left the caches of the readers that wrote it (ShapeFor). The later piece has a part, as
-// there are more parts than that distance. The last pieces wait for none.
+// readyToCopy reports whether a piece is read, and a later one too: by then most of it has left the
+// caches of the readers that wrote it (ShapeFor). The later piece has a part, as there are more
+// parts than that distance. The last pieces do not wait.
 func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {
 		return false
@@ -97,8 +97,8 @@ func (pump *pump) readyToCopy(number int64) bool {
 	return later >= int64(len(pump.pieces)) || pump.pieces[later].left.Load() == 0
 }
 
-// up gives the GPU the copy of a piece, and after the last of a stretch the kernel that
-// sums it up.
+// up gives the GPU the copy of a piece and, after the last piece of a stretch, the kernel that sums
+// it up.
 func (pump *pump) up(slot *slot, piece *piece) error {
 	end, event := piece.End, piece.End.events[slot.part.number]
 	pump.flights, pump.flown = append(pump.flights, slot), pump.flown+1
@@ -156,8 +156,8 @@ func (pump *pump) judge(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// ended reports that an event has ended, or failed. If it takes longer than the timeout,
-// ended returns a [*LateError].
+// ended reports whether an event has ended or failed. If it takes longer than the timeout, ended
+// returns a [*LateError].
 func (load *Load) ended(event *driver.Event, after, timeout time.Duration) (bool, error) {
 	ended, err := event.Ended()
 	if err == nil && !ended && after > timeout {

@@ -12,14 +12,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// stretch is values that the GPU sums up at once, as many as fit into the ring: one launch,
-// and one query whether it has ended, are for many parts.
+// stretch is values that the GPU sums up at once, as many as fit into the ring. So many parts share
+// one launch, and one query for its end.
 type stretch struct {
 	*Load
 	from, to int64     // of the values' bytes
-	pieces   int       // that the GPU was not given yet
+	pieces   int       // pieces that the GPU has not got yet
 	sumSlot  int       // where the GPU leaves its sums
-	since    time.Time // when it was to sum up
+	since    time.Time // when the GPU was to begin
 
 	plain, placed atomic.Uint64 // sums of what was read
 }
@@ -54,8 +54,8 @@ const (
 
 func blocksOf(bytes int64) int { return int(min(sumBlocks, (bytes+blockSize-1)/blockSize)) }
 
-// check has the GPU sum up bytes of the arena after an event, on SumStream, so that the
-// next copy does not wait for it.
+// check has the GPU sum up bytes of the arena after an event. It uses SumStream, so that the next
+// copy does not wait.
 func (end *End) check(offset, bytes int64, sumSlot int, behind *driver.Event) error {
 	if err := end.SumStream.Await(behind); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (end *End) check(offset, bytes int64, sumSlot int, behind *driver.Event) er
 	return end.SumStream.Record(end.sums[sumSlot])
 }
 
-// found is what the blocks of a launch for so many bytes have left in a sum slot.
+// found returns the sums that the blocks of a launch for so many bytes have left in a sum slot.
 func (ring *Ring) found(sumSlot int, bytes int64) (all checksum.Sums) {
 	for i := range blocksOf(bytes) {
 		left := ring.noted.Data[sumSlot*sumsBytes+16*i:]
