@@ -42,9 +42,9 @@ func dumped(t *testing.T, job *executor.Job, settings executor.Settings, kinds .
 	return result, found
 }
 
-// TestDumpedLogits: those of training, made a part at a time and capped, are
-// those of inference, and the loss is theirs: the mean over the micro-batches
-// of what each token gives the next.
+// TestDumpedLogits: the logits of training, made a part at a time and capped, equal those of
+// inference. The loss follows from them: the mean over the micro-batches of the loss of each next
+// token.
 func TestDumpedLogits(t *testing.T) {
 	for _, family := range []string{"llama", "gemma2"} {
 		job := jobOf(t, family, training, 2)
@@ -162,9 +162,9 @@ func TestGradientsOfMicroBatches(t *testing.T) {
 	}
 }
 
-// TestUpdates works the optimizers' steps out again in float64, from the
-// gradients and from what a step began with: torch.optim.AdamW and SGD, with
-// clip_grad_norm_ before them; the second step with the first one's moments.
+// TestUpdates computes the optimizers' steps again in float64, from the gradients and the values
+// before the step: torch.optim.AdamW and SGD, with clip_grad_norm_ before them. The second step
+// begins with the first one's moments.
 func TestUpdates(t *testing.T) {
 	for _, optimizer := range []string{costmodel.AdamW, costmodel.SGD} {
 		for _, clip := range []float64{0, 0.05} {
@@ -230,7 +230,7 @@ func (update *update) check(t *testing.T, name string, gradient []float32, befor
 	}
 }
 
-// at is 0 where there is nothing yet.
+// at returns 0 if there are no values yet.
 func at(values []float32, i int) float64 {
 	if values == nil {
 		return 0

@@ -87,7 +87,7 @@ const (
 	FailMap     FaultKind = "oom@map"      // no memory for an arena, or later for pinned memory
 	CorruptPath FaultKind = "corrupt@path" // a byte of the check at the start changes on a path
 	HangStep    FaultKind = "hang@step"    // a kernel of a step does not end
-	LoseStep    FaultKind = "lose@step"    // a kernel on the last device loses its GPU
+	LoseStep    FaultKind = "lose@step"    // a kernel reads unmapped memory: the last device's GPU is lost
 )
 
 // Check returns an error for unknown transports and faults.
@@ -143,8 +143,8 @@ type GPUResult struct {
 	Total      int64
 	// Arenas is the memory mapped for arenas, in whole granules.
 	Arenas int64
-	// Before the process had a context there, with the context, with arenas and warm kernels and
-	// libraries, and after Close.
+	// Memory before the process had a context there, with the context, with arenas and warm kernels
+	// and libraries, and after Close.
 	Before, Context, Ready, After int64
 	// Fences is how many fences of steps were passed. FenceLow and FenceHigh are the least and the
 	// most memory in use at one, 0 if there was none.

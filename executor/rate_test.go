@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestRate: a sequence's first token is of the prompt's pass, whose time is not
-// counted; where there is no other, whole steps are.
+// TestRate: a sequence's first token comes from the prompt's pass, whose time does not count. If
+// there are no other tokens, whole steps count.
 func TestRate(t *testing.T) {
 	run := &running{sessionState: &sessionState{job: &Job{Workload: &costmodel.Workload{Batch: 2}}}, result: &Result{StepSeconds: 4}}
 	for length, want := range map[int]float64{1: 0.5, 3: 2} {

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestSavedModel: what is saved is a checkpoint of the same model, and what it
-// computes is what the run would have gone on with.
+// TestSavedModel: the saved files are a checkpoint of the same model, which computes what the run
+// would have computed next.
 func TestSavedModel(t *testing.T) {
 	for _, precision := range []costmodel.Precision{costmodel.FP32True, costmodel.BF16Mixed} {
 		for _, family := range []string{"qwen2", "gpt2", "phi3"} {

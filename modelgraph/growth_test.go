@@ -43,7 +43,7 @@ func TestGrowth(t *testing.T) {
 	if first.Digest() == plain.Digest() || first.Digest() != again.Digest() {
 		t.Error("how bytes grow is not part of what the model is")
 	}
-	// What a plan of the time before growth has as the model's digest.
+	// The model's digest in plans from before growth.
 	const before = "sha256:7da42490b07a52947bcfd6f23d9ad50921dd57c5ab526a4148aff801d2abf6da"
 	if got := plain.Digest(); got != before {
 		t.Errorf("the digest of a model without growth is %s, it was %s", got, before)

@@ -108,8 +108,8 @@ func (attention Attention) gate() int64 {
 	return attention.Heads * attention.HeadDim
 }
 
-// latents adds the projections to the latents and back (DeepSeek-V2, arXiv 2405.04434, §2.1), or
-// q's projection if it has no latent.
+// latents adds the projections to the latents and back (DeepSeek-V2, arXiv 2405.04434, §2.1).
+// Without a latent, q has a direct one.
 func (p *params) latents(op Attention, value int64) {
 	if op.QRank == 0 {
 		p.linear("q_proj", op.Dim, op.Heads*op.HeadDim)

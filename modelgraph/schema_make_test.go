@@ -26,9 +26,8 @@ type schemaMaker struct {
 // opsDef is the definition of all ops together.
 const opsDef = "op"
 
-// madeSchema is the schema of [fileModel]: what [Read] takes by its form, in
-// draft 2020-12. What it checks by value (names that are known, sums) is not
-// in it.
+// madeSchema returns the schema of [fileModel]: the form that [Read] accepts, in draft 2020-12.
+// Checks of values (known names, sums) are not in it.
 func madeSchema(t *testing.T) object {
 	t.Helper()
 	maker := schemaMaker{says: fieldComments(t), defs: object{}}

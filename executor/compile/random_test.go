@@ -20,9 +20,9 @@ type randomPlan struct {
 	placement devicemap.Map
 }
 
-// newRandomPlan makes a model of a few units: the first embeds, the last is a head, and
-// between them are blocks, units that add to the stream in place, and units that
-// pass, at times recomputed, at times with tied weights.
+// newRandomPlan makes a model of a few units, at times with recompute, at times with tied weights.
+// The first embeds and the last is a head. Between them are blocks, units that add to the stream in
+// place, and units that only pass it.
 func newRandomPlan(rng *rand.Rand) *randomPlan {
 	size := func(most int64) int64 { return costmodel.RegionAlign * rng.Int64N(most+1) }
 	count, devices := 2+rng.IntN(7), 1+rng.IntN(4)

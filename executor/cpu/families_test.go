@@ -23,8 +23,8 @@ var workloads = []costmodel.Workload{
 	{Mode: costmodel.Infer, NewTokens: 4, Precision: costmodel.FP32True},
 }
 
-// What a program of any family makes is numbers, in whatever rows it lies: no
-// poison is taken for what a kernel wrote.
+// TestFamiliesMakeNumbers: programs of every family make finite numbers, whatever the stride of
+// their rows. The search never takes poison for a result.
 func TestFamiliesMakeNumbers(t *testing.T) {
 	for family := range backendtest.Families {
 		for _, wanted := range workloads {
@@ -44,8 +44,8 @@ func TestFamiliesMakeNumbers(t *testing.T) {
 	}
 }
 
-// What is no number is found where it first counts, and named: a weight by what
-// it makes, a gradient by its norm.
+// TestValueError: a NaN or infinity is found where it first counts, and named: a weight by
+// its kernel's result, a gradient by its norm.
 func TestValueError(t *testing.T) {
 	for _, test := range []struct {
 		name string

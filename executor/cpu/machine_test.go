@@ -58,7 +58,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Where arenas cannot be mapped at all, room is not what is missing.
+// TestOpenUnsupported: if arenas cannot be mapped at all, the error is not about room.
 func TestOpenUnsupported(t *testing.T) {
 	heap := newHeap()
 	heap.reserve = func(int64) ([]byte, error) { return nil, errors.ErrUnsupported }

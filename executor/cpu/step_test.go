@@ -117,7 +117,7 @@ buffer 1 ids 0 +256 stream
 	}
 }
 
-// What a device waits for after its first message is not what it works at.
+// TestTimes: the time that a device waits after its first message does not count as its work.
 func TestTimes(t *testing.T) { synctest.Test(t, testTimes) }
 
 func testTimes(t *testing.T) {

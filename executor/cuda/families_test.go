@@ -30,8 +30,7 @@ var (
 	drawer = flag.Uint64("seed", 12, "of the cuts")
 )
 
-// shared puts the devices of a program on all GPUs in turn: where there is one, all on
-// it.
+// shared assigns the devices of a program to all GPUs round-robin.
 type shared struct{ options executor.GPUOptions }
 
 func (shared) Name() string { return "cuda" }

@@ -24,7 +24,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// onGPU skips where no GPU is asked for.
+// onGPU skips the test unless a GPU is requested.
 func onGPU(t *testing.T) {
 	t.Helper()
 	if os.Getenv("DEVMAP_TEST_GPU") == "" {
@@ -45,8 +45,8 @@ func described(t *testing.T) []driver.Device {
 	return gpus
 }
 
-// spread puts devices on all GPUs in turn, so that neighbours are on two where there
-// are two.
+// spread assigns devices to all GPUs round-robin, so that neighbours are on two GPUs if there are
+// two.
 func spread(t *testing.T, devices int) []int {
 	t.Helper()
 	count := len(described(t))
@@ -57,8 +57,8 @@ func spread(t *testing.T, devices int) []int {
 	return on
 }
 
-// placements are ways to put devices on GPUs: all on the first, and on all in turn,
-// where there are more.
+// placements are ways to assign devices to GPUs: all to the first and, if there are more, to all of
+// them round-robin.
 func placements(t *testing.T, devices int) [][]int {
 	t.Helper()
 	together, apart := make([]int, devices), spread(t, devices)
@@ -140,9 +140,9 @@ func (gauge *gauge) tell(t *testing.T, when string) int64 {
 	return now
 }
 
-// settled waits until the GPU holds what it held, which takes the driver a moment.
-// Of a context that cuBLASLt keeps, in an earlier test of the process, streams and
-// modules stay: some megabytes.
+// settled waits until the GPU's used memory is as before, which takes the driver a moment. cuBLASLt
+// keeps a context from an earlier test of the process. Its streams and modules remain: some
+// megabytes.
 func (gauge *gauge) settled(t *testing.T, want int64) {
 	t.Helper()
 	const context, retained = 256 << 20, 16 << 20 // retained: on each GPU

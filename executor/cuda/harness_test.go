@@ -103,7 +103,7 @@ func made(tb testing.TB, options executor.GPUOptions) *backend {
 		return func(step *kernel.Step) error {
 			does, is := toyFuncs.Load(backend)
 			if !is {
-				return nil // it is not open yet: where its arenas are is not known
+				return nil // it is not open yet: the addresses of its arenas are not known
 			}
 			return does.(toyFunc)(call, step) //nolint:forcetypeassert,errcheck // there is nothing else in it
 		}, nil

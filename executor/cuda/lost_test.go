@@ -98,7 +98,7 @@ func TestLostOutsideSteps(t *testing.T) {
 	heal(t, machine)
 }
 
-// What a driver answers says whether a GPU is lost.
+// TestAnswers: the driver's error shows whether a GPU is lost.
 func TestAnswers(t *testing.T) {
 	machine := opened(t, made(t, executor.GPUOptions{Devices: []int{0, 1}}), parsed(t, backendtest.PassOn(1, 2)))
 	err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuStreamSynchronize", Code: illegalAddress} })

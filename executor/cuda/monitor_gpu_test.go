@@ -45,7 +45,7 @@ func TestGPURefill(t *testing.T) {
 			t.Errorf("margin %d: %+v, free %d, before %d", margin, done, now.DriverFree, before.DriverFree)
 		}
 	}
-	// What is mapped shows in the figures of the driver, of NVML and of this process.
+	// Mapped memory shows in the figures of the driver, of NVML and of this process.
 	gpu := &described(t)[0]
 	context, err := gpu.Retain()
 	if err != nil {

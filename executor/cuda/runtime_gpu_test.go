@@ -23,8 +23,8 @@ func nothing(machine *machine) {
 	toyFuncs.Store(backendOf(machine), toyFunc(func(*kernel.Call, *kernel.Step) error { return nil }))
 }
 
-// TestGPUTransports: a message of a quarter of a gibibyte arrives whole by either
-// transport, in either direction between two GPUs where there are two, and how fast.
+// TestGPUTransports sends a message of a quarter of a gibibyte by either transport, in either
+// direction between two GPUs if there are two. It checks the bytes and logs the speed.
 func TestGPUTransports(t *testing.T) {
 	onGPU(t)
 	const size = 256 << 20
@@ -165,9 +165,9 @@ func TestGPUHang(t *testing.T) {
 	gauge.settled(t, start)
 }
 
-// TestGPUIssue: what a step takes whose kernels take next to nothing: a model of
-// llama-3.2-1b's layers, each of them small; of it without its kernels; and what the
-// host takes to give each of them.
+// TestGPUIssue measures a step whose kernels take almost no time: a model with as many layers as
+// llama-3.2-1b, each of them small. It measures the step without its kernels too, and the host's
+// time for each kernel.
 func TestGPUIssue(t *testing.T) {
 	onGPU(t)
 	holding(t)

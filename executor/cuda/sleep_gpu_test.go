@@ -162,8 +162,8 @@ func TestGPUWake(t *testing.T) {
 	filled(t, machine, size)
 }
 
-// eighths tells how fast each eighth of the copy comes to memory that was just mapped,
-// and again: where a wake is slower than a copy, whether at its begin or throughout.
+// eighths logs the speed of each eighth of the copy to memory that was just mapped, and to the same
+// memory again. If a wake is slower than a copy, it shows whether at its beginning or throughout.
 func eighths(t *testing.T, machine *machine) {
 	t.Helper()
 	if _, err := machine.Sleep(context.Background(), unwatched); err != nil {
@@ -200,8 +200,8 @@ func eighths(t *testing.T, machine *machine) {
 	}
 }
 
-// copyAlone is how long what is kept takes to the arena where nothing is mapped or
-// poisoned for it: the best of three.
+// copyAlone returns the time of the kept data's copy to the arena without mapping or poison, the
+// best of three.
 func copyAlone(t *testing.T, machine *machine) time.Duration {
 	t.Helper()
 	best := time.Hour

@@ -39,9 +39,9 @@ func asWoken(of *bind.Bound, arenas [][]byte) (saved int64) {
 	return saved
 }
 
-// Steps continue after a sleep and a wake as if there had been none, however devices are
-// placed on GPUs. What outlasts a step is at the same addresses, all else is poison, and
-// nothing is prepared again. During the sleep the arenas take no GPU memory.
+// TestSleep: steps continue after a sleep and a wake as if there had been none, however devices are
+// placed on GPUs. State that outlasts a step is at the same addresses, everything else is poison,
+// and nothing is prepared again. During the sleep the arenas take no GPU memory.
 func TestSleep(t *testing.T) {
 	for name, job := range forms(t) {
 		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {

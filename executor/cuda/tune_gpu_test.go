@@ -99,9 +99,9 @@ func (tuning *tuning) tell(shape transfer.Shape, readers int, what string, of ra
 	return middle
 }
 
-// shapes are those that are tried other than the one that is taken, the likeliest first: rings
-// that together stay in caches or do not, of many parts, which cost calls, or of few, whose
-// copies begin soon after what was written or when it has left its writers' caches.
+// shapes returns the shapes to try other than the current one, the likeliest first. Rings stay in
+// caches together or do not. They have many parts, which cost calls, or few. Copies begin soon
+// after the write, or when the data has left its writers' caches.
 func shapes(taken transfer.Shape) (all []transfer.Shape) {
 	const mega, least, most = 1 << 20, 3, 64
 	for _, share := range []int{128 << 10, 512 << 10, 256 << 10} {

@@ -188,9 +188,9 @@ func TestCheckRandom(t *testing.T) {
 	}
 }
 
-// ranAsFound runs a program: it comes to a halt if and only if it deadlocks; a
-// sound one finds the same in every interleaving; of a race, either instruction
-// can come first.
+// ranAsFound runs a program and compares it with the findings. It halts if and only if it
+// deadlocks. A valid program has the same results in every interleaving. Either instruction of a
+// race can come first.
 func ranAsFound(t *testing.T, program *Program, slow *slowCheck, random *rand.Rand) {
 	t.Helper()
 	run := func(blocked, until int) (map[string]uint64, bool) {

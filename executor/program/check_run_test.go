@@ -6,10 +6,9 @@ import (
 	"math/rand/v2"
 )
 
-// runner executes a program in one random interleaving: instructions make
-// values out of the values that they read, a block of bytes holds one. What every
-// pass and step made is kept by its words; of a program of fences, what those
-// found.
+// runner executes a program in one random interleaving. Instructions make values out of the values
+// that they read; a block of bytes holds one. The results of every pass and step are kept by their
+// words, or in a program of fences those that the fences read.
 type runner struct {
 	*Program
 	*rand.Rand

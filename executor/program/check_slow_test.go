@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// slowCheck is the rules of order and memory in the most obvious way: which
-// instruction happens before which is a table, filled until nothing changes;
-// every pair of accesses is looked at, and every byte of every read.
+// slowCheck checks the rules of order and memory in the most obvious way. The table of
+// happens-before is filled until nothing changes. Every pair of accesses is compared, and every
+// byte of every read.
 type slowCheck struct {
 	*Program
 	before [][]bool // instruction × instruction
@@ -124,7 +124,7 @@ func (slow *slowCheck) ordered(i, j int) bool {
 		slices.ContainsFunc(slow.Waits[b.FirstWait:b.EndWait], func(wait Wait) bool { return int(wait.Instr) == i })
 }
 
-// smallest is the number of edges of the smallest cycle, 0 where there is none.
+// smallest returns the number of edges of the smallest cycle, 0 if there is none.
 func (slow *slowCheck) smallest() int {
 	best := 0
 	for start := range slow.edges {

@@ -12,12 +12,13 @@ import (
 
 var torchAction = regexp.MustCompile(`^(\d+)(F|B|I|W|SEND_F|RECV_F|SEND_B|RECV_B)(\d+)$`)
 
-// lowered is the text of a sequence as torch.distributed.pipelining writes it, a
-// row of actions each rank: one stream a rank, a channel each way between
-// neighbouring stages, and slots as given. torch receives every micro-batch into
-// a buffer of its own, so that a slot is free once its message is received. I,
-// the gradient of a stage's input, and B are backwards of its routine; W, that
-// of its weights, is one of a routine of its own.
+// lowered returns the text of a sequence in the form of torch.distributed.pipelining: a row of
+// actions for each rank, one stream a rank, a channel each way between neighbouring stages, and
+// slots as given.
+//
+// torch receives every micro-batch into a buffer of its own, so that a slot is free once its
+// message is received. I, the gradient of a stage's input, and B are backwards of its routine. W,
+// the gradient of its weights, is a backward of another routine.
 func lowered(t *testing.T, rows []string, slots int) string {
 	t.Helper()
 	var head, lines strings.Builder

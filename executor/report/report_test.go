@@ -14,7 +14,7 @@ import (
 
 const mebibyte = int64(1 << 20)
 
-// asPlanned is a run of two devices in which every byte is where it was planned.
+// asPlanned returns a run of two devices with every byte in its planned place.
 func asPlanned() (*Prediction, *executor.Job, *executor.Result) {
 	seconds := 0.25
 	prediction := &Prediction{Plan: "plan.json", Imbalance: 1.25, StepSeconds: &seconds}

@@ -11,10 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// TestOneFOneB: the 1F1B columns that the zero-bubble authors' heuristic is
-// measured against (sail-sg/zero-bubble-pipeline-parallelism, zb.py
-// initial_solution), to the tick: forward 1, backward 2; and unequal ones, a
-// backward of 1.2 + 0.9 and a message of 0.05 on its way, in units of 0.05.
+// TestOneFOneB checks 1F1B schedules to the tick against the zero-bubble authors' heuristic
+// (sail-sg/zero-bubble-pipeline-parallelism, zb.py initial_solution). One set has forwards of 1 and
+// backwards of 2. The other has, in units of 0.05, backwards of 1.2 + 0.9 and a message of 0.05.
 func TestOneFOneB(t *testing.T) {
 	equal, unequal := costs{forward: 1, backward: 2}, costs{forward: 20, backward: 42, latency: 1}
 	rows := []struct {
@@ -45,9 +44,9 @@ func TestOneFOneB(t *testing.T) {
 	}
 }
 
-// TestClosedForms: with equal stages and nothing between them, all stages idle
-// (p−1)/(m+p−1) of the step, and min(p−s, m) or m micro-batches are under way
-// (Narayanan et al., SC 2021, §2.2.1), whose saved bytes are the peak.
+// TestClosedForms: with equal stages and no transfer times, the closed forms of Narayanan et al.
+// (SC 2021, §2.2.1) hold. All stages idle the fraction `(p−1)/(m+p−1)` of the step. The
+// micro-batches in flight are `min(p−s, m)` or m, and their saved bytes are the peak.
 func TestClosedForms(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe} {
 		for p := int64(1); p <= 8; p++ {

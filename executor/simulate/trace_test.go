@@ -25,9 +25,8 @@ type traceEvent struct {
 	Args     json.RawMessage `json:"args"`
 }
 
-// TestTrace reads a trace as the viewers do: nothing overlaps on a thread, each
-// message is an arrow between two events, and the counter ends where the step
-// does.
+// TestTrace reads a trace as the viewers do. Nothing overlaps on a thread, each message is an arrow
+// between two events, and the counter ends with the step.
 func TestTrace(t *testing.T) {
 	for _, timed := range []bool{true, false} {
 		prog := schedule(costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 3, Chunks: 2, MicroBatches: 6}, 2, costs{forward: 1_234_567, backward: 2_000_001, send: 7, latency: 3})

@@ -167,8 +167,8 @@ func yielding(variants iter.Seq[Variant]) func() (iter.Seq[Variant], error) {
 	return func() (iter.Seq[Variant], error) { return variants, nil }
 }
 
-// TestFewestChanges: two changes explain nothing if one does, and are not asked for;
-// small processes at the side of a large one hide nothing; why nothing was tried is said.
+// TestFewestChanges: if one change explains the peak, two changes are not tried. Small additional
+// processes hide nothing. If nothing was tried, the reason is reported.
 func TestFewestChanges(t *testing.T) {
 	t.Parallel()
 	plan := predicted()

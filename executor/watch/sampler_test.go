@@ -163,7 +163,7 @@ func TestForeign(t *testing.T) {
 	if state := sampler.reads(t); state.CommandBytes != 50*mib || state.Others != "" || state.Shown {
 		t.Errorf("%+v", state)
 	}
-	// Where no process is listed at all it is the same.
+	// The same holds if no process is listed at all.
 	reader, tree = machine()
 	reader.mute, reader.blank = true, 10*mib
 	sampler = sampled(t, reader, tree, false)

@@ -111,8 +111,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestDownloaded reads a model out of a download cache, where its files are
-// links to blobs, in shards.
+// TestDownloaded reads a sharded model from a download cache, in which files are links to blobs.
 func TestDownloaded(t *testing.T) {
 	home := t.TempDir()
 	snapshot := filepath.Join(home, "models--ORG--NAME", "snapshots", "main")

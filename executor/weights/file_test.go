@@ -63,7 +63,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestNamed is Create where no file is without a name.
+// TestNamed tests Create on a file system without files that have no name.
 func TestNamed(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one")

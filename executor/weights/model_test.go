@@ -24,9 +24,9 @@ func save(t *testing.T, folder string, graph *modelgraph.Graph, dtype modelgraph
 	}
 }
 
-// families are the configurations of the models that run. Of each of them
-// Transformers 5.17 loads what is saved, no key missing or unexpected, and
-// writes the same bytes of model.safetensors itself.
+// families are the configurations of the models that run. For each of them, Transformers 5.17 loads
+// the saved files with no key missing or unexpected, and writes the same bytes of
+// model.safetensors.
 var families = map[string]string{
 	"llama":   `"model_type":"llama","architectures":["LlamaForCausalLM"]`,
 	"mistral": `"model_type":"mistral","architectures":["MistralForCausalLM"]`,

@@ -55,8 +55,8 @@ func TestRandomAlone(t *testing.T) {
 	}
 }
 
-// TestDistribution: normal, of deviation 0.02. Of 2²² values the mean has a
-// deviation of 1e-5, the fourth moment (3 for a normal one) one of 0.005.
+// TestDistribution: values are normal, of deviation 0.02. The mean of 2²² values has a deviation of
+// 1e-5, the fourth moment (3 for a normal distribution) one of 0.005.
 func TestDistribution(t *testing.T) {
 	got, err := streamed(Random(tiny(t, bigConfig), 5), "model.embed_tokens.weight", modelgraph.F32)
 	if err != nil {

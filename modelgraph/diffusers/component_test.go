@@ -122,10 +122,9 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestNoSplit: blocks whose forward joins what it keeps are one unit each, as
-// _no_split_modules of the classes has them (unet_2d_condition.py,
-// autoencoder_kl.py, autoencoder_kl_cogvideox.py): a residual block, and on a
-// UNet's way up a block of these, which reads the skipped states.
+// TestNoSplit: blocks whose forward joins what it keeps are one unit each, as in _no_split_modules
+// of the classes. They are a residual block and, on a UNet's way up, a block of these, which reads
+// the skipped states (unet_2d_condition.py, autoencoder_kl.py, autoencoder_kl_cogvideox.py).
 func TestNoSplit(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range randomComponents(t) {

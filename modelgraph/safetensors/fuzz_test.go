@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What is accepted must tile the data, and mean the same to encoding/json.
+// FuzzReadHeader: accepted headers cover the data without gaps, and mean the same to encoding/json.
 func FuzzReadHeader(f *testing.F) {
 	for _, c := range accepted {
 		f.Add([]byte(c.file))
@@ -61,7 +61,7 @@ func checkAgainstJSON(t *testing.T, h *fileHeader, data []byte) {
 	}
 }
 
-// What is accepted must name files beneath the folder only.
+// FuzzReadIndex: accepted indexes name only files beneath the folder.
 func FuzzReadIndex(f *testing.F) {
 	f.Add([]byte(index2))
 	for _, c := range rejectedIndexes {

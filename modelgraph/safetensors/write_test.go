@@ -61,7 +61,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// What is written is read as it was meant.
+// FuzzEncode: a written header is read back with the same contents.
 func FuzzEncode(f *testing.F) {
 	f.Add("a", "model.layers.0.weight", int64(3), int64(5), "format", "pt")
 	f.Add("", "\"\\\x00\u2028", int64(0), int64(1), "", "\n")

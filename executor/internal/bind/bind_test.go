@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestEvery: everything that is compiled binds. Every parameter that a model owns is in one place as a weight,
-// and in training has what the optimizer keeps for it there and at every
-// copy; no two of a program overlap, and all lie in buffers that are loaded.
+// TestEvery: every compiled program binds. Every parameter that a model owns is in one place as a
+// weight. In training it has the optimizer's tensors there, and at every copy. No two of a program
+// overlap, and all lie in buffers that are loaded.
 func TestEvery(t *testing.T) {
 	every(t, func(t *testing.T, name string, job *executor.Job) {
 		t.Helper()

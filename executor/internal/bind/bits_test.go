@@ -15,9 +15,9 @@ import (
 
 var cuts = flag.Int("cuts", 1, "ways to cut each model in TestBits")
 
-// TestBits: whatever the cut, the schedule and the order that waits allow, a
-// program shows and leaves the bits that one device does without recompute; and
-// whatever a kernel reads is there whole, as the type that it was written in.
+// TestBits: for any cut, schedule and order that waits allow, a program shows and leaves the same
+// bits as one device without recompute. Everything that a kernel reads is there completely, in the
+// type in which it was written.
 func TestBits(t *testing.T) {
 	t.Parallel()
 	for number, family := range slices.Sorted(maps.Keys(backendtest.Families)) {

@@ -158,11 +158,11 @@ func (interpreter *interpreter) instr(index int32) {
 	case program.Recv:
 		interpreter.received[instr.Channel]++
 	case program.Free:
-		// What was in the slot is gone.
+		// The contents of the slot are gone.
 		arena.end(interpreter.slot(instr.Channel, instr.Sequence), prog.Channels[instr.Channel].Bytes)
 		interpreter.freed[instr.Channel]++
 	case program.Forward, program.Recompute, program.Backward, program.Decode, program.Step:
-		// What it writes whole holds nothing of what was there.
+		// A buffer that it overwrites loses all contents.
 		for _, access := range prog.Accesses[instr.FirstAccess:instr.EndAccess] {
 			if buffer := &prog.Buffers[access.Buffer]; access.Mode == program.Write {
 				arena.end(buffer.Offset, buffer.Bytes)
@@ -221,7 +221,8 @@ func (interpreter *interpreter) runs(index int32, arena *memory) {
 	}
 }
 
-// kernel runs one on what lies in the arena. What it reads is there.
+// kernel runs a kernel on the values in the arena. It fails the test if one that the kernel reads
+// is missing.
 func (interpreter *interpreter) kernel(index int32, run *bind.Run, kernel *recipe.Kernel, arena *memory) {
 	where := func() string {
 		return fmt.Sprintf("%s: %s %v %s", interpreter.name, interpreter.job.Program.Place(index), interpreter.job.Program.Instrs[index].Op, kernel.Name)

@@ -33,7 +33,7 @@ func (memory *memory) end(offset, size int64) {
 	}
 }
 
-// get is the number of a size at an offset, NaN where there is none.
+// get returns the number of a size at an offset, NaN if there is none.
 func (memory *memory) get(offset, size int64) float64 {
 	if memory.sizes[offset] != uint8(size) {
 		return math.NaN()

@@ -84,7 +84,7 @@ func number(root fs.FS, file string) (int64, bool) {
 	return value, err == nil
 }
 
-// Field returns the number after the first word of a line, in kB if the file says so.
+// Field returns the number after the first word of a line, in the file's unit.
 func Field(root fs.FS, file, name string) (int64, bool) {
 	text, _ := fs.ReadFile(root, file)
 	for line := range strings.Lines(string(text)) {

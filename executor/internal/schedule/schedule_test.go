@@ -188,8 +188,8 @@ func TestTaps(t *testing.T) {
 	}
 }
 
-// What a step ends by is reported, by its line, and the next step runs from the
-// beginning.
+// TestFaults: the reason for which a step ends is reported with its line, and the next step runs
+// from the beginning.
 func TestFaults(t *testing.T) {
 	of := parsed(t, backendtest.PassOn(1, 4))
 	broken := errors.New("it broke")

@@ -69,7 +69,7 @@ func gemm(call *Call) error {
 	return nil
 }
 
-// product is a gemm, each factor with its rows in the order of multiplication.
+// product is a gemm: its factors, how they are read, and what is added to them.
 type product struct {
 	a, b                 *Matrix
 	turnA, turnB         bool // k runs along the matrix's rows

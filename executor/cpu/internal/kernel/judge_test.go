@@ -43,8 +43,8 @@ type trial struct {
 	call   kernel.Call
 	judge  recipetest.Call
 	tests  []operand
-	// least is what values are at least taken to be as large as: where the
-	// exact ones are 0, differences of equals are as near as their terms.
+	// least is the smallest size that values count as. If exact values are 0, differences of equals
+	// are as near as their terms.
 	least float64
 }
 
@@ -67,8 +67,8 @@ func newTrial(t *testing.T, random *rand.Rand, name, dims string) *trial {
 	return trial
 }
 
-// with adds an operand, "+role" where it is changed, ">role" where it is
-// written: of normal numbers times spread, as parts of tensors that are wider.
+// with adds an operand of normal numbers times spread, as a part of a wider tensor. The role is
+// "+role" if it is changed, ">role" if it is written.
 func (trial *trial) with(role string, dtype modelgraph.DType, rows, columns int64, spread float64) *trial {
 	return trial.filled(role, dtype, rows, columns, func() float64 { return spread * trial.random.NormFloat64() })
 }

@@ -16,10 +16,10 @@ var int32s = func() modelgraph.DType {
 	return dtype
 }()
 
-// TestLoss: a vocabulary in parts, the last a narrow one: losses and gradients
-// of logits, under caps and not; the logits of rows that predict nothing too.
-// Logits are small: in bf16 a cap is rounded three times, as in Transformers, of
-// large ones to more than a hundredth of what exp makes of them.
+// TestLoss checks losses and gradients of logits for a vocabulary in parts, the last a narrow one,
+// with and without caps. Rows that predict nothing are among them. Logits are small: in bf16 a cap
+// is rounded three times, as in Transformers, which for large logits changes exp by more than a
+// hundredth.
 func TestLoss(t *testing.T) {
 	random := seeded(t)
 	for _, dtype := range dtypes {
@@ -64,7 +64,7 @@ func head(t *testing.T, random *rand.Rand, dtype modelgraph.DType, sequences, se
 	}
 }
 
-// zero has the judge begin with zeros where the kernel has poison.
+// zero has the judge begin with zeros in the place of the kernel's poison.
 func (trial *trial) zero(i int) *trial {
 	clear(trial.judge.Operands[i].Values)
 	return trial

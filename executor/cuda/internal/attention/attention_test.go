@@ -55,10 +55,10 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPTX: each module is for the drivers that the table says, has the kernel
-// with its arguments and threads, and no more shared memory than the smallest GPU
-// of its target grants a block (CUDA C++ Programming Guide, technical
-// specifications: 99 KB on 8.6 and 8.9, 227 KB on 9.0).
+// TestPTX: each module is for the drivers in the table, and has the kernel with its arguments and
+// threads. Its shared memory is no more than a block gets on the smallest GPU of its target: 99 KB
+// on 8.6 and 8.9, 227 KB on 9.0. The source is the CUDA C++ Programming Guide, technical
+// specifications.
 func TestPTX(t *testing.T) {
 	table := loaded(t)
 	most := map[string]uint32{"sm_80": 99 << 10, "sm_90a": 227 << 10}
@@ -141,8 +141,7 @@ func TestStated(t *testing.T) {
 	}
 }
 
-// TestSplits: heads that share keys are apart where there are few blocks, if the
-// sums of all fit.
+// TestSplits: heads that share keys are split if there are few blocks and all sums fit.
 func TestSplits(t *testing.T) {
 	kernel := &Kernel{Name: "attention_dkv", Rows: 128}
 	const workspace = 32 << 20

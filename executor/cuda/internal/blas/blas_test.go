@@ -9,7 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// What is missing is named. Products themselves are tried on a GPU (executor/cuda).
+// TestMissing: the error names what is missing. Products themselves are tested on a GPU
+// (executor/cuda).
 func TestMissing(t *testing.T) {
 	err := load([]string{"libnone.so.7", "libm.so.6"})
 	if err == nil || !strings.Contains(err.Error(), "libnone.so.7") || !strings.Contains(err.Error(), "libm.so.6 has no cublasLtCreate") {

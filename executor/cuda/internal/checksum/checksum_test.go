@@ -17,8 +17,8 @@ func slow(data []byte) (all Sums) {
 	return all
 }
 
-// TestOf: sums are what they are said to be, of any number of words at any place,
-// and those of two stretches make that of both.
+// TestOf: sums equal their definition, for any number of words at any place. Sums of two parts add
+// up to the sums of both.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	data := make([]byte, 5000)

@@ -32,10 +32,9 @@ func value(data []byte, at int64, dtype modelgraph.DType) float64 {
 	return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(data[at:])) << 16))
 }
 
-// judge runs a product twice, and is a sum over its bytes and the largest error of
-// some of its values to float64, less what rounding to bf16 makes, in units of the
-// root of Σ(a·b)². What is added to is rounded before, too, by most of the library's
-// kernels, as it is in PyTorch.
+// judge runs a product twice. It returns a sum over its bytes, and the largest error of some values
+// against float64 in units of the root of Σ(a·b)², without the rounding to bf16. Most of the
+// library's kernels also round the summand first, as PyTorch does.
 func (server *server) judge(one *served) (sum uint32, worst float64) {
 	call := &Call{Kernel: one.kernel, Operands: one.operands}
 	shape, _, err := productOf(call)
@@ -141,8 +140,8 @@ func TestGPUProducts(t *testing.T) {
 		server.prepare(one, false)
 		sum, worst := server.judge(one)
 		t.Logf("%08x %.2g %v", sum, worst, one)
-		// Tensor cores cut off what falls behind a sum's last bit. Of products in
-		// TF32 the error would be 3e-4.
+		// Tensor cores cut off everything after a sum's last bit. Products in TF32 would have an
+		// error of 3e-4.
 		limit := 5e-5
 		if one.In == modelgraph.F32.String() {
 			limit = 2e-5

@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestTooLarge: what kernels count in 32 bits is refused where it is more, before
-// anything is launched.
+// TestTooLarge: more than kernels count in 32 bits is refused before anything is launched.
 func TestTooLarge(t *testing.T) {
 	table, err := Table()
 	if err != nil {
