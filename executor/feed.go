@@ -6,8 +6,8 @@ import (
 )
 
 // randomIDs fills into with the ids of sequence number, uniform in [0, vocab). Each sequence has
-// its own generator (O'Neill's PCG), so that ids depend only on the seed and the sequence's number:
-// not on the cut, nor on the first step of a run.
+// its own generator (O'Neill's PCG), so that ids depend only on the seed and the sequence's number.
+// They do not depend on the cut or on a run's first step.
 func randomIDs(seed uint64, number, vocab int64, into []int32) {
 	source := rand.NewPCG(seed, uint64(number))
 	for i := range into {

@@ -45,9 +45,9 @@ type KernelTime struct {
 	Took   time.Duration
 }
 
-// PathRates are the bandwidths of copies from a GPU, in bytes/s of payload: inside it, from pinned
-// host memory to it (Up), back (Down), and to other devices. Granule is the unit in which its
-// memory is mapped, in bytes.
+// PathRates are the bandwidths of a GPU's copies, in bytes/s of payload. Up is from pinned host
+// memory to it, and Down is back. Others are inside it and to other devices. Granule is the unit in
+// which its memory is mapped, in bytes.
 type PathRates struct {
 	Granule          int64
 	Inside, Up, Down float64
@@ -133,8 +133,8 @@ type Meter interface {
 	Measured() []GPUResult
 }
 
-// GPUResult is the memory in use on a GPU at the moments of a run, in bytes, as its driver reports
-// it (NVML's used, without what the driver reserves). It is plain data: a worker sends it to its
+// GPUResult is the memory in use on a GPU at the moments of a run, in bytes. The driver reports it
+// (NVML's used, without what the driver reserves). It is plain data: a worker sends it to its
 // supervisor.
 type GPUResult struct {
 	GPU        int // by the driver's order
@@ -150,8 +150,8 @@ type GPUResult struct {
 	// most memory in use at one, 0 if there was none.
 	Fences              int64
 	FenceLow, FenceHigh int64
-	// Tables is the size of the GPU's page tables for copies that are kept in host memory, from
-	// Ready on; TablesAfter is the size at After.
+	// Tables is the size of the GPU's page tables for copies in host memory, from Ready on.
+	// TablesAfter is the size at After.
 	Tables, TablesAfter int64
 	// Moved says which other processes came, left or changed between two of these moments, with
 	// their memory; empty: none is known.

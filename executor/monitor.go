@@ -2,8 +2,8 @@ package executor
 
 import "time"
 
-// GPUMonitor measures GPUs independently of the machines that run on them, from inside
-// the process: which driver objects the process has, and how much each GPU has free.
+// GPUMonitor measures GPUs independently of the machines that run on them, from inside the process.
+// It says which driver objects the process has, and how much memory each GPU has free.
 type GPUMonitor interface {
 	GPUs() []MonitoredGPU
 	// Holdings are the process's allocations, without the monitor's own.
@@ -43,8 +43,8 @@ type MemoryReading struct {
 	Own        *int64 // of NVML's, this process's
 }
 
-// RefillResult is the result of allocating all free memory of a GPU except a margin in one piece,
-// writing a pattern into it and reading it back.
+// RefillResult is the result of a refill. A refill allocates all free memory of a GPU except a
+// margin in one piece, writes a pattern into it and reads it back.
 type RefillResult struct {
 	FreeBytes   int64 // by cuMemGetInfo
 	MarginBytes int64 // that was left

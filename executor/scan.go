@@ -12,8 +12,9 @@ type scanner struct {
 	result *Result
 }
 
-// scan finds the bytes of every arena that are still poison. It compares words of four bytes: no
-// value of fp32, no two of bf16, and no token id has all bits set, but a single byte may.
+// scan finds the bytes of every arena that are still poison. It compares words of four bytes,
+// because a single byte of data may have all bits set. A value of fp32, two of bf16, or a token id
+// never have.
 func (run scanner) scan(ctx context.Context) error {
 	for device := range run.job.Program.Devices {
 		result := DeviceResult{Device: run.job.Program.Devices[device].ID}
@@ -59,9 +60,8 @@ type spans struct {
 	poisoned bool
 }
 
-// take continues with the next bytes, a multiple of eight of them. Most are far
-// from a border: take skips eight bytes at once if they are all poison, or if no
-// upper half of a word is.
+// take continues with the next bytes, a multiple of eight of them. Most are far from a border. take
+// skips eight bytes at once if all are poison, or if no upper half of a word is.
 func (spans *spans) take(data []byte) {
 	for len(data) > 0 {
 		same := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// prepare finds everything that can be wrong before an arena exists: a program that does not fit
-// the recipe, the state of another run, places of files.
+// prepare finds everything that can be wrong before an arena exists. That is a program that does
+// not fit the recipe, the state of another run, or a place of a file.
 func (run *running) prepare(saver *saver) error {
 	for _, part := range []func() error{run.bind, saver.resume, dumper{run}.begin, saver.saved} {
 		if err := part(); err != nil {

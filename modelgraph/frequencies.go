@@ -10,7 +10,7 @@ import (
 const maxWidth = 1 << 16
 
 // Frequencies returns the inverse frequencies [width/2] by which positions rotate q and k, in
-// radians a position, and the factor of cosines and sines. tokens is the length of the sequences.
+// radians a position. factor multiplies cosines and sines. tokens is the length of the sequences.
 // Only "dynamic" depends on it, beyond the trained positions. The error is for an unknown type, and
 // for numbers that give no frequencies.
 //

@@ -46,8 +46,7 @@ type Graph struct {
 	layerIndex map[string]int
 }
 
-// takenAt is the part of a workload on which declared costs depend: sequences of a micro-batch,
-// tokens of each, and the precision in the words of --precision. Zero fields are not known.
+// takenAt is the part of a workload on which declared costs depend. Zero fields are not known.
 type takenAt struct {
 	// Sequences of the micro-batch.
 	Batch int64 `json:"batch,omitzero"`
@@ -65,7 +64,7 @@ type Unit struct {
 	// Kind is decoder-layer, encoder-layer, tower, embedding, norm, rotary or head;
 	// empty if it is not known.
 	Kind string
-	// Keys are the module paths (or bare parameter names) of the unit in a device map: its own, or
+	// Keys are the module paths (or bare parameter names) of the unit in a device map. They are
 	// those of its layers if no single module contains them all.
 	Keys       []string
 	First, End int   // layers [First, End)

@@ -45,9 +45,9 @@ type Stream struct {
 	Kind string `json:"kind,omitzero"`
 	// Tokens a sequence (Fixed) or an image (Image).
 	Tokens int64 `json:"tokens,omitzero"`
-	// Side and Multiple, in pixels, are those of a tower that takes images of
-	// any size: the side of the square that a token covers, and what sides of
-	// images are rounded to. Zero: the model fixes the size.
+	// Side and Multiple are for a tower that takes images of any size, in pixels. A token covers a
+	// square with this side. Sides of images are rounded to the multiple. Zero: the model fixes the
+	// size.
 	Side     int64 `json:"side,omitzero"`
 	Multiple int64 `json:"multiple,omitzero"`
 }

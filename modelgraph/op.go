@@ -128,9 +128,9 @@ type Attention struct {
 	Eager bool `json:"eager,omitzero"`
 	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5), or none if empty. The bias
 	// "decomposed" (SAM) is a number a row and one a column of an image, for every head. It does
-	// not make attention Eager: the kernel takes it as a mask. The bias "global" (Longformer): some
-	// tokens see all and are seen by all, in addition to a window, with queries, keys and values of
-	// their own.
+	// not make attention Eager: the kernel takes it as a mask. With the bias "global" (Longformer),
+	// some tokens see all and are seen by all, in addition to a window. They have queries, keys and
+	// values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
 	// BiasMade: the layer computes that bias, which later layers of its stack share.
 	BiasMade bool `json:"bias_made,omitzero"`
@@ -166,20 +166,20 @@ type Attention struct {
 	CastRotation bool `json:"cast_rotation,omitzero"`
 	// QKNormFP32 is FP32 of [Norm], for the norms on q and k.
 	QKNormFP32 bool `json:"qk_norm_fp32,omitzero"`
-	// Unfused: only the math kernel of SDPA takes the inputs: fewer KV heads without enable_gqa
-	// (modeling_falcon.py), or a bias that is laid out by heads last (modeling_t5.py).
+	// Unfused: only the math kernel of SDPA takes the inputs. There are fewer KV heads without
+	// enable_gqa (modeling_falcon.py), or a bias that is laid out by heads last (modeling_t5.py).
 	Unfused bool `json:"unfused,omitzero"`
 	// FP32Scores: q and k are cast to fp32 before their product (modeling_gptj.py).
 	FP32Scores bool `json:"fp32_scores,omitzero"`
-	// OwnScores: softmax runs in the type of the scores, with a column for the sink
-	// of a head, and its result multiplies v (modeling_gpt_oss.py).
+	// OwnScores: softmax runs in the type of the scores, with a column for a head's sink
+	// (modeling_gpt_oss.py). Its result multiplies v.
 	OwnScores bool `json:"own_scores,omitzero"`
 	// Dropout: in training the result passes a dropout, which keeps a mask. InnerDropout: softmax's
 	// result in memory passes one too (modeling_deberta_v2.py).
 	Dropout      bool `json:"dropout,omitzero"`
 	InnerDropout bool `json:"inner_dropout,omitzero"`
-	// ExtraScores is how many more tensors of the scores' size variables hold: of the block before,
-	// which returns its weights (modeling_mpt.py), and the product before its mask
+	// ExtraScores is how many more tensors of the scores' size variables hold. The block before
+	// returns its weights (modeling_mpt.py). The product before its mask is held
 	// (modeling_bloom.py). Unreturned: the function returns no weights (modeling_deberta_v2.py).
 	ExtraScores int64 `json:"extra_scores,omitzero"`
 	Unreturned  bool  `json:"unreturned,omitzero"`
@@ -202,8 +202,8 @@ type MLP struct {
 	Dropout bool `json:"dropout,omitzero"`
 	// InnerDropout: the input of the last linear layer has passed one too (modeling_t5.py).
 	InnerDropout bool `json:"inner_dropout,omitzero"`
-	// Extra is how many more tensors of its input's size than in a llama the variables of the
-	// block's forward hold while it runs (modeling_stablelm.py, StableLmDecoderLayer.forward).
+	// Extra is how many more tensors of its input's size the block's variables hold while it runs
+	// than in a llama (modeling_stablelm.py, StableLmDecoderLayer.forward).
 	Extra int64 `json:"extra,omitzero"`
 	// Inline: the block's own forward runs it, and has released its input's variable by then
 	// (modeling_opt.py, OPTDecoderLayer.forward).

@@ -4,9 +4,9 @@ package modelgraph
 // first half of Width is rotated with dimension i of the second (rotate_half of Transformers'
 // models), by position × [Attention.Frequencies]. Fields that a type does not use are 0.
 type Rotation struct {
-	// Type is Transformers' rope_type (modeling_rope_utils.py: ROPE_INIT_FUNCTIONS): empty for
-	// "default", "linear", "dynamic", "llama3", "yarn", or a name that is kept without its rule
-	// ("longrope").
+	// Type is Transformers' rope_type (modeling_rope_utils.py: ROPE_INIT_FUNCTIONS), empty for
+	// "default". It is "linear", "dynamic", "llama3", "yarn", or a name that is kept without its
+	// rule ("longrope").
 	Type string `json:"type,omitzero"`
 	// Base is rope_theta; 0: 10,000.
 	Base float64 `json:"base,omitzero"`

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Scalars returns a fingerprint of what [Graph.Digest] leaves out and a run depends on: every
-// layer's operation with its constants (an epsilon, RoPE's base, a window, an activation) and its
-// inputs. It has the form "sha256:…".
+// Scalars returns a fingerprint of what [Graph.Digest] leaves out and a run depends on. That is
+// every layer's inputs, and its operation with constants (an epsilon, RoPE's base, a window, an
+// activation). It has the form "sha256:…".
 func (graph *Graph) Scalars() string {
 	sum := sha256.New()
 	for i := range graph.Layers {

@@ -58,8 +58,8 @@ func (graph *Graph) holders() map[string]int {
 
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// unitKeys returns keys that name only this unit: its own name if that is a module with all its
-// layers and no others, else the layers' names, else the names of their tensors.
+// unitKeys returns keys that name only this unit. They are its own name if that is a module with
+// all its layers and no others. Else they are the layers' names, else the names of their tensors.
 func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, error) {
 	unit := &graph.Units[unitIndex]
 	own, ok := holder[unit.Name]

@@ -10,9 +10,9 @@ import (
 
 // checkWeights reports a layer whose parameters contradict the dimensions of its operation, from
 // which costs are computed. Matrices are compared by their elements, so that any framework's form
-// passes: transposed (GPT-2's Conv1D), q, k and v in one, experts one by one or stacked. Two kinds
-// of layers are not checked: those in quantised storage, which packs several weights into an
-// element, and those with declared bytes.
+// passes. They may be transposed (GPT-2's Conv1D), have q, k and v in one, or have experts one by
+// one or stacked. Two kinds of layers are not checked: those in quantised storage, which packs
+// several weights into an element, and those with declared bytes.
 func (layer *Layer) checkWeights() error {
 	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return nil

@@ -1,5 +1,6 @@
-// Package backendtest checks backends: programs of every family, schedule and cut must make the
-// same bits on several devices as on one, and touch exactly the planned bytes of their arenas.
+// Package backendtest checks backends. Programs of every family, schedule and cut must make the
+// same bits on several devices as on one. They must touch exactly the planned bytes of their
+// arenas.
 package backendtest
 
 import (

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// RandomChain returns a random chain: blocks with norms before, after or around their branches, or
-// without norms, in units of one layer or of a block.
+// RandomChain returns a random chain of blocks, in units of one layer or of a block. Norms are
+// before, after or around the branches, or there are none.
 func RandomChain(random *rand.Rand) (*modelgraph.Graph, error) {
 	pick := func(values ...int64) int64 { return values[random.IntN(len(values))] }
 	yes := func() bool { return random.IntN(2) == 0 }

@@ -49,9 +49,10 @@ func Forms(families ...string) (map[string]*executor.Job, error) {
 	return jobs, errors.Join(all...)
 }
 
-// InTurn runs a step sequentially, as the reference for a backend's arenas: one instruction at a
-// time, any that can run, and messages byte by byte. It shares only makes with a backend, which
-// does to a device's arena what a computing instruction does. Loads, zeroes and unloads do nothing.
+// InTurn runs a step sequentially, as the reference for a backend's arenas. It runs any instruction
+// that can run, one at a time, and copies messages byte by byte. It shares only makes with a
+// backend, which does to a device's arena what a computing instruction does. Loads, zeroes and
+// unloads do nothing.
 func InTurn(of *program.Program, arenas [][]byte, makes func(of *program.Program, index int32, arena []byte)) error {
 	done, messages := make([]bool, len(of.Instrs)), make(map[[2]int32][]byte)
 	for left := len(of.Instrs); left > 0; {

@@ -68,9 +68,9 @@ func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
 // stack places the buffers of a device that runs one micro-batch. Activations grow up from the
 // base. Gradients grow down from the top into memory that backward has freed.
 //
-// During unit l's backward, the activations of the units up to l are at the bottom and the
-// gradients of the units from l on at the top. The scratch of l lies between. The region is the
-// smallest that has room at every such moment.
+// During unit l's backward, the activations of the units up to l are at the bottom. The gradients
+// of the units from l on are at the top, and the scratch of l between. The region is the smallest
+// that has room at every such moment.
 func (layout *layout) stack() {
 	base := layout.top
 	var size, saved, grads int64

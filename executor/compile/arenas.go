@@ -42,7 +42,7 @@ type layout struct {
 	device *device
 }
 
-// arenas lays out every device. From the bottom: the library's workspace, buffers that live for the
+// arenas lays out every device. From the bottom it has the library's workspace, buffers of the
 // whole step, slots of channels, the stream, and saved activations with the scratch of passes.
 func (compiler *compiler) arenas() {
 	for index := range compiler.devices {

@@ -1,7 +1,7 @@
 // Package compile turns a plan into the program that devmap's own engine runs. For every device the
 // program has an arena with the place of each buffer, and the instructions of one step in order.
-// Each pass is a file: stages and their routines, orders, channels, arenas, the lowering of actions
-// to instructions, the end of a step, and the waits between streams.
+// Each pass is a file. They make stages and their routines, orders, channels, arenas, instructions
+// of actions, the end of a step, and the waits between streams.
 //
 // A program that breaks a rule is never returned.
 package compile
@@ -25,8 +25,8 @@ import (
 // units, in the order of their first stage. An action's chunk is the index of a stage on its
 // device. Every action of every stage must occur once.
 //
-// An error says why there is no program: a unit that is on no device, another engine, an order that
-// deadlocks, an arena over its budget.
+// An error says why there is no program. Causes are a unit on no device, another engine, an order
+// that deadlocks, and an arena over its budget.
 func Program(graph *modelgraph.Graph, table *costmodel.Table, topology *costmodel.Topology, placement devicemap.Map, orders [][]order.Action) (*program.Program, error) {
 	if runtime := table.Workload.Runtime; !costmodel.StageRulesOf(runtime).Arena {
 		return nil, fmt.Errorf("runtime %q plans no arenas: only a plan for %s has a program", runtime, costmodel.Devmap)

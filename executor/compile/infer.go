@@ -67,8 +67,8 @@ func (infer inference) pass(routine *routine, microBatch int32, round int) {
 	infer.write(routine.decode)
 }
 
-// opens adds the other inputs of the model's first unit: ids that were generated on its own device,
-// and under a device map the end of the round before.
+// opens adds the other inputs of the model's first unit. These are ids that were generated on its
+// own device, and under a device map the end of the round before.
 func (infer inference) opens(stage *stage, microBatch int32, round int) {
 	if !stage.first {
 		return
@@ -82,7 +82,7 @@ func (infer inference) opens(stage *stage, microBatch int32, round int) {
 	}
 }
 
-// closes adds the outputs of a stage's last unit: the message to the next stage, or the caller's
+// closes adds the outputs of a stage's last unit. It sends to the next stage, or makes the caller's
 // result with the ids of the next token.
 func (infer inference) closes(stage *stage, microBatch int32, round int) {
 	if !stage.last {

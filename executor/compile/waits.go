@@ -2,9 +2,9 @@ package compile
 
 import "github.com/devmap-dev/devmap/executor/program"
 
-// order makes the last instruction wait for instructions of other streams that touched the buffer:
-// a reader for its writer, a writer also for its readers. Buffers that share a place count as one
-// if other streams touch both.
+// order makes the last instruction wait for those of other streams that touched the buffer. A
+// reader waits for its writer, a writer also for its readers. Buffers that share a place count as
+// one if other streams touch both.
 func (emitter *emitter) order(mode program.Mode, buffer int32) {
 	buffer = emitter.placeOf(buffer)
 	for int(buffer) >= len(emitter.written) {

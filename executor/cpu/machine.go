@@ -81,8 +81,8 @@ func (machine *machine) stretch(device int, offset, size int64) ([]byte, error) 
 	return arena[offset : offset+size : offset+size], nil
 }
 
-// fill sets every byte by copying bytes that are already set, at most 64 KiB at a time: they stay
-// in the cache, so that it is as fast as memory.
+// fill sets every byte by copying bytes that are already set. It copies at most 64 KiB at a time,
+// which stay in the cache, and so is as fast as memory.
 func fill(stretch []byte, value byte) {
 	if value == 0 {
 		clear(stretch)

@@ -21,7 +21,7 @@ type memoryGauge struct {
 	handle nvml.GPU
 	result executor.GPUResult
 	// before are the processes on the GPU before this one. self is this process's number for the
-	// driver: in a container another than its own, and 0 if the driver does not show the process.
+	// driver, which in a container is not its own. It is 0 if the driver does not show the process.
 	before []nvml.Process
 	self   int
 	last   int64 // what was used at the last reading

@@ -85,7 +85,7 @@ func (loader loader) Upload(ctx context.Context, loads []executor.Upload, onProg
 // Twelve readers read more than a link takes; one without a free part waits awake. Thirty read more
 // than the host's memory provides during copies. More readers slow the copies down, and much if
 // other processes need the processors. Four GPUs on 64 processors got 75 to 96 GB/s with 7 readers
-// each, 54 to 102 with 10, and 29 to 94 with 14 (TestTuneUpload).
+// each (TestTuneUpload). They got 54 to 102 GB/s with 10, and 29 to 94 with 14.
 func workersFor(gpus int) transfer.Workers {
 	const most, all = 12, 30
 	processors := runtime.GOMAXPROCS(0)

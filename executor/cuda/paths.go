@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Sizes of timed copies: so large that their start and end take less than a thousandth of the time,
-// and so few that they take milliseconds.
+// Sizes of timed copies. They are so large that start and end take less than a thousandth of the
+// time, and so few that they take milliseconds.
 const (
 	pathBytes   = 256 << 20
 	pathTimeout = 30 * time.Second

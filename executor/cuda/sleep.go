@@ -220,9 +220,8 @@ func leave(device *device, tell func(device int32, bytes int64, wrong bool)) err
 	return err
 }
 
-// erase poisons every byte of an arena before its release: its next owner cannot read the
-// data, and a late use of its addresses is visible. With a callback it reads the poison
-// back.
+// erase poisons every byte of an arena before its release. The next owner cannot read the data, and
+// a late use of the addresses is visible. With a callback it reads the poison back.
 func erase(device *device, tell func(device int32, bytes int64, wrong bool)) (err error) {
 	if err := device.whitewash(executor.Poison); err != nil || tell == nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// warm runs every kernel of the program once in each of its forms: drivers load a kernel when it
+// warm runs every kernel of the program once in each of its forms. Drivers load a kernel when it
 // first runs, and libraries choose their algorithms. After that a step takes no more memory, and
 // the first step takes as long as the second. Arenas are zero meanwhile, so that ids are valid and
 // kernels stay in bounds, and poison again afterwards.

@@ -36,9 +36,9 @@ func (*Library) Follow(gpus []GPU, every time.Duration) (*Follower, error) {
 	return &Follower{follower: follower, gpus: len(gpus), used: make([]C.ulonglong, readings*len(gpus)+1)}, nil
 }
 
-// Take calls each with the readings since the last Take: the time since the first reading, and the
-// bytes in use on each GPU by all processes. used is valid until each returns. The error says why
-// there will be no more.
+// Take calls each with every reading since the last Take. when is the time since the first reading,
+// used the bytes in use on each GPU by all processes. used is valid until each returns. The error
+// says why there will be no more.
 func (follower *Follower) Take(each func(when time.Duration, used []int64)) error {
 	bytes := make([]int64, follower.gpus)
 	for {

@@ -30,8 +30,8 @@ func (report *Report) Err() error {
 
 // Check checks a program against the rules, and reports all faults at once.
 //
-// Instruction a happens before b if a comes before b in a stream, b waits for a, b receives the
-// message that a sends, or b sends into the slot that a frees. (Free k comes before send k+slots.)
+// Instruction a happens before b if a comes before b in a stream, or b waits for a. So it does if b
+// receives what a sends, or sends into the slot that a frees. (Free k comes before send k+slots.)
 // The relation is transitive. Nothing else orders instructions: neither the numbers of lines nor
 // durations. On a channel with slots 0, send k and recv k are one event, and frees order nothing.
 //

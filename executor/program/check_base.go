@@ -5,9 +5,9 @@ type check struct {
 	*Program
 	faults faultList
 
-	// stream is an instruction's stream among those of all devices, place its position there, from
-	// 1: together its epoch. events are the instructions of stream 0, then of stream 1, and so on.
-	// Those of stream s begin at starts[s].
+	// stream is an instruction's stream among those of all devices, and place its position there,
+	// from 1. Together they are its epoch. events are the instructions of stream 0, then of stream
+	// 1, and so on. Those of stream s begin at starts[s].
 	stream, place  []int32
 	events, starts []int32
 
@@ -61,8 +61,8 @@ func (check *check) accesses(index int32) []Access {
 type messages struct{ send, recv, free []int32 }
 
 // span is the cells that a buffer covers: the arena is cut at the borders of all buffers. A buffer
-// that receives messages or is unloaded also has a cell of its own, which says whether its contents
-// may still be read. own is None for others.
+// that receives messages or is unloaded also has a cell of its own. It says whether the contents
+// may still be read. own is None for other buffers.
 type span struct{ first, end, own int32 }
 
 // cell is a piece of an arena between two borders of buffers, with its last accesses as epochs

@@ -29,8 +29,8 @@ func (rules *accessRules) misread(index int32, clock []int32, access Access, cel
 }
 
 // race reports that nothing orders two instructions, and one of them writes what the other touches.
-// The rule is V7 for one buffer, V8 for two that share bytes, V4 if one instruction is a free, and
-// V16 if one is an unload. The fault is of the later line, which should wait.
+// The rule is V7 for one buffer and V8 for two that share bytes. It is V4 if one instruction is a
+// free, and V16 if one is an unload. The fault is of the later line, which should wait.
 func (rules *accessRules) race(index, other, buffer, owner int32) {
 	if rules.Instrs[index].Device == rules.Instrs[other].Device && index < other {
 		index, other, buffer, owner = other, index, owner, buffer

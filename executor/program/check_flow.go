@@ -4,7 +4,7 @@ import "slices"
 
 // flow is which routine passes data to which. In a buffer of one micro-batch, one routine leaves
 // data that the next one of the same pass takes or adds to. Two that add to one buffer are ordered,
-// and no race, either way. The wrong order shows in two ways: other micro-batches go the other way,
+// and no race, either way. The wrong order shows in two ways. Other micro-batches go the other way,
 // or backward does not take from a routine what its forward gave to it.
 type flow struct {
 	*check
@@ -87,8 +87,8 @@ func (flow *flow) goesBack(index int32, access Access, giver int32) {
 	}
 }
 
-// ofToken: V7, the data that a decode finds is always equally old, in tokens: 0 if the routine
-// before it left it, 1 if the last routine left the token.
+// ofToken checks V7: the data that a decode finds is always equally old. Its age is 0 tokens if the
+// routine before left it, 1 if the last routine left the token.
 func (flow *flow) ofToken(index int32, ordinal int, access Access, cell *cell) {
 	instr := &flow.Instrs[index]
 	lag := flow.tokens[index] - flow.tokens[flow.at(cell.writer, cell.writerPlace)] + 1

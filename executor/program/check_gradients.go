@@ -20,8 +20,8 @@ type gradientUse struct {
 	steps   []stepUse
 }
 
-// stepUse is a step and the gradients that it reads: in their own buffers, as
-// messages, or as sums that other steps made of them in buffers of that class.
+// stepUse is a step and the gradients that it reads. They are in their own buffers, in messages, or
+// in sums that other steps made of them in buffers of that class.
 type stepUse struct {
 	instr     int32
 	gradients []int32

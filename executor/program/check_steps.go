@@ -8,7 +8,7 @@ type stepRules struct {
 	use *gradientUse
 }
 
-// gradientsUsed checks the steps of a whole program against V12 and V13: no gradient is lost, and
+// gradientsUsed checks the steps of a whole program against V12 and V13. No gradient is lost, and
 // all copies of a tied weight are updated with the same gradients.
 //
 // A step that writes what a routine reads updates weights. Others, such as norms for clipping, only

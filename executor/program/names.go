@@ -33,8 +33,8 @@ func isName[text ~string | ~[]byte](name text) bool {
 	return len(name) > 0
 }
 
-// isObject reports whether a buffer or a routine can have a name: in an instruction it is neither
-// the word before the waits nor a micro-batch.
+// isObject reports whether a buffer or a routine can have a name. In an instruction it must be
+// neither the word before the waits nor a micro-batch.
 func isObject[text ~string | ~[]byte](name text) bool {
 	return isName(name) && string(name) != "after" && !isMicroBatch(name)
 }

@@ -1,6 +1,6 @@
-// Package program is the form in which a plan runs: for every device the instructions of one step,
-// the bytes that they touch, and the channels between devices. A [Program] is data: it is written
-// and read as text and as JSON. [Program.Check] proves it valid before anything runs it.
+// Package program is the form in which a plan runs. It has for every device the instructions of one
+// step, the bytes that they touch, and the channels between devices. A [Program] is data: it is
+// written and read as text and as JSON. [Program.Check] proves it valid before anything runs it.
 //
 // Package compile makes a program of a plan, package simulate computes its times, and package
 // executor runs it.
@@ -128,8 +128,8 @@ const (
 	Unload
 )
 
-// None is a routine, micro-batch or channel that an instruction does not have. unknown is a routine
-// or channel that a file names and does not declare, which is already a fault.
+// None is a routine, micro-batch or channel that an instruction does not have. unknown is one that
+// a file names and does not declare, which is already a fault.
 const (
 	None    = int32(-1)
 	unknown = int32(-2)

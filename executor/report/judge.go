@@ -21,8 +21,8 @@ const (
 const workspace = "workspace"
 
 // judge compares what was measured with what was planned. Every byte of an arena has its place in
-// the plan. So a region that was not written to its end is as wrong as one that was written beyond:
-// the plan does not describe what ran.
+// the plan. So a region that was not written to its end is as wrong as one that was written beyond.
+// In both cases the plan does not describe what ran.
 func (report *Report) judge(job *executor.Job, result *executor.Result) {
 	report.Verdict = Pass
 	var failed []string

@@ -1,5 +1,5 @@
-// Package report compares what a run measured with what its plan predicted, and judges the bytes:
-// in the arenas, and of the process or of each GPU. It reports times without judging them.
+// Package report compares what a run measured with what its plan predicted. It judges the bytes in
+// the arenas, and those of the process or of each GPU. It reports times without judging them.
 package report
 
 import (

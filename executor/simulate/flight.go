@@ -3,9 +3,9 @@ package simulate
 import "github.com/devmap-dev/devmap/executor/program"
 
 // inFlight returns the most micro-batches that are in flight on a device at once. A micro-batch is
-// in flight from the start of its first forward to the end of its last backward, or of its last
-// forward without backwards. One stream computes, so that the order of its lines is the order of
-// time.
+// in flight from the start of its first forward to the end of its last backward. Without backwards
+// it is to the end of its last forward. One stream computes, so that the order of its lines is the
+// order of time.
 func inFlight(instrs []program.Instr) int {
 	last := lastPasses(instrs)
 	started := make([]bool, len(last))

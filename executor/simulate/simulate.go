@@ -74,7 +74,7 @@ func Shared(prog *program.Program, on []int) (*Result, error) {
 }
 
 // Run simulates a program. It is meant for one that [program.Program.Check] found valid, and ends
-// on any other: if the program does not run to its end, the error is a *[DeadlockError]. Time and
+// on any other. If the program does not run to its end, the error is a *[DeadlockError]. Time and
 // space are linear in its size, except for the logarithm of the number of streams.
 func Run(prog *program.Program) (*Result, error) { return simulate(prog, nil) }
 

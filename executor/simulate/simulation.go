@@ -145,8 +145,8 @@ func (sim *simulation) past(lane, other int32, later int64) bool {
 	return true
 }
 
-// message returns what an instruction of a channel with slots also waits for: a recv for its send
-// and the message's latency, a send for the free of its slot.
+// message returns what an instruction of a channel with slots also waits for. A recv waits for its
+// send and the message's latency, a send for the free of its slot.
 func (sim *simulation) message(instr *program.Instr) (other int32, later int64, needed bool) {
 	if instr.Channel < 0 {
 		return program.None, 0, false

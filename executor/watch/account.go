@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// account divides the memory in use on a GPU: what was there before the command, what other
-// processes have taken or released since, and the rest, which is the command's.
+// account divides the memory in use on a GPU. Some was in use before the command, and some is what
+// other processes have taken or released since. The rest is the command's.
 type account struct {
 	place  Place
 	before int64 // in use as the watching began, and not by the command

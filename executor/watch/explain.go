@@ -35,8 +35,8 @@ type Variant struct {
 // up to the difference of the used memory; null: not known.
 type Explanation struct {
 	Device int `json:"device"`
-	// AllocatedBytes is the part of the allocator's peak, CacheBytes the part of the pool beyond
-	// that peak, and OutsideBytes the part outside the pool: context, kernels, libraries.
+	// AllocatedBytes is the part of the allocator's peak, and CacheBytes the part of the pool
+	// beyond that peak. OutsideBytes is outside the pool: context, kernels, libraries.
 	AllocatedBytes *int64   `json:"allocated_difference_bytes"`
 	CacheBytes     *int64   `json:"cache_difference_bytes"`
 	OutsideBytes   *int64   `json:"outside_difference_bytes"`
@@ -56,11 +56,10 @@ func same(measured, predicted int64) bool {
 
 func distance(one, other int64) int64 { return max(one-other, other-one) }
 
-// Explain says of every measured device where its difference lies, which warning
-// of the plan allows for it, and which variants predict the measured peaks. It asks
-// for variants, in the order of their changes, only if a prediction did not hold.
-// variants may be nil; its error says why there are none. Explain names no cause
-// without a measurement of it.
+// Explain says of every measured device where its difference lies, which warning of the plan allows
+// for it, and which variants predict the measured peaks. It asks for variants, in the order of
+// their changes, only if a prediction did not hold. variants may be nil. Its error says why there
+// are none. Explain names no cause without a measurement of it.
 func Explain(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) []Explanation {
 	others := sync.OnceValue(func() tried { return try(plan, measured, variants) })
 	var all []Explanation

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// How far a peak may be from a prediction: a hundredth, which only the rarest families in README's
-// table of accuracy exceed, or a granule of drivers.
+// How far a peak may be from a prediction: a hundredth, or a granule of drivers. Only the rarest
+// families in README's table of accuracy exceed a hundredth.
 const (
 	peakShare = 100
 	peakBytes = 2 << 20

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Place is a GPU that a plan is for: its index in the reader's order, the number that the command
-// has for it, and the plan's devices on it.
+// Place is a GPU that a plan is for. At is its index in the reader's order, and Number is its
+// number for the command. Devices are the plan's on it.
 type Place struct {
 	At, Number int
 	Devices    []int
@@ -19,7 +19,7 @@ type Place struct {
 
 // Places finds the GPUs of a plan's devices. Device i is the GPU that the command calls i, as
 // engines number them. A plan for devmap's own engine on a measured topology names the GPUs that
-// were measured: device i is that GPU, which several devices may share. The notes list GPUs that
+// were measured. Device i is such a GPU, which several devices may share. The notes list GPUs that
 // differ from the planned ones. If plan is nil, each visible GPU is a device of its own.
 func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
 	if plan == nil {

@@ -2,7 +2,7 @@ package watch
 
 import "fmt"
 
-// Process is the report of one process of a command about the memory that torch's allocator had on
+// Process is the report of one process of a command. It says what memory torch's allocator had on
 // each GPU. torch counts every allocation, so that all are in the peaks.
 type Process struct {
 	PID       int      `json:"pid"`

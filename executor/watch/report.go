@@ -191,8 +191,8 @@ func gpuReport(plan *devicemap.Plan, state *GPUState) GPUReport {
 	return gpu
 }
 
-// Predicted returns the least and the most bytes that devices should use together on one GPU, and
-// the part of these that their allocator has allocated at its peak.
+// Predicted returns the least and the most bytes that devices should use together on one GPU.
+// allocated is the part of these that their allocator has allocated at its peak.
 func Predicted(plan *devicemap.Plan, devices []int) (used, allocated [2]int64) {
 	for i := range plan.Devices {
 		if !slices.Contains(devices, plan.Devices[i].Device) {

@@ -20,7 +20,7 @@ type Settings struct {
 	Attached bool
 }
 
-// How often readings are taken from the reader, which reads at its own pace: waking a Go program
+// How often readings are taken from the reader, which reads at its own pace. Waking a Go program
 // takes as much of a core as a reading. How often processes are listed without a new peak, to see
 // tenants that come or leave. How often GPUs without a device of the plan are read.
 const (

@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// The program in place of NVML, how often it reports the memory in use, how often it is started
-// again to list processes, and how long its first answer may take.
+// The program in place of NVML and how often it reports the memory in use. Then how often it is
+// started again to list processes, and how long its first answer may take.
 const (
 	smiProgram = "nvidia-smi"
 	smiOften   = 100 * time.Millisecond

@@ -7,12 +7,12 @@ import (
 )
 
 // Visible returns the GPUs that a process sees, in the order of its numbers for them, as indexes in
-// gpus. list is its CUDA_VISIBLE_DEVICES; set: it has one, which may be empty.
+// gpus. Its CUDA_VISIBLE_DEVICES is list, which may be empty. Without one set is false.
 //
-// The list is read as in CUDA (CUDA C++ Programming Guide, "CUDA Environment Variables") and
-// PyTorch (torch/cuda/__init__.py, _parse_visible_devices and _transform_uuid_to_ordinals). Its
-// entries are numbers, or unique beginnings of UUIDs. GPUs after an invalid entry are not visible.
-// With one GPU twice, none is visible.
+// The list is read as in CUDA (CUDA C++ Programming Guide, "CUDA Environment Variables"). PyTorch
+// does the same (torch/cuda/__init__.py, _parse_visible_devices and _transform_uuid_to_ordinals).
+// Its entries are numbers, or unique beginnings of UUIDs. GPUs after an invalid entry are not
+// visible. With one GPU twice, none is visible.
 func Visible(list string, set bool, gpus []GPU) ([]int, error) {
 	if !set {
 		all := make([]int, len(gpus))

@@ -105,8 +105,8 @@ type tried struct {
 	err   error
 }
 
-// try ends once a variant fits as closely as a plan that is confirmed, and the next ones need more
-// changes: one that is only near may be a coincidence.
+// try ends once a variant fits as closely as a confirmed plan, and the next ones need more changes.
+// A variant that is only near may be a coincidence.
 func try(plan *devicemap.Plan, measured []Measured, variants func() (iter.Seq[Variant], error)) (found tried) {
 	if variants == nil {
 		return found

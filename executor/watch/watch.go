@@ -41,9 +41,9 @@ type Reader interface {
 	Used(into []int64) error
 	// Follow begins to read some of the GPUs at the source's interval, once.
 	Follow(gpus []int) error
-	// Take calls each with the readings since the last Take: the time since the first reading, and
-	// the bytes in use on each followed GPU by all processes. The error says why there will be no
-	// more.
+	// Take calls each with every reading since the last Take. when is the time since the first
+	// reading, used the bytes in use on each followed GPU by all processes. The error says why
+	// there will be no more.
 	Take(each func(when time.Duration, used []int64)) error
 	// Processes returns the processes that compute on a GPU. An error is only about this list.
 	Processes(gpu int) ([]nvml.Process, error)

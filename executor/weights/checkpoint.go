@@ -13,9 +13,9 @@ import (
 // Checkpoint reads the parameters of a graph from the files that its tensors name
 // ([modelgraph.Tensor.Parts]). It opens them by the rule of [safetensors.OpenBeneath]: no link
 // leads out of the model's folder, and only regular files are opened. Before it returns, it reads
-// the headers again and checks every slice: its name, type and bytes, that the parts of a parameter
-// make its shape, and that only tied parameters share bytes. So the source has what the graph says,
-// and memory for it can be reserved.
+// the headers again and checks every slice's name, type and bytes. The parts of a parameter must
+// make its shape, and only tied parameters share bytes. So the source has what the graph says, and
+// memory for it can be reserved.
 //
 // The error is [ErrNone] for a graph that was read without weights. Other errors name parameters
 // that no file holds, and those with a quantized type.

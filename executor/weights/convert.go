@@ -72,9 +72,8 @@ func appendValues(into []byte, values []float32, to modelgraph.DType) []byte {
 	return into
 }
 
-// brain rounds fp32 to bf16, to nearest even; NaN becomes the quiet one, which
-// plain rounding could carry into infinity (c10/util/BFloat16.h:
-// round_to_nearest_even).
+// brain rounds fp32 to bf16, to nearest even (c10/util/BFloat16.h: round_to_nearest_even). NaN
+// becomes the quiet one: plain rounding could make it infinity.
 func brain(bits uint32) uint16 {
 	const sign, infinity, quiet = 1 << 31, 0xff << 23, 0x7fc0
 	if bits&^sign > infinity {

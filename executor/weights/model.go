@@ -18,9 +18,9 @@ import (
 const maxGeneration = 1 << 20
 
 // CreateModel makes a folder that Transformers loads (from_pretrained). It has the model's
-// config.json with the type of the saved weights, its generation_config.json if there is one, and
-// model.safetensors with the graph's [Parameters] of that type. The caller writes these through the
-// returned file. The folder appears when that is committed. A folder that is not empty is
+// config.json with the type of the saved weights, and its generation_config.json if there is one.
+// model.safetensors has the graph's [Parameters] of that type. The caller writes these through the
+// returned file. The folder appears when that file is committed. A folder that is not empty is
 // [ErrOccupied], a model without a config.json [ErrNoConfig].
 func CreateModel(folder string, graph *modelgraph.Graph, dtype modelgraph.DType) (*File, error) {
 	if graph.Config == nil {

@@ -22,7 +22,7 @@ const mostAtOnce = 4
 // Random returns random parameters of a graph, as frameworks have them before training. Matrices
 // are from a normal distribution of deviation 0.02, biases are 0, the weights of norms 1 (0 if they
 // are added to 1: Gemma). The values of a parameter depend only on its name, its shape and the
-// seed, not on the rest of the model or on the place. Values in bf16 are the fp32 ones rounded.
+// seed. Values in bf16 are the fp32 ones rounded.
 func Random(graph *modelgraph.Graph, seed uint64) Source {
 	source := &random{seed: seed, of: make(map[string]parameter), chunks: make([][]byte, min(mostAtOnce, runtime.GOMAXPROCS(0)))}
 	for i := range graph.Layers {

@@ -56,8 +56,8 @@ func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
 }
 
 // ordering returns the edges that a pipeline keeps: the forward ones. A class of backward nodes
-// alone is ordered by its backward edges in the opposite direction, because the backward pass runs
-// through the stages the other way.
+// alone is ordered by its backward edges in the opposite direction. The backward pass runs through
+// the stages the other way.
 func (file *DNNPartitioning) ordering() [][2]int {
 	forward := make(map[int]bool) // classes
 	for i := range file.Nodes {

@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Piper is an input of Piper's planner (msr-fiddle/piper, README "Input
-// format"): a training graph with, per node and degree of tensor parallelism,
-// the ways to run it.
+// Piper is an input of Piper's planner (msr-fiddle/piper, README "Input format"). It is a training
+// graph with the ways to run each node at each degree of tensor parallelism.
 type Piper struct {
 	// MaxMemory is the memory of a device in bytes, Bandwidth the bytes a second from each device
 	// to the others. Piper's planner overrides both, and the number of devices, for its published

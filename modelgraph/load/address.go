@@ -19,8 +19,8 @@ const (
 	fetchModelScope  = "modelscope download --model %s config.json"
 )
 
-// address returns the model's name in the address of its page on a hub, with or without https://
-// and with anything after the name (/tree/main). ok is false for other texts.
+// address returns the model's name in the address of its page on a hub. The address may lack
+// https:// and have anything after the name (/tree/main). ok is false for other texts.
 func address(text string) (name, fetch string, ok bool) {
 	scheme := strings.Contains(text, "://")
 	if !scheme {

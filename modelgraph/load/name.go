@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// isName reports whether text can be NAME or ORG/NAME of a model: it has only letters that Hugging
+// isName reports whether text can be NAME or ORG/NAME of a model. It has only letters that Hugging
 // Face and ModelScope allow, and no known file ending.
 func isName(text string) bool {
 	parts := strings.Split(text, "/")

@@ -26,8 +26,8 @@ func (err *syntaxError) Error() string {
 	return printable(err.File) + ": " + err.Where + ": " + err.Msg
 }
 
-// A refusedError is a file or folder that this package does not read, whatever its content: a link
-// that leaves the folder, a FIFO, an unclear choice.
+// A refusedError is a file or folder that this package does not read, whatever its content. It is a
+// link that leaves the folder, a FIFO, or an unclear choice.
 type refusedError struct {
 	File string // file or folder as the caller or the index named it
 	Msg  string // why, and what to do about it

@@ -18,9 +18,8 @@ type fileHeader struct {
 	Tensors  []Tensor          // by Begin, then End, then Name
 }
 
-// ReadFile reads the header of the file at path, which must be a regular file
-// or a link to one, as a checkpoint of this file alone. For a file that a
-// checkpoint names, use [OpenBeneath].
+// ReadFile reads the header of the file at path as a checkpoint of this file alone. It must be a
+// regular file or a link to one. For a file that a checkpoint names, use [OpenBeneath].
 func ReadFile(path string) (*Checkpoint, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {

@@ -9,22 +9,20 @@ import (
 	"strings"
 )
 
-// OpenBeneath opens the regular file name, slash-separated, of the folder dir
-// for reading. The file may be a symbolic link, or lie behind one, if that ends
-// inside dir or inside the blobs folder of the download cache that dir is part
-// of. The cache is the nearest folder, up to three levels above dir, that has a
-// "blobs" folder of its own:
+// OpenBeneath opens the regular file name, slash-separated, of the folder dir for reading. The file
+// may be a symbolic link, or lie behind one. The link must end inside dir, or inside the blobs
+// folder of the download cache that dir is part of. The cache is the nearest folder, up to three
+// levels above dir, that has a "blobs" folder of its own:
 //
 //	Hugging Face  models--ORG--NAME/snapshots/REV/FILE -> ../../blobs/SHA
 //	ModelScope    keeps plain files in models/ORG/NAME; the link "Qwen2.5" ->
 //	              "Qwen2___5" next to them is followed as part of dir
 //
-// dir itself is the caller's word and may be reached through any link. Hard
-// links are read like any file.
+// dir itself is the caller's choice, and may be reached through any link. Hard links are read like
+// any file.
 //
-// A name that could leave dir, a link that does and anything but a regular
-// file give a [*refusedError]; a missing file gives an error that
-// [fs.ErrNotExist] matches.
+// A name that could leave dir, a link that does, and anything but a regular file give a
+// [*refusedError]. A missing file gives an error that [fs.ErrNotExist] matches.
 func OpenBeneath(dir, name string) (*os.File, fs.FileInfo, error) {
 	f, err := openFolder(dir)
 	if err != nil {

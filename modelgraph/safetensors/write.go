@@ -15,10 +15,10 @@ import (
 // maxData is the limit of a file's data in Encode, in bytes. No disk holds as much.
 const maxData = int64(1) << 56
 
-// Encode returns the beginning of a file of these tensors, up to the data of the first, byte for
-// byte as safetensors writes it (tensor.rs: prepare, and the Serialize of Metadata). It has
-// __metadata__ first, then the tensors in the given order, which is that of their data, then spaces
-// up to a multiple of 8 bytes. Encode sets Begin and End of the tensors. An input that safetensors'
+// Encode returns the beginning of a file of these tensors, up to the data of the first. It has the
+// bytes that safetensors writes (tensor.rs: prepare, and the Serialize of Metadata). __metadata__
+// comes first, then the tensors in the given order, which is that of their data. Spaces follow up
+// to a multiple of 8 bytes. Encode sets Begin and End of the tensors. An input that safetensors'
 // reader would refuse is an error. Metadata may be nil; its keys are sorted.
 func Encode(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	text, err := headerText(metadata, tensors)

@@ -36,8 +36,8 @@ type place struct {
 
 // New binds every instruction of a program that was compiled from the graph under the workload. An
 // error names an instruction and a tensor. The tensor has no place in the buffers that the
-// instruction accesses, or their mode does not allow what the kernel does: the program does not
-// match the recipe. New takes as long as a step without its arithmetic.
+// instruction accesses, or their mode does not allow what the kernel does. The program then does
+// not match the recipe. New takes as long as a step without its arithmetic.
 func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model, prog *program.Program) (*Bound, error) {
 	if len(graph.Units) != len(model.Units) {
 		return nil, fmt.Errorf("a recipe of %d units for a model of %d", len(model.Units), len(graph.Units))

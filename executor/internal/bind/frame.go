@@ -19,8 +19,8 @@ type frame struct {
 	spots    []spot
 }
 
-// spot is a tensor, or an end of a copy, in a buffer: bytes [first, end) of the arena. reach is the
-// end of what was written of it so far, 0 if nothing was.
+// spot is a tensor, or an end of a copy, in a buffer. It has bytes [first, end) of the arena. reach
+// is the end of what was written of it so far, 0 if nothing was.
 type spot struct {
 	buffer            int32
 	first, end, reach int64

@@ -8,7 +8,7 @@ import (
 )
 
 // Lasting is a range of a device's arena whose contents one step leaves to the next. A step writes
-// all other ranges before it reads them: a read of a buffer that nothing wrote is a fault of the
+// all other ranges before it reads them. A read of a buffer that nothing wrote is a fault of the
 // program, and only loads and zeroes write before a step.
 type Lasting struct {
 	Stretch

@@ -13,10 +13,11 @@ type Region struct {
 	First, End int64
 }
 
-// Regions returns the regions of a device's arena from the bottom: the library's workspace, state
-// that is held throughout, slots of channels, the stream with results, saved activations, and
-// scratch. With one micro-batch gradients grow into the saved activations, and scratch lies
-// between: these are one region, the stack. Only room that no buffer takes is between regions.
+// Regions returns the regions of a device's arena from the bottom. They are the library's
+// workspace, state that is held throughout, slots of channels, the stream with results, saved
+// activations, and scratch. With one micro-batch gradients grow into the saved activations, and
+// scratch lies between: these are one region, the stack. Only room that no buffer takes is between
+// regions.
 func (bound *Bound) Regions(device int) []Region {
 	stacked := bound.training() && bound.parts() == 1
 	var regions []Region

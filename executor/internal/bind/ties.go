@@ -57,8 +57,8 @@ func (bound *Bound) owned(unit int, full string) int {
 	return max(0, slices.IndexFunc(bound.units[unit].params, func(param param) bool { return param.owned && param.full == full }))
 }
 
-// weightOf returns a device's buffer of a tied weight: its owner's own block, or the copy. shift is
-// added to the offset of the owner's tensor.
+// weightOf returns a device's buffer of a tied weight: the owner's block, or the copy. The offset
+// of the owner's tensor grows by shift.
 func (bound *Bound) weightOf(device int32, tie *tie, word string, tensor int) (buffer int32, shift int64) {
 	owner := &bound.units[tie.owner]
 	if owner.device == device {

@@ -90,9 +90,8 @@ func (bound *Bound) settle(byGraph map[string]int32) {
 	}
 }
 
-// parameters finds a unit's parameters among the tensors of its code: they come
-// first, in module order, each with its gradient and what the optimizer keeps
-// after it.
+// parameters finds a unit's parameters among the tensors of its code. They come first, in module
+// order. Each is followed by its gradient and what the optimizer keeps.
 func (bound *Bound) parameters(index int) error {
 	unit, code := &bound.units[index], bound.Recipe.Units[index].Code
 	unit.byTensor = make([]int, len(code.Tensors))

@@ -1,5 +1,5 @@
-// Package drivertest runs tests on a fake driver: GPUs in the host's memory, whose streams run late
-// and in a random order, and NVML's figures of them.
+// Package drivertest runs tests on a fake driver and its NVML. The GPUs are in the host's memory,
+// and their streams run late and in a random order.
 package drivertest
 
 import (

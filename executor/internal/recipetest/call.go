@@ -32,9 +32,9 @@ func (matrix Matrix) each(f func(i, j int64, at *float64)) {
 // Call is one kernel with its matrices.
 type Call struct {
 	Kernel *recipe.Kernel
-	// Operands are in the kernel's order. Uses has an element for each: for the gradient of a tied
-	// weight, the gradients of all uses, its own included, whose sum the kernel reads. It is nil
-	// for others.
+	// Operands are in the kernel's order. Uses has an element for each. For the gradient of a tied
+	// weight it is the gradients of all uses, its own included: the kernel reads their sum. For
+	// others it is nil.
 	Operands []Matrix
 	Uses     [][]Matrix
 	// Past is how many tokens were generated before. It moves the positions of kernels with the dim

@@ -1,8 +1,7 @@
-// Package schedule gives the instructions of a program to the queues of its devices,
-// for every backend. A queue runs its calls in order, while the host continues; events
-// order queues against each other. The package knows no GPU: a backend
-// implements [Driver], [Queue] and [Event] with the calls of its driver, makes [Work] of
-// its kernels, and adds nothing else to a step.
+// Package schedule gives the instructions of a program to the queues of its devices, for every
+// backend. A queue runs its calls in order, while the host continues; events order queues against
+// each other. The package knows no GPU. A backend implements [Driver], [Queue] and [Event] with the
+// calls of its driver, and makes [Work] of its kernels. It adds nothing else to a step.
 //
 // Each part has a file:
 //   - order.go: the lines of each queue, and the instructions at the ends of a message

@@ -87,8 +87,8 @@ func (lane *lane) answer() error {
 	}
 }
 
-// spins is how often a thread looks again before it sleeps: some milliseconds, about as long as a
-// GPU takes from one token to the next.
+// spins is how often a thread looks again before it sleeps. That takes some milliseconds, about as
+// long as a GPU takes from one token to the next.
 const spins = 5000
 
 // idle waits until something may have changed, and fails a step in which nothing does. A thread

@@ -3,10 +3,9 @@ package schedule
 import "errors"
 
 // relay carries the messages of a stream to another device by way of the host, in parts. The stream
-// copies a part down into pinned memory, and a queue of the receiver copies it up from there, part
-// by part in the same order. While a part goes up the next comes down. The queue waits for nothing
-// else, so no cycle of waits can include it: proofs about a program with direct messages remain
-// true.
+// copies a part down into pinned memory. A queue of the receiver copies it up from there, in the
+// same order. While a part goes up the next comes down. The queue waits for nothing else, so no
+// cycle of waits can include it: proofs about a program with direct messages remain true.
 type relay struct {
 	from, to *Device
 	apart    bool  // they are on two GPUs

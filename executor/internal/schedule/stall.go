@@ -57,8 +57,8 @@ func (lane *lane) writeState(into *strings.Builder, ended []bool) {
 	into.WriteByte('\n')
 }
 
-// awaited returns the instructions that one waits for: those that it names, the send of its
-// message, and the free of the slot that it sends into.
+// awaited returns the instructions that one waits for. They are those that it names, the send of
+// its message, and the free of the slot that it sends into.
 func (of *Scheduler) awaited(index int32) (all []int32) {
 	for _, wait := range of.waits(index) {
 		all = append(all, wait.Instr)

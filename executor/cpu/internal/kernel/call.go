@@ -14,8 +14,9 @@ import (
 // Call is a kernel with the matrices that it touches.
 type Call struct {
 	Kernel *recipe.Kernel
-	// Operands are in the kernel's order. Uses has an element for each: for the gradient of a tied
-	// weight, the gradients of all uses in module order, its own included; nil for others.
+	// Operands are in the kernel's order. Uses has an element for each. For the gradient of a tied
+	// weight it is the gradients of all uses in module order, its own included. For others it is
+	// nil.
 	Operands []Matrix
 	Uses     [][]Matrix
 	// Past is how many tokens were generated before. It moves the positions of kernels with the dim

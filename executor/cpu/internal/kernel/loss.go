@@ -11,8 +11,8 @@ func (call *Call) label(labels *Matrix, i int64) int64 {
 	return int64(labels.Int(i/seq, i%seq+1))
 }
 
-// softmaxSums updates three values of each row with a part of the vocabulary: the largest logit, Σ
-// exp(logit - largest), and the label's logit (arXiv 1805.02867).
+// softmaxSums updates three values of each row with a part of the vocabulary. They are the largest
+// logit, Σ exp(logit - largest), and the label's logit (arXiv 1805.02867).
 func softmaxSums(call *Call) error {
 	logits, labels, sums := call.matrix("x"), call.matrix("labels"), call.matrix("sums")
 	first, limit, round := call.size("first", 0), softCap(call.number("cap", 0)), logits.rounding()

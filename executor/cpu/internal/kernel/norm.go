@@ -78,9 +78,9 @@ func (matrix *Matrix) value(row int64) float32 {
 	return one[0]
 }
 
-// norm rounds as the modules do: LlamaRMSNorm before and after it multiplies by the weight, Gemma's
-// norm and LayerNorm once, and a branch's norm before it is added to the stream. Without y it only
-// keeps the moments of rows.
+// norm rounds as the modules do. LlamaRMSNorm rounds before and after it multiplies by the weight,
+// Gemma's norm and LayerNorm once. A branch's norm rounds before it is added to the stream. Without
+// y it only keeps the moments of rows.
 func norm(call *Call) error {
 	run, err := normOf(call)
 	if err != nil {

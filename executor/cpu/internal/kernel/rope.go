@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// rotation rotates heads by their position, like apply_rotary_pos_emb in Transformers: value i of
-// the first half of a head's width with value i of the second.
+// rotation rotates heads by their position, like apply_rotary_pos_emb in Transformers. Value i of
+// the first half of a head's width is rotated with value i of the second.
 type rotation struct {
 	dim      int
 	inverse  []float32 // radians a position

@@ -1,7 +1,7 @@
-// Package attention has attention's kernels for a GPU, forward and backward: PTX that Triton made
-// ahead of time, 54 modules of 4.0 MB, and how each is launched. Their source is attention.py,
-// their block sizes tiles.py. make kernels compiles them again, and needs no GPU. The package knows
-// no driver: callers load the PTX and launch.
+// Package attention has attention's kernels for a GPU, forward and backward, and how each is
+// launched. They are PTX that Triton made ahead of time, 54 modules of 4.0 MB. Their source is
+// attention.py, their block sizes tiles.py. make kernels compiles them again, and needs no GPU. The
+// package knows no driver: callers load the PTX and launch.
 package attention
 
 import (

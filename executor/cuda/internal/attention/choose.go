@@ -63,9 +63,9 @@ func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
 // would wait for them.
 const enough = 256
 
-// Splits returns into how many parts attention_dkv splits a group of heads: the fewest that make
-// enough blocks, as far as their sums fit into workspace bytes. It depends on the shape and the
-// workspace alone.
+// Splits returns into how many parts attention_dkv splits a group of heads. They are the fewest
+// that make enough blocks, as far as their sums fit into workspace bytes. It depends on the shape
+// and the workspace alone.
 func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, workspace int64) int64 {
 	group, best := heads/shared, int64(1)
 	for splits := int64(2); splits <= group && best*kernel.Grid(sequences, seq, heads, shared, dim) < enough; splits++ {

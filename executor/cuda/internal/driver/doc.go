@@ -2,10 +2,10 @@
 // and small wrappers for what it lacks.
 //
 // Nothing links libcuda. Each entry point that the program may call is defined here as a jump
-// through a table (tramp_amd64.S), which [Open] fills from the driver that it finds. Before that
-// every call returns CUDA_ERROR_NOT_INITIALIZED, except cuInit: cu calls it during initialization,
-// and ends the process if it fails. So a binary with this package starts on a machine without a
-// driver.
+// through a table (tramp_amd64.S). [Open] fills the table from the driver that it finds. Before
+// that every call returns CUDA_ERROR_NOT_INITIALIZED, except cuInit: cu calls it during
+// initialization, and ends the process if it fails. So a binary with this package starts on a
+// machine without a driver.
 //
 // Only cu's package-level functions are used, by goroutines that are locked to their thread with a
 // primary context bound. The type cu.Ctx is not used: it would pass every call to another thread,

@@ -23,10 +23,10 @@ type Area struct {
 	Looked bool
 }
 
-// Finite returns a launch that looks for NaN and infinities. The word at found, which may be in
-// pinned memory, becomes 4·area + 1 for NaN, + 2 for +Inf or + 3 for −Inf, for the first area that
-// has any. It keeps its value if the areas that are Looked at have none. The kernel reads these
-// once, at memory speed.
+// Finite returns a launch that looks for NaN and infinities. The word at found may be in pinned
+// memory. It becomes 4·area + 1 for NaN, + 2 for +Inf or + 3 for −Inf, for the first area that has
+// any. It keeps its value if the areas that are Looked at have none. The kernel reads these once,
+// at memory speed.
 func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error) {
 	function, err := kernels.Function("finite")
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 //
 // The library's kernels compute other bits if C is not D. Whether add is in d's place depends on
 // the cut: a stage changes its stream in place, but not a received slot. So C is always D, and add
-// is copied there. Training does not need the copy: no forward changes the stream in place, as
-// backward reads it again, and every backward changes its gradient in place (bind's TestAdded).
+// is copied there. Training does not need the copy (bind's TestAdded). No forward changes the
+// stream in place, because backward reads it again. Every backward changes its gradient in place.
 func gemm(call *Call) (Launch, error) {
 	shape, operands, err := productOf(call)
 	if err != nil {

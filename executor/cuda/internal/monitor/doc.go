@@ -1,3 +1,3 @@
-// Package monitor reads GPUs independently of the machines that run on them: what this
-// process has of the driver's, the free memory of each GPU, and whether it can be allocated.
+// Package monitor reads GPUs independently of the machines that run on them. It finds what this
+// process has of the driver's, and what memory of each GPU can be allocated.
 package monitor

@@ -14,10 +14,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Monitor reads GPUs independently of the machines that run on them: what this process has of the
-// driver's, how much memory each GPU has free, and whether that can be allocated. It retains each
-// GPU's context, so that one remains when all machines are closed. It allocates everything that it
-// needs at the start: its own use never changes.
+// Monitor reads GPUs independently of the machines that run on them. It retains each GPU's context,
+// so that one remains when all machines are closed. It allocates everything that it needs at the
+// start: its own use never changes.
 type Monitor struct {
 	gpus []*monitored
 	own  []executor.Holding
@@ -163,8 +162,8 @@ func (gpu *monitored) look(seen *executor.MemoryReading) error {
 	return err
 }
 
-// Refill allocates all of a GPU's free memory but margin bytes in one piece, and checks that it
-// keeps what is written into it. gpu is an index in [Monitor.GPUs].
+// Refill allocates all of a GPU's free memory but margin bytes in one piece. It checks that the
+// memory keeps what is written into it. gpu is an index in [Monitor.GPUs].
 func (monitor *Monitor) Refill(gpu int, margin int64) (done executor.RefillResult, err error) {
 	of := monitor.gpus[gpu]
 	done.MarginBytes = margin

@@ -86,8 +86,8 @@ func (pump *pump) fly(now time.Time) (went bool, err error) {
 	return went, nil
 }
 
-// readyToCopy reports whether a piece is read, and a later one too: by then most of it has left the
-// caches of the readers that wrote it (ShapeFor). The later piece has a part, as there are more
+// readyToCopy reports whether a piece and a later one are read. By then most of the piece has left
+// the caches of the readers that wrote it (ShapeFor). The later piece has a part, as there are more
 // parts than that distance. The last pieces do not wait.
 func (pump *pump) readyToCopy(number int64) bool {
 	if pump.pieces[number].left.Load() > 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// upload is a running [Ring.Upload]. Pieces use the parts of the ring round-robin: once a piece is
-// in the arena, its part takes the piece that is as many places later as there are parts. Readers
-// take shares in order from one counter, so that a reader waits only for shares that others have.
-// They do not call the driver, in which all threads of a process wait for each other.
+// upload is a running [Ring.Upload]. Pieces use the parts of the ring round-robin. Of n parts, the
+// part of piece i takes piece i+n once piece i is in the arena. Readers take shares in order from
+// one counter, so that a reader waits only for shares that others have. They do not call the
+// driver, in which all threads of a process wait for each other.
 type upload struct {
 	ring     *Ring
 	timeout  time.Duration
