@@ -173,7 +173,8 @@ func (rules *channelRules) bytes(index int32, mode Mode) (sum int64, named bool)
 	return sum, named
 }
 
-// slots: V4, message k lies in slot k mod slots: one buffer for each slot, and no two slots in one.
+// slots checks V4: message k is in slot k mod slots. Each slot has one buffer, and no two share
+// one.
 func (rules *channelRules) slots(channel int32) {
 	of, slots := &rules.channels[channel], int(rules.Channels[channel].Slots)
 	if slots == 0 {

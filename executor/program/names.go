@@ -34,7 +34,7 @@ func isName[text ~string | ~[]byte](name text) bool {
 }
 
 // isObject reports whether a buffer or a routine can have a name. In an instruction it must be
-// neither the word before the waits nor a micro-batch.
+// neither "after", the word before the waits, nor a micro-batch.
 func isObject[text ~string | ~[]byte](name text) bool {
 	return isName(name) && string(name) != "after" && !isMicroBatch(name)
 }

@@ -271,8 +271,8 @@ func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {
 	return reader.whose[reader.gpus[gpu].UUID], reader.mute
 }
 
-// Close ends the program. If it is a script that started another program, that one ends when no one
-// reads its output.
+// Close ends the program. If it is a script that started another program, the other ends when no
+// one reads its output.
 func (reader *smiReader) Close() error {
 	close(reader.stop)
 	reader.stream.Process.Kill() //nolint:errcheck // it may have ended

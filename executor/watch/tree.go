@@ -119,7 +119,7 @@ func parseStat(text string) (parent int, start uint64, err error) {
 }
 
 // Alive reports whether the first process still runs. A new process with the same number does not
-// count, nor does one that has ended but that its parent has not waited for.
+// count. A process that has ended does not count either, even if its parent has not waited for it.
 func (tree *Tree) Alive() bool {
 	tree.lock.Lock()
 	defer tree.lock.Unlock()

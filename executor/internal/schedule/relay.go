@@ -22,8 +22,8 @@ type relayPart struct {
 	filled, taken Event
 }
 
-// The most host memory that a relay takes. Two parts would do; four hide that one end begins late.
-// A part takes a link 80 µs, a tenth of that for the start of the copy.
+// The most host memory that a relay takes. Two parts are enough. Four hide that one end begins
+// late. A part takes a link 80 µs, a tenth of that for the start of the copy.
 const (
 	relayParts = 4
 	relaySize  = 4 << 20
