@@ -40,8 +40,8 @@ type compiled struct {
 
 // programOf compiles the program of a plan, and checks it against the rules. It reads the model
 // again, from the plan's place or from model. For a plan of another engine it predicts its map for
-// devmap's; the program has both predictions, and both are printed. csv, if given, is a file of
-// actions in torch's form that replace the plan's schedule.
+// devmap's; the program has both predictions, and both are printed. Argument csv, if given, is a
+// file of actions in torch's form that replace the plan's schedule.
 func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*compiled, error) {
 	if err := compilable(plan, file, csv); err != nil {
 		return nil, err
