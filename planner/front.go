@@ -19,8 +19,8 @@ type Front struct {
 }
 
 // SolveFront returns the front of step time and largest share. It finds the shortest step that
-// fits, then the shortest step with every share below that map's largest, and so on (the
-// ε-constraint method: Haimes, Lasdon and Wismer, IEEE Trans. SMC 1, 1971). Settings.TimeLimit
+// fits, then the shortest with every share below that map's largest, and so on. This is the
+// ε-constraint method (Haimes, Lasdon and Wismer, IEEE Trans. SMC 1, 1971). Settings.TimeLimit
 // limits the whole sweep. Errors are as of [Solve].
 func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front, error) {
 	settings.TimeLimit = cmp.Or(settings.TimeLimit, DefaultTimeLimit)

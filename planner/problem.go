@@ -85,7 +85,7 @@ type Settings struct {
 }
 
 // Progress is the state of the search for the largest share: the number of Probes, the Best share
-// so far and its Lower bound (their Float methods give numbers). Then it counts Done of Total
+// so far and its Lower bound. Best and Lower have a Float method. Then it counts Done of Total
 // devices during the search for a more balanced map.
 type Progress = chain.Progress
 

@@ -55,8 +55,8 @@ type Solution struct {
 	Alone  string
 	Probes int
 	// Method says how the map was found, and why so. Bounds lists the arguments for the lower bound
-	// of the largest share if there are several: Name, the Value that it proves, and What it rests
-	// on, a unit or a moment.
+	// of the largest share if there are several: Name, the Value it proves, and What sets it (a
+	// unit or a moment).
 	Method   string
 	Bounds   []instance.BoundValue
 	Warnings []costmodel.Message

@@ -97,7 +97,7 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 // search.
 func tightenBound(in *instance.Instance, answer *instance.Answer) {
 	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
-		return // which hold what layers alone do not say
+		return // memory there depends on more than the units
 	}
 	bounds, err := assignmemory.Arguments(in)
 	if err != nil {

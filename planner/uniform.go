@@ -227,7 +227,7 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
 	rows, most, stages := max(1, open.Batch/max(1, open.MicroBatches)), units, open.PP
-	if open.Runtime != megatron && open.Runtime != torchtitan { // the other degrees say it
+	if open.Runtime != megatron && open.Runtime != torchtitan { // PP follows from the other degrees
 		stages = costmodel.AutoDegree
 	}
 	if open.Runtime != megatron { // torch's schedules allow at most one stage per micro-batch

@@ -50,7 +50,7 @@ type agreement struct {
 	plan      *Plan
 	stageOf   map[string]int    // by unit
 	on        map[string]Device // the map, by module
-	claimed   map[string]bool   // units that hold a module of the map, on their device
+	claimed   map[string]bool   // units with a module that the map puts on the same device
 	elsewhere map[Device]bool   // devices of units that name no module of the map
 }
 

@@ -67,11 +67,11 @@ const (
 	processorThreads = 2048
 )
 
-// ReduceBuffer returns the bytes of partial sums for a sum over rows of a [rows, columns] tensor,
-// such as the gradient of a bias or of a norm's weight. Source: ATen/native/cuda/Reduce.cuh,
-// setReduceConfig and ReduceConfig::global_memory_size. A block has 128 threads, 32 along the
-// columns with 4 columns each. If a thread would have 256 values or more, several blocks divide the
-// rows.
+// ReduceBuffer returns the bytes of partial sums for a sum over rows of a [rows, columns] tensor. A
+// bias's gradient is such a sum, and so is that of a norm's weight. Source:
+// ATen/native/cuda/Reduce.cuh, setReduceConfig and ReduceConfig::global_memory_size. A block has
+// 128 threads, 32 along the columns with 4 columns each. If a thread would have 256 values or more,
+// several blocks divide the rows.
 func ReduceBuffer(rows, columns int64) int64 {
 	const (
 		vector, width, height = 4, 32, 4

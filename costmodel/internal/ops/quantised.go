@@ -34,9 +34,9 @@ func (shape *Shape) quantForward(in, out, element int64) int64 {
 	return 0
 }
 
-// quantBackward returns the bytes that the input's gradient needs: the weight in 16 bits
-// (MatMul8bitLt.backward converts all rows at once), and for an fp32 stream both gradients in 16
-// bits.
+// quantBackward returns the bytes that the input's gradient needs: the weight in 16 bits, as
+// MatMul8bitLt.backward converts all rows at once. For an fp32 stream, both gradients in 16 bits
+// are added.
 func (shape *Shape) quantBackward(in, out, element int64) int64 {
 	if shape.Quantize == "" {
 		return 0

@@ -163,9 +163,9 @@ func (shape *Shape) plainCasts(linears, dim, weights int64) int64 {
 	return 2*linears*dim*shape.Tokens + 2*weights
 }
 
-// reduced returns the bytes that the sum over the GPUs of a shared layer needs in addition to their
-// parts: a copy of the output (torch 2.11, csrc/distributed/c10d/Functional.cpp, all_reduce:
-// input.clone).
+// reduced returns the bytes that the sum of a shared layer over the GPUs needs: a copy of the
+// output (torch 2.11, csrc/distributed/c10d/Functional.cpp, all_reduce: input.clone). The GPUs' own
+// parts are not in it.
 func (shape *Shape) reduced(dim int64) int64 {
 	if !shape.Shared {
 		return 0

@@ -131,8 +131,8 @@ func (op stateSpace) lightning(shape *Shape) Cost {
 	states := element * shape.Batch * (chunks - 1) * op.Inner * op.State
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := op.chunked(shape)
-	// The projection, q, k and v, the norm's input in fp32 and its result twice, the gate's sigmoid
-	// and its product; q and k of the later chunks with their decays, and v.
+	// The projection, q, k and v; the norm's input in fp32 and its result twice; the gate's sigmoid
+	// and its product. Then q and k of the later chunks with their decays, and v.
 	cost.Memory.Saved = 3*wide + 3*wide + 4*tokens*op.Inner + 4*wide + 2*later + scores + states + 4*tokens + shape.casts(2, op.Dim, shape.Weights)
 	if shape.Batch > 1 {
 		cost.Memory.Saved += later

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// These limits bound the tables of a search for the shortest step: items × devices, of about 100
-// bytes each, and pairs of devices, of 8 bytes for each kind of output.
+// These limits bound the tables of a search for the shortest step. An item on a device takes about
+// 100 bytes, and a pair of devices 8 bytes for each kind of output.
 const (
 	maxTimed     = instance.MaxTimed
 	maxCrossings = 1 << 26

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// These limits bound the search for the shortest step of a device map: the placements of groups,
-// the stops of an order, and the sums in one pass over all of them.
+// These limits bound the search for a device map's shortest step: the placements of groups, the
+// stops of an order, and the sums in one pass over all of them.
 const (
 	maxGroups = 4096
 	maxStops  = 1 << 14

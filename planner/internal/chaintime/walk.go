@@ -10,8 +10,8 @@ type reached struct {
 	from, stop int32 // the run's first item, and the stop before; stop -1: not reached
 }
 
-// walk returns the cheapest path whose updates take no longer than slowest; nil if there is none,
-// or if the context ends:
+// walk returns the cheapest path whose updates take no longer than slowest. It returns nil if there
+// is none, or if the context ends.
 //
 //	best[stop][b] = min over stops before and a in [lo(b), b) of
 //	                best[before][under] + crossing(a) + sums[b] − sums[under]

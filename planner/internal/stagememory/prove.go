@@ -83,9 +83,9 @@ func (search *proof) run(c int) {
 	}
 }
 
-// suffix returns, for the runs from c on and the items from a on, a lower bound of some device's
-// share: the dynamic program of [Looped.level] from the end. It returns nil if there are too many
-// runs, or the context ended.
+// suffix returns a lower bound of some device's share, for the runs from c on and the items from a
+// on. It is the dynamic program of [Looped.level] from the end. It returns nil if there are too
+// many runs, or the context ended.
 func (looped *Looped) suffix(ctx context.Context) [][]float64 {
 	items, k := looped.Count(), len(looped.Cuts)-1
 	if items*items*k > maxRuns {

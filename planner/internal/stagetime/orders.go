@@ -78,8 +78,8 @@ func (pipeline *pipes) add(order []int) error {
 	return nil
 }
 
-// anyOrder returns a lower bound of every map's step, for any order of devices: a micro-batch
-// through all units, each on its fastest device, and all work divided by all devices.
+// anyOrder returns a lower bound of every map's step, for any order of devices. A micro-batch runs
+// through all units, each on its fastest device, and the devices share all work at best equally.
 func (pipeline *pipes) anyOrder() float64 {
 	costs := pipeline.orders[0].costs
 	var sum, token float64

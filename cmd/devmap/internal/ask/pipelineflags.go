@@ -13,7 +13,7 @@ type Generation struct {
 // offloadModes lists diffusers' modes: one component, one module or one block at a time.
 var offloadModes = []string{"model", "sequential", "group"}
 
-// generationFlags are those of folders with a model_index.json.
+// generationFlags are the flags for pipelines, folders with a model_index.json.
 var generationFlags = []flag{
 	ofPipeline("height", "Image height [the pipeline's default]", func(request *Request) any { return &request.Generation.Height }),
 	ofPipeline("width", "Image width [the pipeline's default]", func(request *Request) any { return &request.Generation.Width }),

@@ -41,7 +41,7 @@ const (
 	Host = "host"
 )
 
-// runFlags are those of what a program is run with.
+// runFlags are the flags about a program's run.
 var runFlags = []flag{
 	{
 		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, defaultValue: Checkpoint,
@@ -194,7 +194,7 @@ type Watch struct {
 	RankFromEnv              bool
 }
 
-// watchFlags are those of what is watched.
+// watchFlags are the flags about a watched process.
 var watchFlags = []flag{
 	{
 		name: "pid", at: func(request *Request) any { return &request.Watch.PID }, on: onWatch,

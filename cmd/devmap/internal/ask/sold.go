@@ -15,10 +15,10 @@ import (
 // decimalSize matches a size as GPUs are sold: a whole number of GB.
 var decimalSize = regexp.MustCompile(`^([1-9]\d{0,3}) ?[gG][bB]$`)
 
-// soldAs returns the usable bytes of a GPU sold as a size such as 48GB, and the GPU that they are
-// from: the least of the catalogue's GPUs of that size. GPUs whose ECC codes take memory count only
-// if there are no others, as a user who gives only a size most often has a card without them. So
-// 48GB is 47.5 GiB, from the RTX A6000. A size that no GPU is sold as stays a decimal number.
+// soldAs returns the usable bytes of a GPU sold as a size such as 48GB, and the GPU they are from:
+// the least of the catalogue's GPUs of that size. GPUs whose ECC codes take memory count only if
+// there are no others: most users who give only a size have a card without them. So 48GB is 47.5
+// GiB, from the RTX A6000. A size that no GPU is sold as stays a decimal number.
 func soldAs(text string) (bytes int64, like string) {
 	found := decimalSize.FindStringSubmatch(strings.TrimSpace(text))
 	if found == nil {

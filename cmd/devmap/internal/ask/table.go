@@ -290,7 +290,7 @@ var placementFlags = []flag{
 	},
 }
 
-// ownFlags are those of the commands themselves.
+// ownFlags are the flags about the commands themselves.
 var ownFlags = []flag{
 	{
 		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
@@ -353,7 +353,7 @@ var ownFlags = []flag{
 	},
 }
 
-// programFlags are those of what becomes a program.
+// programFlags are the flags about a program of a plan.
 var programFlags = []flag{
 	{
 		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing,

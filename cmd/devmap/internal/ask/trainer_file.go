@@ -478,8 +478,8 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 	return out
 }
 
-// nearWords returns the known key that has all words of a key in order, or longer forms of them,
-// and the fewest other words; empty if there is none.
+// nearWords returns the known key that has all words of a key in order, or longer forms of them. It
+// prefers the fewest other words, at most two. It returns "" if there is no such key.
 func nearWords(key string, known []string) (near string) {
 	split := func(name string) []string {
 		return strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })

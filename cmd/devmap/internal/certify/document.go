@@ -1,6 +1,6 @@
 // Package certify decides whether the GPU memory of a workload was released. It uses the process's
-// own counts, the free memory of the driver and NVML, one allocation of all free memory, and
-// readings from outside after the process has ended. It works on plain data, which the certificate
+// own counts, the free memory of the driver and NVML, and one allocation of all free memory. After
+// the process's end it uses readings from outside. It works on plain data, which the certificate
 // lists with the verdict.
 package certify
 

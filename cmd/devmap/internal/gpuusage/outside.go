@@ -27,9 +27,8 @@ const (
 // Outside monitors GPUs from outside of the process that uses them, without a context on any. It
 // records their usage before the process, other processes, and the memory left after its end.
 type Outside struct {
-	// The function Whose reports whether a process on a GPU, by UUID, is the judged one or its
-	// child (ours), and whether its number is valid on this machine, not in another namespace
-	// (here).
+	// The function Whose reports whether a process on a GPU (by UUID) is the judged one or its
+	// child: ours. Result here is false if its number is of another namespace.
 	Whose func(uuid string, process int) (ours, here bool)
 
 	reader watch.Reader

@@ -1,9 +1,9 @@
 // House measures the structure of the source, and fails if a figure exceeds its limit: make house.
 // It is not part of devmap.
 //
-// Small functions and small packages can move complexity to places without a linter: cycles of
-// files, packages of a hundred files, one-letter names, and names that are exported for one caller.
-// The limits are below the figures of codebases with the intended style (gonum/optimize,
+// Small functions and small packages can move complexity to places without a linter. These are
+// cycles of files, packages of a hundred files, one-letter names, and names exported for one
+// caller. The limits are below the figures of codebases with the intended style (gonum/optimize,
 // go-containerregistry, wazero, x/perf).
 package main
 

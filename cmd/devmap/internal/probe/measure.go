@@ -1,5 +1,5 @@
-// Package probe measures GPUs for a topology: each GPU's memory and who uses it, devmap's memory
-// there outside arenas, and the rates of copies and of kernels as steps call them.
+// Package probe measures GPUs for a topology: their memory, its users, and devmap's own memory
+// outside arenas. It also measures the rates of copies, and of kernels as steps call them.
 package probe
 
 import (

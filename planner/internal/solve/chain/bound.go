@@ -22,8 +22,8 @@ type bounds struct {
 
 func (known bounds) lower() Share { return MaxShare(known.unit, Share{known.total, known.sum}) }
 
-// guess returns a share that greedy reaches with equal budgets, no pins and an additive Peak: a
-// device that cannot take its next item already has more than the average. Otherwise it is only a
+// guess returns a share that greedy reaches with equal budgets, no pins and an additive Peak. A
+// device that cannot take its next item then has more than the average. In other cases it is only a
 // start value.
 func (known bounds) guess() Share {
 	const one = 1 << 32

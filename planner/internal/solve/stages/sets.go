@@ -59,9 +59,8 @@ func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
 	return sum
 }
 
-// enumerate lists the down-sets at most width places away from a prefix of the order: their last
-// node is less than width places after the first node that they lack. Width 0 gives only the
-// prefixes.
+// enumerate lists the down-sets at most width places from a prefix of the order: the last node of
+// each is less than width places after the first node outside it. Width 0 gives only the prefixes.
 //
 // Between two nested sets of the family, there is always a way by single steps inside it: remove
 // the last node of the difference first. It returns nil if there are more than limit, or ctx ends.
@@ -110,8 +109,8 @@ type enumeration struct {
 	key   []byte
 }
 
-// border is the end of a set: the first place of the order that it lacks, the last place that it
-// has, and the nodes that no node of the set reads.
+// border is the end of a set: the first place of the order outside it, its last place, and the
+// nodes that no node of the set reads.
 type border struct {
 	lacks, contains int
 	last            []int32
