@@ -137,7 +137,7 @@ func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 }
 
 // unhurried runs a command under a fake clock, which stops while any code runs. Every recorded
-// search ends by itself, but on a busy machine its time limit could come first. A limit in the
+// search ends on its own, but on a busy machine its time limit could come first. A limit in the
 // command applies.
 func unhurried(t *testing.T, args []string, out, errs io.Writer) (status int) {
 	t.Helper()

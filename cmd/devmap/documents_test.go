@@ -150,7 +150,7 @@ func inTree(tree fs.FS, base string) (found bool) {
 }
 
 // TestArchitectureListsEveryPackage compares the tree of ARCHITECTURE.md with the folders that hold
-// Go code. Folders below a package for its tests or tools need not be listed.
+// Go code. Folders below a package for its tests or tools may be omitted.
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	tree := os.DirFS("../..")
 	listed := listedFolders(readText(t, tree, "ARCHITECTURE.md"))

@@ -54,8 +54,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestNoAdapter: an argument that is no folder of an adapter is not changed. A huge file or a
-// device is not read.
+// TestNoAdapter: other arguments than an adapter's folder are not changed. A huge file or a device
+// is not read.
 func TestNoAdapter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "model/config.json", "{}")

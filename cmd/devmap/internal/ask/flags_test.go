@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// another lists for each flag of a workload a value that is no default.
+// another lists for each flag of a workload a value other than its default.
 var another = map[string]string{
 	"preset": "transformers", "built-on": "cpu",
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestFaults: a text that is no fault is refused, and so is a number below 1. A backend's faults
-// are left to the backend.
+// TestFaults: an unknown text is refused, and so is a number below 1. A backend's faults are left
+// to the backend.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]Fault{
 		"": {}, "kill@step:3": {KillStep, 3}, "kill@load:1": {KillLoad, 1}, "oom@map:2": {string(executor.FailMap), 2},

@@ -113,8 +113,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestCSVRefused: errors name the row and cell of actions that devmap does not run, and of cells
-// that are no actions.
+// TestCSVRefused: errors name the row and cell of invalid cells, and of actions that devmap does
+// not run.
 func TestCSVRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not supported: `,

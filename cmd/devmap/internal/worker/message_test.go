@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestBrokenMessages: bytes that are no message are an error. A false length takes no memory.
+// TestBrokenMessages: invalid bytes are an error. A false length takes no memory.
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	length := func(size uint32, text string) string {

@@ -195,8 +195,7 @@ func TestDeserted(t *testing.T) {
 	}
 }
 
-// TestBabble: bytes that are no message end the reading. The supervisor then has to kill the
-// worker.
+// TestBabble: invalid bytes end the reading. The supervisor then has to kill the worker.
 func TestBabble(t *testing.T) {
 	t.Parallel()
 	process := started(t.Context(), t, "babbles")
