@@ -28,7 +28,7 @@ func (op attention) attend(shape *Shape, forward, backward costmodel.Pass) (cost
 //
 //   - the rotation: two products, rotate_half's negation and cat, a sum (modeling_llama.py apply_rotary_pos_emb)
 //   - norms of q and k, and the residual's sum
-//   - sums of gradients: of the inputs of q, k and v, and of repeated heads
+//   - sums of gradients: of the inputs of q, k and v, and of repeated heads.
 func (op attention) traffic(shape *Shape) (forward, backward moved) {
 	dims := op.geometry(shape)
 	tokens, element, residual := float64(shape.Tokens), float64(shape.elementBytes()), float64(shape.streamBytes())

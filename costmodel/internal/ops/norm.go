@@ -16,7 +16,7 @@ func (norm) products() bool { return false }
 //
 //   - modeling_llama.py LlamaRMSNorm.forward: fp32 copy of the input, normalized tensor cast back, product with the weight
 //   - modeling_gemma.py GemmaRMSNorm: all in fp32, one cast at the end
-//   - torch.nn.LayerNorm: input, mean and 1/σ
+//   - torch.nn.LayerNorm: input, mean and 1/σ.
 func (op norm) cost(shape *Shape) Cost {
 	if op.Style != modelgraph.LayerNorm && shape.Modules == Torchtitan {
 		return op.fused(shape)
