@@ -112,7 +112,7 @@ func differences(was, now *modelgraph.Graph) []string {
 	return found
 }
 
-// tensors maps the full names of a model's tensors to type and shape, in the model's order.
+// tensors are those of a model by full name, in its order, as type and shape.
 type tensors struct {
 	names []string
 	texts map[string]string
