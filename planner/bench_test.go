@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// declaredChain is a model of n layers; no two declare the same cost.
+// declaredChain returns a model of n layers with different declared costs.
 func declaredChain(b *testing.B, n int) *modelgraph.Graph {
 	b.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
@@ -35,7 +35,7 @@ func declaredChain(b *testing.B, n int) *modelgraph.Graph {
 	return g
 }
 
-// onDevices is g on k devices, each large enough for all of it.
+// onDevices returns the problem of g on k devices, each large enough for all of g.
 func onDevices(b *testing.B, g *modelgraph.Graph, w costmodel.Workload, k int) planner.Problem {
 	b.Helper()
 	w, err := estimate.Resolve(g, w)
@@ -53,9 +53,9 @@ func onDevices(b *testing.B, g *modelgraph.Graph, w costmodel.Workload, k int) p
 	return planner.Problem{Graph: g, Costs: table, Topology: topology}
 }
 
-// BenchmarkChain proves chains of different layers on 64 devices. ns/nlogn is
-// the time over n·log₂ n: where it does not rise with n, the time grows no
-// faster than that. 10,000 layers have a second, and of-1s is the part used.
+// BenchmarkChain proves chains of different layers on 64 devices. ns/nlogn is the time over n·log₂
+// n: if it does not rise with n, the time grows no faster. 10,000 layers may take a second, and
+// of-1s is the used part.
 func BenchmarkChain(b *testing.B) {
 	for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Train} {
 		for _, n := range []int{1000, 10_000, 100_000} {
@@ -84,8 +84,7 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan is the planner in-process, from the bytes of a config to a
-// proved map on 8 GPUs.
+// BenchmarkPlan runs the planner in-process, from the bytes of a config to a proved map on 8 GPUs.
 func BenchmarkPlan(b *testing.B) {
 	for _, model := range []string{
 		"llama-3.1-8b", "mixtral-8x7b", "deepseek-v3", "llama-3_1-nemotron-ultra-253b-v1", "qwen2.5-vl-3b",
@@ -113,7 +112,7 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkArenas is the same for devmap's own engine: llama-3.1-405b on 64 GPUs.
+// BenchmarkArenas does the same for devmap's own engine, with llama-3.1-405b on 64 GPUs.
 func BenchmarkArenas(b *testing.B) {
 	config, err := os.ReadFile(filepath.Join("..", "fixtures", "models", "llama-3.1-405b", "config.json"))
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// certify validates every answer before it becomes a solution. It checks the map
-// and predicts its devices by the walk; [solutionOf] compares the claim with them.
+// certify validates an answer and makes it a solution. It checks the map and predicts the memory of
+// each device. [solutionOf] then compares the claim with the prediction.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
 	timed := in.Timed()
-	if answer.Costs != nil { // the forms of the stages were chosen
+	if answer.Costs != nil { // the method chose the forms of the stages
 		chosen := *in
 		chosen.Costs, chosen.Pooled, timed = answer.Costs, answer.Costs, answer.Costs
 		in = &chosen
@@ -27,10 +27,10 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	return solutionOf(in, timed, answer, method, devices)
 }
 
-// solutionOf compares an answer's claim with the value by the plain form: the
-// walk, or a step simulated out. That shares nothing with the methods but the
-// table. A difference is a fault of ours, never the user's, and no plan is made
-// of it. devices are the predictions of a map that passed predict's check.
+// solutionOf recomputes the value of an answer and compares its claim with it. The value is the
+// largest share of devices, or the step of [devicemap.StepSeconds]. Both share only the table with
+// the methods. A wrong claim is a bug of devmap: the error is a [certificate.FaultError]. devices
+// are predict's result.
 func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.Answer, method instance.Method, devices []devicemap.Prediction) (*Solution, error) {
 	out := &Solution{
 		Devices: devices,
@@ -75,9 +75,8 @@ func solutionOf(in *instance.Instance, timed *costmodel.Table, answer *instance.
 	return out, nil
 }
 
-// predict is what each device holds at its peak, by the walk, for a map that
-// passes the check that is made of anybody's. Pools are followed where all
-// devices fit: what does not is not run.
+// predict checks a map as [devicemap.Check] checks any map, and returns the peak of each device. It
+// simulates the allocator only if every device fits.
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
 	var devices []devicemap.Prediction
 	if placed != nil {
@@ -99,8 +98,8 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 	return devicemap.Predict(in.Pooled, in.Topology, placed), nil
 }
 
-// certifyLeft certifies what leaves. Its bytes come first: where they are not
-// proved least, the bound of the share is that of whatever else may leave.
+// certifyLeft certifies the offloaded units. Their bytes are the first objective. Without a proof
+// that the bytes are minimal, another set could leave, so the bound of the share covers any set.
 func (solution *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
 	left := &offloaded{Rest: solution.Certificate}
 	for unit, device := range solution.Map {

@@ -15,10 +15,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// TestCertifyRefusesLargeMap: a map that does not fit is no answer under the
-// time objective; under memory it is, with a share above a whole.
+// TestCertifyRefusesLargeMap: a map that does not fit is no answer under the time objective. Under
+// memory it is an answer, with a share above 1.
 func TestCertifyRefusesLargeMap(t *testing.T) {
-	p := randomproblem.TimedChain(t, 3, 2) // 300 bytes, and a device holds 250
+	p := randomproblem.TimedChain(t, 3, 2) // 300 bytes on devices of 250
 	for _, c := range []struct {
 		objective planner.Objective
 		method    instance.Method
@@ -34,8 +34,8 @@ func TestCertifyRefusesLargeMap(t *testing.T) {
 	}
 }
 
-// TestCertifyLeft: the largest share is proved for the units that have left
-// only. Where fewer bytes may leave, the bound is that of any choice of units.
+// TestCertifyLeft: the largest share is proved only for the offloaded units. If fewer bytes can be
+// offloaded, the bound is for any choice of units.
 func TestCertifyLeft(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{100, 100, 100}, 150, 150)
 	p.Offload = planner.CPU

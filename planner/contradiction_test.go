@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestContradictionIsSmallest: what is named contradicts itself, and without
-// any one of it no more.
+// TestContradictionIsSmallest: the named constraints contradict each other, and do not if any of
+// them is removed.
 func TestContradictionIsSmallest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	sizes := map[int]int{}
@@ -81,8 +81,8 @@ func TestCostsRefused(t *testing.T) {
 	}
 }
 
-// TestLinksMissing: where links are given, a map that needs another is an
-// error under the memory objective, and is avoided under time.
+// TestLinksMissing: if the topology lists links, a map over a missing link is an error under
+// memory, and is avoided under time.
 func TestLinksMissing(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{10, 10, 10}, 100, 100, 100)
 	p.Costs.Workload.Mode = costmodel.Infer
@@ -104,7 +104,7 @@ func TestLinksMissing(t *testing.T) {
 	if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &missing) || missing.From != 0 || missing.To != 2 {
 		t.Errorf("%v, %v names no missing link from 0 to 2", sol, err)
 	}
-	p.Topology.Devices[0].Host, p.Topology.Devices[2].Host = "a", "a" // joined inside the host
+	p.Topology.Devices[0].Host, p.Topology.Devices[2].Host = "a", "a" // a link inside the host
 	if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); err != nil {
 		t.Errorf("%v, %v", sol, err)
 	}

@@ -12,19 +12,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
 )
 
-// open reports a pipeline whose stages choose their form.
+// open reports a pipeline whose stages choose their degrees or their recomputation.
 func open(table *costmodel.Table) bool {
 	workload := &table.Workload
 	degrees := []costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}
 	return len(table.Stages) == 0 && (slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto)
 }
 
-// recomputeAuto is none or full, for each stage.
+// recomputeAuto chooses none or full for each stage.
 const recomputeAuto = "auto"
 
-// solveDegrees solves for stages that choose their form: degrees of data and of
-// tensor parallelism, and recomputation, as far as the workload leaves them
-// open.
+// solveDegrees solves for stages that choose their forms. A form is a degree of data and of tensor
+// parallelism, and a recomputation mode. Settings of the workload stay as they are.
 func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if err := equalGPUs(in); err != nil {
 		return nil, err
@@ -35,7 +34,7 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 	}
 	method := stagedegrees.Method{Forms: forms}
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
-	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: the closest is the most level
+	if errors.Is(err, instance.ErrNone) { // no stages keep the caps: use the memory answer
 		in = in.For(instance.Memory)
 		answer, err = method.Solve(ctx, in, solver.limits, nil)
 	}
@@ -51,8 +50,8 @@ func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance
 	return sol, err
 }
 
-// equalGPUs refuses GPUs that differ, pins, and links: which GPUs a stage has is not
-// chosen, so that it must not matter.
+// equalGPUs refuses GPUs that differ, pins and links. The search does not choose which GPUs a stage
+// has, so all choices must be equal.
 func equalGPUs(in *instance.Instance) error {
 	workload := &in.Costs.Workload
 	field := costmodel.Set("dp", workload.DP)
@@ -74,10 +73,10 @@ func equalGPUs(in *instance.Instance) error {
 	return nil
 }
 
-// maxForms bounds the forms that are looked at.
+// maxForms is the most forms that the search tries.
 const maxForms = 256
 
-// stageForms are the tables of all forms that the model and the workload take.
+// stageForms returns the tables of all forms that the model and the workload allow.
 func stageForms(ctx context.Context, problem *Problem) ([]*costmodel.Table, error) {
 	workload, gpus := problem.Costs.Workload, int64(len(problem.Topology.Devices))
 	recomputes := []string{workload.Recompute}

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// everyPipeline simulates and predicts every pipeline of stages of any form on the
-// GPUs of a problem, by the walk and the step of the whole plan.
+// everyPipeline simulates all pipelines of stages of any form on the GPUs of a problem, and calls
+// visit with the largest share and the step of each.
 func everyPipeline(t *testing.T, problem *planner.Problem, visit func(share, step float64)) {
 	t.Helper()
 	var forms []*costmodel.Table
@@ -63,9 +63,8 @@ func everyPipeline(t *testing.T, problem *planner.Problem, visit func(share, ste
 	place(0, 0, make(devicemap.Map, units), *problem.Costs)
 }
 
-// TestDegrees: of all pipelines whose stages have any form, the one that is
-// found has the smallest largest share, and its step is at most what no other
-// is shorter than by the gap that is claimed.
+// TestDegrees compares the answer with all pipelines of stages of any form. Its largest share is
+// the smallest, or its step is the shortest up to the reported gap.
 func TestDegrees(t *testing.T) {
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
 		problem := spreadProblem(t, 3, 30<<30, "auto", "auto", objective)
@@ -101,8 +100,8 @@ func TestDegrees(t *testing.T) {
 	}
 }
 
-// TestSomeDegreesOpen: where only some of the degrees are chosen, the answer is
-// no worse than with any number there, and is said of the GPUs that there are.
+// TestSomeDegreesOpen: if only some degrees are open, the answer is as good as with any fixed
+// values. Its devices are the GPUs of the problem.
 func TestSomeDegreesOpen(t *testing.T) {
 	recompute := func(problem planner.Problem, value string) planner.Problem {
 		table := *problem.Costs
@@ -131,8 +130,8 @@ func TestSomeDegreesOpen(t *testing.T) {
 	}
 }
 
-// TestDegreesStopped: with no time for mixtures of forms there are equal stages, here
-// about as level as the best ones of one form.
+// TestDegreesStopped: without time for mixtures of forms, the stages are equal. Here they are about
+// as balanced as the best ones of one form.
 func TestDegreesStopped(t *testing.T) {
 	problem := spreadProblem(t, 8, 80<<30, "1", "auto", planner.Memory)
 	sol, err := planner.SolveDegrees(stopped{t.Context()}, &problem)
@@ -152,14 +151,14 @@ func TestDegreesStopped(t *testing.T) {
 	}
 }
 
-// stopped has ended; what is made of it has not.
+// stopped is a context that has ended, but contexts derived from it have not.
 type stopped struct{ context.Context }
 
 func (stopped) Done() <-chan struct{} { return nil }
 
 func (stopped) Err() error { return context.DeadlineExceeded }
 
-// TestDegreesRefused: what degrees are not chosen for.
+// TestDegreesRefused: problems for which the planner does not choose degrees.
 func TestDegreesRefused(t *testing.T) {
 	unlike := spreadProblem(t, 4, 80<<30, "auto", "1", planner.Memory)
 	unlike.Topology.Devices[2].CapacityBytes = 40 << 30
@@ -174,7 +173,7 @@ func TestDegreesRefused(t *testing.T) {
 	}
 }
 
-// TestDegreesFitNowhere: what no form of the stages makes fit says so.
+// TestDegreesFitNowhere: if no form of the stages fits, the error is proved.
 func TestDegreesFitNowhere(t *testing.T) {
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
 		_, err := planner.Solve(t.Context(), spreadProblem(t, 4, 1<<30, "auto", "auto", objective), planner.Settings{})

@@ -14,16 +14,16 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Diffusion is a diffusion pipeline and what it is asked for. Its plan says what
-// each device holds in each phase; the degrees that the workload leaves open are
-// chosen among all that make up the number of devices.
+// Diffusion is a diffusion pipeline and its workload. Its plan lists the memory of each device in
+// each phase. devmap tries all degrees that the workload leaves open and that multiply to the
+// number of devices.
 type Diffusion struct {
 	Pipeline *diffusers.Pipeline
 	Workload phases.Workload
 }
 
-// solveDiffusion solves for all degrees. Of those that fit the fastest is best,
-// then the one that cuts no weights, then the one that holds less.
+// solveDiffusion returns the best solution of all degrees. Fitting solutions are ordered by time,
+// then by how few GPUs share weights, then by memory.
 func (problem *Problem) solveDiffusion() (*Solution, error) {
 	if cmp.Or(problem.Objective, Memory) != Memory {
 		return nil, timedPhases(problem.Objective)
@@ -50,17 +50,17 @@ func (problem *Problem) solveDiffusion() (*Solution, error) {
 	if len(solutions) > 1 {
 		large.Form = costmodel.Messagef(", whatever the degrees")
 	}
-	// Of PipeFusion's splits of the blocks two are tried, of all else there is one.
+	// The search tries two of PipeFusion's splits of the blocks. It tries every other setting.
 	large.Proved = !slices.ContainsFunc(solutions, func(way *Solution) bool { return way.Pipeline.Workload.PipeFusion > 1 })
 	return &best, large
 }
 
-// timedPhases refuses to minimise a time of a diffusion pipeline.
+// timedPhases returns the error for an objective that is a time.
 func timedPhases(objective Objective) error {
 	return costmodel.Refuse(costmodel.Set("objective", objective), "the phases of a diffusion pipeline are planned for memory alone")
 }
 
-// compareSolutions puts the better of two solutions of a pipeline first.
+// compareSolutions orders two solutions of a pipeline, the better one first.
 func compareSolutions(a, b *Solution) int {
 	if (a.LargestShare <= 1) != (b.LargestShare <= 1) {
 		return cmp.Compare(a.LargestShare, b.LargestShare)
@@ -69,7 +69,7 @@ func compareSolutions(a, b *Solution) int {
 		cmp.Compare(a.Pipeline.Workload.FullyShardDegree, b.Pipeline.Workload.FullyShardDegree), cmp.Compare(a.LargestShare, b.LargestShare))
 }
 
-// phased is the solution for the degrees of a plan.
+// phased returns the solution for the degrees of a plan.
 func (problem *Problem) phased(plan *phases.Plan) (*Solution, error) {
 	out := &Solution{Topology: problem.Topology, Pipeline: plan, Method: "all degrees that make up the number of devices"}
 	for i := range plan.Phases {

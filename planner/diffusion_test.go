@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// flux is FLUX.1's transformer alone, 22.2 GiB of weights, on GPUs by name.
+// flux returns a problem of FLUX.1's transformer alone, 22.2 GiB of weights, on GPUs by name.
 func flux(t *testing.T, gpus ...string) planner.Problem {
 	t.Helper()
 	graph, err := diffusers.FromConfig("config.json", []byte(`{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`))
@@ -28,8 +28,8 @@ func flux(t *testing.T, gpus ...string) planner.Problem {
 	return problem
 }
 
-// TestDiffusion: a pipeline is solved as every model is, and its plan file says
-// what each device holds in its fullest phase.
+// TestDiffusion: a pipeline is solved like any other model. Its plan file has each device's memory
+// in its fullest phase.
 func TestDiffusion(t *testing.T) {
 	problem := flux(t, "h100-80gb")
 	solution, err := planner.Solve(t.Context(), problem, planner.Settings{})
@@ -55,8 +55,8 @@ func TestDiffusion(t *testing.T) {
 	}
 }
 
-// TestDiffusionTooLarge: what does not fit is the error of every model, and what
-// helps is the changes of every model; each fits as it is made.
+// TestDiffusionTooLarge: a pipeline that does not fit has the same error and the same proposed
+// changes as other models. Each change makes it fit.
 func TestDiffusionTooLarge(t *testing.T) {
 	problem := flux(t, "rtx-4090")
 	problem.Topology.Devices[0].ReservedBytes = 4 << 30
@@ -83,8 +83,8 @@ func TestDiffusionTooLarge(t *testing.T) {
 	}
 }
 
-// TestDiffusionDegrees: of the degrees that are open those that fit come first,
-// the fastest in front; each GPU is judged by its own budget.
+// TestDiffusionDegrees: of the open degrees, those that fit come first, the fastest at the top.
+// Each GPU has its own budget.
 func TestDiffusionDegrees(t *testing.T) {
 	uneven := flux(t, "h100-80gb", "rtx-4090")
 	uneven.Topology.Devices[1].ReservedBytes = 4 << 30

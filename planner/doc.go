@@ -1,20 +1,19 @@
-// Package planner places the units of a model on devices so that the largest
-// share of any device's budget is as small as it can be, and proves how close
-// to the optimum the answer is.
+// Package planner places the units of a model on devices. It minimizes the largest share of a
+// device's memory budget, and proves how far the answer is from the optimum.
 //
-// [Solve] takes a [Problem] (graph, workload or costs, devices, constraints) and
-// returns a [Solution]: the map, its value, a lower bound that no map can be below, and
-// whether the two meet. [Plan] is the short form. A [Diffusion] pipeline is solved
-// in the same way: its answer has phases in the place of a map. The units that share a parameter are one group, which
-// may sit on any device; the others form a chain in module order, and
-// each device takes one stretch of it. Among maps of the same largest share the one
-// with the smallest sum of squared shares is taken, so that no device idles
-// while another could be relieved.
+// [Solve] takes a [Problem] (graph, workload or costs, devices, constraints) and returns a
+// [Solution]: the map, its value, a lower bound for every map, and whether the two meet. [Plan] is
+// the short form. A [Diffusion] pipeline has phases instead of a map.
 //
-// With Problem.Unconstrained any unit may be on any device: a local search from the
-// contiguous optimum and a branch and bound, with bounds that hold for any
-// assignment. So it is with [Time], without the branch and bound.
+// Units that share a parameter form a group, which may be on any device. The other units form a
+// chain in module order, and each device takes one run of it. Among maps with the same largest
+// share, [Solve] takes the one with the smallest sum of squared shares. No device then idles if it
+// could relieve another.
 //
-// Every answer is checked again by package devicemap, which shares the
-// definition of costs and nothing else.
+// With Problem.Unconstrained any unit may be on any device. A local search starts from the
+// contiguous optimum, and branch and bound follows; its bounds hold for any assignment. [Time] uses
+// the local search only.
+//
+// Package devicemap checks every answer again. It shares only the definition of costs with the
+// methods.
 package planner

@@ -5,18 +5,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/offload"
 )
 
-// ConstraintError is a pin or together-group that cannot be kept, alone or
-// with others: Field is "pin" or "together" with Pattern, what was asked for,
-// or both are empty where pins contradict each other; Msg says why not. Pins and
-// Together are, of several, the smallest set that was found such that no map
-// keeps all: none of them can be left out.
+// ConstraintError is a pin or together-group that no map can keep. Field is "pin" or "together",
+// and Pattern is what you asked for. Both are empty if pins contradict each other. Msg gives the
+// reason. If several constraints conflict, Pins and Together are the smallest conflicting set
+// found: without any one of them the rest can be kept.
 type ConstraintError = instance.ConstraintError
 
-// StageError is a pipeline that has no stages of this form: Field of the workload
-// or the topology is at fault (micro_batches, gpus, …), on Devices GPUs with Units
-// that can be stages; Msg says what works.
+// StageError is a pipeline that cannot have these stages. Field names the setting of the workload
+// or the topology at fault (micro_batches, gpus, …). Devices is the number of GPUs and Units the
+// number of units that can be stages. Msg says what works.
 type StageError = instance.StageError
 
-// OffloadError says that nothing can be offloaded here: Msg says why. TooLittle:
-// the tier cannot hold what would have to leave.
+// OffloadError says that devmap cannot offload here, and Msg says why. TooLittle: the tier is too
+// small for the units that would have to leave.
 type OffloadError = offload.Error

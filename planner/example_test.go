@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// A trainer describes its model in code, says how it trains, and asks where
-// each block goes.
+// A trainer describes its model in code and its training, and asks for the device of each block.
 func ExamplePlan() {
 	const width, vocab = 1024, 32000
 	b := modelgraph.Builder{Name: "mine", DType: modelgraph.BF16}
@@ -45,7 +44,7 @@ func ExamplePlan() {
 	// optimal
 }
 
-// Solve places what was measured: its table is the caller's own.
+// Solve places measured units: the table is the caller's own.
 func ExampleSolve() {
 	var layers []modelgraph.Layer
 	costs := &costmodel.Table{Workload: costmodel.Workload{Mode: costmodel.Load}, Additive: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// alone is [Solution.Alone].
+// alone returns [Solution.Alone].
 func alone(in *instance.Instance, solution *Solution) string {
 	if solution.Bound != string(chain.BoundUnit) || solution.Status != Optimal || len(solution.Devices) < 2 {
 		return ""
@@ -32,9 +32,8 @@ func alone(in *instance.Instance, solution *Solution) string {
 	return strings.Join(names, " + ")
 }
 
-// Arguments are the lower bounds of the largest share that were computed,
-// those that hold for any assignment of units among them. It computes them
-// again for a contiguous map.
+// Arguments returns the computed lower bounds of the largest share. Some hold for any assignment of
+// units. For a contiguous map it computes the bounds again.
 func (solution *Solution) Arguments(problem *Problem) []instance.BoundValue {
 	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Objective == Latency || solution.Offloaded != nil || traits.Staged || traits.Replicated {
 		return solution.Bounds
@@ -52,7 +51,7 @@ func (solution *Solution) Arguments(problem *Problem) []instance.BoundValue {
 		return nil
 	}
 	for i := range out {
-		if out[i].Name == solution.Bound && out[i].Value < solution.LowerBound { // the form of the map allows more
+		if out[i].Name == solution.Bound && out[i].Value < solution.LowerBound { // contiguous maps may have a higher bound
 			out[i].Value = solution.LowerBound
 		}
 	}

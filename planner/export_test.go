@@ -7,13 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
 )
 
-// What the test of all methods asks for.
+// Tests of all methods use these.
 var (
 	Methods = methods
 	Certify = certify
 )
 
-// SolveDegrees chooses among all forms of stages in a context's time.
+// SolveDegrees chooses among all forms of stages until the context ends.
 func SolveDegrees(ctx context.Context, problem *Problem) (*Solution, error) {
 	in, err := problem.resolve()
 	if err != nil {

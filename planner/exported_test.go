@@ -20,8 +20,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// exportedModel is a module of Transformers as devmap.export describes it, and
-// the config that it was built from (fixtures/oracle/exported.py).
+// exportedModel is a module of Transformers as written by devmap.export, and its config
+// (fixtures/oracle/exported.py).
 type exportedModel struct {
 	Case   string          `json:"case"`
 	Family string          `json:"family"`
@@ -29,35 +29,33 @@ type exportedModel struct {
 	Model  json.RawMessage `json:"model"`
 }
 
-// nearPeak is how far the peaks of a family and of the same model exported may
-// be apart.
+// nearPeak is the allowed difference between the peaks of a family and of its export.
 const nearPeak = 0.01
 
-// unseen is how far peaks of an export may be below the family's, since an export does
-// not see what its reader knows: tensors that variables of a forward hold
-// ([modelgraph.Attention].ExtraScores, [modelgraph.MLP].Extra, tables of positions), and
-// what T5's norms keep. With a tape ([modelgraph.Tape]) it does.
+// unseen lists larger allowed differences. An export does not see tensors in variables of a forward
+// ([modelgraph.Attention].ExtraScores, [modelgraph.MLP].Extra, tables of positions), or those that
+// T5's norms keep. A family's reader knows them. An export with a tape ([modelgraph.Tape]) has
+// them.
 var unseen = map[string]float64{"bert": 0.04, "gpt2": 0.03, "modernbert": 0.08, "bloom": 0.27, "mpt": 0.16, "stablelm": 0.13, "t5": 0.09, "mt5": 0.09}
 
-// counted is what a family's reader counts in addition to an export, in bytes of a
-// batch, with the cause. Whisper: GELU's output of the first convolution and that of the
-// second, which [modelgraph.Conv] counts if it has an activation, and half of the
-// second's input; autograd keeps that input alone, as devmap.measure shows
-// (modeling_whisper.py:620, one tensor), which the export counts.
+// counted returns the bytes of a batch that a family's reader counts in addition to an export. In
+// Whisper these are GELU's outputs of both convolutions, which [modelgraph.Conv] counts with an
+// activation, and half of the second's input. Autograd keeps only that input, as devmap.measure
+// shows (modeling_whisper.py:620, one tensor). The export counts it.
 func counted(family *modelgraph.Graph, workload costmodel.Workload) int64 {
 	if family.Family != "whisper" {
 		return 0
 	}
 	for i := range family.Layers {
 		if conv, ok := family.Layers[i].Op.(modelgraph.Conv); ok && conv.TokenRatio > 1 {
-			return workload.Batch * 2 * conv.TokenRatio * family.Layers[i].Stream.Tokens * conv.Out // of 16 bits
+			return workload.Batch * 2 * conv.TokenRatio * family.Layers[i].Stream.Tokens * conv.Out // in 16 bits
 		}
 	}
 	return 0
 }
 
-// TestExported: a family and the same model exported give the same plan:
-// parameters, ties, units to the byte, peaks within a percent.
+// TestExported: a family and its export give the same plan, with equal parameters and ties, units
+// equal to the byte, and peaks within a percent.
 func TestExported(t *testing.T) {
 	file := os.Getenv("DEVMAP_EXPORTED")
 	if file == "" {
@@ -69,7 +67,7 @@ func TestExported(t *testing.T) {
 		t.Run(model.Case, func(t *testing.T) {
 			family, err := hf.FromConfig("config.json", inBF16(t, model.Config), "5.17")
 			if err != nil {
-				t.Skip(err) // configs that devmap refuses have tests of their own
+				t.Skip(err) // other tests have the configs that devmap refuses
 			}
 			exported, err := modelgraph.Read(bytes.NewReader(model.Model), "model.json")
 			if err != nil {
@@ -149,8 +147,8 @@ func exportedLines[T any](t *testing.T, file string) []T {
 	return models
 }
 
-// sameModel compares what a device holds of a model: parameters by name, shape
-// and type, ties, the keys of units, elements of buffers.
+// sameModel compares the stored parts of a model: parameters by name, shape and type, ties, names
+// of units, and elements of buffers.
 func sameModel(t *testing.T, family, exported *modelgraph.Graph) bool {
 	t.Helper()
 	same := true
@@ -220,8 +218,8 @@ func less(names, without []string) (out []string) {
 	return out
 }
 
-// exportedWorkloads are those whose peaks are compared: tokens enough that
-// activations count.
+// exportedWorkloads returns the workloads whose peaks are compared, with enough tokens for
+// activations to matter.
 func exportedWorkloads(graph *modelgraph.Graph) []costmodel.Workload {
 	seq := int64(512)
 	if graph.MaxSeq > 0 {
@@ -234,21 +232,21 @@ func exportedWorkloads(graph *modelgraph.Graph) []costmodel.Workload {
 	return append(out, costmodel.Workload{Strategy: costmodel.DeviceMap, Mode: costmodel.Infer, Batch: 4, Seq: seq})
 }
 
-// peaks are the largest of a plan on GPUs that are large enough, and what the
-// export declares next to its operations (a dropout of embeddings keeps a mask,
-// which families leave out); false where the family is not planned so either.
+// peaks returns the largest peaks of both plans on GPUs that are large enough. Extra is the bytes
+// that the export declares next to its operations; for example, a dropout of embeddings keeps a
+// mask, which families leave out. The result ok is false if the family cannot be planned so.
 func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.Workload) (want, have, extra int64, ok bool) {
 	t.Helper()
 	count := 2
 	if workload.Strategy == costmodel.DeviceMap {
-		count = 1 // one map: all units
+		count = 1 // one map of all units
 	}
 	gpus := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{{CapacityBytes: 1 << 50}}, count)}
 	var found [2]int64
 	for i, graph := range []*modelgraph.Graph{family, exported} {
 		plan, err := planner.Plan(context.Background(), graph, workload, gpus)
 		if err != nil {
-			if i == 1 && !strings.Contains(err.Error(), "the forward stopped before its end") { // their weights alone are compared
+			if i == 1 && !strings.Contains(err.Error(), "the forward stopped before its end") { // only the weights of such exports are compared
 				t.Errorf("%s %s: %v", workload.Strategy, workload.Mode, err)
 			}
 			return 0, 0, 0, false
@@ -267,8 +265,8 @@ func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.
 	return found[0], found[1], extra, true
 }
 
-// tapedModule is a module outside of the families: what devmap.export wrote, and rows of
-// maps with the peaks of devmap.measure (fixtures/oracle/module_peaks.py).
+// tapedModule is a module outside of the families, as devmap.export wrote it. Its rows are maps
+// with the peaks of devmap.measure (fixtures/oracle/module_peaks.py).
 type tapedModule struct {
 	Module string          `json:"module"`
 	Model  json.RawMessage `json:"model"`
@@ -282,10 +280,10 @@ type tapedModule struct {
 	} `json:"rows"`
 }
 
-// TestModulePeaks: peaks of exported modules, by the memory of a step in their model.json.
-// The allocator's blocks on one of several GPUs have other rests than on one: up to 1 MiB
-// each, in all 6.8 MiB of ViT's 364 MiB where its blocks run again.
-// A GPU without modules has the caller's batch and results, which are not all counted.
+// TestModulePeaks checks the peaks of exported modules, from the memory of a step in their
+// model.json. With several GPUs, the allocator's blocks have other remainders than with one: up to
+// 1 MiB each. For ViT with recomputed blocks, these are 6.8 of 364 MiB. A GPU without modules has
+// the caller's batch and results, which are only partly counted.
 func TestModulePeaks(t *testing.T) {
 	limits := map[string]float64{"ViT": 0.017}
 	for _, row := range exportedLines[tapedModule](t, "../fixtures/oracle/module_peaks.jsonl.gz") {
@@ -328,7 +326,7 @@ func TestModulePeaks(t *testing.T) {
 	}
 }
 
-// inBF16 is a config that names the type in which the module was exported.
+// inBF16 returns a config that names bfloat16, the type of the export.
 func inBF16(t *testing.T, config []byte) []byte {
 	t.Helper()
 	text := bytes.TrimSpace(config)

@@ -18,8 +18,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestWeights holds the largest GPU in GiB of weights-only plans to the
-// optima; each must be proved.
+// TestWeights compares the largest GPU in GiB of weights-only plans with the optima; each must be
+// proved.
 func TestWeights(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -88,8 +88,8 @@ func largest(s *planner.Solution) float64 {
 	return float64(most) / (1 << 30)
 }
 
-// TestTrain holds training plans on four H200 to the placements that were
-// measured to be even there (18.2 17.6 17.6 17.6 GiB, and 27.6 28.2 28.2 26.0).
+// TestTrain compares training plans on four H200 with placements whose measured memory is balanced
+// (18.2 17.6 17.6 17.6 GiB, and 27.6 28.2 28.2 26.0).
 func TestTrain(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW}
 	sol := plan(t, "qwen2.5-3b", w, 4, 0)
@@ -121,8 +121,8 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// TestEven: llama-3.2-1b's embedding is the bottleneck on 8 GPUs; the other
-// seven share the blocks as evenly as they can.
+// TestEven: llama-3.2-1b's embedding is the bottleneck on 8 GPUs; the others share the blocks as
+// evenly as possible.
 func TestEven(t *testing.T) {
 	sol := plan(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Load}, 8, 1<<40)
 	got := runs(t, "llama-3.2-1b", sol)
@@ -144,8 +144,8 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// runs spells out what each device holds: the number of its blocks, and the
-// last part of the names of its other units.
+// runs returns a text per device: the number of its blocks, and the last part of the names of its
+// other units.
 func runs(t *testing.T, model string, sol *planner.Solution) []string {
 	t.Helper()
 	g := readModel(t, model)

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// File is the plan file of a solution of the problem, all but its warnings
-// other than of tight devices: whoever writes it names settings as its users do.
+// File returns the plan file of a solution. It has only the warnings about tight devices: the
+// caller adds the others, with settings named as its users name them.
 func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	if solution.Pipeline != nil {
 		return solution.pipelineFile(problem.Diffusion)
@@ -29,8 +29,8 @@ func (solution *Solution) File(problem *Problem) *devicemap.Plan {
 	return plan
 }
 
-// pipelineFile is the plan file of a diffusion pipeline. No bound is computed,
-// so that it has no gap.
+// pipelineFile returns the plan file of a diffusion pipeline. It has no gap, as devmap computes no
+// bound.
 func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
 	planned := solution.Pipeline
 	plan := devicemap.NewPipelinePlan(solution.Topology, solution.Phases)
@@ -51,7 +51,7 @@ func (solution *Solution) pipelineFile(asked *Diffusion) *devicemap.Plan {
 			plan.Workload.World = planned.Workload.Replicas
 		}
 	}
-	plan.Pipeline, _ = json.Marshal(struct { // numbers and words
+	plan.Pipeline, _ = json.Marshal(struct { // numbers and strings always encode
 		Class           string `json:"class"`
 		phases.Workload `json:",inline"`
 		After           any `json:"after"`

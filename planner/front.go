@@ -9,20 +9,19 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Front are the maps such that none is better in both the step and the largest
-// share: the shortest step first.
+// Front lists the maps for which no map is better in both step time and largest share. The shortest
+// step comes first.
 type Front struct {
 	Points []*Solution
-	// Complete: the sweep came to its end, and every point is proved, so that
-	// no other map is as short a step with as small a largest share.
+	// Complete: the sweep ended and every point is proved optimal. No other map is as good in both
+	// step and largest share.
 	Complete bool
 }
 
-// SolveFront finds the front of step and largest share: the shortest step that
-// fits, the shortest with every share below that map's largest, and so on,
-// until nothing fits (the ε-constraint method: Haimes, Lasdon and Wismer,
-// IEEE Trans. SMC 1, 1971). Settings.TimeLimit is for all of it. Errors are
-// those of [Solve].
+// SolveFront returns the front of step time and largest share. It finds the shortest step that
+// fits, then the shortest with every share below that map's largest, and so on. This is the
+// ε-constraint method (Haimes, Lasdon and Wismer, IEEE Trans. SMC 1, 1971). Settings.TimeLimit
+// limits the whole sweep. Errors are as of [Solve].
 func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front, error) {
 	settings.TimeLimit = cmp.Or(settings.TimeLimit, DefaultTimeLimit)
 	ctx, cancel := context.WithTimeout(ctx, settings.TimeLimit)
@@ -58,8 +57,8 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	return out, nil
 }
 
-// sweep adds the shortest step with every share below that of the point before,
-// from the first on, until there is none or the time ends.
+// sweep adds points until none is left or the time ends. Each point is the shortest step with every
+// share below the last point's largest.
 func (front *Front) sweep(ctx context.Context, problem *Problem) error {
 	in, err := problem.resolve()
 	if err != nil {
@@ -89,8 +88,8 @@ func (front *Front) sweep(ctx context.Context, problem *Problem) error {
 
 func (solution *Solution) proved() bool { return solution.Status == Optimal && solution.EvenProved }
 
-// add takes a point in; points before it whose step is not shorter go, as
-// can be where a search was stopped.
+// add appends a point. It removes earlier points whose step is not shorter: a stopped search can
+// leave them.
 func (front *Front) add(solution *Solution) {
 	front.Complete = front.Complete && solution.proved()
 	for count := len(front.Points); count > 0 && front.Points[count-1].Value >= solution.Value; count = len(front.Points) {

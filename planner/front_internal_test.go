@@ -6,10 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// TestFrontTies: each point has smaller shares than those before it, so that
-// one before it whose step is as long, or longer, is dominated and goes; one with
-// a shorter step stays. The front is complete as long as all that came is
-// proved, what went included.
+// TestFrontTies: each new point has smaller shares than those before it. It removes earlier points
+// whose step is as long or longer; points with a shorter step stay. The front is complete if all
+// points, also the removed ones, are proved.
 func TestFrontTies(t *testing.T) {
 	point := func(step float64, status certificate.Status, even bool) *Solution {
 		return &Solution{Certificate: certificate.Certificate{Value: step, LowerBound: step, Status: status}, EvenProved: even}

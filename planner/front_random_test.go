@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestFrontRandom compares the front with an exhaustive search.
+// TestFrontRandom compares the front with exhaustive search.
 func TestFrontRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
@@ -20,7 +20,7 @@ func TestFrontRandom(t *testing.T) {
 	for i := range randomproblem.Samples(170) {
 		p := randomproblem.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // an exhaustive search takes too long
+			continue // exhaustive search takes too long
 		}
 		f, err := planner.SolveFront(t.Context(), p, planner.Settings{})
 		var constraint *planner.ConstraintError

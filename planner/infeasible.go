@@ -11,33 +11,33 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// InfeasibleError says that no map fits, or that none was found that does.
+// InfeasibleError says that no map fits, or that the search found no map that fits.
 type InfeasibleError struct {
 	Best *Solution // the map that is closest to fitting; see [Settings].FitsOnly
-	// Form says which maps were searched, as words that follow a number of
-	// devices: " in device order, a run of layers each".
+	// Form says which maps were searched. It follows a number of devices in the message: " in
+	// device order, a run of layers each".
 	Form costmodel.Message
-	// Proved: no map of this form fits at all.
+	// Proved: no map of this form fits.
 	Proved bool
-	// Needed and Budget are those of the worst device.
+	// Worst is the device with the largest share. Needed and Budget are its bytes.
 	Worst          int
 	Needed, Budget int64
-	// TooLarge is a unit that fits on no device alone; empty otherwise.
+	// TooLarge is a unit that fits on no device even alone; empty if there is none.
 	TooLarge string
-	// TooLargeNeeds is what it needs at least, MostBudget the largest budget.
+	// TooLargeNeeds is the least memory of that unit. MostBudget is the largest budget.
 	TooLargeNeeds, MostBudget int64
-	// Offload says what is missing though units may leave the devices.
+	// Offload says what is missing although units may be offloaded.
 	Offload string
-	// Devices is the least number of devices like the first on which it
-	// fits; 0: not even on many.
+	// Devices is the least number of devices like the first that would fit; 0: no number does, or
+	// none was computed.
 	Devices int
 }
 
 // Error implements error.
 func (err *InfeasibleError) Error() string { return err.Words(costmodel.Setting.String) }
 
-// Words is the arithmetic, and the ways out that the planner knows, with
-// settings as name says them.
+// Words returns the message: the numbers, and the ways out that the planner knows. name formats
+// settings.
 func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	form := err.Form.Words(name)
 	if err.Best == nil {
@@ -77,8 +77,8 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 	return builder.String()
 }
 
-// band says what the band of an unreviewed family leaves open: whether the map fits
-// with the peaks at its low end. Empty if peaks are exact.
+// band says whether the map fits at the low end of the band of an unreviewed family. Empty if peaks
+// are exact.
 func (err *InfeasibleError) band() string {
 	if err.Best.Costs == nil || err.Best.Costs.Band == 0 {
 		return ""
@@ -99,8 +99,7 @@ func (err *InfeasibleError) band() string {
 	return fmt.Sprintf("; even at the low end of its band of ±%.3g%% %v are missing", percent, costmodel.Bytes(missing))
 }
 
-// form names the maps that the problem's answer is sought among: a refusal is
-// about these and no others.
+// form describes the maps that were searched. The refusal holds for these maps only.
 func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
 	workload, each := &in.Costs.Workload, "GPU"
@@ -132,7 +131,7 @@ func devices(count int) string {
 	return fmt.Sprintf("%d GPUs", count)
 }
 
-// tooLarge is the arithmetic of a solution that does not fit.
+// tooLarge returns the error of a solution that does not fit.
 func (solution *Solution) tooLarge() *InfeasibleError {
 	worst := &solution.Devices[solution.Bottleneck]
 	return &InfeasibleError{
@@ -141,7 +140,7 @@ func (solution *Solution) tooLarge() *InfeasibleError {
 	}
 }
 
-// infeasible works out what would be enough.
+// infeasible adds to the error what would fit: the unit that is too large, or a number of devices.
 func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, method instance.Method, best *Solution) error {
 	out := best.tooLarge()
 	out.Form = solver.form(in)
@@ -154,16 +153,15 @@ func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, 
 	for device := range in.Topology.Devices {
 		out.MostBudget = max(out.MostBudget, in.Topology.Devices[device].Budget())
 	}
-	// A cost table is of one number of stages or ranks.
+	// The costs of a table depend on its number of stages or ranks.
 	if out.TooLarge == "" && len(in.Pins) == 0 && in.Costs.Workload.World == 0 {
 		out.Devices = enough(ctx, in.InOrder())
 	}
 	return out
 }
 
-// enough finds the least number of devices like the first that would do, in the
-// order of the model; 0: not even many. It doubles, then bisects, as one more
-// device never makes it worse.
+// enough returns the least number of devices like the first that would fit, with units in the
+// model's order; 0: none found. It doubles the number, then bisects, as another device never hurts.
 func enough(ctx context.Context, in *instance.Instance) int {
 	fits := func(devices int) bool {
 		on := in.On(slices.Repeat(in.Topology.Devices[:1], devices))

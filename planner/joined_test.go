@@ -14,9 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestJoinedFollow: InternVL's projector is with its tower and embedding on the
-// first GPU, a pin of it to that GPU changes nothing else, and a map that parts
-// them is faulty.
+// TestJoinedFollow: InternVL's projector is with its tower and embedding on the first GPU. A pin of
+// the projector to that GPU changes nothing, and a map that separates them is faulty.
 func TestJoinedFollow(t *testing.T) {
 	config, err := os.ReadFile("../modelgraph/hf/testdata/internvl2_5-26b.json")
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
-// methods are all there are; the first that serves an instance is asked.
-// Package offload stands apart, as it is asked where one of these says that
-// nothing fits.
+// methods lists all methods; the first that serves an instance solves it. Package offload is not
+// listed: it runs after one of these finds that nothing fits.
 var methods = []instance.Method{
 	replica.Method{},
 	chainmemory.Method{},
@@ -27,8 +26,8 @@ var methods = []instance.Method{
 	assigntime.Method{},
 }
 
-// methodFor is the method of an instance. There is one for every objective and
-// form of map, so that an error is a fault of ours.
+// methodFor returns the method of an instance. Every objective and form of map has one, so an error
+// is a bug of devmap.
 func methodFor(in *instance.Instance) (instance.Method, error) {
 	for _, method := range methods {
 		if method.Serves(in) {

@@ -16,15 +16,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// forms are the problems that every method is checked with, as long as it serves
-// them: so small that an exhaustive search says what the best map has.
+// forms lists kinds of problems for all methods. They are small enough for exhaustive search.
 var forms = []struct {
 	name    string
 	samples int
 	sample  func(*testing.T, *rand.Rand) planner.Problem
-	memory  bool // and not time
-	// best is the least value of all maps that are allowed, and under
-	// [planner.Time] fit; false where there are none.
+	memory  bool // only under [planner.Memory]
+	// best returns the least value of all allowed maps (under [planner.Time], that fit); false if
+	// there are none.
 	best func(*planner.Problem) (float64, bool)
 }{
 	{"chain", 60, randomproblem.Timed, false, bestInOrder},
@@ -69,10 +68,9 @@ var forms = []struct {
 	}, false, bestReplicas},
 }
 
-// TestMethods holds every method to the same words: each problem has one method
-// that serves it; its answers pass the certificate, keep what the problem asks
-// for, are never below the best of all maps, and their bounds never above it,
-// in full time and with none; what it calls best is.
+// TestMethods checks all methods. Exactly one method serves each problem. Its answers pass the
+// certificate and respect the problem's constraints, with all the time and with none. No value is
+// below the best of all maps, and no bound above it. An answer called optimal is.
 func TestMethods(t *testing.T) {
 	served := map[string]int{}
 	for _, form := range forms {
@@ -102,18 +100,18 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// holder holds the one method of a problem to the best of all its maps.
+// holder compares the one method of a problem with the best of all its maps.
 type holder struct {
 	t       *testing.T
 	name    string
 	in      *instance.Instance
 	problem *planner.Problem
 	best    float64
-	some    bool // there are any
+	some    bool // any map is allowed
 	serving instance.Method
 }
 
-// method is the name of the one that serves.
+// method returns the name of the method that serves.
 func (found *holder) method() string {
 	found.t.Helper()
 	for _, method := range planner.Methods {
@@ -131,7 +129,7 @@ func (found *holder) method() string {
 	return fmt.Sprintf("%T", found.serving)
 }
 
-// hold asks the method with time and without; 1 where it had an answer.
+// hold runs the method with time and without, and returns the number of answers.
 func (found *holder) hold() (answered int) {
 	found.t.Helper()
 	start, ok := found.start()
@@ -150,8 +148,7 @@ func (found *holder) hold() (answered int) {
 	return answered
 }
 
-// start is what a search of any assignment begins with; false where it has
-// nothing to begin with.
+// start returns the first answer of a search for any assignment; false if there is none.
 func (found *holder) start() (*instance.Answer, bool) {
 	if !found.in.AnyAssignment {
 		return nil, true
@@ -167,7 +164,7 @@ func (found *holder) start() (*instance.Answer, bool) {
 	return nil, found.in.Objective == instance.Memory
 }
 
-// takes reports an answer; where there is none, none of the maps must be good.
+// takes reports an answer. Without an answer, none of the maps may be allowed.
 func (found *holder) takes(answer *instance.Answer, err error) bool {
 	found.t.Helper()
 	var stage *planner.StageError
@@ -181,11 +178,11 @@ func (found *holder) takes(answer *instance.Answer, err error) bool {
 			found.t.Fatalf("%s: no map is said to be within the caps, and one has %v", found.name, found.best)
 		}
 	case errors.As(err, &constraint):
-		// Of a pipeline's pins some order of the devices may keep what theirs cannot.
+		// For a pipeline with pins, another order of the devices may allow a map.
 		if found.some && (!found.in.Piped() || exhaustive.Pipeline(found.problem).Maps > 0) {
 			found.t.Fatalf("%s: %v, and a map has %v", found.name, err, found.best)
 		}
-	case errors.As(err, &stage), errors.As(err, &link): // what an engine refuses
+	case errors.As(err, &stage), errors.As(err, &link): // an engine refuses these
 	default:
 		found.t.Fatalf("%s: %v", found.name, err)
 	}
@@ -219,8 +216,8 @@ func (found *holder) certified(answer *instance.Answer, inTime bool) {
 	}
 }
 
-// keepsAll reports that a map keeps the pins, the together-groups, and but for
-// pipelines and replicas the ties. Patterns are names of units here.
+// keepsAll reports that a map respects the pins, the together-groups, and (except for pipelines and
+// replicas) the ties. Patterns are names of units here.
 func keepsAll(problem *planner.Problem, placed devicemap.Map) bool {
 	at := map[string]devicemap.Device{}
 	for unit, device := range placed {
@@ -251,8 +248,7 @@ func keepsAll(problem *planner.Problem, placed devicemap.Map) bool {
 	return true
 }
 
-// bestInOrder tries every map in device order; under [planner.Time] of devices
-// that differ in any order.
+// bestInOrder tries all maps in device order; under [planner.Time], in any order if devices differ.
 func bestInOrder(problem *planner.Problem) (float64, bool) {
 	if problem.Objective == planner.Time {
 		return shortest(exhaustive.Points(problem, !randomproblem.Uniform(problem.Topology)))
@@ -282,8 +278,7 @@ func shortest(points []exhaustive.Point) (float64, bool) {
 	return least, len(points) > 0
 }
 
-// bestPipeline tries every way to cut; under [planner.Time] for every order of
-// the devices.
+// bestPipeline tries all cuts; under [planner.Time], for all orders of the devices.
 func bestPipeline(problem *planner.Problem) (float64, bool) {
 	judged := exhaustive.Pipeline(problem)
 	if problem.Objective == planner.Time {

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestNotFoundIsNotImpossible: a search that ends early, with a map that does
-// not fit where another does, says that none was found and no more.
+// TestNotFoundIsNotImpossible: a stopped search may have a map that does not fit, though another
+// does. Its error then is not proved.
 func TestNotFoundIsNotImpossible(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(75, 76))

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestPins: patterns name units, modules around them, layers in them, or
-// beginnings; the rest stays as even as the pins allow.
+// TestPins: patterns name units, modules around them, layers in them, or prefixes. The rest is as
+// balanced as the pins allow.
 func TestPins(t *testing.T) {
 	sizes := []int64{10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10}
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestPins(t *testing.T) {
 	}{
 		{nil, nil, "[0 0 0 0 1 1 1 1 2 2 2 2]"},
 		{[]devicemap.Pin{{Pattern: "h.1", Device: 1}}, nil, "[0 1 1 1 1 1 1 2 2 2 2 2]"},
-		{[]devicemap.Pin{{Pattern: "h.1*", Device: 2}}, nil, ""}, // h.1 and h.10 pull all between along
+		{[]devicemap.Pin{{Pattern: "h.1*", Device: 2}}, nil, ""}, // h.1 and h.10 pull all units between them along
 		{[]devicemap.Pin{{Pattern: "h", Device: 1}}, nil, "[1 1 1 1 1 1 1 1 1 1 1 1]"},
 		{nil, [][]string{{"h.0", "h.5"}}, "[0 0 0 0 0 0 1 1 1 2 2 2]"},
 		{[]devicemap.Pin{{Pattern: "h.11", Device: 0}}, nil, "[0 0 0 0 0 0 0 0 0 0 0 0]"},
@@ -70,7 +70,7 @@ func TestPinsRefused(t *testing.T) {
 	}
 }
 
-// unitNamed is the index of the unit of that name.
+// unitNamed returns the index of a unit by name.
 func unitNamed(g *modelgraph.Graph, name string) (int, bool) {
 	i := slices.IndexFunc(g.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
 	return i, i >= 0

@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Plan is [Solve] of a model, what is run of it and the GPUs that run it, with
-// the cost model's table. What the workload leaves open is what
-// [costmodel.Fields] has for it, as on the command line.
+// Plan calls [Solve] for a model, its workload and its GPUs, with the cost model's table.
+// [costmodel.Fields] gives the defaults of settings that the workload leaves open, as on the
+// command line.
 func Plan(ctx context.Context, graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) (*Solution, error) {
 	return Solve(ctx, Problem{Graph: graph, Workload: workload, Topology: topology}, Settings{})
 }

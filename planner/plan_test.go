@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// small is a decoder of so many blocks, built from its dimensions.
+// small returns a decoder of so many blocks, built from its dimensions.
 func small(t *testing.T, blocks int) *modelgraph.Graph {
 	t.Helper()
 	b := modelgraph.Builder{Name: "small", DType: modelgraph.BF16}
@@ -30,7 +30,7 @@ func small(t *testing.T, blocks int) *modelgraph.Graph {
 	return g
 }
 
-// gpus are so many of the catalogue, by name alone.
+// gpus returns so many GPUs of the catalogue, by name only.
 func gpus(n int) *costmodel.Topology {
 	topology := &costmodel.Topology{}
 	for range n {
@@ -39,8 +39,8 @@ func gpus(n int) *costmodel.Topology {
 	return topology
 }
 
-// TestPlanIsSolve: one call is what the phases are by hand, and changes none of
-// what it was given.
+// TestPlanIsSolve: one call of Plan gives the result of its steps by hand, and does not change its
+// arguments.
 func TestPlanIsSolve(t *testing.T) {
 	t.Parallel()
 	g, open := small(t, 12), costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW}
@@ -76,8 +76,8 @@ func TestPlanIsSolve(t *testing.T) {
 	}
 }
 
-// TestProblem: a problem of a workload takes pins, an objective and settings; a
-// pipeline and replicas know how many GPUs work together.
+// TestProblem: a problem of a workload takes pins, an objective and settings. A pipeline and
+// replicas get their number of GPUs from the topology.
 func TestProblem(t *testing.T) {
 	t.Parallel()
 	g := small(t, 6)
@@ -110,8 +110,8 @@ func TestProblem(t *testing.T) {
 	}
 }
 
-// TestPlanDefaults: what is left out is what the command takes: inference, and
-// AdamW without recomputation in training.
+// TestPlanDefaults: the defaults are those of the command: inference, and for training AdamW
+// without recomputation.
 func TestPlanDefaults(t *testing.T) {
 	t.Parallel()
 	g := small(t, 6)
@@ -133,7 +133,7 @@ func TestPlanDefaults(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses names what is wrong.
+// TestPlanRefuses: errors name the wrong argument.
 func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
 	g, work := small(t, 2), costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW}

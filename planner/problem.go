@@ -17,89 +17,84 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Problem is a model to place, its costs, the devices that it can use, and the
-// objective of the answer.
+// Problem is a model to place, its costs, the available devices and the objective.
 type Problem struct {
-	// Graph is the model, and Workload what is run of it: what that leaves open,
-	// [Problem.Resolved] fills in.
+	// Graph is the model. [Problem.Resolved] fills in defaults of Workload.
 	Graph    *modelgraph.Graph
 	Workload costmodel.Workload
-	// Diffusion is planned in their place where it is not nil.
+	// Diffusion, if not nil, replaces Graph and Workload.
 	Diffusion *Diffusion
-	// Costs says what each unit costs, under a workload of its own. Nil: the
-	// cost model's table of Workload.
+	// Costs has the costs of each unit and its own workload. Nil: the cost model computes a table
+	// from Workload.
 	Costs *costmodel.Table
-	// Topology has the devices. One with a name and no capacity is the
-	// catalogue's GPU of that name.
+	// Topology lists the devices. A device with a name and no capacity is the catalogue's GPU of
+	// that name.
 	Topology *costmodel.Topology
 	// Pins fix units to devices.
 	Pins []devicemap.Pin
-	// Together lists patterns whose units must share a device. As each device
-	// takes one stretch of the chain, the units between them go along.
+	// Together lists groups of patterns whose units must share a device. As each device takes one
+	// run of the chain, the units between them join them.
 	Together [][]string
-	// Unconstrained: any unit may be on any device, whatever the order (device
-	// maps only). Then a together-group takes no units between along.
+	// Unconstrained: any unit may be on any device, in any order (device maps only). A
+	// together-group then does not include the units between.
 	Unconstrained bool
-	// Offload is the tier that units may leave the devices for where not all
-	// fit: as few bytes as can be then travel in a forward. Empty: none.
+	// Offload is the tier for units that do not fit on the devices. The plan offloads as few bytes
+	// per forward as possible. Empty: no offload.
 	Offload Tier
-	// Objective is what is minimised; empty: [Memory].
+	// Objective is the quantity to minimize; empty: [Memory].
 	Objective Objective
 }
 
-// Objective is what is minimised: [Memory], [Time] or [Latency].
+// Objective is the quantity to minimize: [Memory], [Time] or [Latency].
 type Objective string
 
 // The objectives.
 const (
 	// Memory is the largest share of a budget, then the sum of squared shares.
 	Memory Objective = "memory"
-	// Time is the predicted time of a step, in seconds, among maps that fit;
-	// then the largest share, the bytes that cross, and the number of cuts.
+	// Time is the predicted time of a step in seconds, among maps that fit. Ties go to the smaller
+	// largest share, then fewer transferred bytes, then fewer cuts.
 	Time Objective = "time"
-	// Latency is the predicted time of one request, in seconds, among maps that
-	// fit: of one micro-batch that has the devices to itself, prompt and
-	// generated tokens, while memory is that of the whole workload. Inference
-	// alone has one.
+	// Latency is the predicted time of one request in seconds, among maps that fit. The request is
+	// one micro-batch alone on the devices, with its prompt and generated tokens. Memory is that of
+	// the whole workload. Only inference has a latency.
 	Latency Objective = "latency"
 )
 
-// Tier is where units go that leave the devices: [CPU] or [Disk].
+// Tier is the memory of offloaded units: [CPU] or [Disk].
 type Tier string
 
-// The tiers. Under Disk, what the host's memory holds stays in it, where the
-// topology says how much that is.
+// The tiers. With Disk, units still go to host memory first, if the topology gives its size.
 const (
 	CPU  Tier = "cpu"
 	Disk Tier = "disk"
 )
 
-// Settings are the limits of a Solve; the zero value works.
+// Settings limits a Solve; the zero value works.
 type Settings struct {
-	// TimeLimit ends the search; 0 means 10 s. The best map so far is
-	// returned with its bound.
+	// TimeLimit ends the search; 0 means 10 s. [Solve] then returns the best map so far with its
+	// bound.
 	TimeLimit time.Duration
-	// Probes ends the search after so many probes of a target; 0: no limit.
+	// Probes is the most targets that the search tries; 0: no limit.
 	Probes int
-	// FitsOnly: if nothing fits, what is closest does not matter. Best of the
-	// [*InfeasibleError] may be nil.
+	// FitsOnly: skip the search for the map closest to fitting. Best of the [*InfeasibleError] may
+	// then be nil.
 	FitsOnly bool
-	// Progress, if not nil, receives how far the search is.
+	// Progress, if not nil, receives the progress of the search.
 	Progress func(Progress)
 }
 
-// Progress is where the search for the largest share stands: after Probes of a
-// target, with the Best share so far and the Lower bound of it (numbers by their
-// Float method); then Done of Total devices, while a more even map is sought.
+// Progress is the state of the search for the largest share: the number of Probes, the Best share
+// so far and its Lower bound. Best and Lower have a Float method. Then it counts Done of Total
+// devices during the search for a more balanced map.
 type Progress = chain.Progress
 
-// DefaultTimeLimit is used where Settings give none.
+// DefaultTimeLimit applies if Settings.TimeLimit is 0.
 const DefaultTimeLimit = 10 * time.Second
 
-// Resolved is the problem with the catalogue's GPUs in the place of their names
-// and, where it has no Costs, the cost model's table of its workload on these
-// GPUs. Faults are those of [catalogue.Named], [estimate.Resolve] and
-// [estimate.Table].
+// Resolved returns the problem with the catalogue's data for GPUs given by name. If Costs is nil,
+// it computes the table of the workload on these GPUs. Errors are those of [catalogue.Named],
+// [estimate.Resolve] and [estimate.Table].
 func (problem Problem) Resolved() (Problem, error) {
 	if problem.Graph == nil && problem.Diffusion == nil || problem.Topology == nil {
 		return problem, errors.New("planner: a plan needs a graph and a topology")
@@ -125,7 +120,7 @@ func (problem Problem) Resolved() (Problem, error) {
 	return problem, nil
 }
 
-// unitsAlone are costs without those of parts, for methods that add up units one by one.
+// unitsAlone returns the costs without Part, for methods that add up single units.
 func unitsAlone(problem *Problem) *costmodel.Table {
 	if problem.Costs.Part == nil || !problem.Unconstrained && problem.Objective != Time && problem.Offload == "" {
 		return problem.Costs
@@ -135,8 +130,8 @@ func unitsAlone(problem *Problem) *costmodel.Table {
 	return &alone
 }
 
-// resolve checks a resolved problem and resolves its constraints, once for all
-// methods.
+// resolve checks a problem and its constraints, once for all methods. The problem is one that
+// [Problem.Resolved] returned.
 func (problem *Problem) resolve() (*instance.Instance, error) {
 	if len(problem.Costs.Units) != len(problem.Graph.Units) {
 		return nil, fmt.Errorf("planner: the table has %d units and the graph %d", len(problem.Costs.Units), len(problem.Graph.Units))
@@ -170,7 +165,7 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	return instance.New(base, problem.Pins, problem.Together)
 }
 
-// checkNames refuses names that no engine knows.
+// checkNames refuses values that no engine knows.
 func checkNames(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		switch value := field.Text(workload); {
@@ -182,8 +177,8 @@ func checkNames(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkRuns refuses a table whose workload no engine runs, as one of the
-// caller's own may be, and places asked for where every device runs all.
+// checkRuns refuses workloads that no engine runs, which a caller's own table may have. It also
+// refuses constraints if every device runs the whole model.
 func (problem *Problem) checkRuns() error {
 	workload := &problem.Costs.Workload
 	if err := checkNames(workload); err != nil {

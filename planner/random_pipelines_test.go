@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// pipelines and pipelineSeed make the draw of TestRandomPipelines longer:
+// pipelines and pipelineSeed change the samples of TestRandomPipelines:
 //
 //	go test ./planner -run RandomPipelines -pipelines 5000 -v
 var (
@@ -24,7 +24,7 @@ var (
 	pipelineSeed = flag.Uint64("pipeline-seed", 1, "where TestRandomPipelines begins to draw")
 )
 
-// tally counts what came of the draw.
+// tally counts results.
 type tally struct {
 	sampled, refused, infeasible, unlinked, solved, optimal, even int
 	crashes, errors, wrong, bounds, notFit                        int
@@ -35,7 +35,7 @@ func (c *tally) String() string {
 		c.sampled, c.crashes, c.errors, c.wrong, c.bounds, c.notFit, c.solved, c.optimal, 100*float64(c.optimal)/float64(max(1, c.solved)), c.even, c.infeasible, c.unlinked, c.refused)
 }
 
-// TestRandomPipelines holds the solvers of pipelines to every map there is.
+// TestRandomPipelines compares the solvers of pipelines with all maps.
 func TestRandomPipelines(t *testing.T) {
 	t.Parallel()
 	var c tally
@@ -64,8 +64,7 @@ func TestRandomPipelines(t *testing.T) {
 
 func (c *tally) faults() int { return c.crashes + c.errors + c.wrong + c.bounds + c.notFit }
 
-// hold solves a problem and says what is wrong with the answer; empty:
-// nothing is.
+// hold solves a problem and returns a fault of the answer; empty if there is none.
 func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -113,14 +112,14 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	return c.compare(p, sol, &want)
 }
 
-// taken reports that the engine takes so many micro-batches.
+// taken reports that the engine accepts this number of micro-batches.
 func taken(p *planner.Problem) bool {
 	w := &p.Costs.Workload
 	s := costmodel.Schedule{Kind: w.Schedule, Stages: int64(len(p.Topology.Devices)), Chunks: max(1, w.VirtualStages), MicroBatches: w.MicroBatches}
 	return s.Check() == nil || w.Mode == costmodel.Infer && w.Schedule != costmodel.Interleaved
 }
 
-// compare holds an answer to the best of all maps.
+// compare compares an answer with the best of all maps.
 func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *exhaustive.Judged) string {
 	best, second, even := want.Share, want.Squares, 0.
 	for d := range sol.Devices {

@@ -8,78 +8,75 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Status says what is proved about a solution: it is a string, for people too.
+// Status says what is proved about a solution. Its strings are for people too.
 type Status = certificate.Status
 
-// The statuses: the lower bound meets the value; the gap is not closed; nor is
-// it, as the search was stopped early.
+// Optimal: the lower bound equals the value. Feasible: a gap is left. LimitReached: a gap is left,
+// and a limit stopped the search.
 const (
 	Optimal      = certificate.Optimal
 	Feasible     = certificate.Feasible
 	LimitReached = certificate.LimitReached
 )
 
-// Solution is a map with its certificate. This embeds
+// Solution is a map with its certificate. The embedded certificate has these fields:
 //
-//	Value, LowerBound float64 // what is minimised, and what no map is below
+//	Value, LowerBound float64 // the minimized quantity, and a bound for every map
 //	Bound             string  // the argument for LowerBound
 //	Status            Status  // what the two prove
 //
-// and the methods Gap() float64, (Value − LowerBound) / Value, Optimal() bool and
-// Early() bool. Value is the largest share of a budget, or under [Time] the
-// seconds of a step. Where every device runs the whole model, Map is nil.
+// The method Gap returns (Value − LowerBound) / Value; Optimal and Early report bools. Value is the
+// largest share of a budget, or under [Time] the seconds of a step. Map is nil if every device runs
+// the whole model.
 //
-// Costs and Topology are what it was solved for: what [Plan] made of the
-// workload and of GPUs that are given by name. [devicemap.StepSeconds] takes
-// them with the map, and so does [devicemap.NewPlan].
+// Costs and Topology are the resolved workload and GPUs. Pass them with the map to
+// [devicemap.StepSeconds] and [devicemap.NewPlan].
 type Solution struct {
 	certificate.Certificate
 	Map      devicemap.Map
-	Devices  []devicemap.Prediction // what each holds at its peak
+	Devices  []devicemap.Prediction // the peak memory of each device
 	Costs    *costmodel.Table
 	Topology *costmodel.Topology
-	// Objective is what Value is of; empty: [Memory].
+	// Objective is the quantity in Value; empty: [Memory].
 	Objective Objective
-	// Offloaded is what left the devices; nil where nothing did.
+	// Offloaded describes the offloaded units; nil if there are none.
 	Offloaded *offloaded
-	// EvenProved reports that the sum of squared shares is proved smallest among
-	// maps with this Value.
+	// EvenProved reports that no map with this Value has a smaller sum of squared shares.
 	EvenProved bool
-	// Bottleneck is the device with the largest share of its budget by the walk,
-	// LargestShare, whatever the objective: it fits if that is at most 1.
+	// Bottleneck is the device with the largest share of its budget, LargestShare, under any
+	// objective. The map fits if LargestShare is at most 1.
 	Bottleneck   int
 	LargestShare float64
-	// Verdict is the worst of the devices'.
+	// Verdict is the worst verdict of the devices.
 	Verdict devicemap.Verdict
-	// Alone names the unit, or the units that share a parameter, which alone
-	// sets the largest share: the bottleneck holds nothing else of weight, and
-	// the bound is the largest unit. Empty where it is not so.
+	// Alone names the unit, or the units that share a parameter, that alone set the largest share.
+	// The bottleneck then holds nothing else of size, and the largest unit is the bound. Empty
+	// otherwise.
 	Alone  string
 	Probes int
-	// Method is how the map was found, and why so; Bounds are the arguments
-	// for the lower bound of the largest share if more than one was computed, by
-	// Name: the Value that it proves, and What it rests on, a unit or a moment.
+	// Method says how the map was found, and why so. Bounds lists the arguments for the lower bound
+	// of the largest share if there are several: Name, the Value it proves, and What sets it (a
+	// unit or a moment).
 	Method   string
 	Bounds   []instance.BoundValue
 	Warnings []costmodel.Message
-	// Pipeline is what a diffusion pipeline was planned as, and Phases are what
-	// its devices hold, phase by phase; Ways are the solutions for all degrees
-	// that were tried, the best first. Nil for other models.
+	// Pipeline is the plan of a diffusion pipeline, and Phases lists its devices' memory by phase.
+	// Configs are the solutions for all degrees tried, the best first. Nil for other models.
 	Pipeline *phases.Plan
 	Phases   []devicemap.Phase
 	Configs  []*Solution
 }
 
-// offloaded is what left the devices.
+// offloaded describes the offloaded units.
 type offloaded struct {
-	// Bytes are copied to the first device for a forward; no map has less
-	// than LowerBound to copy. Status is what is proved of the two.
+	// Bytes are copied to the first device in each forward. No map copies less than LowerBound.
+	// Status says what the two prove.
 	Bytes, LowerBound int64
 	Status            Status
-	// Stays is what is proved of the largest share where these units leave;
-	// the solution's own bound is for whatever leaves.
+	// Rest certifies the largest share if these units leave. The solution's own bound holds for any
+	// offloaded units.
 	Rest certificate.Certificate
-	// FromDisk of them are read from disk.
+	// FromDisk is the part of Bytes that is read from disk.
 	FromDisk int64
 	Units    int
 }

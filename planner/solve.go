@@ -12,10 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/offload"
 )
 
-// Solve returns the best map it can prove or find in the time. Where none fits,
-// the closest one is returned with an [*InfeasibleError]; a
-// constraint that cannot be kept is a [*ConstraintError]. Other faults are those
-// of [Problem.Resolved].
+// Solve returns the best map that it finds in the time, with its bound. If no map fits, it returns
+// the closest one with an [*InfeasibleError]. A constraint that no map keeps is a
+// [*ConstraintError]. Other errors are those of [Problem.Resolved].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
 	problem, err := problem.Resolved()
 	switch {
@@ -59,15 +58,15 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	return sol, in.Contradicted(err)
 }
 
-// solveCall is a problem as it was asked for, with the limits of the search.
+// solveCall is the caller's problem with the limits of the search.
 type solveCall struct {
 	*Problem
 	limits   instance.Limits
 	fitsOnly bool
 }
 
-// memory finds the smallest largest share. Where that is above a whole, the
-// solution comes with an [*InfeasibleError].
+// memory minimizes the largest share. If that is above 1, it returns the solution with an
+// [*InfeasibleError].
 func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	var start *instance.Answer
 	if in.AnyAssignment {
@@ -94,11 +93,11 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 	return sol, err
 }
 
-// tightenBound raises the bound of a search that was stopped to what holds of any
-// assignment and takes no search.
+// tightenBound raises the bound of a stopped search to bounds for any assignment. They need no
+// search.
 func tightenBound(in *instance.Instance, answer *instance.Answer) {
 	if in.Piped() || in.Replicated() || costmodel.StageRulesOf(in.Costs.Workload.Runtime).Arena {
-		return // which hold what layers alone do not say
+		return // memory there depends on more than the units
 	}
 	bounds, err := assignmemory.Arguments(in)
 	if err != nil {
@@ -111,8 +110,7 @@ func tightenBound(in *instance.Instance, answer *instance.Answer) {
 	}
 }
 
-// inOrder is the contiguous optimum; nil where pins and together-groups leave
-// no contiguous map.
+// inOrder returns the contiguous optimum; nil if pins and together-groups allow no contiguous map.
 func (solver *solveCall) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
 	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: solver.limits.Probes}, nil)
 	if instance.Contradicts(err) {
@@ -121,8 +119,8 @@ func (solver *solveCall) inOrder(ctx context.Context, in *instance.Instance) (*i
 	return answer, err
 }
 
-// offload answers for a problem that does not fit: which units leave, so that
-// the fewest bytes travel in a forward.
+// offload chooses the units that leave if the problem does not fit. They are the fewest bytes per
+// forward.
 func (solver *solveCall) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
 	var large *InfeasibleError
 	if !errors.As(failed, &large) {

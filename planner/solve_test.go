@@ -24,8 +24,8 @@ func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Prob
 	return p
 }
 
-// TestChains: the inputs on which torchgpipe's balancer (blockpartition.solve)
-// fails, read from their files (fixtures/README.md).
+// TestChains solves inputs for which torchgpipe's balancer (blockpartition.solve) fails, from their
+// files (fixtures/README.md).
 func TestChains(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -50,7 +50,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// TestEarlyStop: a search that is cut off says so, and its bound still holds.
+// TestEarlyStop: a stopped search reports that, and its bound is still valid.
 func TestEarlyStop(t *testing.T) {
 	sizes := make([]int64, 60)
 	for i := range sizes {
@@ -80,8 +80,8 @@ func TestEarlyStop(t *testing.T) {
 	}
 }
 
-// TestStoppedBound: a search that is cut off has the best bound that takes no
-// search, which is more than its own.
+// TestStoppedBound: a stopped search has the best bound that needs no search, which is larger than
+// its own.
 func TestStoppedBound(t *testing.T) {
 	p := randomproblem.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train}, 2)
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
@@ -95,8 +95,8 @@ func TestStoppedBound(t *testing.T) {
 	}
 }
 
-// TestInfeasible: the refusal shows its arithmetic, and the number of devices
-// that it names is the least that does.
+// TestInfeasible: the error shows its arithmetic, and names the least number of devices that is
+// enough.
 func TestInfeasible(t *testing.T) {
 	g := readModel(t, "llama-3.1-8b")
 	gpu, err := catalogue.Find("a100-40gb")
@@ -135,8 +135,8 @@ func TestInfeasible(t *testing.T) {
 	}
 }
 
-// TestPools: of a map that fits each device's pool is followed once, and of one
-// that does not none is, whatever the method.
+// TestPools: if a map fits, Solve computes each device's pool once. If not, it computes none, with
+// any method.
 func TestPools(t *testing.T) {
 	g := readModel(t, "llama-3.2-1b")
 	for _, c := range []struct {
@@ -176,9 +176,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSolveRefuses: a table of the caller's own may name what no engine runs,
-// and pins ask for places where there are none. Each is the caller's to put
-// right, and no fault of ours.
+// TestSolveRefuses: a caller's table may name a setting that no engine runs, and pins may name
+// units or devices that do not exist. Each error is about the caller's input, not about devmap.
 func TestSolveRefuses(t *testing.T) {
 	for want, ask := range map[string]func(*planner.Problem){
 		`strategy: "zero4" is unknown (known: device-map, pipeline,`:     func(p *planner.Problem) { p.Costs.Workload.Strategy = "zero4" },

@@ -13,9 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// solveStages solves for stages of several GPUs each: every method places units
-// on stages, as it does on GPUs, and what comes out is said of GPUs again. The
-// answer is predicted once more there.
+// solveStages solves for stages of several GPUs each. Methods place units on stages as on GPUs. The
+// answer is then converted to GPUs and predicted again.
 func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topology, settings Settings) (*Solution, error) {
 	stages, err := onStages(problem, folded)
 	if err != nil {
@@ -46,7 +45,7 @@ func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topolo
 	return sol, err
 }
 
-// onStages is the problem with a device for each stage.
+// onStages returns the problem with one device for each stage.
 func onStages(problem *Problem, folded *costmodel.Topology) (Problem, error) {
 	stages := *problem
 	stages.Topology = folded
@@ -61,7 +60,7 @@ func onStages(problem *Problem, folded *costmodel.Topology) (Problem, error) {
 	return stages, nil
 }
 
-// frontOfStages is the front of a problem whose stages are several GPUs.
+// frontOfStages returns the front of a problem whose stages have several GPUs.
 func frontOfStages(ctx context.Context, problem *Problem, folded *costmodel.Topology, settings Settings) (*Front, error) {
 	stages, err := onStages(problem, folded)
 	if err != nil {
@@ -79,8 +78,8 @@ func frontOfStages(ctx context.Context, problem *Problem, folded *costmodel.Topo
 	return front, nil
 }
 
-// onGPUs says a solution of stages in GPUs, predicts it there, and holds the
-// prediction against the one that was certified.
+// onGPUs converts a solution of stages to GPUs. It predicts the GPUs, and compares the prediction
+// with the certified one.
 func onGPUs(sol *Solution, problem *Problem, folded *costmodel.Topology) error {
 	placed := make(devicemap.Map, len(sol.Map))
 	for unit, stage := range sol.Map {

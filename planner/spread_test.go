@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// spreadProblem is llama-3.2-1b on equal GPUs, in stages of several.
+// spreadProblem returns llama-3.2-1b on equal GPUs, in stages of several GPUs.
 func spreadProblem(t *testing.T, gpus int, capacity int64, dp, tp string, objective planner.Objective) planner.Problem {
 	t.Helper()
 	graph := readModel(t, "llama-3.2-1b")
@@ -37,8 +37,8 @@ func spreadProblem(t *testing.T, gpus int, capacity int64, dp, tp string, object
 	return planner.Problem{Graph: graph, Costs: costs, Topology: topology, Objective: objective}
 }
 
-// TestStagesOfGPUs: a plan of stages names the first GPU of each, predicts every
-// GPU of a stage equally, and is what the check says of its map.
+// TestStagesOfGPUs: a plan of stages names the first GPU of each stage and predicts all GPUs of a
+// stage equally. The check of its map gives the same prediction.
 func TestStagesOfGPUs(t *testing.T) {
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
 		for _, degrees := range [][3]string{{"2", "2", "4"}, {"1", "4", "4"}, {"4", "1", "4"}, {"1", "8", "8"}, {"2", "1", "2"}} {
@@ -73,7 +73,7 @@ func TestStagesOfGPUs(t *testing.T) {
 	}
 }
 
-// TestStagesFitNowhere: what does not fit is said of GPUs.
+// TestStagesFitNowhere: the error is about GPUs.
 func TestStagesFitNowhere(t *testing.T) {
 	sol, err := planner.Solve(t.Context(), spreadProblem(t, 8, 1<<30, "2", "2", planner.Memory), planner.Settings{})
 	var large *planner.InfeasibleError
@@ -82,8 +82,7 @@ func TestStagesFitNowhere(t *testing.T) {
 	}
 }
 
-// TestWithinStage: a map that names another GPU of a stage than its first is at
-// fault.
+// TestWithinStage: a map may name only the first GPU of a stage.
 func TestWithinStage(t *testing.T) {
 	problem := spreadProblem(t, 4, 80<<30, "1", "2", planner.Memory)
 	placed := make(devicemap.Map, len(problem.Graph.Units))

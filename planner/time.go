@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// time finds the shortest step among maps that fit. The memory answer says
-// whether any does, and is the answer if the time ends before another is found.
+// time finds the shortest step among maps that fit. The memory answer shows whether one fits. It is
+// also the answer if the time ends before another is found.
 func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if in.AnyAssignment && !in.Replicated() {
 		return solver.timeUnconstrained(ctx, in)
@@ -32,8 +32,8 @@ func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solu
 	return solver.shorter(ctx, in, memory, failed)
 }
 
-// shorter is the map with the shortest step that the method finds; where it
-// finds none, or one whose step is longer, what the memory answer says.
+// shorter returns the map with the shortest step that the method finds. If it finds none, or one
+// with a longer step, it returns the memory answer.
 func (solver *solveCall) shorter(ctx context.Context, in *instance.Instance, memory *Solution, failed error) (*Solution, error) {
 	method, err := methodFor(in)
 	if err != nil {
@@ -45,20 +45,20 @@ func (solver *solveCall) shorter(ctx context.Context, in *instance.Instance, mem
 	case err != nil && !none:
 		return nil, err
 	case failed == nil && (none || !answer.Proved && stepOf(in, memory.Map) < stepOf(in, answer.Map)):
-		return fallback(in, memory, answer, method) // a search that was cut short may find less than there is
+		return fallback(in, memory, answer, method) // a stopped search may miss maps
 	case none:
 		return memory, failed
 	}
 	return certify(in, answer, method)
 }
 
-// stepOf is the step of a map by the plain form.
+// stepOf returns the seconds of a map's step, from package devicemap.
 func stepOf(in *instance.Instance, placed devicemap.Map) float64 {
 	return *devicemap.StepSeconds(in.Timed(), in.Topology, placed)
 }
 
-// fallback is the memory answer, which certify has checked, if the search for a short
-// step ended before it found a map. If that answer lacks links, so does every map.
+// fallback returns the memory answer, which certify has checked, if the search for a short step
+// found no map. If that answer lacks links, every map does.
 func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, method instance.Method) (*Solution, error) {
 	if err := in.Linked(memory.Map); err != nil {
 		return nil, err
@@ -69,9 +69,8 @@ func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, m
 	}, method, memory.Devices)
 }
 
-// timeUnconstrained finds a short step of a device map whose units go on any
-// device, from the contiguous answer on; where pins leave none, from a map that
-// fits.
+// timeUnconstrained finds a short step of a device map with units on any device. It starts from the
+// contiguous answer, or, if pins allow none, from a map that fits.
 func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if _, err := in.Sets(); err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Ins
 	case first != nil && chaintime.Fewer(in) < len(in.Topology.Devices):
 		first.Warnings = append(first.Warnings, costmodel.Messagef("any assignment was not searched: the units and devices are too many for its tables"))
 		first.Method = method.Why(in)
-		return first, nil // its bound is that of each unit on its fastest device, which holds for any
+		return first, nil // the bound has each unit on its fastest device and holds for any map
 	case first != nil:
 		start.Map, start.Value = first.Map, first.Value
 	default:
@@ -108,8 +107,8 @@ func (solver *solveCall) timeUnconstrained(ctx context.Context, in *instance.Ins
 	return certify(in, answer, method)
 }
 
-// timeInOrder is the shortest step found of a contiguous map, in half of the
-// time; nil if there is none.
+// timeInOrder returns the shortest step found for a contiguous map, in half of the time; nil if
+// there is none.
 func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	ctx, cancel := instance.HalfOf(ctx)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeStopped: a search that may not begin returns the memory answer, and
-// a bound that holds.
+// TestTimeStopped: a search that is stopped at once returns the answer of the memory objective, and
+// a valid bound.
 func TestTimeStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -30,8 +30,8 @@ func TestTimeStopped(t *testing.T) {
 	}
 }
 
-// TestTimeRefused: a link so slow that no step over it has a time is refused,
-// and so are units that declare a time without end.
+// TestTimeRefused: a link is refused if it is so slow that a step has no finite time. So are units
+// that declare an infinite time.
 func TestTimeRefused(t *testing.T) {
 	var timed *costmodel.FieldError
 	p := randomproblem.TimedChain(t, 3, 2)

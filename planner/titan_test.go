@@ -17,9 +17,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestTorchtitanDegrees predicts ranks of torchtitan's Trainer with tensor, context and
-// pipeline parallelism: 23 of them under torch's fake process group, eight on two GPUs and
-// eight on four GPUs by the run.sh that devmap wrote (fixtures/measured/titan_degrees_h200.jsonl).
+// TestTorchtitanDegrees predicts ranks of torchtitan's Trainer with tensor, context and pipeline
+// parallelism: 23 under torch's fake process group, and eight each on two and on four GPUs by
+// devmap's run.sh (fixtures/measured/titan_degrees_h200.jsonl).
 func TestTorchtitanDegrees(t *testing.T) {
 	file, err := os.Open("../fixtures/measured/titan_degrees_h200.jsonl")
 	if err != nil {
@@ -51,8 +51,8 @@ func TestTorchtitanDegrees(t *testing.T) {
 	}
 }
 
-// titanRow predicts PROGRAM:MODEL@LAYERS:BATCH:SEQ:OPTIONS:WORLD:RANK of
-// measured/how/measure_torch_native.py.
+// titanRow returns the predicted bytes of a row PROGRAM:MODEL@LAYERS:BATCH:SEQ:OPTIONS:WORLD:RANK
+// of measured/how/measure_torch_native.py.
 func titanRow(t *testing.T, name string) int64 {
 	t.Helper()
 	parts := strings.Split(name, ":")

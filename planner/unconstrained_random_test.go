@@ -10,13 +10,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestUnconstrainedRandom compares the search of any assignment with an exhaustive one over
-// every one, on small models with ties, pins and together-groups: the bounds
-// are never above the optimum, the answer is it and never above the
-// contiguous one.
+// TestUnconstrainedRandom compares the search for any assignment with exhaustive search, on small
+// models with ties, pins and together-groups. No bound is above the optimum. The answer is the
+// optimum, and not above the contiguous one.
 func TestUnconstrainedRandom(t *testing.T) {
 	t.Parallel()
-	const tolerance = 1e-9 // of bounds in floating point
+	const tolerance = 1e-9 // for bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int
 	for i := range randomproblem.Samples(200) {

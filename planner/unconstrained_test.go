@@ -17,7 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// best is the best map, whether it fits or not.
+// best returns the best map, even if it does not fit.
 func best(t *testing.T, p planner.Problem) *planner.Solution {
 	t.Helper()
 	s, err := planner.Solve(t.Context(), p, planner.Settings{})
@@ -31,8 +31,8 @@ func best(t *testing.T, p planner.Problem) *planner.Solution {
 	return s
 }
 
-// TestUnconstrainedFigures: any assignment is at or below the contiguous optimum,
-// proved, and sends what it says.
+// TestUnconstrainedFigures: the optimum of any assignment is proved, is at most the contiguous one,
+// and sends the reported bytes.
 func TestUnconstrainedFigures(t *testing.T) {
 	for _, model := range []string{"qwen2.5-vl-3b", "t5-11b"} {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
@@ -55,9 +55,8 @@ func TestUnconstrainedFigures(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedWeights: the largest GPU in GiB of weights-only plans. With the
-// embedding free and all else in order it would be 3.543, 1.791 and 0.913 for
-// Qwen2.5-VL.
+// TestUnconstrainedWeights: the largest GPU in GiB of weights-only plans. For Qwen2.5-VL with a
+// free embedding and the rest in order, it would be 3.543, 1.791 and 0.913.
 func TestUnconstrainedWeights(t *testing.T) {
 	const tolerance = .0006
 	for model, figures := range map[string]map[int]float64{
@@ -74,8 +73,8 @@ func TestUnconstrainedWeights(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedTurns: the proof ends for layers of two kinds that alternate, and of
-// equal shares the answer is the map with fewer borders.
+// TestUnconstrainedTurns: the proof ends for layers of two kinds that alternate. Of maps with equal
+// shares, the answer has fewer borders.
 func TestUnconstrainedTurns(t *testing.T) {
 	g, err := hf.FromConfig("modernbert", []byte(`{"model_type": "modernbert", "architectures": ["ModernBertForMaskedLM"], "dtype": "float32",
 		"hidden_size": 1024, "intermediate_size": 2624, "num_attention_heads": 16, "num_hidden_layers": 28, "global_attn_every_n_layers": 3, "vocab_size": 50368}`))
@@ -99,8 +98,8 @@ func TestUnconstrainedTurns(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedSmallModels compares real families, cut to a few layers, with an exhaustive
-// force: transients, logits and workspaces are those of the real ones.
+// TestUnconstrainedSmallModels compares models of real families with a few layers with exhaustive
+// search. Transients, logits and workspaces have the sizes of the real models.
 func TestUnconstrainedSmallModels(t *testing.T) {
 	for _, c := range []struct {
 		model   string
@@ -140,8 +139,8 @@ func TestUnconstrainedSmallModels(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedRelaxed: layers with and without a sliding window, in turn, are
-// as many classes as layers; the relaxed search bounds them.
+// TestUnconstrainedRelaxed: layers that alternate with and without a sliding window are as many
+// classes as layers. The relaxed search bounds them.
 func TestUnconstrainedRelaxed(t *testing.T) {
 	p := randomproblem.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
@@ -152,8 +151,8 @@ func TestUnconstrainedRelaxed(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedPins: pins and together-groups that leave no contiguous map are
-// kept, and no units between go along.
+// TestUnconstrainedPins: pins and together-groups are kept, even if they allow no contiguous map.
+// Units between them are free.
 func TestUnconstrainedPins(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
 	p.Pins = []devicemap.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
@@ -173,8 +172,8 @@ func TestUnconstrainedPins(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedStopped: a search that is cut short returns a map no worse than
-// the contiguous one, and a bound below it.
+// TestUnconstrainedStopped: a stopped search returns a map no worse than the contiguous one, and a
+// bound below it.
 func TestUnconstrainedStopped(t *testing.T) {
 	p := randomproblem.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
@@ -194,8 +193,8 @@ func TestUnconstrainedStopped(t *testing.T) {
 	}
 }
 
-// TestUnconstrainedTooLarge: where the tables of a search would be too large, the
-// answer is the contiguous optimum with the bounds of any assignment.
+// TestUnconstrainedTooLarge: if the tables of a search would be too large, the answer is the
+// contiguous optimum with the bounds of any assignment.
 func TestUnconstrainedTooLarge(t *testing.T) {
 	sizes := make([]int64, 3000)
 	for i := range sizes {
@@ -218,8 +217,7 @@ func TestUnconstrainedTooLarge(t *testing.T) {
 	}
 }
 
-// TestExplained: every answer says how it was found, and the arguments never
-// exceed what a map has.
+// TestExplained: every answer has a method, and no bound exceeds its value.
 func TestExplained(t *testing.T) {
 	for _, w := range []costmodel.Workload{
 		{Mode: costmodel.Train},

@@ -12,19 +12,19 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeUnconstrainedRandom compares the shortest step of any assignment with an exhaustive
-// force over every one, also where the host is waited for: no bound is above
-// the optimum and no answer below it, and most answers are it.
+// TestTimeUnconstrainedRandom compares the shortest step of any assignment with exhaustive search,
+// also with waits for the host. No bound is above the optimum and no answer below it; most answers
+// are optimal.
 func TestTimeUnconstrainedRandom(t *testing.T) {
 	t.Parallel()
-	const tolerance = 1e-9 // of sums in floating point
+	const tolerance = 1e-9 // for sums in floating point
 	rng := rand.New(rand.NewPCG(41, 42))
 	var solved, shortest, proved, gained, infeasible int
 	for i := range randomproblem.Samples(170) {
 		p := randomproblem.Timed(t, rng)
 		p.Unconstrained, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
-			continue // an exhaustive search takes too long
+			continue // exhaustive search takes too long
 		}
 		if i%3 == 0 {
 			p.Costs.Workload.MicroBatches = 1 + rng.Int64N(3)

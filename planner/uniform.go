@@ -16,26 +16,26 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Engines whose stages all have the same degrees, and identical GPUs.
+// These engines require the same degrees in all stages, and identical GPUs.
 const (
 	megatron   = "megatron"
 	torchtitan = "torchtitan"
 )
 
-// uniform reports stages that all have one form, by the engine or as asked for.
+// uniform reports that all stages have one form, required by the engine or by the workload.
 func uniform(workload *costmodel.Workload) bool {
 	return workload.Runtime == megatron || workload.Runtime == torchtitan || workload.Uniform
 }
 
-// gridForm is a form that all stages may have, with a bound on its value.
+// gridForm is one form for all stages, with a lower bound of its value.
 type gridForm struct {
 	workload costmodel.Workload
 	table    *costmodel.Table
 	below    float64
 }
 
-// solveUniform finds the best degrees that all stages share, with the best cut. It takes
-// forms in the order of a bound, and ends where the next bound is no better.
+// solveUniform finds the best degrees that all stages share, and the best cut for them. It tries
+// forms in the order of their bounds. It stops when the next bound is no better.
 func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
@@ -54,7 +54,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if best == nil {
 		return nil, cmp.Or(search.failed, ctx.Err())
 	}
-	if !all { // the time ended before all were counted
+	if !all { // the time ended before all forms had a bound
 		search.below, search.stopped = 0, true
 	}
 	best.bounded(search.below, search.stopped, search.looked, len(forms))
@@ -73,8 +73,8 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	return best, search.failed
 }
 
-// asked is the workload whose degrees are chosen. Experts under Megatron's tensor
-// parallelism need sequence parallelism (core/transformer/moe/moe_layer.py).
+// asked returns the workload whose degrees are chosen. Experts under Megatron's tensor parallelism
+// need sequence parallelism (core/transformer/moe/moe_layer.py).
 func (solver *solveCall) asked() costmodel.Workload {
 	open := solver.Costs.Workload
 	if open.Runtime == megatron && open.TP == costmodel.AutoDegree {
@@ -86,7 +86,7 @@ func (solver *solveCall) asked() costmodel.Workload {
 	return open
 }
 
-// formSearch is what was found so far: the best solution, why it does not fit, and a bound.
+// formSearch is the state of the search: the best solution, why it does not fit, and a bound.
 type formSearch struct {
 	*solveCall
 
@@ -97,7 +97,8 @@ type formSearch struct {
 	stopped bool
 }
 
-// try cuts a form; false: no later one is better, or the time has ended.
+// try finds the best cut of a form. It returns false if no later form is better, or the time has
+// ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	if search.best != nil && form.below >= search.enough() {
 		return false
@@ -118,7 +119,7 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	switch {
 	case err == nil || search.Objective != Time:
 		search.below = min(search.below, max(form.below, sol.LowerBound))
-	case !large.Proved: // a cut of it may fit
+	case !large.Proved: // a cut of this form may fit
 		search.below = min(search.below, form.below)
 	}
 	if better(sol, search.best, err, search.failed) {
@@ -127,8 +128,8 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	return true
 }
 
-// enough is a bound from which on no form is better than the best one: its value, or what
-// it needs if it does not fit.
+// enough returns the bound from which on no form is better than the best one. That is its value, or
+// its largest share if it does not fit.
 func (search *formSearch) enough() float64 {
 	switch {
 	case search.failed == nil:
@@ -139,8 +140,8 @@ func (search *formSearch) enough() float64 {
 	return math.Inf(1)
 }
 
-// better reports that a solution is better than another: one that fits before one that
-// does not.
+// better reports that sol is better than best. A solution that fits is better than one that does
+// not.
 func better(sol, best *Solution, err, failed error) bool {
 	switch {
 	case best == nil:
@@ -153,7 +154,7 @@ func better(sol, best *Solution, err, failed error) bool {
 	return sol.Value < best.Value || sol.Value == best.Value && sol.LargestShare < best.LargestShare
 }
 
-// solveForm is the best cut of a form; after a first that fits, in half of the time.
+// solveForm returns the best cut of a form. After a form that fits, it takes half of the time.
 func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
 	problem, limit := *search.Problem, DefaultTimeLimit
 	problem.Workload, problem.Costs = form.workload, form.table
@@ -166,7 +167,7 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly})
 }
 
-// bounded gives the solution the bound of all forms.
+// bounded sets the solution's bound to that of all forms.
 func (solution *Solution) bounded(below float64, stopped bool, looked, all int) {
 	solution.LowerBound = min(below, solution.Value)
 	if solution.LowerBound < solution.Value {
@@ -179,8 +180,8 @@ func (solution *Solution) bounded(below float64, stopped bool, looked, all int) 
 	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
 }
 
-// gridForms are the tables of all degrees that the model, the batch and the GPUs take,
-// the least bound first; all: none is left out.
+// gridForms returns the tables of all degrees that the model, the batch and the GPUs allow, the
+// least bound first. all reports that none is left out.
 func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
@@ -218,18 +219,18 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 	return out, all, nil
 }
 
-// grid lists the workloads of all degrees whose product is the number of GPUs, with the
-// same step: open replicas take equal parts of the batch.
+// grid lists the workloads of all degrees whose product is the number of GPUs. The step stays the
+// same: open replicas divide the batch into equal parts.
 func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload) {
 	recomputes := []string{open.Recompute}
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
 	rows, most, stages := max(1, open.Batch/max(1, open.MicroBatches)), units, open.PP
-	if open.Runtime != megatron && open.Runtime != torchtitan { // the other degrees say it
+	if open.Runtime != megatron && open.Runtime != torchtitan { // PP follows from the other degrees
 		stages = costmodel.AutoDegree
 	}
-	if open.Runtime != megatron { // torch's schedules take no more stages than micro-batches
+	if open.Runtime != megatron { // torch's schedules allow at most one stage per micro-batch
 		most = min(units, max(1, open.MicroBatches))
 	}
 	for _, tp := range degrees(open.TP, gpus) {
@@ -254,8 +255,8 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	return out
 }
 
-// shares reports that a number of replicas is the one asked for, or, if that is open,
-// that they take equal parts of the rows.
+// shares reports that replicas is the requested degree. For an open degree it reports that the
+// replicas divide the rows equally.
 func shares(asked costmodel.Degree, replicas, rows int64) bool {
 	if asked == costmodel.AutoDegree {
 		return rows%replicas == 0
@@ -263,7 +264,7 @@ func shares(asked costmodel.Degree, replicas, rows int64) bool {
 	return asked == 0 || replicas == asked.Count()
 }
 
-// formOf is a workload with these degrees.
+// formOf returns the workload with these degrees.
 func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string) costmodel.Workload {
 	one := open
 	one.TP, one.CP, one.PP, one.DP, one.EP = costmodel.Degree(tp), costmodel.Degree(cp), costmodel.Degree(pp), costmodel.Degree(dp), costmodel.Degree(ep)
@@ -275,12 +276,12 @@ func formOf(open costmodel.Workload, tp, cp, pp, dp, ep int64, recompute string)
 		one.ShardDegree = 0
 	}
 	if open.Runtime != megatron && open.Runtime != torchtitan {
-		one.PP = 0 // the product says it
+		one.PP = 0 // the product determines this degree
 	}
 	return one
 }
 
-// degrees are the values of a degree within so many GPUs.
+// degrees lists the values of a degree that divide so many GPUs.
 func degrees(degree costmodel.Degree, within int64) (out []int64) {
 	for count := int64(1); count <= within; count++ {
 		if within%count == 0 && (degree == costmodel.AutoDegree || count == degree.Count()) {
@@ -290,9 +291,9 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 	return out
 }
 
-// leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
-// slowest of p stages runs m micro-batches, and the first of these runs through the
-// others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
+// leastOf returns a lower bound for the value of any cut of a table; +Inf: no cut fits. The slowest
+// of p stages runs m micro-batches, and the first of these also runs through the other stages: (m +
+// p − 1)/p of all work. Interleaved stages do not wait for a whole stage.
 func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 	folded := table.Folded(solver.Topology)
 	stages := float64(len(folded.Devices))
@@ -315,7 +316,8 @@ func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 	return seconds * runs / stages * (1 - instance.Tolerance)
 }
 
-// leastShare is the mean share of the stages, or that of the largest unit.
+// leastShare returns a lower bound of the largest share: the mean of the stages, or the largest
+// unit.
 func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	var all, largest, budget int64
 	overhead := int64(math.MaxInt64)
@@ -336,10 +338,11 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 	return (max(float64(all)/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
 }
 
-// mostCompared bounds the GPUs of the comparison, whose search is slow.
+// mostCompared is the most GPUs for compareForms, whose search is slow.
 const mostCompared = 32
 
-// compareForms says what one form costs, against stages that choose their forms.
+// compareForms adds a warning with the cost of one form for all stages. It compares with stages
+// that choose their forms.
 func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance, best *Solution) {
 	free := solver.asked()
 	if len(solver.Topology.Devices) > mostCompared || free.CP > 1 || free.EP > 1 || free.DP != costmodel.AutoDegree {
@@ -354,14 +357,14 @@ func (solver *solveCall) compareForms(ctx context.Context, in *instance.Instance
 	open := solveCall{Problem: &problem, limits: solver.limits}
 	other, err := open.solveDegrees(half, &stages)
 	if err != nil || other.Value > best.Value {
-		return // on several hosts, or in no time
+		return // there are several hosts, or too little time
 	}
 	best.Warnings = append(best.Warnings, costmodel.Messagef("one form for all stages costs %.1f %%: stages that choose their forms reach %.4g, and these have %.4g (no forms are below %.4g)",
 		100*(best.Value/other.Value-1), other.Value, best.Value, other.LowerBound))
 }
 
-// sameGPUs refuses GPUs that differ but in their hosts, under engines whose stages all
-// have the same degrees.
+// sameGPUs refuses GPUs that differ in more than their hosts, for engines whose stages share their
+// degrees.
 func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error {
 	if !uniform(workload) || !workload.Strategy.Traits().Staged {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestUniformExperts: experts under Megatron's tensor parallelism get the sequence
-// parallelism that they need, and dense models do not.
+// TestUniformExperts: experts under Megatron's tensor parallelism get the sequence parallelism that
+// they need. Dense models do not.
 func TestUniformExperts(t *testing.T) {
 	for name, want := range map[string]bool{"mixtral-8x7b": true, "llama-3.1-8b": false} {
 		problem := gridProblem(t, 8, "megatron", planner.Memory)
@@ -30,7 +30,7 @@ func TestUniformExperts(t *testing.T) {
 	}
 }
 
-// TestFitsOnly: a problem that does not fit is refused sooner, and one that fits has the
+// TestFitsOnly: with FitsOnly, a problem that does not fit is refused sooner. One that fits has the
 // same answer.
 func TestFitsOnly(t *testing.T) {
 	for _, capacity := range []int64{1 << 30, 4 << 30, 80 << 30} {

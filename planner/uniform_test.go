@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// gridProblem is a small model on hosts of four GPUs each.
+// gridProblem returns a small model on hosts of four GPUs each.
 func gridProblem(t *testing.T, gpus int, runtime string, objective planner.Objective) planner.Problem {
 	t.Helper()
 	const config = `{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
@@ -38,7 +38,7 @@ func gridProblem(t *testing.T, gpus int, runtime string, objective planner.Objec
 	}}
 }
 
-// slowGrid is the best value of all degrees and all cuts, one after another.
+// slowGrid returns the best value of all degrees and all cuts, by trying all.
 func slowGrid(t *testing.T, problem planner.Problem) (best float64, forms int) {
 	t.Helper()
 	best = math.Inf(1)
@@ -67,7 +67,7 @@ func slowGrid(t *testing.T, problem planner.Problem) (best float64, forms int) {
 	return best, forms
 }
 
-// slowCut is the best value of all cuts into so many stages.
+// slowCut returns the best value of all cuts into so many stages.
 func slowCut(problem *planner.Problem, stages, size int) float64 {
 	best, units := math.Inf(1), len(problem.Graph.Units)
 	placed := make(devicemap.Map, units)
@@ -107,8 +107,8 @@ func valueOf(problem *planner.Problem, placed devicemap.Map) float64 {
 	return *devicemap.StepSeconds(problem.Costs, problem.Topology, placed)
 }
 
-// TestUniformDegrees: no plan of the full grid of degrees and cuts, found by a slow
-// search, is better than the plan that is found, and none is below its bound.
+// TestUniformDegrees: a slow search of all degrees and cuts finds no better plan, and none below
+// the bound.
 func TestUniformDegrees(t *testing.T) {
 	for _, runtime := range []string{"megatron", "torchtitan"} {
 		for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
@@ -136,9 +136,8 @@ func TestUniformRefuses(t *testing.T) {
 	}
 }
 
-// TestAutoAgainstGrids compares the chosen degrees with the best of all uniform degrees
-// whose stages have equal numbers of blocks, as configurators of clusters try them.
-// GRIDS=1 adds 256 and 1,024 GPUs.
+// TestAutoAgainstGrids compares the chosen degrees with the best uniform degrees whose stages have
+// equal numbers of blocks, as configurators of clusters try them. GRIDS=1 adds 256 and 1,024 GPUs.
 func TestAutoAgainstGrids(t *testing.T) {
 	sizes := []int{64}
 	if os.Getenv("GRIDS") != "" {
@@ -172,7 +171,7 @@ func TestAutoAgainstGrids(t *testing.T) {
 	}
 }
 
-// evenGrid is the best value of all degrees with as many blocks on each stage.
+// evenGrid returns the best value of all degrees with equal numbers of blocks per stage.
 func evenGrid(problem planner.Problem) (best float64, forms int) {
 	best = math.Inf(1)
 	gpus := int64(len(problem.Topology.Devices))

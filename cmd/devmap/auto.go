@@ -17,7 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// choose finds the fastest strategy that fits, and says which and why.
+// choose returns the fastest strategy that fits, with a text that says why.
 func (command *planCommand) choose(ctx context.Context, asked *ask.Question) (*strategy.Row, string, error) {
 	rows, fault := strategy.Rows(ctx, asked.Problem, asked.Options)
 	best := fastest(rows)
@@ -49,8 +49,8 @@ func unmeasured(rows []strategy.Row) []string {
 	return []string{"no measured run is like " + strings.Join(never, ", ") + " here"}
 }
 
-// fastest is the first row that fits and is not tight, else the first that fits; nil
-// if none does. Accelerate's own map is no plan of devmap's.
+// fastest returns the first row that fits and is not tight, else the first that fits; nil if none
+// fits. Accelerate's own map does not count, as it is not a plan of devmap.
 func fastest(rows []strategy.Row) *strategy.Row {
 	var best *strategy.Row
 	for i := range rows {
@@ -62,10 +62,11 @@ func fastest(rows []strategy.Row) *strategy.Row {
 	return best
 }
 
-// isTight: the peak fits, and the most that the allocator's pool reserves does not.
+// isTight reports that the peak fits, and that the largest reserve of the allocator's pool does
+// not.
 func isTight(row *strategy.Row) bool { return row.Solution.Verdict == "tight" }
 
-// reason says why a row is chosen.
+// reason says why a row was chosen.
 func reason(rows []strategy.Row, best *strategy.Row) string {
 	fit := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return !row.Fits || isTight(&row) && !isTight(best) })
 	kind := "fit"
@@ -87,14 +88,14 @@ func reason(rows []strategy.Row, best *strategy.Row) string {
 	return msg
 }
 
-// nothingFits is the error of a table in which no row fits: what is missing
-// in the nearest, and what would help.
+// nothingFits returns the error of a table without a fitting row: the memory missing in the closest
+// row, and changes that would help.
 func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) error {
-	if len(rows) == 0 { // no row has the strategy and the engine that were asked for
+	if len(rows) == 0 { // no row has the requested strategy and engine
 		_, err := asked.Resolved()
 		return cmp.Or(err, out.Usagef("no strategy takes this workload"))
 	}
-	near := &rows[0] // of those that do not fit; they come before the refused rows
+	near := &rows[0] // rows that do not fit come before refused rows
 	if near.Refused != nil {
 		if len(rows) == 1 {
 			return rows[0].Refused
@@ -109,7 +110,7 @@ func nothingFits(ctx context.Context, asked *ask.Question, rows []strategy.Row) 
 		show.Plural(len(asked.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)), asked)
 }
 
-// uneven says that replicas work on more than the batch, which they do not divide.
+// uneven says that replicas process more than the batch, which is not a multiple of their number.
 func uneven(rows []strategy.Row, batch int64, gpus int) []string {
 	for i := range rows {
 		work := &rows[i].Resolved
@@ -120,14 +121,14 @@ func uneven(rows []strategy.Row, batch int64, gpus int) []string {
 	return nil
 }
 
-// common are the warnings that all rows with an answer share; those of one
-// strategy are in its plan.
+// common returns the warnings that all answered rows share. Warnings about one strategy are in its
+// plan.
 func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	var out []string
 	first := true
 	for i := range rows {
 		switch {
-		case rows[i].Refused != nil || rows[i].Current: // the map that the user has says nothing of the costs
+		case rows[i].Refused != nil || rows[i].Current: // the user's own map has no costs
 		case first:
 			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
 		default:

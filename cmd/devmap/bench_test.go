@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// BenchmarkPlan405B plans llama-3.1-405b on 8 GPUs from its config alone, as a
-// whole process: start, plan, table and JSON, exit. The goal is 50 ms and
-// 64 MiB; of-50ms and of-64MiB are the parts of it used. The peak is the worst
-// run's, and at most that: some kernels count what the parent held at the fork.
+// BenchmarkPlan405B plans llama-3.1-405b on 8 GPUs from its config alone, as a whole process:
+// start, plan, table and JSON, exit. The goal is 50 ms and 64 MiB; of-50ms and of-64MiB are the
+// used parts. The peak is the largest of all runs. It is an upper bound, as some kernels count the
+// parent's memory at the fork.
 func BenchmarkPlan405B(b *testing.B) {
 	binary := filepath.Join(b.TempDir(), "devmap")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
@@ -46,7 +46,7 @@ func BenchmarkPlan405B(b *testing.B) {
 	}
 }
 
-// peakMiB is the largest resident size: KiB on Linux, bytes on macOS.
+// peakMiB returns the largest resident size; the system gives KiB on Linux and bytes on macOS.
 func peakMiB(b *testing.B, usage any) float64 {
 	b.Helper()
 	u, ok := usage.(*syscall.Rusage)
@@ -59,9 +59,9 @@ func peakMiB(b *testing.B, usage any) float64 {
 	return float64(u.Maxrss) / (1 << 10)
 }
 
-// BenchmarkDegrees chooses Megatron's degrees for clusters of 8 H100 a host, as a whole
-// process. The goal is 2 s. cpu-s is what the process used of the cores, which a busy
-// machine does not change; gap-% is the distance of the plan to its bound.
+// BenchmarkDegrees chooses Megatron's degrees for clusters of 8 H100 per host, as a whole process.
+// The goal is 2 s. cpu-s is the process's time on all cores, which does not depend on the load.
+// gap-% is the distance of the plan to its bound.
 func BenchmarkDegrees(b *testing.B) {
 	binary := filepath.Join(b.TempDir(), "devmap")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
-// A benchmark file has a public partitioning problem and names its own devices.
-// Without --gpus and --topology it is solved as it is, and the answer is written
-// in the form of the problem's authors, whose programs can judge it.
+// A benchmark file has a public partitioning problem and names its own devices. Without --gpus and
+// --topology devmap solves the problem unchanged, and writes the answer in its authors' format, for
+// their programs.
 
 const maxBenchmarkBytes = 256 << 20
 
-// benchmarkFile returns the reader of a benchmark file, and its content; nil for
-// any other file and for an unreadable one, which are a model's.
+// benchmarkFile returns the reader of a benchmark file, and its content. It returns nil for any
+// other file and for an unreadable one: these are models.
 func (command *planCommand) benchmarkFile(cmd *cobra.Command, arg string) (read benchmarkReader, data []byte) {
 	if command.NamesDevices() && ask.GivenByUser(cmd, "gpus", "topology") {
 		return nil, nil
@@ -45,18 +45,17 @@ func (command *planCommand) benchmarkFile(cmd *cobra.Command, arg string) (read 
 	}
 	const many = 64 << 20
 	if unset := debug.SetMemoryLimit(-1) == math.MaxInt64; unset && len(data) > many {
-		// A graph of a million nodes lives in half of this, and its garbage, which
-		// would be as much again and more, is collected sooner.
+		// A graph of a million nodes needs half of this. With the limit, the garbage collector runs
+		// earlier.
 		debug.SetMemoryLimit(800 << 20)
 	}
 	return benchfile.Reader(data, func(member string) bool { _, ok := top[member]; return ok }), data
 }
 
-// passedOver is a member whose content is skipped: a file may have some hundred
-// megabytes.
+// passedOver is a member with skipped content, as a file may have some hundred megabytes.
 type passedOver struct{}
 
-// UnmarshalJSONFrom skips it.
+// UnmarshalJSONFrom skips the value.
 func (*passedOver) UnmarshalJSONFrom(decoder *jsontext.Decoder) error { return decoder.SkipValue() }
 
 type benchmarkReader func(name string, data []byte) (benchfile.File, error)
@@ -106,8 +105,7 @@ func (command *planCommand) solveBenchmark(cmd *cobra.Command, file string, read
 	return nil
 }
 
-// checkBenchmarkFlags refuses flags that mean nothing to this benchmark file, or
-// to any.
+// checkBenchmarkFlags refuses flags that do not apply to this benchmark file, or to any.
 func (command *planCommand) checkBenchmarkFlags(file string, problem benchfile.File) error {
 	_, piper := problem.(*benchfile.Piper)
 	data, tensor := command.Degrees()
@@ -120,7 +118,7 @@ func (command *planCommand) checkBenchmarkFlags(file string, problem benchfile.F
 		return out.Usagef("--contiguous=false: the benchmark %s allows contiguous parts only; leave the flag out, or plan it as a model with --gpus or --topology", file)
 	case command.IsLatency():
 		return out.Usagef("--objective latency: the objective of the benchmark %s is its largest load; leave the flag out, or use --objective time with --gpus or --topology", file)
-	case !piper && (data|tensor)&^1 != 0: // not 0 and 1, which are one device
+	case !piper && (data|tensor)&^1 != 0: // other than 0 and 1, which both mean one device
 		return out.Usagef("--dp, --tp: the parts of %s have a device each: they are neither replicated nor tensor-parallel", file)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
-// TestBenchmarkInterrupted: a benchmark whose search is interrupted before it
-// begins still has an answer, with exit status 0.
+// TestBenchmarkInterrupted: a benchmark whose context has ended before its search still has an
+// answer, with exit status 0.
 func TestBenchmarkInterrupted(t *testing.T) {
 	over, stop := context.WithCancel(t.Context())
 	stop()
@@ -37,8 +37,8 @@ func TestBenchmarkInterrupted(t *testing.T) {
 	}
 }
 
-// TestBenchmarkDegrees: a Piper file's stages take the degrees that are given, or
-// their own; those of other files none.
+// TestBenchmarkDegrees: a Piper file's stages take the given degrees, or the file's own. Other
+// files take none.
 func TestBenchmarkDegrees(t *testing.T) {
 	dir := filepath.Join("..", "..", "fixtures", "workloads")
 	bert, dnn := filepath.Join(dir, "piper", "bert32a100.json"), filepath.Join(dir, "dnn-partitioning", "throughput", "LayerGraphs", "gnmt_training.json")
@@ -61,7 +61,7 @@ func TestBenchmarkDegrees(t *testing.T) {
 	}
 }
 
-// TestReplayCommand: a log of allocations from standard input and from a file.
+// TestReplayCommand replays a log of allocations from standard input and from a file.
 func TestReplayCommand(t *testing.T) {
 	const log = `{"format_version": "devmap.allocations/v1", "devices": 1, "events": [[1,0,11534336],[-1]]}`
 	path := filepath.Join(t.TempDir(), "log.json")

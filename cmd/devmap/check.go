@@ -50,10 +50,10 @@ which has torch and Transformers or diffusers.`,
 	return cmd
 }
 
-// Flags of the search are taken, and hidden, so that one set serves plan and
-// check; the map is judged as it is.
+// check accepts the flags of the search, hidden, so that one set serves plan and check. It
+// evaluates the map as it is.
 
-// checkOutput is what check --json prints.
+// checkOutput is the output of check --json.
 type checkOutput struct {
 	FormatVersion string `json:"format_version"`
 
@@ -65,7 +65,7 @@ type checkOutput struct {
 	Run       *hook.Ran              `json:"run,omitempty"`
 }
 
-// fault is a [devicemap.Fault] with all its fields, the empty ones too.
+// fault is a [devicemap.Fault] with all its fields, including empty ones.
 type fault struct {
 	Kind    string `json:"kind"`
 	Module  string `json:"module"`
@@ -73,13 +73,13 @@ type fault struct {
 	Nearest string `json:"nearest"`
 }
 
-// judged is what a check is of; plan is nil where MAP is a map alone.
+// judged is the subject of a check; plan is nil if MAP is only a map.
 type judged struct {
 	graph    *modelgraph.Graph
 	workload *costmodel.Workload
 	topology *costmodel.Topology
 	plan     *devicemap.Plan
-	ran      *hook.Ran // nil: no step ran, unrun says why if one was asked for
+	ran      *hook.Ran // nil: no step ran; unrun says why if one was requested
 	unrun    string
 }
 
@@ -140,8 +140,8 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	return nil
 }
 
-// try runs a step under the map, if --run asks for it. A step that fails is a fault. A map
-// with another fault than memory is not run: it is none that an engine takes.
+// try runs a step with the map, if --run is given. A failed step is a fault. A map with another
+// fault than memory is not run, as no engine accepts it.
 func (command *checkCommand) try(ctx context.Context, model string, of *judged, flat devicemap.Flat, report *devicemap.Report) error {
 	if !command.Try {
 		return nil
@@ -174,7 +174,7 @@ func (command *checkCommand) try(ctx context.Context, model string, of *judged, 
 	return nil
 }
 
-// tried are notes on the step that ran, or did not.
+// tried returns notes on the step.
 func (of *judged) tried() []string {
 	switch {
 	case of.unrun != "":
@@ -189,7 +189,7 @@ func (of *judged) tried() []string {
 	return append(notes, "the step ran in "+of.ran.Versions)
 }
 
-// unlikeNotes say where the map, or the call, is not what is judged.
+// unlikeNotes says where the map or the flags differ from the subject of the check.
 func (command *checkCommand) unlikeNotes(cmd *cobra.Command, graph *modelgraph.Graph, plan *devicemap.Plan, report *devicemap.Report) []string {
 	var notes []string
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != graph.Digest() {
@@ -204,7 +204,7 @@ func (command *checkCommand) unlikeNotes(cmd *cobra.Command, graph *modelgraph.G
 	return notes
 }
 
-// suits refuses a strategy that the MAP is not of.
+// suits refuses a strategy that does not match MAP.
 func (command *checkCommand) suits(path string, strategy costmodel.Strategy, plan *devicemap.Plan) error {
 	switch {
 	case strategy.Traits().Open:
@@ -217,8 +217,8 @@ func (command *checkCommand) suits(path string, strategy costmodel.Strategy, pla
 	return nil
 }
 
-// chosen refuses degrees that the stages of a plan do not have, where it chose one
-// for each: the map says which GPUs a stage has.
+// chosen refuses degrees that the stages of a plan do not have, if the planner chose each stage's:
+// the map determines the GPUs of a stage.
 func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workload) error {
 	if plan == nil || plan.Workload.DP != costmodel.AutoDegree && plan.Workload.TP != costmodel.AutoDegree {
 		return nil
@@ -239,8 +239,7 @@ func (command *checkCommand) chosen(plan *devicemap.Plan, asked *costmodel.Workl
 	return nil
 }
 
-// blame says where a workload that no engine runs came from: a flag that was
-// given is a fault of the call, all else one of the plan.
+// blame attributes a workload that no engine runs: to a given flag, otherwise to the plan.
 func (command *checkCommand) blame(path string, plan *devicemap.Plan, err error) error {
 	var w *costmodel.FieldError
 	if plan == nil || !errors.As(err, &w) || command.Given(strings.ReplaceAll(w.Field, "_", "-")) {
@@ -249,7 +248,7 @@ func (command *checkCommand) blame(path string, plan *devicemap.Plan, err error)
 	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(ask.Say)}
 }
 
-// mapFile is what a MAP argument holds; plan is nil if it is a map alone.
+// mapFile is the content of a MAP argument; plan is nil if it is only a map.
 type mapFile struct {
 	flat   devicemap.Flat
 	plan   *devicemap.Plan
@@ -261,14 +260,14 @@ func readMap(path string) (*mapFile, error) {
 	return &mapFile{flat, plan, faults}, err
 }
 
-// workloadGiven reports flags that change what a plan is judged for.
+// workloadGiven reports flags that change the workload or devices of a check.
 func workloadGiven(cmd *cobra.Command) bool {
 	given := false
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { given = given || flag.Changed && flag.Name != "json" && flag.Name != "run" })
 	return given
 }
 
-// stale says where a plan's own figures are not those of today.
+// stale says that a plan's own figures differ from today's.
 func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 	if plan == nil || len(plan.Devices) != len(now) {
 		return ""
@@ -288,7 +287,7 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report)+of.words())
 		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
 		var defaults []string
-		if of.plan == nil { // else they are the plan's
+		if of.plan == nil { // otherwise the plan sets them
 			printer.Implied = command.Implied
 			defaults = ask.Defaults(command.Request, of.graph, of.workload)
 		}
@@ -299,7 +298,7 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 	}
 	out := checkOutput{FormatVersion: "devmap.check/v1", Devices: report.Devices, Verdict: report.Verdict, Imbalance: report.Imbalance, Warnings: notes, Run: of.ran}
 	for _, f := range report.Faults {
-		if f.Kind != "does-not-fit" && out.Verdict != "no" { // a map that nothing runs has no verdict of its devices
+		if f.Kind != "does-not-fit" && out.Verdict != "no" { // a map that nothing runs has no memory verdict
 			out.Verdict = "invalid"
 		}
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
@@ -307,7 +306,7 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
 }
 
-// words say that the step runs. A step that does not is a fault.
+// words says that the step runs. A failed step is a fault instead.
 func (of *judged) words() string {
 	if of.ran == nil || !of.ran.OK {
 		return ""
@@ -315,7 +314,7 @@ func (of *judged) words() string {
 	return out.Cell(of.graph.Name) + ": runs: " + out.OneLine(of.ran.Message) + "\n"
 }
 
-// verdict is the faults, one a line, or that there are none.
+// verdict lists the faults, one per line, or says that there are none.
 func verdict(name string, replicated bool, report *devicemap.Report) string {
 	faults, how := report.Faults, ""
 	if report.Verdict == "tight" {
@@ -331,7 +330,7 @@ func verdict(name string, replicated bool, report *devicemap.Report) string {
 		return name + ": device map OK: every module is placed once and fits" + how + "\n"
 	}
 	var builder strings.Builder
-	const shown = 100 // a map of another model has a fault a module
+	const shown = 100 // a map of another model has a fault for each module
 	for i, f := range faults {
 		if i == shown {
 			fmt.Fprintf(&builder, "and %d more\n", len(faults)-shown)

@@ -40,8 +40,8 @@ type (
 	}
 )
 
-// TestEstimateContract: the rows have the contract's form, and the flags of
-// each reproduce its plan, byte for byte.
+// TestEstimateContract: the rows have the contract's form. The flags of each row reproduce its plan
+// byte for byte.
 func TestEstimateContract(t *testing.T) {
 	for name, args := range map[string][]string{
 		"train":    {"qwen2.5-0.5b", "--gpus", "4", "--mode", "train", "--batch", "4", "--recompute", "full", "--precision", "bf16-mixed"},
@@ -75,7 +75,7 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 		contractPlan
 		Verdict string `json:"verdict"`
 	}
-	// The plan's own form is tested elsewhere.
+	// Other tests check the plan's own form.
 	if err := json.Unmarshal(devmap(t, out.ExitDone, append([]string{"plan", "--json", model}, r.Flags...)...), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 	}
 }
 
-// verdictOf is a device's verdict as the contract defines it.
+// verdictOf returns a device's verdict by the contract's definition.
 func verdictOf(d *contractDevice) string {
 	switch {
 	case d.HeadroomBytes < 0:
@@ -106,7 +106,7 @@ func verdictOf(d *contractDevice) string {
 	return "fits"
 }
 
-// checkVerdicts holds devices and their plan to the contract's verdicts.
+// checkVerdicts compares the verdicts of devices and of their plan with the contract's.
 func checkVerdicts(t *testing.T, devices []contractDevice, plan string) {
 	t.Helper()
 	order, worst := []string{"fits", "tight", "no"}, 0
@@ -129,8 +129,8 @@ func checkModel(t *testing.T, m *contractModel, source string) {
 	}
 }
 
-// checkOrder: those that fit come first, the most tokens a second on top; then those
-// that do not, by what is missing.
+// checkOrder checks the order of rows. Rows that fit come first, by tokens per second. The others
+// follow, by the missing bytes.
 func checkOrder(t *testing.T, rows []contractRow) {
 	t.Helper()
 	for i := 1; i < len(rows); i++ {
@@ -146,7 +146,7 @@ func checkOrder(t *testing.T, rows []contractRow) {
 	}
 }
 
-// checkAuto: devmap check says of Accelerate's own map what the row says.
+// checkAuto compares devmap check of Accelerate's own map with the row.
 func checkAuto(t *testing.T, args []string, auto *contractAuto) {
 	t.Helper()
 	if auto == nil {
@@ -178,8 +178,8 @@ func checkAuto(t *testing.T, args []string, auto *contractAuto) {
 	}
 }
 
-// TestSameWork: every row trains the same batch, which replicas share out; one
-// sequence a GPU is the least.
+// TestSameWork: every row trains the same batch, which replicas divide. The least is one sequence
+// per GPU.
 func TestSameWork(t *testing.T) {
 	for _, c := range []struct {
 		batch        string

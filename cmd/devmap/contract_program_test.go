@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// TestProgramContract: the program of a plan is printed as it is read, as text
-// and as JSON, is sound, and takes the bytes and the time that were
-// predicted of it.
+// TestProgramContract: the program of a plan reads back as printed, as text and as JSON. It has no
+// faults, and takes the predicted bytes and time.
 func TestProgramContract(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{

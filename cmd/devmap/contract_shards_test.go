@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// A plan where every GPU runs the whole model and holds a part of each
-// parameter: no device_map and no stages, but shards.
+// These types are a plan in which every GPU runs the whole model and holds a part of each
+// parameter. It has shards, and no device_map or stages.
 type (
 	contractSharded struct {
 		FormatVersion string              `json:"format_version"`
@@ -68,7 +68,7 @@ func TestShardsContract(t *testing.T) {
 	}
 }
 
-// checkShards: every parameter once, in one unit, in parts that add up.
+// checkShards checks that every parameter is in exactly one unit, and that the parts add up.
 func checkShards(t *testing.T, p *contractSharded, degree int64) {
 	t.Helper()
 	s := &p.Shards
@@ -96,7 +96,7 @@ func checkShards(t *testing.T, p *contractSharded, degree int64) {
 	}
 }
 
-// TestShardedRefusals: what FSDP2 does not take.
+// TestShardedRefusals: settings that FSDP2 does not accept.
 func TestShardedRefusals(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{"--strategy fsdp --shard-degree 3", "3 does not divide the 4 GPUs (2 and 4 do)"},

@@ -18,8 +18,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The documents as README promises them to users' scripts, written from that
-// page and not from the code that prints them.
+// These types are the documents that README promises to users' scripts. They are written from that
+// page and not from the code.
 type (
 	contractPlan struct {
 		FormatVersion string                     `json:"format_version"`
@@ -50,7 +50,7 @@ type (
 		Units  []string `json:"units"`
 		contractTimes
 	}
-	// contractTimes are what a step adds up from (TestStagesAddUp).
+	// contractTimes lists the times that add up to a step (TestStagesAddUp).
 	contractTimes struct {
 		Forward       float64 `json:"forward_seconds"`
 		Backward      float64 `json:"backward_seconds"`
@@ -60,7 +60,7 @@ type (
 		IssueBackward float64 `json:"issue_backward_seconds"`
 		AloneForward  float64 `json:"alone_forward_seconds"`
 		AloneBackward float64 `json:"alone_backward_seconds"`
-		Token         float64 `json:"token_seconds,omitempty"` // of generation
+		Token         float64 `json:"token_seconds,omitempty"` // for generation
 		IssueToken    float64 `json:"issue_token_seconds,omitempty"`
 		AloneToken    float64 `json:"alone_token_seconds,omitempty"`
 		Update        float64 `json:"update_seconds"`
@@ -86,8 +86,8 @@ type (
 		SlackBytes          []int64 `json:"slack_bytes"`
 		DeviceUsedBytes     int64   `json:"device_used_bytes"`
 		PeakAt              string  `json:"peak_at"`
-		PeakRangeBytes      []int64 `json:"peak_range_bytes,omitempty"` // where it is not one figure
-		UsualPeakBytes      int64   `json:"usual_peak_bytes,omitempty"` // where samples differ
+		PeakRangeBytes      []int64 `json:"peak_range_bytes,omitempty"` // if it is not one figure
+		UsualPeakBytes      int64   `json:"usual_peak_bytes,omitempty"` // if samples differ
 		AtLeast             bool    `json:"at_least,omitempty"`         // a lower bound
 	}
 	contractObjective struct {
@@ -129,7 +129,7 @@ type (
 	}
 )
 
-// devmap runs a command line in this process.
+// devmap runs a command line in this process, checks its status and returns its stdout.
 func devmap(t *testing.T, wantStatus int, args ...string) (stdout []byte) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -139,8 +139,8 @@ func devmap(t *testing.T, wantStatus int, args ...string) (stdout []byte) {
 	return out.Bytes()
 }
 
-// decode wants exactly the fields of v: an unknown one fails the decoding, a
-// missing one the way back.
+// decode expects exactly the fields of v: an unknown field fails the decoding, a missing one the
+// comparison with the encoded v.
 func decode(t *testing.T, data []byte, v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -218,7 +218,7 @@ func TestPlanContract(t *testing.T) {
 	}
 }
 
-// checkDevices holds every device to the sums of the contract.
+// checkDevices compares the figures of every device with the contract's sums.
 func checkDevices(t *testing.T, ds []contractDevice) {
 	t.Helper()
 	for i := range ds {
@@ -281,7 +281,7 @@ func checkObjective(t *testing.T, p *contractPlan) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(1, math.Abs(b)) }
 
-// checkCover: the keys are disjoint, and every parameter and buffer is below
+// checkCover checks that the keys are disjoint, and that every parameter and buffer is below
 // exactly one of them.
 func checkCover(t *testing.T, g *modelgraph.Graph, m map[string]json.RawMessage) {
 	t.Helper()
@@ -317,8 +317,7 @@ func checkCover(t *testing.T, g *modelgraph.Graph, m map[string]json.RawMessage)
 	}
 }
 
-// checkStages: joined they are the units in module order, each where the map
-// puts it.
+// checkStages checks that the stages together list the units in module order, on the map's devices.
 func checkStages(t *testing.T, g *modelgraph.Graph, p *contractPlan) {
 	t.Helper()
 	var units []string
@@ -348,8 +347,8 @@ func checkStages(t *testing.T, g *modelgraph.Graph, p *contractPlan) {
 	}
 }
 
-// checkAgain: check finds no fault in the plan, in its map alone, and the same
-// devices.
+// checkAgain checks that devmap check finds no fault in the plan or in its map alone, and predicts
+// the same devices.
 func checkAgain(t *testing.T, model string, plan []byte, p *contractPlan) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.json")

@@ -18,29 +18,29 @@ import (
 	"testing/synctest"
 )
 
-// The corpus is a record of what the program said: commands over all models,
-// strategies, precisions and objectives, with the sums of what they printed and
-// wrote. A change of the inside changes none of them. CORPUS=all runs all,
-// CORPUS=1/2 half of them (make corpus runs both halves at once), else SEED draws a sample. UPDATE_GOLDEN=1 records them again.
+// The corpus is a record of outputs: commands over all models, strategies, precisions and
+// objectives, with hashes of their printed and written texts. A refactoring changes none of them.
+// CORPUS=all runs all, CORPUS=1/2 half of them (make corpus runs both halves at once). By default
+// SEED draws a sample. UPDATE_GOLDEN=1 records them again.
 
-// shortCorpus is how many sessions a test run draws.
+// shortCorpus is the number of sessions in a test run.
 const shortCorpus = 24
 
-// session is commands run in one folder, in order: a later one may read what an
-// earlier one wrote.
+// session lists commands that run in one folder, in order. A later one may read files of an earlier
+// one.
 type session struct {
 	Files    map[string]string `json:"files,omitempty"` // name in the folder → path in fixtures
 	Slow     bool              `json:"slow,omitempty"`  // not for the sample
 	Commands []recorded        `json:"commands"`
 }
 
-// recorded is a command and what came of it, each text as its sum.
+// recorded is a command and its results, with a hash for each text.
 type recorded struct {
 	Args   []string          `json:"args"`
 	Status int               `json:"status"`
 	Stdout string            `json:"stdout"`
 	Stderr string            `json:"stderr"`
-	Wrote  map[string]string `json:"wrote,omitempty"` // file → sum
+	Wrote  map[string]string `json:"wrote,omitempty"` // hash by file
 }
 
 func TestCorpus(t *testing.T) {
@@ -86,7 +86,7 @@ func chooseSessions(t *testing.T, sessions []*session, updating bool) (chosen []
 	return chosen
 }
 
-// sample is some of the fast sessions.
+// sample returns some of the fast sessions.
 func sample(sessions []*session, seed uint64) []*session {
 	fast := slices.DeleteFunc(slices.Clone(sessions), func(s *session) bool { return s.Slow })
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -94,7 +94,7 @@ func sample(sessions []*session, seed uint64) []*session {
 	return fast[:min(shortCorpus, len(fast))]
 }
 
-// replay runs the commands in a fresh folder, and compares or records.
+// replay runs the commands in a new folder, and compares or records them.
 func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -131,14 +131,14 @@ func (s *session) replay(t *testing.T, fixtures string, updating bool) {
 		if differing := s.Commands[i].differs(&now); len(differing) > 0 {
 			t.Errorf("devmap %s\n  not as recorded: %s; now, with status %d:\n%s",
 				shellWords(now.Args), differing, now.Status, tail(errs.String()))
-			return // what follows in the session follows from it
+			return // later commands of the session depend on this one
 		}
 	}
 }
 
-// unhurried runs a command under a clock that stops while anything is at work.
-// Every recorded search ends on its own, and on a busy machine its limit would come first.
-// A limit that the command asks for applies.
+// unhurried runs a command under a fake clock, which stops while any code runs. Every recorded
+// search ends on its own, but on a busy machine its time limit could come first. A limit in the
+// command applies.
 func unhurried(t *testing.T, args []string, out, errs io.Writer) (status int) {
 	t.Helper()
 	if slices.Contains(args, "--time-limit") {
@@ -148,7 +148,7 @@ func unhurried(t *testing.T, args []string, out, errs io.Writer) (status int) {
 	return status
 }
 
-// differs names what is not as recorded.
+// differs names the differences from the record.
 func (r *recorded) differs(now *recorded) []string {
 	var out []string
 	if r.Status != now.Status {
@@ -166,7 +166,7 @@ func (r *recorded) differs(now *recorded) []string {
 	return out
 }
 
-// filesOf is the sum of each file of a folder.
+// filesOf returns the hash of each file of a folder.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -184,8 +184,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// sum is the first half of the SHA-256: enough to tell texts apart that no one
-// forges.
+// sum returns the first half of the SHA-256, which is enough without an attacker.
 func sum(text []byte) string {
 	hash := sha256.Sum256(text)
 	return hex.EncodeToString(hash[:len(hash)/2])

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// fakeDriver builds the libraries of a fake driver.
+// fakeDriver builds the libraries of a fake driver and returns their folder.
 func fakeDriver(t *testing.T, flags ...string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -28,9 +28,9 @@ func fakeDriver(t *testing.T, flags ...string) (folder string) {
 	return folder
 }
 
-// TestCUDAScripts runs the command as users with two GPUs do, on a fake driver. It has
-// no kernels, so that plans load weights and run no step. Another fake driver lacks an
-// entry point, as an old driver does.
+// TestCUDAScripts runs the command as users with two GPUs do, on a fake driver. That driver has no
+// kernels, so plans load weights and run no step. A second fake driver lacks an entry point, like
+// an old driver.
 func TestCUDAScripts(t *testing.T) {
 	folder, old := fakeDriver(t), fakeDriver(t, "-DcuMemAddressReserve=later")
 	testscript.Run(t, testscript.Params{
@@ -47,8 +47,8 @@ func TestCUDAScripts(t *testing.T) {
 	})
 }
 
-// TestNoGPULibraryIsLinked: the command with the backend of GPUs needs none of their
-// libraries to start, and leaves none of their symbols to the loader.
+// TestNoGPULibraryIsLinked: the command with the GPU backend starts without any GPU library, and
+// has none of their symbols.
 func TestNoGPULibraryIsLinked(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

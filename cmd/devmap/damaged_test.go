@@ -18,19 +18,19 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// shortDamage is how many damaged files a test run draws. DAMAGED=5000 draws more,
-// SEED others, DAMAGED_CASE repeats one:
+// shortDamage is the number of damaged files in a test run. DAMAGED=5000 draws more, SEED others,
+// and DAMAGED_CASE repeats one:
 //
 //	DAMAGED=5000 go test ./cmd/devmap -run TestDamaged -count=1
 const shortDamage = 200
 
-// damageLimit ends a command that hangs: it is far above what any of them takes.
+// damageLimit ends a command that hangs; all commands take much less.
 const damageLimit = 10 * time.Second
 
-// TestDamaged damages valid files of every kind that devmap reads, by bytes and by
-// JSON values, and runs the commands that read them. Whatever is in a file: a status
-// of the contract, no panic, an error of one line that names the file, no part of an
-// answer on disk, and no plan that `devmap check` rejects.
+// TestDamaged damages valid files of every kind that devmap reads, by bytes and by JSON values, and
+// runs the commands that read them. For any file the status is one of the contract, there is no
+// panic, and the error is one line that names the file. No part of an answer is on disk, and
+// `devmap check` accepts every plan.
 func TestDamaged(t *testing.T) {
 	d := &damage{t: t, valid: t.TempDir(), seen: map[string]int{}}
 	d.kinds = d.write()
@@ -51,11 +51,11 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// damagedKind is a valid input: the files that are damaged, the commands that read
-// them. MODEL, PLAN and OUT in a command are paths; FILE is the damaged one.
+// damagedKind is a valid input: the files to damage, and the commands that read them. MODEL, PLAN
+// and OUT in a command are paths; FILE is the damaged one.
 type damagedKind struct {
 	name     string
-	files    []string // below the case's folder; the first is what a command is given
+	files    []string // in the case's folder; the first is the command's argument
 	commands []string
 }
 
@@ -124,7 +124,7 @@ func (d *damage) write() []damagedKind {
 	}
 }
 
-// folder is a checkpoint in two files with their index.
+// folder writes a checkpoint in two files with an index.
 func (d *damage) folder() {
 	shapes := [][2]string{{"model.embed_tokens.weight", "[32,16]"}, {"model.norm.weight", "[16]"}}
 	for layer := range 2 {
@@ -235,7 +235,7 @@ func (d *damage) fault(args []string, err error) {
 	}
 }
 
-// judge holds the answer to a damaged file to the contract.
+// judge checks the answer to a damaged file by the contract.
 func (d *damage) judge(kind damagedKind, args []string, status int, errs, file, result string) {
 	d.t.Helper()
 	if !slices.Contains([]int{out.ExitDone, out.ExitError, out.ExitUsage, out.ExitInfeasible, out.ExitCheck, -1}, status) {
@@ -250,7 +250,7 @@ func (d *damage) judge(kind damagedKind, args []string, status int, errs, file, 
 	if (status == out.ExitError || status == out.ExitUsage) && said != 1 {
 		d.fault(args, fmt.Errorf("status %d and %d errors: %s", status, said, tail(errs)))
 	}
-	// A folder whose config is gone has only a name of its own.
+	// The error for a folder without its config names only the folder.
 	if named := strings.Contains(errs, file) || strings.Contains(errs, filepath.Base(kind.files[0])); status == out.ExitError && !named {
 		d.fault(args, fmt.Errorf("the error names no file: %s", tail(errs)))
 	}
@@ -258,7 +258,7 @@ func (d *damage) judge(kind damagedKind, args []string, status int, errs, file, 
 	switch {
 	case err != nil && !os.IsNotExist(err):
 		d.t.Fatal(err)
-	// What estimate, simulate and run find wrong is in their answer.
+	// The answer of estimate, simulate and run has the faults they find.
 	case err == nil && status != out.ExitDone && !slices.Contains([]string{"estimate", "simulate", "run"}, args[0]):
 		d.fault(args, fmt.Errorf("status %d, and %d bytes of an answer", status, len(written)))
 	case err == nil && (args[0] == "plan" || args[0] == "run") && !json.Valid(written):
@@ -269,8 +269,7 @@ func (d *damage) judge(kind damagedKind, args []string, status int, errs, file, 
 	}
 }
 
-// check has `devmap check` read what a command made of a damaged file, or the plan
-// that it took.
+// check runs `devmap check` on the output for a damaged file, or on the plan that the command read.
 func (d *damage) check(kind damagedKind, args []string, result string) {
 	d.t.Helper()
 	work := filepath.Dir(result)
@@ -287,8 +286,8 @@ func (d *damage) check(kind damagedKind, args []string, result string) {
 	}
 	d.seen["checked"]++
 	status, errs := d.run(again)
-	// What a plan says of a model that it is not read with, and whether it fits still,
-	// check alone can say.
+	// Only check knows if a plan matches a model that the command did not read, and if the plan
+	// still fits.
 	if args[0] != "plan" && (status == out.ExitCheck || strings.Contains(errs, "the model")) {
 		return
 	}

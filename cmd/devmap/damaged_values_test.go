@@ -8,14 +8,14 @@ import (
 	"slices"
 )
 
-// oddValues replace a value of a file.
+// oddValues lists values that replace a value of a file.
 var oddValues = []string{
 	"null", "true", "false", "0", "-1", "1", "3", "0.5", "-0.0", "1e400", "1e308", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
 	"18446744073709551616", "1099511627776", "1099511627777", `""`, `"x"`, `"\n"`, `"a\nb"`, `"\u0000"`, `"\u202e"`, `"../../x"`, `"/etc/passwd"`, `"auto"`, `"cpu"`, `"cuda:1"`,
 	`"` + "\u00e9" + `"`, "[]", "{}", "[0]", "[[]]", `{"a":1}`, `[null]`, "NaN", "Infinity", "01", `"\ud800"`, "[1,2,3,4,5,6,7,8,9]",
 }
 
-// damaged is a file with one to three faults, mostly with one.
+// damaged returns a file with one to three faults, mostly with one.
 func (d *damage) damaged(data []byte, isJSON bool) []byte {
 	for range []int{1, 1, 1, 2, 3}[d.random.IntN(5)] {
 		if isJSON && d.random.Float64() < 0.85 {
@@ -65,7 +65,7 @@ func (d *damage) damagedBytes(data []byte) []byte {
 	return data
 }
 
-// damagedValue changes one value, key or element of a JSON file.
+// damagedValue changes one value, key or element of a JSON file; false if there is none.
 func (d *damage) damagedValue(data []byte) ([]byte, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
@@ -80,7 +80,7 @@ func (d *damage) damagedValue(data []byte) ([]byte, bool) {
 	return text, err == nil
 }
 
-// collect lists what can be damaged below a value.
+// collect lists the places below a value that can be damaged.
 func (d *damage) collect(value *any, places *[]func()) {
 	*places = append(*places, func() { *value = d.odd(*value) })
 	switch inner := (*value).(type) {
@@ -140,7 +140,7 @@ func (d *damage) elements(list []any) []any {
 	}
 }
 
-// odd is a value near the given one, or far from it.
+// odd returns a value near the given one, or a very different one.
 func (d *damage) odd(value any) any {
 	if number, ok := value.(json.Number); ok && d.random.Float64() < 0.5 {
 		n, err := number.Float64()
@@ -152,7 +152,7 @@ func (d *damage) odd(value any) any {
 	return json.RawMessage(oddOrNull(oddValues[d.random.IntN(len(oddValues))]))
 }
 
-// oddOrNull keeps what Go's own encoder would refuse, as a JSON string.
+// oddOrNull returns a text that Go's own encoder would refuse as a JSON string.
 func oddOrNull(text string) []byte {
 	if json.Valid([]byte(text)) {
 		return []byte(text)

@@ -16,8 +16,8 @@ import (
 	"testing/fstest"
 )
 
-// documents say where things are. The changelog is not among them: it also
-// says where things were.
+// documents lists the texts that tell where things are. The changelog is not one of them, as it
+// also names files that are gone.
 var documents = []string{
 	"ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "fixtures/README.md", "fixtures/oracle/README.md",
 	"modelgraph/python/README.md",
@@ -34,8 +34,7 @@ var (
 	linked     = regexp.MustCompile(`\]\(([^)#]+)\)`)
 )
 
-// TestDocumentsNameWhatThereIs looks up every path, Go name and make target that
-// a document names.
+// TestDocumentsNameWhatThereIs looks up every path, Go name and make target in the documents.
 func TestDocumentsNameWhatThereIs(t *testing.T) {
 	tree := os.DirFS("../..")
 	declared := declaredNames(t, tree)
@@ -66,7 +65,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// lineFaults are the names in a line of a document that refer to nothing.
+// lineFaults returns the names in a line of a document that refer to nothing.
 func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line string) (faults []string) {
 	for _, found := range linked.FindAllStringSubmatch(line, -1) {
 		if !strings.Contains(found[1], "://") && !matches(tree, path.Join(dir, found[1])) {
@@ -107,9 +106,8 @@ func isDeclared(declared map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// pathFault is why a path refers to nothing, or "", and the folder that it
-// names. A file without a folder is in the one that its line names before it; if
-// the line names none, in any folder.
+// pathFault returns why a path refers to nothing, or "", and the folder that it names. A file
+// without a folder is in the one before it in the line, or if there is none, in any folder.
 func pathFault(tree fs.FS, folder, name string) (named, why string) {
 	top, _, isPath := strings.Cut(name, "/")
 	ours := slices.Contains([]string{"cmd", "costmodel", "executor", "fixtures", "modelgraph", "planner"}, top)
@@ -151,9 +149,8 @@ func inTree(tree fs.FS, base string) (found bool) {
 	return found
 }
 
-// TestArchitectureListsEveryPackage compares the tree of ARCHITECTURE.md with
-// the folders that hold Go code. What a package has below itself for its own
-// tests or tools is a matter of that package.
+// TestArchitectureListsEveryPackage compares the tree of ARCHITECTURE.md with the folders that hold
+// Go code. Folders below a package for its tests or tools may be omitted.
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	tree := os.DirFS("../..")
 	listed := listedFolders(readText(t, tree, "ARCHITECTURE.md"))
@@ -170,8 +167,8 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 }
 
-// listedFolders reads the tree of folders in the blocks of a document: one a
-// line, below the last one that is further left.
+// listedFolders reads the tree of folders in the blocks of a document. Each line is a folder, in
+// the last one with a smaller indent.
 func listedFolders(text string) (listed []string) {
 	type level struct {
 		indent int
@@ -198,7 +195,7 @@ func listedFolders(text string) (listed []string) {
 	return listed
 }
 
-// alternatives is a/{b,c} as a/b and a/c.
+// alternatives expands a/{b,c} to a/b and a/c.
 func alternatives(dir string) (out []string) {
 	before, rest, ok := strings.Cut(dir, "{")
 	if !ok {
@@ -211,7 +208,7 @@ func alternatives(dir string) (out []string) {
 	return out
 }
 
-// goFiles are the Go files of the module, whose folders are packages.
+// goFiles returns the Go files of the module, whose folders are packages.
 func goFiles(t *testing.T, tree fs.FS) (names []string) {
 	t.Helper()
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -240,8 +237,8 @@ func goFolders(t *testing.T, tree fs.FS) []string {
 	return slices.Sorted(maps.Keys(dirs))
 }
 
-// declaredNames are, by the name of the package, its types, functions, variables
-// and constants, and as Type.Name the methods and fields of its types.
+// declaredNames returns the declared names by package: types, functions, variables and constants,
+// and methods and fields as Type.Name.
 func declaredNames(t *testing.T, tree fs.FS) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -290,7 +287,7 @@ func addNames(names map[string]bool, decl ast.Decl) {
 	}
 }
 
-// receiver is "Type." of a method, and nothing of a function.
+// receiver returns "Type." for a method, and "" for a function.
 func receiver(function *ast.FuncDecl) string {
 	if function.Recv == nil {
 		return ""
@@ -317,8 +314,7 @@ func readText(t *testing.T, tree fs.FS, name string) string {
 	return string(text)
 }
 
-// TestDocumentFaults feeds the look-up what it has to find, and what it has to
-// let pass.
+// TestDocumentFaults checks the look-up with names that exist and names that do not.
 func TestDocumentFaults(t *testing.T) {
 	tree := fstest.MapFS{"planner/solve.go": {}, "planner/emit/emit.go": {}, "README.md": {}}
 	declared := map[string]map[string]bool{"planner": {"Solve": true, "Problem": true, "Problem.Graph": true}, "planner_test": {"TestSolve": true}}

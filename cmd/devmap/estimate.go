@@ -59,15 +59,15 @@ exit status is 3.`,
 type estimateOutput struct {
 	FormatVersion string        `json:"format_version"`
 	Rows          []estimateRow `json:"rows"`
-	// Auto is what the map of device_map="auto" comes to.
+	// Auto is the result for the map of device_map="auto".
 	Auto     *estimateAuto     `json:"accelerate_auto,omitzero"`
 	Refused  []estimateRefused `json:"refused,omitzero"`
 	Warnings []string          `json:"warnings"`
-	Error    string            `json:"error,omitzero"` // nothing fits
+	Error    string            `json:"error,omitzero"` // if nothing fits
 	Remedies []out.Remedy      `json:"remedies,omitzero"`
 }
 
-// noneFits are the error and the remedies of a table in which nothing fits.
+// noneFits sets the error and the remedies of a table in which nothing fits.
 func (output *estimateOutput) noneFits(err error) {
 	if none := (*out.Infeasible)(nil); errors.As(err, &none) {
 		output.Error, output.Remedies = out.Text(none.Err, ask.ErrorText), none.Remedies
@@ -83,7 +83,7 @@ type estimateRow struct {
 	HeadroomBytes      int64              `json:"headroom_bytes"`
 	CommunicationBytes int64              `json:"communication_bytes"`
 	StepSeconds        *float64           `json:"step_seconds"`
-	// Batch is that of one replica, as the row's plan has it.
+	// Batch is one replica's batch, as in the row's plan.
 	Batch           int64    `json:"batch"`
 	TokensPerStep   int64    `json:"tokens_per_step"`
 	TokensPerSecond *float64 `json:"tokens_per_second"`
@@ -96,7 +96,7 @@ type estimateAuto struct {
 	DeviceMap devicemap.Flat `json:"device_map"`
 }
 
-// estimateRefused is a strategy that the workload or the model rules out.
+// estimateRefused is a strategy that the workload or the model excludes.
 type estimateRefused struct {
 	Strategy costmodel.Strategy `json:"strategy"`
 	Runtime  string             `json:"runtime"`
@@ -135,8 +135,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	return nothingFits(ctx, problem, planned)
 }
 
-// show prints the table, which is the result unless the rows are one: those
-// of --json, and of -o.
+// show prints the table. It goes to stdout, or to stderr if the rows go there with --json or -o.
 func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *ask.Question, rows []strategy.Row, none error) error {
 	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
 	notes := command.DeviceNotes(problem.Topology)
@@ -160,10 +159,10 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	title := &show.Title{Batch: max(1, problem.Workload.Batch), Topology: problem.Topology, Next: bestCommand(arg, problem, rows, command.Again())}
 	if len(answered) > 0 {
 		shared := answered[0].Resolved
-		if shared.DeepSpeed != nil { // whose file has the batch
+		if shared.DeepSpeed != nil { // its file has the batch
 			title.Batch = shared.Batch
 		}
-		for i := range answered { // each has that of its strategy
+		for i := range answered { // each has its strategy's
 			shared.Preset = cmp.Or(shared.Preset, answered[i].Resolved.Preset)
 		}
 		shared.Strategy, shared.Batch, shared.Precision = "", title.Batch, show.Usual(answered)
@@ -178,8 +177,8 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 	return nil
 }
 
-// bestCommand plans the best row: the fastest that fits, else the fastest that is
-// tight. It is empty if there is none.
+// bestCommand returns the command that plans the best row: the fastest that fits, else the fastest
+// that is tight. It is empty if there is none.
 func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices []string) string {
 	best := fastest(rows)
 	if best == nil {
@@ -197,7 +196,7 @@ func estimateOf(problem *ask.Question, rows []strategy.Row, devices []string) es
 	for i := range rows {
 		row := &rows[i]
 		switch {
-		case row.Refused != nil && row.Current: // it would be no plan of devmap's
+		case row.Refused != nil && row.Current: // it would not be a plan of devmap
 		case row.Refused != nil:
 			out.Refused = append(out.Refused, estimateRefused{row.Workload.Strategy, row.Workload.Runtime, ask.ErrorText(row.Refused)})
 		case row.Current:
@@ -222,12 +221,12 @@ func estimateRowOf(row *strategy.Row, flags []string) estimateRow {
 	return out
 }
 
-// rowFlags are what devmap plan takes to give a row.
+// rowFlags returns the flags of devmap plan that reproduce a row.
 func rowFlags(row *strategy.Row, devices []string, unconstrained bool) []string {
 	return slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained))
 }
 
-// unconstrainedFlag is the flag that reproduces a row that may use any assignment.
+// unconstrainedFlag returns the flag that reproduces a row with any assignment allowed.
 func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 	if !unconstrained || !row.Workload.Strategy.Traits().Sequential {
 		return nil

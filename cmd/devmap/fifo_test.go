@@ -17,12 +17,12 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// TestInterruptedFIFO: a FIFO without another end ends with the command's
-// context, which a signal cancels.
+// TestInterruptedFIFO: waiting for a FIFO's other end stops with the command's context, which a
+// signal cancels.
 func TestInterruptedFIFO(t *testing.T) {
 	dir := t.TempDir()
 	fifo, unread := filepath.Join(dir, "fifo"), filepath.Join(dir, "unread")
-	for _, path := range []string{fifo, unread} { // those that wait to read go on waiting
+	for _, path := range []string{fifo, unread} { // readers of unread wait on
 		if err := syscall.Mkfifo(path, 0o600); err != nil {
 			t.Skip(err)
 		}
@@ -47,7 +47,7 @@ func TestInterruptedFIFO(t *testing.T) {
 	}
 }
 
-// TestTokensOnce: what can be read once has ids for one plan.
+// TestTokensOnce: a file that can be read only once has ids for one plan.
 func TestTokensOnce(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
@@ -60,8 +60,8 @@ func TestTokensOnce(t *testing.T) {
 	}
 }
 
-// TestLateOutput: the answer of a search that was interrupted, or whose time
-// ended (that is the command's context and not its root's), is still written.
+// TestLateOutput: the answer is still written after an interrupted search or after its time limit,
+// which ends the command's context and not the root's.
 func TestLateOutput(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -72,7 +72,7 @@ func TestLateOutput(t *testing.T) {
 		}
 		read := make(chan string, 1)
 		go func() {
-			got, _ := os.ReadFile(fifo) // what was not read is missed below
+			got, _ := os.ReadFile(fifo) // the test fails below if nothing was read
 			read <- string(got)
 		}()
 		root, cmd := &cobra.Command{}, &cobra.Command{}
@@ -89,8 +89,8 @@ func TestLateOutput(t *testing.T) {
 	}
 }
 
-// TestResumeFIFO: a folder that is to be read and is a FIFO is refused, as its
-// other end would be waited for.
+// TestResumeFIFO: a FIFO in place of the folder to read is refused, as opening it would wait for
+// its other end.
 func TestResumeFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestFormatsNameEveryField: a field that a file has is on a page of docs/formats,
-// op by op in the row of its kind.
+// TestFormatsNameEveryField: every field of a file is on a page of docs/formats, and each op's in
+// the row of its kind.
 func TestFormatsNameEveryField(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("..", "..", "docs", "formats", "*.md"))
 	if err != nil {
@@ -99,7 +99,7 @@ func TestFormatsNameEveryField(t *testing.T) {
 	}
 }
 
-// jsonFields are the names that a struct's fields have in a file.
+// jsonFields returns the names of a struct's fields in a file.
 func jsonFields(v any) (names []string) {
 	typ := reflect.TypeOf(v)
 	for i := range typ.NumField() {

@@ -13,8 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// front prints the maps between the shortest step and the smallest largest
-// share.
+// front prints the maps between the shortest step and the smallest largest share.
 func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes []string) error {
 	if command.Explain {
 		return out.Usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
@@ -42,8 +41,8 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	return nil
 }
 
-// frontOutput is the front file (devmap.front/v1), the shortest step first. No map
-// in it is better than another in both the step and the largest share.
+// frontOutput is the front file (devmap.front/v1), the shortest step first. None of its maps is
+// better than another in both the step and the largest share.
 type frontOutput struct {
 	FormatVersion string             `json:"format_version"`
 	Model         any                `json:"model"` // as in a plan
@@ -66,7 +65,7 @@ type frontPoint struct {
 	Devices      []devicemap.Prediction `json:"devices"`
 }
 
-// frontOf is the front file of a front.
+// frontOf returns the front file of a front.
 func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 	document := &frontOutput{
 		FormatVersion: "devmap.front/v1", Workload: problem.Costs.Workload,

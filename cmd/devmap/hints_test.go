@@ -9,12 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// TestHints: each printed change runs as it is printed, exits 0 if it fits, and
-// has the figures that the hint gave.
+// TestHints: each printed change runs as printed, exits with 0 if it fits, and has the hint's
+// figures.
 func TestHints(t *testing.T) {
 	for name, c := range map[string]struct {
 		flags string
-		want  []string // beginnings of printed hints
+		want  []string // prefixes of the printed hints
 	}{
 		"a batch brings its parts":             {"--gpus 2 --gpu rtx-4090 --mode train --preset accelerate-loop --batch 16 --micro-batches 16 --pin lm_head=1", []string{"--batch 1 --micro-batches 1 --optimizer adamw-8bit --recompute full"}},
 		"a runtime that the strategy has not":  {"--gpus 4 --gpu a100-40gb --mode train --batch 2 --strategy ddp --runtime lightning", []string{"--micro-batches 2 --strategy pipeline --runtime torch --schedule "}},
@@ -34,7 +34,7 @@ func TestHints(t *testing.T) {
 	})
 }
 
-// settings are flags as they are typed, each a flag or a flag and its value.
+// settings returns typed flags, each with its value.
 func settings(typed []string) []setting {
 	var out []setting
 	for i, w := range typed {

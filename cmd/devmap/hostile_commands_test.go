@@ -16,11 +16,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// commandNames are names of files that run as code where they are not quoted.
+// commandNames lists names of files that run as code if they are not quoted.
 var commandNames = []string{"a b", "$(touch PWN)", "`touch PWN`", "x\ntouch PWN\n#", "'; touch PWN; '", `"; touch PWN; "`, "-rf", "\u202e; touch PWN"}
 
-// TestPrintedCommands runs the commands that emit, watch and remedies print of
-// hostile names: a shell sees each name as it is.
+// TestPrintedCommands runs commands for hostile names that emit, watch and proposed changes print.
+// A shell reads each name as one word.
 func TestPrintedCommands(t *testing.T) {
 	folder, bin := t.TempDir(), t.TempDir()
 	shell, err := exec.LookPath("sh")
@@ -88,8 +88,8 @@ func TestPrintedCommands(t *testing.T) {
 	}
 }
 
-// TestNextCommands runs the "Next: " lines of plan and estimate on folders and files of
-// hostile names: a shell sees each name as it is, and one command.
+// TestNextCommands runs the "Next: " lines of plan and estimate for folders and files with hostile
+// names. A shell reads each name as one word, and one command.
 func TestNextCommands(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -142,8 +142,8 @@ func TestNextCommands(t *testing.T) {
 	}
 }
 
-// emitted plans a target's example under a hostile name, emits it to a file of
-// that name, and returns the command that was printed.
+// emitted plans a target's example under a hostile name and emits it to a file of that name. It
+// returns the printed command, and if that is for a shell.
 func emitted(t *testing.T, target *emit.Target, name string) (command string, isShell bool) {
 	t.Helper()
 	arguments := strings.Fields(target.Example)
@@ -171,7 +171,7 @@ func emitted(t *testing.T, target *emit.Target, name string) (command string, is
 		t.Fatal(err)
 	}
 	write(t, renamed, string(text))
-	if err := os.RemoveAll(name); err != nil { // of another target: a file, or a folder
+	if err := os.RemoveAll(name); err != nil { // another target's file or folder
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer

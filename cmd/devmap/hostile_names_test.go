@@ -13,15 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// forged is a name that, printed as it is, would end a line and begin one of
-// its own, colour the terminal and turn the direction of reading.
+// forged is a name that, printed raw, would end a line and begin another, colour the terminal and
+// change the direction of reading.
 const forged = "x\nFORGED: all is well\x1b[31m\u009b1m\u202e\x00y"
 
-// broken ends a name that is forged by its line alone.
+// broken is the end of a name that forges only a line.
 const broken = "\nFORGED"
 
-// TestNothingForges: no name in a file, a flag, a path or the environment
-// reaches the terminal raw, whatever command prints it.
+// TestNothingForges: no command prints a name from a file, a flag, a path or the environment raw.
 func TestNothingForges(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HF_HUB_CACHE", filepath.Join(dir, "hub"+broken))
@@ -120,7 +119,7 @@ func TestNothingForges(t *testing.T) {
 	hostileRuns(t, dir, hostile)
 }
 
-// hostileRuns runs a plan that has such names around it.
+// hostileRuns runs a plan with such names around it.
 func hostileRuns(t *testing.T, dir string, hostile func(code int, args ...string)) {
 	t.Helper()
 	planned := filepath.Join(dir, "runs"+broken+".json")

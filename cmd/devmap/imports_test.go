@@ -17,10 +17,9 @@ import (
 
 const module = "github.com/devmap-dev/devmap/"
 
-// allowed is the package table; ARCHITECTURE.md gives its gist. It has each
-// package and the devmap packages that its non-test files may import, directly
-// or through internal ones. cmd/devmap, …/internal/… and …test packages are not
-// in it: they may import anything.
+// allowed is the package table, which ARCHITECTURE.md summarizes. It lists each package with the
+// devmap packages that its non-test files may import, directly or through internal ones. It omits
+// cmd/devmap, …/internal/… and …test packages, which may import anything.
 var allowed = map[string][]string{
 	"modelgraph":             {},
 	"modelgraph/safetensors": {"modelgraph"},
@@ -70,16 +69,16 @@ var allowed = map[string][]string{
 	"fixtures": {},
 }
 
-// The solvers of numbers, and the package that opens backends.
+// The numeric solvers, and the package that opens backends.
 const (
 	solvers  = "planner/internal/solve"
 	backends = "cmd/devmap/internal/backends"
 )
 
-// machinePath matches an absolute path of somebody's machine.
+// machinePath matches an absolute path of a developer's machine.
 var machinePath = regexp.MustCompile(`(^|[^\w.])/(work|root)/`)
 
-// goFile is what the rules need to know of one Go source file.
+// goFile is the part of a Go source file that the rules need.
 type goFile struct {
 	name    string
 	pkg     string // folder, slash-separated
@@ -92,7 +91,7 @@ type imported struct {
 	line int
 }
 
-// TestImports holds this repository to its package table.
+// TestImports checks this repository by its package table.
 func TestImports(t *testing.T) {
 	faults, err := checkTree(os.DirFS("../.."))
 	if err != nil {
@@ -103,7 +102,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// checkTree returns every broken rule of the tree, position first, in order.
+// checkTree returns every broken rule of the tree, each with its position first, in order.
 func checkTree(tree fs.FS) ([]string, error) {
 	var files []goFile
 	var faults []string
@@ -136,7 +135,7 @@ func checkTree(tree fs.FS) ([]string, error) {
 	return slices.Compact(faults), nil
 }
 
-// skipFolder leaves out what is not part of the project: .git and build output.
+// skipFolder omits folders outside of the project: .git and build output.
 func skipFolder(name string) error {
 	hidden := strings.HasPrefix(path.Base(name), ".") && name != "." && name != ".ci"
 	if hidden || name == "bin" {
@@ -145,7 +144,7 @@ func skipFolder(name string) error {
 	return nil
 }
 
-// isSource says whether people wrote the file: code, documents, build files, scripts.
+// isSource reports whether people wrote the file: code, documents, build files, scripts.
 func isSource(name string) bool {
 	extensions := []string{".go", ".c", ".h", ".cu", ".md", ".mod", ".yml", ".sh", ".py", ".txtar"}
 	return slices.Contains(extensions, path.Ext(name)) || path.Base(name) == "Makefile" || path.Ext(name) == ".mk" || name == ".ci/run"
@@ -155,7 +154,7 @@ func inTestdata(name string) bool {
 	return slices.Contains(strings.Split(name, "/"), "testdata")
 }
 
-// inNestedModule says whether a go.mod below the root owns the file.
+// inNestedModule reports whether a go.mod below the root owns the file.
 func inNestedModule(tree fs.FS, name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, err := fs.Stat(tree, dir+"/go.mod"); err == nil {
@@ -192,7 +191,7 @@ func pathFaults(name, text string) []string {
 	return faults
 }
 
-// importFaults applies the table, and the rules about cgo that hold even in tests.
+// importFaults applies the table, and the rules about cgo, which also apply to tests.
 func importFaults(files []goFile) []string {
 	var faults []string
 	reach := internalReach(files)
@@ -243,8 +242,8 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 	return ""
 }
 
-// internalReach maps each internal package to all that its non-test files import,
-// directly or through other internal packages, so that none is a way round the table.
+// internalReach maps each internal package to all packages that its non-test files import, directly
+// or through other internal packages. So internal packages cannot bypass the table.
 func internalReach(files []goFile) map[string][]string {
 	direct := map[string][]string{}
 	for _, file := range files {
@@ -269,12 +268,12 @@ func internalReach(files []goFile) map[string][]string {
 	return reach
 }
 
-// isCgo says whether an import brings cgo with it.
+// isCgo reports whether an import brings cgo with it.
 func isCgo(target string) bool {
 	return target == "C" || under(target, "gorgonia.org/cu") || under(target, "github.com/NVIDIA/go-nvml")
 }
 
-// isFree says whether a package may import anything but the CUDA backend.
+// isFree reports whether a package may import anything except the CUDA backend.
 func isFree(pkg string) bool {
 	return under(pkg, "cmd/devmap") || isInternal(pkg) || isTestSupport(pkg)
 }
@@ -283,7 +282,7 @@ func isInternal(pkg string) bool {
 	return slices.Contains(strings.Split(pkg, "/"), "internal")
 }
 
-// isTestSupport recognises contract packages such as planner/plannertest.
+// isTestSupport recognizes contract packages such as planner/plannertest.
 func isTestSupport(pkg string) bool {
 	return strings.HasSuffix(pkg, "test") && !isInternal(pkg)
 }
@@ -292,12 +291,12 @@ func under(pkg, folder string) bool {
 	return pkg == folder || strings.HasPrefix(pkg, folder+"/")
 }
 
-// TestImportRulesCatchBreaks feeds the checker one small tree a rule.
+// TestImportRulesCatchBreaks gives the checker one small tree per rule.
 func TestImportRulesCatchBreaks(t *testing.T) {
 	root := "/" + "root/"
 	const local = `import _ "` + module
 	tests := map[string]struct {
-		files map[string]string // file name to what follows its package clause
+		files map[string]string // by file name, the text after its package clause
 		want  []string
 	}{
 		"allowed": {map[string]string{"planner/a.go": local + `costmodel"`, "modelgraph/hf/a.go": local + `modelgraph/safetensors"`}, nil},
@@ -385,7 +384,7 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 	}
 }
 
-// TestImportRulesNeedWholeFiles makes sure that a file too broken to parse is not passed over.
+// TestImportRulesNeedWholeFiles: a file with a syntax error is an error, and is not skipped.
 func TestImportRulesNeedWholeFiles(t *testing.T) {
 	tree := fstest.MapFS{"planner/a.go": {Data: []byte("package planner\nimport (")}}
 	if faults, err := checkTree(tree); err == nil {

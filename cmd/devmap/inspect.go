@@ -35,7 +35,7 @@ A unit is a part that is never split across GPUs, such as a decoder layer.`,
 	return cmd
 }
 
-// inspectOutput is what inspect --json prints (devmap.inspect/v1).
+// inspectOutput is the output of inspect --json (devmap.inspect/v1).
 type inspectOutput struct {
 	FormatVersion string        `json:"format_version"`
 	Model         any           `json:"model"` // as in a plan
@@ -43,7 +43,7 @@ type inspectOutput struct {
 	Warnings      []string      `json:"warnings"`
 }
 
-// inspectPipeline is the model of a pipeline's folder, whose units are components.
+// inspectPipeline is the model of a pipeline's folder, with components as units.
 type inspectPipeline struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
@@ -159,8 +159,8 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 	return out
 }
 
-// savedBytes is the size of what a unit's forward saves, for its backward or in the
-// KV cache: in an arena its regions, else what its events say.
+// savedBytes returns the bytes that a unit's forward saves for its backward or in the KV cache: its
+// regions for an arena, otherwise the sum of its events.
 func savedBytes(table *costmodel.Table, unit *costmodel.Unit) int64 {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return unit.Regions.Input + unit.Regions.Saved + unit.Regions.Cache
@@ -168,7 +168,7 @@ func savedBytes(table *costmodel.Table, unit *costmodel.Unit) int64 {
 	return timeline.Of(unit).Saved
 }
 
-// table is the rows as people read them.
+// table returns the rows for people.
 func (output *inspectOutput) table() []show.Unit {
 	rows := make([]show.Unit, len(output.Units))
 	for i := range output.Units {

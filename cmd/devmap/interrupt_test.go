@@ -11,15 +11,15 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 )
 
-// signalled is a context that a signal has ended.
+// signalled returns a context that a signal has ended.
 func signalled(number syscall.Signal) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(interrupt.SignalError{Number: number})
 	return ctx
 }
 
-// TestInterrupted: a search that a signal ends still writes its best answer,
-// and ends with the signal's status.
+// TestInterrupted: a search that a signal ends still writes its best answer, and ends with the
+// signal's status.
 func TestInterrupted(t *testing.T) {
 	toy := filepath.Join("testdata", "toy.json")
 	for number, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
@@ -35,8 +35,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedMiss: an answer that does not fit, of a search that a signal ended, is
-// no proof, and says so.
+// TestInterruptedMiss: if a signal ended the search, an answer that does not fit is no proof, and
+// the text says so.
 func TestInterruptedMiss(t *testing.T) {
 	toy := filepath.Join("testdata", "toy.json")
 	for _, command := range []string{"plan", "estimate"} {

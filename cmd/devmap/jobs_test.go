@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestJobFiles: a plan of the file that emit writes for a training program is the
-// plan that the file was written from.
+// TestJobFiles: planning from the file that emit writes for a training program gives the original
+// plan.
 func TestJobFiles(t *testing.T) {
 	t.Parallel()
 	methods := []string{
@@ -30,7 +30,7 @@ func TestJobFiles(t *testing.T) {
 			for _, method := range methods {
 				switch {
 				case strings.HasPrefix(strategy, "zero") && strings.Contains(method, "quantize"):
-					continue // it is refused
+					continue // emit refuses it
 				case strings.Contains(method, "lora") && strings.Contains(c.outside, "lora"):
 					continue
 				case c.engine == "axolotl" && strategy != "ddp" && (strings.Contains(method, "lora") || strings.Contains(method, "8bit")):
@@ -91,7 +91,7 @@ func TestHSDPFile(t *testing.T) {
 	}
 }
 
-// TestJobKeys: settings with keys of their own come back from the file.
+// TestJobKeys: settings with keys of their own read back from the file.
 func TestJobKeys(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ engine, flags string }{
@@ -119,8 +119,8 @@ func TestJobKeys(t *testing.T) {
 	}
 }
 
-// TestScheduleOfJob: the schedule in torchtitan's folder is sound, and each stage has
-// its modules.
+// TestScheduleOfJob: the schedule in torchtitan's folder has no faults, and each stage has its
+// modules.
 func TestScheduleOfJob(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "job")

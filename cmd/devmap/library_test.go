@@ -11,9 +11,8 @@ import (
 
 var programOfPage = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
 
-// TestFreshModule builds the program of docs/go.md in a module outside of the
-// repository, without the network, and compares what it prints.
-// UPDATE_GOLDEN=1 rewrites what is shown.
+// TestFreshModule builds the program of docs/go.md in a module outside of the repository, without
+// the network, and compares its output. UPDATE_GOLDEN=1 rewrites the shown output.
 func TestFreshModule(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

@@ -23,8 +23,8 @@ type modelsOutput struct {
 	Models        []listedModel `json:"models"`
 }
 
-// listedModel is a built-in model. Type is the config's model_type, or diffusers'
-// class of a pipeline.
+// listedModel is a built-in model. Type is the config's model_type, or the diffusers class of a
+// pipeline.
 type listedModel struct {
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`
@@ -33,7 +33,7 @@ type listedModel struct {
 	HubIDs   []string `json:"hub_ids"`
 }
 
-// gpusOutput is devmap.gpus/v1. A rate that is not known is left out.
+// gpusOutput is devmap.gpus/v1. Unknown rates are left out.
 type gpusOutput struct {
 	FormatVersion string      `json:"format_version"`
 	GPUs          []listedGPU `json:"gpus"`
@@ -44,7 +44,7 @@ type listedGPU struct {
 	UsableBytes   int64 `json:"usable_bytes"`
 }
 
-// newList is a command that prints a list, as a table or as JSON.
+// newList returns a command that prints a list, as a table or as JSON.
 func newList(name, short string, list func(width int) (any, string, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -65,8 +65,8 @@ func newList(name, short string, list func(width int) (any, string, error)) *cob
 	return cmd
 }
 
-// modelsWidth is how wide the table of models is. A narrower terminal gets it without
-// the names on a hub.
+// modelsWidth is the width of the table of models. A narrower terminal gets it without the hub
+// names.
 const modelsWidth = 100
 
 func listModels(width int) (any, string, error) {
@@ -92,7 +92,7 @@ func listModels(width int) (any, string, error) {
 			id = row.HubIDs[0]
 		}
 		const widest = 38
-		if len(id) > widest { // a table of 100 columns
+		if len(id) > widest { // limits the table to 100 columns
 			id = strings.Replace(id, "/", "/\n", 1)
 		}
 		table.Row([]any{name, kind, fmt.Sprintf("%.2f B", float64(row.Params)/1e9), id}[:len(headings)]...)
@@ -104,7 +104,7 @@ func listModels(width int) (any, string, error) {
 	return document, table.String() + "\n" + below, nil
 }
 
-// listed is a built-in model's row.
+// listed returns the row of a built-in model.
 func listed(name string) (listedModel, error) {
 	row := listedModel{Name: name, HubIDs: append([]string{}, ask.HubIDs(name)...)}
 	if _, builtIn := pipelineFolder(name); builtIn != nil {
@@ -135,8 +135,8 @@ func listed(name string) (listedModel, error) {
 	for i := range graph.Layers {
 		for _, tensor := range graph.Layers[i].Owned() {
 			switch {
-			case strings.HasSuffix(tensor.Name, "_scales") || strings.HasSuffix(tensor.Name, "_scale_inv"): // of quantised weights
-			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType.String() == "U8": // two weights a byte
+			case strings.HasSuffix(tensor.Name, "_scales") || strings.HasSuffix(tensor.Name, "_scale_inv"): // of quantized weights
+			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType.String() == "U8": // two weights per byte
 				row.Params += 2 * tensor.Numel
 			default:
 				row.Params += tensor.Numel
@@ -167,7 +167,7 @@ func listGPUs(int) (any, string, error) {
 		"\ndevmap gpus --json has the source of each figure; for any other GPU its size is enough:\n--gpus 4x48GiB", nil
 }
 
-// rateOf is a rate in a unit, for a table.
+// rateOf formats a rate in a unit for a table.
 func rateOf(rate, unit float64) string {
 	if rate == 0 {
 		return "–"

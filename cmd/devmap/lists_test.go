@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/fixtures"
 )
 
-// TestListModels: every built-in model is listed, with what the plan of a pipeline
-// and a hub's page have as its size, in a table of 100 columns.
+// TestListModels: every built-in model is listed with its size, in a table of 100 columns. The size
+// agrees with the plan of a pipeline and with the hub's page.
 func TestListModels(t *testing.T) {
 	var document struct {
 		FormatVersion string `json:"format_version"`
@@ -27,10 +27,10 @@ func TestListModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if document.FormatVersion != "devmap.models/v1" || len(document.Models) != len(entries)-1 { // but hub.json
+	if document.FormatVersion != "devmap.models/v1" || len(document.Models) != len(entries)-1 { // all but hub.json
 		t.Errorf("%s of %d models, want %d", document.FormatVersion, len(document.Models), len(entries)-1)
 	}
-	// Of the parts as their checkpoints have them; of quantised weights as many as there are.
+	// These count the parts of the checkpoints; quantized weights count as their number.
 	sizes := map[string]int64{
 		"llama-3.1-8b": 8030261248, "gpt-oss-20b": 20914757184, "flux.1-dev": 16870599139, "sd-1.5": 1066235307, "sdxl": 3468837867, "sd-3.5-large": 13721068003,
 		"cogvideox-5b": 10548177635, "hunyuanvideo": 20695738643, "qwen-image": 28849460275, "wan2.1-t2v-14b": 20096294451, "wan2.1-i2v-14b-480p": 22833447731,

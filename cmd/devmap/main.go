@@ -32,16 +32,16 @@ func main() {
 	os.Exit(code)
 }
 
-// collectLater puts the first garbage collection off until the heap has 64 MiB, not 4:
-// most commands end before. Later ones are as usual.
+// collectLater delays the first garbage collection until the heap has 64 MiB, not 4: most commands
+// end before. Later ones are unchanged.
 func collectLater() {
 	if os.Getenv("GOGC") == "" {
 		runtime.AddCleanup(new(strings.Builder), func(usual int) { debug.SetGCPercent(usual) }, debug.SetGCPercent(1600))
 	}
 }
 
-// unknownCommand names a word that is not a command. cobra would parse the flags
-// that follow as the root's own first, and blame one of them.
+// unknownCommand returns an error for a word that is not a command. cobra would first parse its
+// flags as the root's, and blame one of them.
 func unknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
@@ -52,7 +52,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 	return nil
 }
 
-// commandOf is the name of the command: the first word without the dash of a flag.
+// commandOf returns the name of the command: the first word without the dash of a flag.
 func commandOf(args []string) string {
 	for i := 0; i < len(args); i++ {
 		switch {
@@ -65,7 +65,7 @@ func commandOf(args []string) string {
 	return ""
 }
 
-// run is the whole program but for the process around it.
+// run is the whole program, without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	results, problems := out.NewResults(stdout), out.NewStream(stderr)
 	link, err := worker.Inherited()
@@ -110,7 +110,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return flushed(results, problems, code)
 }
 
-// flushed is the exit status once all results are written.
+// flushed returns the exit status after all results are written.
 func flushed(results, problems *out.Stream, code int) int {
 	if err := results.Flush(); err != nil {
 		return max(code, out.Report(problems, fmt.Errorf("writing the result to standard output: %w", err), ask.ErrorText))
@@ -118,8 +118,7 @@ func flushed(results, problems *out.Stream, code int) int {
 	return code
 }
 
-// asksJSON reports that the results of a call are JSON, also of a call that could not
-// be read.
+// asksJSON reports that the output of a call is JSON, even if its flags are invalid.
 func asksJSON(cmd *cobra.Command, args []string) bool {
 	if flag := cmd.Flag("json"); isOn(flag) {
 		return true

@@ -24,9 +24,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestCommandPages compares docs/cli with the commands: a page for each command
-// and help topic, with what `devmap help` prints, and an index. No page is left
-// of a command that is gone. UPDATE_GOLDEN=1 writes the pages.
+// TestCommandPages compares docs/cli with the commands. Each command and help topic has a page with
+// the text of `devmap help`, and there is an index. Removed commands have no page. UPDATE_GOLDEN=1
+// writes the pages.
 func TestCommandPages(t *testing.T) {
 	dir := repository(t)
 	index := "# Commands\n\nEach page shows the help of one command. `devmap help COMMAND` prints the same.\n\n| Command | Task |\n|---|---|\n"
@@ -53,7 +53,7 @@ func TestCommandPages(t *testing.T) {
 	}
 }
 
-// listedCommands are those that have a page: all but help and hidden ones.
+// listedCommands returns the commands that have a page: all but help and hidden ones.
 func listedCommands(root *cobra.Command) (commands []*cobra.Command) {
 	for _, command := range root.Commands() {
 		if command.Name() != "help" && (command.IsAvailableCommand() || command.IsAdditionalHelpTopicCommand()) {
@@ -108,7 +108,7 @@ func TestModelsAndGPUs(t *testing.T) {
 
 var modelType = regexp.MustCompile(`"model_type": *"([^"]+)"`)
 
-// published is a rate in tera units, or a dash if its maker publishes none.
+// published returns a rate in tera units, or a dash if its maker publishes none.
 func published(format string, rate float64) string {
 	if rate == 0 {
 		return "–"
@@ -116,8 +116,8 @@ func published(format string, rate float64) string {
 	return fmt.Sprintf(format, rate/1e12)
 }
 
-// TestTerminalPicture compares docs/assets/terminal.svg with what a command
-// prints. UPDATE_GOLDEN=1 draws it.
+// TestTerminalPicture compares docs/assets/terminal.svg with the output of a command.
+// UPDATE_GOLDEN=1 draws it.
 func TestTerminalPicture(t *testing.T) {
 	command := "devmap plan qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json"
 	run := command
@@ -152,8 +152,8 @@ var (
 	colours = map[int]string{31: "#f47067", 32: "#7ee787", 33: "#e3b341", 34: "#79c0ff", 35: "#d2a8ff", 36: "#76e3ea", 90: "#8b949e"}
 )
 
-// picture draws a terminal's text as SVG. Every line is stretched to its number
-// of columns, so that tables are straight in any font.
+// picture draws a terminal's text as SVG. Every line is stretched to its number of columns, so
+// tables are straight in any font.
 func picture(text string) string {
 	const width, height, margin = 8.4, 18, 16
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -175,7 +175,7 @@ func picture(text string) string {
 `, right, bottom, right, bottom, body.String())
 }
 
-// spans is a line with its colours.
+// spans returns a line with its colours.
 func spans(line string) string {
 	var out strings.Builder
 	style := ""
@@ -197,7 +197,7 @@ func spans(line string) string {
 	return out.String()
 }
 
-// styled is the style of an escape sequence; 0 and no code end all styles.
+// styled returns the style of an escape sequence; 0 and no code end all styles.
 func styled(codes string) string {
 	var style []string
 	for _, code := range strings.Split(codes, ";") {
@@ -216,7 +216,7 @@ func styled(codes string) string {
 	return strings.Join(style, " ")
 }
 
-// TestPicture draws colours and characters that are markup.
+// TestPicture draws colours, and characters that need escapes in markup.
 func TestPicture(t *testing.T) {
 	svg := picture("$ a <b>\n\x1b[1;32mok\x1b[0m & done\n")
 	for _, want := range []string{`$ a &lt;b&gt;</text>`, `<tspan font-weight="bold" fill="#7ee787">ok</tspan> &amp; done</text>`, `textLength="58.8"`, `textLength="75.6"`} {

@@ -67,7 +67,7 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	return out.Note(cmd, "%s", out.Block(measured.Text))
 }
 
-// probing is what --gpus auto asks for: nil in a build that cannot.
+// probing returns the function that measures for --gpus auto; nil in a build that cannot.
 func probing(cmd *cobra.Command) func() ([]byte, error) {
 	if err := backends.Built(); err != nil {
 		return nil
@@ -84,15 +84,15 @@ func probing(cmd *cobra.Command) func() ([]byte, error) {
 	}
 }
 
-// measuring is what a worker that measures GPUs has said so far.
+// measuring has the messages so far of a worker that measures GPUs.
 type measuring struct {
 	measured              *worker.Ran
 	missing, broke, place string
 	status                *int
 }
 
-// measure has a worker measure GPUs: a GPU that fails ends that and not what tells
-// of it, and no context is left behind in this process.
+// measure starts a worker that measures GPUs. A failing GPU then ends the worker and not this
+// process, which also gets no CUDA context.
 func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 	process, err := worker.Start(cmd.Context(), args, io.Discard, cmd.ErrOrStderr())
 	if err != nil {
@@ -125,7 +125,7 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 	return said.measured, nil
 }
 
-// hear takes what the worker says until it says nothing more.
+// hear reads the worker's messages until there are no more.
 func (said *measuring) hear(process *worker.Process, say func(string)) error {
 	for {
 		message, err := process.Next()

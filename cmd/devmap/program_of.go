@@ -25,25 +25,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-// compiled is a plan's program with what is predicted of it: of every device, and
-// of a step (nil where none is run). Of a plan for devmap's engine it is what the
-// plan says, whether that is what would be predicted today or not; of one for
-// another, what devmap's engine would do with its map.
+// compiled is a plan's program with the predictions of every device and of a step (nil if none
+// runs). For a plan of devmap's engine they are the plan's, even if today's predictions differ. For
+// another engine's plan they are the predictions for devmap's engine with its map.
 type compiled struct {
 	executor.Job
 	placed    devicemap.Map
 	devices   []devicemap.Prediction
-	gpus      map[int32]string // by device, the one that it was measured on
+	gpus      map[int32]string // by device: the GPU that was measured
 	imbalance float64
 	seconds   *float64
-	shared    []string // what is to be said of devices that share a GPU
+	shared    []string // notes on devices that share a GPU
 }
 
-// programOf compiles the program of a plan, and checks it against the rules. The
-// model is read again, from where the plan says or from model. A plan for another
-// engine is predicted again for devmap's, with its map as it is. The program has
-// both predictions, and both are printed. csv, if given, is a file of actions in
-// torch's form that replace the order of the plan's schedule.
+// programOf compiles the program of a plan, and checks it against the rules. It reads the model
+// again, from the plan's place or from model. For a plan of another engine it predicts its map for
+// devmap's; the program has both predictions, and both are printed. Argument csv, if given, is a
+// file of actions in torch's form that replace the plan's schedule.
 func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*compiled, error) {
 	if err := compilable(plan, file, csv); err != nil {
 		return nil, err
@@ -54,7 +52,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	workload := plan.Workload
 	workload.Runtime, workload.StoredTypes = costmodel.Devmap, false
-	if workload.Preset != "" { // devmap's loop is no trainer's
+	if workload.Preset != "" { // devmap's loop has no trainer's preset
 		workload.Preset, workload.LossOnly = "", false
 	}
 	table, err := ask.Costs(graph, workload)
@@ -63,7 +61,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	if len(report.Faults) > 0 {
-		_, err := io.WriteString(cmd.ErrOrStderr(), verdict(out.Cell(file), false, report)) // lines, made safe by verdict
+		_, err := io.WriteString(cmd.ErrOrStderr(), verdict(out.Cell(file), false, report)) // verdict makes its lines safe
 		return nil, errors.Join(err, out.ErrCheck)
 	}
 	orders, err := ordersOf(cmd, plan, graph, report.Map, csv)
@@ -101,8 +99,8 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	return result, nil
 }
 
-// noProgram says why a plan's workload has no program: a workload that the plan's
-// own engine does not run either is a fault of the file, as check has it.
+// noProgram says why a plan's workload has no program. If the plan's own engine does not run the
+// workload either, the file is at fault, as in check.
 func noProgram(graph *modelgraph.Graph, plan *devicemap.Plan, file string, err error) error {
 	_, own := ask.Costs(graph, plan.Workload)
 	var field *costmodel.FieldError
@@ -112,7 +110,7 @@ func noProgram(graph *modelgraph.Graph, plan *devicemap.Plan, file string, err e
 	return out.Usagef("%s has no program: %w", file, err)
 }
 
-// measuredOn are the GPUs that devices of a topology were measured on.
+// measuredOn returns the GPU on which each device of a topology was measured.
 func measuredOn(topology *costmodel.Topology) map[int32]string {
 	gpus := make(map[int32]string)
 	for i := range topology.Devices {
@@ -123,7 +121,7 @@ func measuredOn(topology *costmodel.Topology) map[int32]string {
 	return gpus
 }
 
-// compilable refuses plans of what devmap's engine does not run.
+// compilable refuses plans that devmap's engine does not run.
 func compilable(plan *devicemap.Plan, file, csv string) error {
 	switch traits := plan.Workload.Strategy.Traits(); {
 	case len(plan.Pipeline) > 0:
@@ -141,10 +139,10 @@ func compilable(plan *devicemap.Plan, file, csv string) error {
 	return nil
 }
 
-// maxScheduleBytes bounds a file of actions: 10⁶ of them take 10 MB.
+// maxScheduleBytes limits a file of actions: 10⁶ of them take 10 MB.
 const maxScheduleBytes = 256 << 20
 
-// ordersOf reads the actions of every rank; none without a file.
+// ordersOf reads the actions of every rank; nil without a file.
 func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph, placement devicemap.Map, csv string) ([][]order.Action, error) {
 	if csv == "" {
 		return nil, nil
@@ -169,8 +167,7 @@ func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph,
 	return orders, err
 }
 
-// brokenOrder tells what is wrong with an order, a line a fault, and fails as a
-// check does.
+// brokenOrder prints the faults of an order, one per line, and fails like a check.
 func brokenOrder(cmd *cobra.Command, csv string, err error) error {
 	lines := strings.Split(err.Error(), "\n")
 	var faults *torchcsv.FaultsError
@@ -185,7 +182,7 @@ func brokenOrder(cmd *cobra.Command, csv string, err error) error {
 }
 
 func prediction(runtime string, seconds *float64, devices []devicemap.Prediction) program.Prediction {
-	const ticks = 1e12 // a second
+	const ticks = 1e12 // per second
 	made := program.Prediction{Runtime: runtime}
 	if seconds != nil {
 		made.StepTicks = int64(math.Round(*seconds * ticks))
@@ -196,14 +193,14 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 	return made
 }
 
-// revised is a prediction compared with the one before.
+// revised compares a prediction with an earlier one.
 func revised(now, before program.Prediction) string {
-	const ticks = 1e12 // a second
+	const ticks = 1e12 // per second
 	peak := func(made program.Prediction) costmodel.Bytes {
 		return costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...)))
 	}
 	text := fmt.Sprintf("peak %v (was %v)", peak(now), peak(before))
-	if now.StepTicks == 0 { // weights are loaded alone
+	if now.StepTicks == 0 { // only weights are loaded
 		return text
 	}
 	return fmt.Sprintf("step %s (was %s), %s", show.Seconds(float64(now.StepTicks)/ticks), show.Seconds(float64(before.StepTicks)/ticks), text)

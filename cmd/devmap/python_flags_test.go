@@ -16,11 +16,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
-// pythonFlags is where the Python package has its flags.
+// pythonFlags is the file of flags in the Python package.
 var pythonFlags = filepath.Join("..", "..", "modelgraph", "python", "devmap", "_core", "flags.py")
 
-// TestPythonFlags holds the keywords of the Python package to the flags that the
-// commands have.
+// TestPythonFlags compares the keywords of the Python package with the flags of the commands.
 func TestPythonFlags(t *testing.T) {
 	want := pythonFlagsText(t)
 	if os.Getenv("UPDATE_GOLDEN") == "1" {
@@ -37,7 +36,7 @@ func TestPythonFlags(t *testing.T) {
 	}
 }
 
-// pythonTypes are the types of the keywords that take more than their kind does.
+// pythonTypes lists the types of keywords that take more than their kind.
 var pythonTypes = map[string]string{
 	"gpus":         "Union[int, str, Sequence[Union[int, str]], Mapping[int, Union[int, str]]]",
 	"pin":          "Union[Mapping[str, int], Sequence[str], str]",
@@ -51,7 +50,7 @@ var pythonTypes = map[string]string{
 	"gpu":          "Union[GPU, str]", // also the name that torch has for a GPU
 }
 
-// pythonKinds are the types of the others, by the kind of the flag.
+// pythonKinds maps a flag's kind to the type of its keyword.
 var pythonKinds = map[string]string{
 	"bool": "bool", "int64": "int", "float64": "float", "string": "str", "duration": "Union[float, str]", "degree": "Union[int, str]",
 	"stringSlice": "Union[Sequence[str], str]", "stringArray": "Union[Sequence[str], str]",
@@ -63,8 +62,8 @@ type pythonWriter struct {
 	values   strings.Builder   // their definitions
 	classes  strings.Builder
 	commands strings.Builder
-	kinds    map[string]string // of each keyword
-	shared   map[string]bool   // the keywords that all commands have
+	kinds    map[string]string // by keyword
+	shared   map[string]bool   // keywords of all commands
 	others   map[string]string // names in other programs
 	faults   []string
 }
@@ -189,7 +188,7 @@ func (text *pythonWriter) command(command *cobra.Command) {
 	}
 	for other, own := range ask.OtherNames(command.Flags()) {
 		name, keyword := strings.ReplaceAll(other, "-", "_"), strings.ReplaceAll(own, "-", "_")
-		if name != keyword && keyword != "output" { // which functions do not take
+		if name != keyword && keyword != "output" { // functions have no output keyword
 			text.others[name] = keyword
 		}
 	}
@@ -228,7 +227,7 @@ func (text *pythonWriter) literal(command *cobra.Command, name, keyword string) 
 	}
 	quoted := make([]string, 0, len(values))
 	for _, value := range values {
-		if value != "front" { // several plans, which a Plan does not hold
+		if value != "front" { // front gives several plans, which no Plan holds
 			quoted = append(quoted, fmt.Sprintf("%q", value))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pythonHere is a Python that the package is for: that of PYTHON, or the system's.
+// pythonHere returns a Python for the package: the one of the variable PYTHON, or the system's.
 func pythonHere(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("PYTHON")
@@ -24,11 +24,10 @@ func pythonHere(t *testing.T) string {
 	return path
 }
 
-// TestPython runs the Python package's tests that need no torch, on this build of
-// the program.
+// TestPython runs the Python package's tests that need no torch, with this build of the program.
 func TestPython(t *testing.T) {
 	python := pythonHere(t)
-	program, err := exec.LookPath("devmap") // this test, by that name: TestMain
+	program, err := exec.LookPath("devmap") // TestMain makes this test a program of that name
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/wheel"
 )
 
-// TestPythonWheel installs a wheel with this program in it as pip does, into a folder
-// of its own: the command line starts, the package plans, and the package of another
-// platform is refused.
+// TestPythonWheel makes a wheel of this program and installs it with pip into a folder of its own.
+// The command line starts, the package plans, and the package of another platform is refused.
 func TestPythonWheel(t *testing.T) {
 	python := pythonHere(t)
 	if said, err := exec.Command(python, "-m", "pip", "--version").CombinedOutput(); err != nil {

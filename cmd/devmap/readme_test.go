@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// step is one command of a block, and the output that it shows.
+// step is one command of a block, and the output shown for it.
 type step struct {
 	command, output string
 }
 
 var fence = regexp.MustCompile("(?s)```(console|sh|python)\n(.*?)```\n(?:\n```text\n(.*?)```\n)?")
 
-// TestDocuments runs the commands of README.md and of every page below docs, each
-// page in a folder of its own that has nothing but the fixtures: a page has to run
-// in order and alone. It compares the output that console blocks show, and of
-// Python blocks, that the text block after them shows. UPDATE_GOLDEN=1 rewrites
-// what is shown.
+// TestDocuments runs the commands of README.md and of every page in docs. Each page runs in order
+// in a folder of its own that has only the fixtures. The output of a console block is compared with
+// the block. The output of a Python block is compared with the text block after it. UPDATE_GOLDEN=1
+// rewrites the shown output.
 func TestDocuments(t *testing.T) {
 	ran, all, seen := 0, pages(t), 0
 	for _, name := range all {
@@ -32,7 +31,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// pages are README.md and all of docs, from the top of the repository.
+// pages returns README.md and all pages of docs, as paths in the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md"}
@@ -88,9 +87,9 @@ func testPage(t *testing.T, name string) (ran int) {
 	return ran
 }
 
-// runPython compiles a Python block, and runs it if devmap and the standard
-// library are all that it imports. It returns the output that the page should
-// show, or nothing if the page has no block for it.
+// runPython compiles a Python block, and runs it if it imports only devmap and the standard
+// library. It returns the output that the page should show, or nothing if the page has no block for
+// it.
 func runPython(t *testing.T, dir, source, shown string, shows bool) string {
 	t.Helper()
 	python, err := exec.LookPath("python3")
@@ -124,8 +123,7 @@ var (
 	foreign  = regexp.MustCompile(`(?m)^\s*(?:import|from) (?:torch|transformers|lightning|accelerate|peft|diffusers|devmap\.callbacks)|MODEL`)
 )
 
-// repository is a folder with the command in bin and the fixtures, where a
-// block may write.
+// repository returns a folder with the command in bin and the fixtures, where a block may write.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -148,8 +146,8 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-// shell runs a command line; its output is stdout and stderr as a terminal
-// would show them. HOME is empty: no cache of the user's answers for a name.
+// shell runs a command line. It returns stdout and stderr as a terminal would show them. HOME is
+// the given folder, so no cache of the user has a model.
 func shell(dir, command string) (string, error) {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = dir
@@ -180,10 +178,10 @@ func runPlain(t *testing.T, dir, body string) (ran int) {
 	return ran
 }
 
-// consoleSteps splits a block into its commands and what they show.
+// consoleSteps splits a block into its commands and their shown output.
 func consoleSteps(body string) []step {
 	var steps []step
-	end := "" // of the here-document that is being read
+	end := "" // the end of the current here-document
 	for line := range strings.Lines(body) {
 		command, isCommand := strings.CutPrefix(line, "$ ")
 		switch {
@@ -205,12 +203,12 @@ func consoleSteps(body string) []step {
 	return steps
 }
 
-// refused is the output of a command that fails as its page says: an error, or the
-// number of faults of a map or a program.
+// refused matches the output of a command that fails as its page shows: an error, or the number of
+// faults of a map or a program.
 var refused = regexp.MustCompile(`(?m)^devmap: |^\d+ (?:faults?|errors?)$`)
 
-// runConsole is the block as it should be. A command that shows nothing must
-// succeed; one that shows a refusal or faults fails as it should.
+// runConsole returns the block with the current output. A command without shown output must
+// succeed. One that shows an error or faults must fail.
 func runConsole(t *testing.T, dir string, steps []step) string {
 	t.Helper()
 	var block strings.Builder

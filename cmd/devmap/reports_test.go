@@ -18,38 +18,38 @@ import (
 // rightReports is how many public reports devmap must answer rightly.
 const rightReports = 56
 
-// presetReports is how many of them a trainer's preset must answer on its own: the
-// command gives the model, the preset, the GPUs, the batch and the length, nothing else.
+// presetReports is how many of them must need only a trainer's preset: the command gives the model,
+// the preset, the GPUs, the batch and the length, nothing else.
 const presetReports = 20
 
-// publicReport is an entry of fixtures/reports/reports.json: what somebody met, and
-// commands that ask devmap about it.
+// publicReport is an entry of fixtures/reports/reports.json: a user's observation, and commands
+// that ask devmap about it.
 type publicReport struct {
 	Source   string      `json:"source"`
 	URL      string      `json:"url"`
 	Scenario string      `json:"scenario"`
 	Reported string      `json:"reported"`
 	Right    bool        `json:"right"`
-	Why      string      `json:"why"` // not right: the cause
+	Why      string      `json:"why"` // the cause if it is not right
 	Runs     []reportRun `json:"runs"`
 }
 
-// reportRun is a command and what must hold of its answer. Tolerance says where the
-// range comes from: always from the report, never from what devmap prints.
+// reportRun is a command and the expected answer. Tolerance gives the source of the range, which is
+// always the report and never devmap's output.
 type reportRun struct {
 	Command   string     `json:"command"`
-	Fits      *bool      `json:"fits"`      // false also where only the pool's upper end does not fit
+	Fits      *bool      `json:"fits"`      // also false if only the pool's upper end does not fit
 	Refused   string     `json:"refused"`   // words of the true reason
 	Figure    string     `json:"figure"`    // see figures
-	Range     [2]float64 `json:"range"`     // of the figure
-	Same      float64    `json:"same"`      // the figure is that of the run before, within this share
+	Range     [2]float64 `json:"range"`     // the range of the figure
+	Same      float64    `json:"same"`      // the largest relative difference of the figure from the last run's
 	Together  [][]string `json:"together"`  // modules on one GPU
-	Says      string     `json:"says"`      // words among the notes
-	Tolerance string     `json:"tolerance"` // why the range is as wide as it is
+	Says      string     `json:"says"`      // words in the notes
+	Tolerance string     `json:"tolerance"` // the reason for the width of the range
 }
 
-// TestPublicReports replays public reports. A report is right if every command's
-// answer agrees with it, or is refused for a reason that is true.
+// TestPublicReports replays public reports. A report is right if every command's answer agrees with
+// it, or is refused for a true reason.
 func TestPublicReports(t *testing.T) {
 	folder := filepath.Join("..", "..", "fixtures", "reports")
 	data, err := os.ReadFile(filepath.Join(folder, "reports.json"))
@@ -96,8 +96,8 @@ func TestPublicReports(t *testing.T) {
 	}
 }
 
-// byPreset reports whether every command of the report is plan MODEL --preset X with
-// --gpus, --gpu, --batch and --seq, and devmap answers it. A refusal does not count.
+// byPreset reports whether every command of the report is plan MODEL --preset X with --gpus, --gpu,
+// --batch and --seq, and devmap answers it. A refusal does not count.
 func (report *publicReport) byPreset() bool {
 	allowed := []string{"--preset", "--gpus", "--gpu", "--batch", "--seq"}
 	for i := range report.Runs {
@@ -131,7 +131,7 @@ func (report *publicReport) replay(t *testing.T) error {
 	return nil
 }
 
-// answeredReport is what a command said.
+// answeredReport is a command's answer.
 type answeredReport struct {
 	status int
 	plan   struct {
@@ -169,7 +169,7 @@ func askedReport(t *testing.T, command string) *answeredReport {
 	return answer
 }
 
-// judge compares an answer with what was reported.
+// judge compares an answer with the report.
 func (run *reportRun) judge(answer, before *answeredReport) error {
 	if run.Refused != "" {
 		if answer.status != out.ExitError && answer.status != out.ExitUsage || !strings.Contains(answer.errs, run.Refused) {
@@ -210,7 +210,7 @@ func (run *reportRun) judge(answer, before *answeredReport) error {
 	return nil
 }
 
-// fitsWithPool reports whether the allocator's pool fits at its largest too.
+// fitsWithPool reports whether the allocator's pool fits even at its largest.
 func (answer *answeredReport) fitsWithPool() bool {
 	if answer.plan.Verdict != "" {
 		return answer.plan.Verdict == "fits"
@@ -220,10 +220,9 @@ func (answer *answeredReport) fitsWithPool() bool {
 	})
 }
 
-// figure is one number of a plan, in GiB but for the imbalance: of the fullest GPU
-// peak (what torch's allocator reports), used (peak and context, without the pool's
-// slack), pool (as nvidia-smi shows it: the middle of the slack with it) and weights;
-// total_weights of all GPUs.
+// figure returns one number of a plan, in GiB except for the imbalance. The fullest GPU has peak
+// (of torch's allocator), used (peak and context, without the pool's slack), pool (as in
+// nvidia-smi, with the middle of the slack) and weights. total_weights is for all GPUs.
 func (answer *answeredReport) figure(name string) float64 {
 	figures := map[string]float64{"imbalance": answer.plan.Imbalance}
 	for i := range answer.plan.Devices {
@@ -242,7 +241,7 @@ func (answer *answeredReport) figure(name string) float64 {
 	return figure
 }
 
-// together reports modules that are not on one GPU: all that a prefix has count.
+// together returns an error if the modules with these prefixes are not on one GPU.
 func (answer *answeredReport) together(prefixes []string) error {
 	devices := map[string]bool{}
 	for _, prefix := range prefixes {

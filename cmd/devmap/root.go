@@ -19,7 +19,7 @@ import (
 )
 
 func newRoot(self worker.Self) *cobra.Command {
-	var asked bool // for the version
+	var asked bool // version requested
 	root := &cobra.Command{
 		Use:   "devmap",
 		Short: "Plan how a neural network is split across GPUs, with a proof",
@@ -42,8 +42,8 @@ Exit status: 0 done, 1 error, 2 wrong call, 3 nothing fits, 4 a check failed.`,
 		},
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return begin(cmd, args, self.Link != nil) },
 	}
-	// Not cobra's: its template would link text/template, and with it every
-	// method of every type (6 MB).
+	// Do not use cobra's flag: its template would link text/template, and with it every method of
+	// every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "Print the version")
 	ask.AddGlobals(root.PersistentFlags())
 	root.SetFlagErrorFunc(ask.FlagError)
@@ -62,7 +62,7 @@ Exit status: 0 done, 1 error, 2 wrong call, 3 nothing fits, 4 a check failed.`,
 	return root
 }
 
-// commandGroups are the commands as help lists them; all others are help topics.
+// commandGroups lists the commands as in help; all others are help topics.
 var commandGroups = []struct {
 	id, title string
 	commands  []string
@@ -94,8 +94,8 @@ func group(root *cobra.Command) {
 	}
 }
 
-// begin sets colours and defaults, before a command runs. A worker says nothing: the
-// process that started it has.
+// begin sets colours and defaults before a command runs. A worker prints no notes, as the process
+// that started it has printed them.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
 	if output := cmd.Flag("output"); output != nil && output.Value.String() == "-" {
@@ -127,8 +127,8 @@ func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	return nil
 }
 
-// strict makes cobra's own commands refuse what they do not know: they would
-// print their help and succeed.
+// strict makes cobra's own commands refuse unknown arguments. Without it they would print their
+// help and succeed.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -160,7 +160,7 @@ func strict(root *cobra.Command) {
 	}
 }
 
-// noCommand refuses an argument where a command is expected.
+// noCommand refuses an argument if a command is expected.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return out.Usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
 }
 
-// isOn reports a switch that is set.
+// isOn reports a switch that is on.
 func isOn(flag *pflag.Flag) bool { return flag != nil && flag.Value.String() == "true" }
 
 func setQuiet(problems io.Writer) {
@@ -194,8 +194,8 @@ func setQuiet(problems io.Writer) {
 	}
 }
 
-// background is what --verbose says before a command runs: the version, the config
-// files, and where the model was looked for.
+// background returns the notes of --verbose before a command runs: the version, the config files,
+// and the places searched for the model.
 func background(cmd *cobra.Command, args []string) []string {
 	said := []string{fmt.Sprintf("devmap %s %s/%s %s", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())}
 	for _, file := range ask.ConfigFiles() {

@@ -24,7 +24,7 @@ type runCommand struct {
 
 	self      worker.Self
 	reference executor.Backend
-	gpus      visibleGPUs // that plans run on; none: the reference runs
+	gpus      visibleGPUs // of the plans; empty: the CPU reference runs
 	observer  gpuObserver
 
 	sleeps, wakes int64 // of all plans so far
@@ -121,7 +121,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	return failed
 }
 
-// write writes what -o names.
+// write writes the file of -o.
 func (command *runCommand) write(cmd *cobra.Command, reports []byte) error {
 	if command.Output == "" {
 		return nil
@@ -152,7 +152,7 @@ func (turn *turn) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	return report.Of(turn.prediction(), &turn.job.Job, result), nil
 }
 
-// prediction is what the plan predicts of the turn.
+// prediction returns the plan's prediction of the turn.
 func (turn *turn) prediction() *report.Prediction {
 	prediction := &report.Prediction{
 		Plan: turn.file, Devices: turn.job.devices, GPUs: turn.job.gpus, Imbalance: turn.job.imbalance, StepSeconds: turn.job.seconds, Woken: turn.woken(),
@@ -163,7 +163,7 @@ func (turn *turn) prediction() *report.Prediction {
 	return prediction
 }
 
-// people is where text for people goes: it is the result unless the document is.
+// people returns the writer of text for people: stdout unless the document goes there.
 func (command *runCommand) people(cmd *cobra.Command) io.Writer {
 	if command.JSON || command.Output != "" {
 		return cmd.ErrOrStderr()
@@ -171,8 +171,8 @@ func (command *runCommand) people(cmd *cobra.Command) io.Writer {
 	return cmd.OutOrStdout()
 }
 
-// show prints a report, which is the result unless the document is: that of
-// --json, and of -o, for which all are gathered.
+// show prints a report. The document is the result with --json or -o; documents for -o are
+// collected.
 func (command *runCommand) show(cmd *cobra.Command, turn *turn, measured *report.Report, reports *bytes.Buffer) error {
 	if command.JSON || command.Output != "" {
 		if err := devicemap.WriteJSON(command.documents(cmd, reports), measured); err != nil {
@@ -185,7 +185,7 @@ func (command *runCommand) show(cmd *cobra.Command, turn *turn, measured *report
 	return nil
 }
 
-// documents is where reports go: what is gathered for -o, else stdout.
+// documents returns the writer of documents: the collection for -o, else stdout.
 func (command *runCommand) documents(cmd *cobra.Command, gathered *bytes.Buffer) io.Writer {
 	if command.Output != "" {
 		return gathered

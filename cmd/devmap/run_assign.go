@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// assign finds every device of a plan its GPU, and what runs it there.
+// assign assigns a GPU to every device of a plan, and the backend that runs it.
 func (command *runCommand) assign(one *planRun) error {
 	one.session = executor.Session{Backend: command.reference, Job: &one.job.Job}
 	if command.gpus == nil {
@@ -68,18 +68,18 @@ func (command *runCommand) assign(one *planRun) error {
 	return err
 }
 
-// visibleGPUs are those that the driver shows to the process, by their numbers.
+// visibleGPUs are the GPUs that the driver shows to the process, by number.
 type visibleGPUs []executor.GPU
 
-// measured are the GPUs that the plan's devices were measured on, by device; nil where
-// one was not measured, or none of them is here: the plan is another machine's then. Where
-// some are here and others are no more, the plan is refused.
+// measured returns the GPUs on which the plan's devices were measured. It returns nil if one was
+// not measured, or if none is here: the plan is then from another machine. If only some are here,
+// the plan is refused.
 func (gpus visibleGPUs) measured(one *planRun) ([]int, error) {
 	on, here := make([]int, len(one.job.devices)), 0
 	for device := range on {
 		measured := one.job.gpus[int32(device)]
 		if measured == "" {
-			return nil, nil //nolint:nilnil // nobody measured it
+			return nil, nil //nolint:nilnil // no measurement
 		}
 		on[device] = slices.IndexFunc(gpus, func(gpu executor.GPU) bool { return gpu.UUID == measured })
 		if on[device] >= 0 {
@@ -97,8 +97,7 @@ func (gpus visibleGPUs) measured(one *planRun) ([]int, error) {
 	return on, nil
 }
 
-// elsewhere says which devices run on another GPU than the one that was measured for
-// them.
+// elsewhere notes devices that run on another GPU than the measured one.
 func (gpus visibleGPUs) elsewhere(one *planRun) (notes []string) {
 	for i, gpu := range one.gpus {
 		device := one.job.Program.Devices[i].ID
@@ -109,14 +108,13 @@ func (gpus visibleGPUs) elsewhere(one *planRun) (notes []string) {
 	return notes
 }
 
-// stallLimit is how long the GPUs may go without ending any instruction. It is many
-// times what the slowest is predicted to take on the GPUs of the plan, and long
-// enough for one that is predicted to take nothing.
+// stallLimit returns how long the GPUs may run without finishing an instruction. It is many times
+// the longest predicted instruction, and long enough if that is predicted to take nothing.
 func stallLimit(of *program.Program) time.Duration {
 	const (
 		least   = 30 * time.Second
 		many    = 20
-		tick    = 1000 // a nanosecond has as many
+		tick    = 1000 // per nanosecond
 		longest = 24 * time.Hour
 	)
 	slowest := int64(0)
@@ -126,7 +124,7 @@ func stallLimit(of *program.Program) time.Duration {
 	return max(least, many*min(time.Duration(slowest), longest))
 }
 
-// noSuchGPU names the way out where there are fewer GPUs than devices.
+// noSuchGPU returns the error for more devices than GPUs, with the fix.
 func (gpus visibleGPUs) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
 	if asked {
 		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuusage.Names(gpus))
@@ -134,7 +132,7 @@ func (gpus visibleGPUs) noSuchGPU(one *planRun, device, gpu int, asked bool) err
 	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, gpus.shown(one))
 }
 
-// shown are the GPUs that there are, and how a plan's devices find room on them.
+// shown lists the GPUs, and an assignment of the plan's devices to them.
 func (gpus visibleGPUs) shown(one *planRun) string {
 	count := len(one.job.devices)
 	spread, words := make([]int, count), make([]string, count)
@@ -149,8 +147,8 @@ func (gpus visibleGPUs) shown(one *planRun) string {
 	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(gpus), gpuusage.Names(gpus), strings.Join(words, ","), puts, gpus.together(one, spread))
 }
 
-// together says what the fullest GPU takes, and has free, where devices of a plan
-// are together on it: one context for all.
+// together describes the memory of the fullest GPU if several devices of a plan are on it, with one
+// context for all.
 func (gpus visibleGPUs) together(one *planRun, spread []int) string {
 	takes, contexts := make([]int64, len(gpus)), make([]int64, len(gpus))
 	for i, gpu := range spread {
@@ -173,7 +171,7 @@ func (gpus visibleGPUs) together(one *planRun, spread []int) string {
 	return said
 }
 
-// where says on what GPUs a plan runs; empty: on the reference.
+// where names the GPUs that a plan runs on; empty: the CPU reference runs.
 func (gpus visibleGPUs) where(one *planRun) string {
 	var names []string
 	for _, gpu := range slices.Compact(slices.Sorted(slices.Values(one.gpus))) {

@@ -14,17 +14,16 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// backendChoice is what runs plans: GPUs or the reference.
+// backendChoice chooses the backend of plans: GPUs or the CPU reference.
 type backendChoice struct {
 	*ask.Request
 
 	self    worker.Self
-	without error // why GPUs do not run plans, if that was not asked for
+	without error // why GPUs do not run plans, if the user did not ask for that
 }
 
-// choose finds what is to run: GPUs where they are asked for, or where nothing is
-// and this build has a backend of GPUs. A flag that only means something on GPUs
-// asks for them.
+// choose selects GPUs if the user asked for them, or if nothing is set and this build has a backend
+// of GPUs. A flag that applies only to GPUs asks for them.
 func (choice *backendChoice) choose() (onGPUs bool, err error) {
 	if _, err := choice.Run.Devices(); err != nil {
 		return false, err
@@ -44,8 +43,7 @@ func (choice *backendChoice) choose() (onGPUs bool, err error) {
 	return true, nil
 }
 
-// missing lets the reference run in the place of GPUs that lack something, unless
-// the user asked for GPUs.
+// missing selects the CPU reference if GPUs lack something, unless the user asked for GPUs.
 func (choice *backendChoice) missing(err error) error {
 	flag := choice.GPUFlags()
 	switch {
@@ -58,7 +56,7 @@ func (choice *backendChoice) missing(err error) error {
 	return nil
 }
 
-// sayReference tells why the reference runs where that was not asked for.
+// sayReference says why the CPU reference runs, if the user did not ask for it.
 func (choice *backendChoice) sayReference(cmd *cobra.Command) error {
 	switch {
 	case choice.without == nil:

@@ -19,8 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// certifyCycles is how many cycles a certificate takes at least: of fewer a slope says
-// little.
+// certifyCycles is the least number of cycles for a certificate: fewer show no growth reliably.
 const certifyCycles = 5
 
 // certified checks --cycles against --certify.
@@ -35,14 +34,14 @@ func (command *runCommand) certified() error {
 	return nil
 }
 
-// gpuObserver looks at the GPUs of a worker whose run is to be certified. It is empty
-// until the first arena is to be mapped, and in any other run.
+// gpuObserver monitors the GPUs of a worker with a certificate. It is empty until the first arena
+// is mapped, and in any other run.
 type gpuObserver struct {
 	seen     executor.GPUMonitor
 	recorder *certify.Recorder
 }
 
-// begin begins to look at the GPUs of all plans.
+// begin starts to monitor the GPUs of all plans.
 func (observer *gpuObserver) begin(link *worker.Link, runs []planRun) (err error) {
 	var gpus []int
 	for i := range runs {
@@ -56,7 +55,7 @@ func (observer *gpuObserver) begin(link *worker.Link, runs []planRun) (err error
 	return nil
 }
 
-// close releases what looking took.
+// close releases the monitor.
 func (observer *gpuObserver) close() error {
 	if observer.seen == nil {
 		return nil
@@ -64,12 +63,12 @@ func (observer *gpuObserver) close() error {
 	return observer.seen.Close()
 }
 
-// poisoned receives each arena that is read back before it is released.
+// poisoned receives each arena that is read back before its release.
 func (observer *gpuObserver) poisoned(device int32, bytes int64, wrong bool) {
 	observer.recorder.Poisoned(device, bytes, wrong)
 }
 
-// look looks at what a turn leaves on the GPUs.
+// look reads the memory left on the GPUs after a turn.
 func (observer *gpuObserver) look(turn *turn, since time.Time) error {
 	if observer.recorder == nil {
 		return nil
@@ -81,16 +80,16 @@ func (observer *gpuObserver) look(turn *turn, since time.Time) error {
 	return observer.recorder.Unloaded(certify.Unload{Cycle: turn.cycle, Of: turn.of, Plan: turn.file, End: end}, turn.ends, since)
 }
 
-// certifier is what a supervisor knows of the memory that is left on GPUs.
+// certifier collects a supervisor's evidence about memory left on GPUs.
 type certifier struct {
 	outside *gpuusage.Outside
-	worker  int // its number here
+	worker  int // process number on this machine
 
-	lock     sync.Mutex // of document, until the worker has ended
+	lock     sync.Mutex // protects document until the worker has ended
 	document certify.Document
 }
 
-// newCertificate looks at what GPUs hold before the worker is there.
+// newCertificate reads the GPUs' memory before the worker starts.
 func newCertificate() *certifier {
 	made := new(certifier)
 	reader, err := watch.Open()
@@ -98,15 +97,15 @@ func newCertificate() *certifier {
 	return made
 }
 
-// take enters what the worker saw.
+// take records a worker's reading.
 func (made *certifier) take(seen *certify.Observation) {
 	made.lock.Lock()
 	defer made.lock.Unlock()
 	made.document.Take(seen)
 }
 
-// whose reports whether a process on a GPU is the worker, by the number that the
-// worker found for its own process there. In a container that is not the system's number.
+// whose reports whether a process on a GPU is the worker, by the number that the worker found for
+// its own process there. In a container it differs from the system's number.
 func (made *certifier) whose(uuid string, process int) (ours, here bool) {
 	made.lock.Lock()
 	defer made.lock.Unlock()
@@ -129,8 +128,8 @@ func (made *certifier) started(process int) {
 	made.worker = process
 }
 
-// certify judges what the worker left, and prints the certificate. how is how it ended,
-// broke why it did not come to its end; empty: it did.
+// certify judges the memory left by the worker, and prints the certificate. how says how it ended.
+// broke says why it failed; empty: it did not.
 func (run *supervised) certify(how, broke string) error {
 	if run.certificate == nil || len(run.certificate.document.GPUs) == 0 {
 		return nil
@@ -156,7 +155,7 @@ func (run *supervised) certify(how, broke string) error {
 	return run.print(written.String(), text.String())
 }
 
-// uncertified is how a command ends that was to be certified and is not.
+// uncertified returns the command's error if the certificate was requested and did not pass.
 func (run *supervised) uncertified() error {
 	if run.certificate == nil || run.certificate.document.Verdict == report.Pass {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// commandError is an error of a run as the command ends with it.
+// commandError converts an error of a run to the command's error.
 func (one *planRun) commandError(err error) error {
 	var noMemory *executor.MemoryError
 	var other *weights.MismatchError
@@ -42,7 +42,7 @@ func (one *planRun) commandError(err error) error {
 	return fmt.Errorf("running %s: %w", one.file, err)
 }
 
-// inLines splits an error of several lines, so that it is printed in as many.
+// inLines splits an error of several lines into one error per line.
 func inLines(err error) error {
 	var all []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -51,8 +51,8 @@ func inLines(err error) error {
 	return errors.Join(all...)
 }
 
-// holders says who holds memory of a plan's GPUs, a line each; none where it runs on
-// no GPU.
+// holders lists the processes with memory on a plan's GPUs, one per line; none if it runs on no
+// GPU.
 func (one *planRun) holders() (lines []string) {
 	if len(one.gpus) == 0 {
 		return nil
@@ -67,12 +67,12 @@ func (one *planRun) holders() (lines []string) {
 	return lines
 }
 
-// arenas is the sum of what a run reserves.
+// arenas describes the memory that a run reserves.
 func (one *planRun) arenas() string {
 	const most = 8
 	devices := one.job.Program.Devices
 	what := "GPU"
-	if len(one.gpus) > 0 { // which may have several
+	if len(one.gpus) > 0 { // a GPU may have several
 		what = "device"
 	}
 	var parts []string
@@ -85,8 +85,8 @@ func (one *planRun) arenas() string {
 	return strings.Join(parts, ", ")
 }
 
-// watch lets say tell how far the run is: what is loaded, then the steps, with
-// the last loss or the ids that come.
+// watch passes the progress of the run to say: the bytes loaded, then the steps, with the last loss
+// or the generated ids.
 func (one *planRun) watch(say func(string)) {
 	watch, steps := &one.settings.Watch, one.settings.Steps
 	var began time.Time
@@ -94,7 +94,7 @@ func (one *planRun) watch(say func(string)) {
 		text := fmt.Sprintf("loading: %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of))
 		if began.IsZero() {
 			began = time.Now()
-		} else if took := time.Since(began).Seconds(); took > 0 && len(one.gpus) > 0 { // a processor's memory is its own
+		} else if took := time.Since(began).Seconds(); took > 0 && len(one.gpus) > 0 { // loading is not measured on the CPU
 			text += fmt.Sprintf(", %.3g GB/s", float64(bytes)/took/1e9)
 		}
 		say(text)
@@ -113,7 +113,7 @@ func (one *planRun) watch(say func(string)) {
 	}
 }
 
-// following shows the ids of a batch's first sequence as they come.
+// following shows the ids of a batch's first sequence as they are generated.
 func (one *planRun) following(say func(string)) func(int64, int32) {
 	const shown = 8
 	of, ids := int64(-1), []string(nil)

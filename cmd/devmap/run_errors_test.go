@@ -38,8 +38,8 @@ func TestCommandError(t *testing.T) {
 	}
 }
 
-// TestStallLimit: many times what the slowest instruction takes, and never less than
-// half a minute.
+// TestStallLimit: the limit is many times the slowest instruction's time, and at least half a
+// minute.
 func TestStallLimit(t *testing.T) {
 	t.Parallel()
 	for picoseconds, want := range map[int64]time.Duration{

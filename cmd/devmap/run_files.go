@@ -10,17 +10,17 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// written is a file or a folder that a run leaves.
+// written is a file or a folder that a run writes.
 type written struct {
 	flag, path string
 	folder     bool
 	shared     bool // by several plans
 }
 
-// runOutputs are the files and folders that a run leaves, as its flags name them.
+// runOutputs are the files and folders that a run writes, by flag.
 type runOutputs struct{ *ask.Request }
 
-// all are what the flags say is written.
+// all lists the outputs of the flags.
 func (outputs runOutputs) all(settings *planRun) []written {
 	dump := &settings.settings.Dump
 	all := []written{
@@ -40,8 +40,8 @@ func (outputs runOutputs) all(settings *planRun) []written {
 	return asked
 }
 
-// spare refuses, before anything runs, to write over what is read or two things
-// to one place, and to write where there is no folder.
+// spare refuses, before a run, to overwrite inputs, to write two outputs to one place, and to write
+// to a missing folder.
 func (outputs runOutputs) spare(runs []planRun) error {
 	if err := outputs.readOnce(runs); err != nil {
 		return err
@@ -68,8 +68,7 @@ func (outputs runOutputs) spare(runs []planRun) error {
 	return nil
 }
 
-// readOnce refuses token ids for several plans that come out of a pipe: the first
-// plan would leave none to the others.
+// readOnce refuses token ids from a pipe for several plans: the first plan would read them all.
 func (outputs runOutputs) readOnce(runs []planRun) error {
 	name := outputs.Run.Tokens
 	if len(runs) < 2 || name == "" {
@@ -79,7 +78,7 @@ func (outputs runOutputs) readOnce(runs []planRun) error {
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return out.Usagef("--tokens %q: %d plans would read it, and it can be read once: name a file, or run them one by one", name, len(runs))
 	}
-	return nil // opening it tells what else is wrong
+	return nil // opening it reports other errors
 }
 
 func (outputs runOutputs) spareInputs(one written, runs []planRun) error {
@@ -97,7 +96,7 @@ func (outputs runOutputs) spareInputs(one written, runs []planRun) error {
 	return nil
 }
 
-// apart refuses two outputs if one is the other, or lies in its folder.
+// apart refuses two outputs if one is the other, or in its folder.
 func apart(first, second written) error {
 	one, other := located(first.path), located(second.path)
 	same := one == other
@@ -115,7 +114,7 @@ func apart(first, second written) error {
 	return nil
 }
 
-// located is a path as it is compared: without links, as far as it exists.
+// located returns a path for comparison: with links resolved, as far as it exists.
 func located(path string) string {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -134,8 +133,8 @@ func inside(path, folder string) bool {
 	return strings.HasPrefix(path, folder+string(filepath.Separator))
 }
 
-// free refuses an output for which there is no room in the tree of files: a run
-// takes long, and would find that out at its end.
+// free refuses an output that cannot be written. A run takes long, and would find that out only at
+// its end.
 func free(one written) error {
 	info, err := os.Stat(filepath.Dir(one.path))
 	switch {
@@ -147,7 +146,7 @@ func free(one written) error {
 	info, err = os.Stat(one.path)
 	switch {
 	case err != nil:
-		return nil //nolint:nilerr // there is nothing yet, or writing tells
+		return nil //nolint:nilerr // it does not exist yet, or writing reports the error
 	case !one.folder && info.IsDir():
 		return out.Usagef("--%s %q: it is a folder: name a file", one.flag, one.path)
 	case one.folder && !info.IsDir():

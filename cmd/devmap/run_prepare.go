@@ -19,26 +19,25 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// planRun is a plan that is to run.
+// planRun is a plan to run.
 type planRun struct {
 	file     string
 	plan     *devicemap.Plan
 	job      *compiled
 	settings executor.Settings
 	session  executor.Session
-	gpus     []int          // by device of the program; none: the reference runs it
+	gpus     []int          // by device of the program; empty: the CPU reference runs
 	names    []executor.GPU // by number
-	link     *worker.Link   // of a worker
-	kill     ask.Fault      // that ends the worker
-	// How many pieces were loaded and steps done, in all turns.
+	link     *worker.Link   // nil if this is no worker
+	kill     ask.Fault      // the fault that kills the worker
+	// Numbers of pieces loaded and steps done, in all turns.
 	pieces, steps int64
 	sleeps, wakes *int64         // of all plans
 	verdict       report.Verdict // of its first turn
 }
 
-// prepare reads and compiles all plans, and holds the flags to each: nothing
-// runs that another's fault would leave half done, and nothing that is read is
-// written over.
+// prepare reads and compiles all plans, and checks the flags against each. So an error in one plan
+// leaves no other half done, and no input is overwritten.
 func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRun, error) {
 	settings, err := (runInputs{command.Request}).settings()
 	if err != nil {
@@ -66,7 +65,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 	return runs, nil
 }
 
-// closeAll lets go of what was opened for runs that do not take place.
+// closeAll closes the files of runs that do not start.
 func closeAll(runs []planRun) error {
 	var errs []error
 	for i := range runs {
@@ -77,10 +76,10 @@ func closeAll(runs []planRun) error {
 	return errors.Join(errs...)
 }
 
-// runInputs are the inputs of a run other than its plans, as its flags name them.
+// runInputs are the inputs of a run other than its plans, by flag.
 type runInputs struct{ *ask.Request }
 
-// settings are those that flags give to every plan.
+// settings returns the settings of all plans, from the flags.
 func (inputs runInputs) settings() (executor.Settings, error) {
 	asked := &inputs.Run
 	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
@@ -102,8 +101,7 @@ func (inputs runInputs) settings() (executor.Settings, error) {
 	return settings, err
 }
 
-// resumed is the seed of a run that continues another: the other's, if no seed is
-// given.
+// resumed returns the seed of a run that continues another: the other's, unless --seed is given.
 func (inputs runInputs) resumed(seed uint64) (uint64, error) {
 	if inputs.Given("weights") {
 		return 0, out.Usagef("--weights %s --resume: what is resumed has its weights: leave --weights out", inputs.Run.Weights)
@@ -121,7 +119,7 @@ func (inputs runInputs) resumed(seed uint64) (uint64, error) {
 	return state.Seed, nil
 }
 
-// compile makes the job of a plan, and holds the settings to it.
+// compile makes the job of a plan, and checks the settings against it.
 func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 	var err error
 	if one.job, err = programOf(cmd, one.plan, one.file, command.Model, ""); err != nil {
@@ -150,7 +148,7 @@ func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 	return nil
 }
 
-// tokens reads the ids of --tokens, as long as the plan's sequences are.
+// tokens reads the ids of --tokens, in sequences of the plan's length.
 func (inputs runInputs) tokens(cmd *cobra.Command, one *planRun) (*executor.Tokens, error) {
 	name := inputs.Run.Tokens
 	switch {
@@ -177,7 +175,7 @@ func (inputs runInputs) tokens(cmd *cobra.Command, one *planRun) (*executor.Toke
 	return tokens, nil
 }
 
-// weights opens where the parameters come from.
+// weights opens the source of the parameters.
 func (inputs runInputs) weights(one *planRun) (err error) {
 	switch {
 	case one.settings.Resume != "":

@@ -16,14 +16,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
-// opener is an [executor.Backend]; Bound has no name here.
+// opener is an [executor.Backend]; the type Bound has no exported name.
 type opener[Bound any] interface {
 	Name() string
 	Open(ctx context.Context, bound Bound) (executor.Machine, error)
 }
 
-// dozing is a backend whose machines sleep with all that they have; open are those that
-// are not closed, closing one gives err.
+// dozing is a backend whose machines keep all their memory when they sleep. Its open counts the
+// machines that are not closed; closing one returns err.
 type dozing[Bound any] struct {
 	opener[Bound]
 
@@ -63,8 +63,8 @@ func (machine *sleepMachine) Close() error {
 	return errors.Join(machine.err, machine.Machine.Close())
 }
 
-// TestSessionsAreClosed: whatever ends a run, the memory of its sleeping plans is
-// released, and an error in that is reported too.
+// TestSessionsAreClosed: after any end of a run, the memory of its sleeping plans is released. An
+// error in the release is reported, too.
 func TestSessionsAreClosed(t *testing.T) {
 	t.Parallel()
 	job, err := backendtest.Compiled("llama", costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Batch: 1, MicroBatches: 1, Seq: 8}, 1, 1)
@@ -73,9 +73,9 @@ func TestSessionsAreClosed(t *testing.T) {
 	}
 	broken, stuck := errors.New("broken"), errors.New("stuck")
 	for name, is := range map[string]struct {
-		breaks  int // this turn, from 1; 0: none
+		breaks  int // the turn that breaks, from 1; 0 for none
 		closing error
-		asleep  int // when it breaks
+		asleep  int // number of sleeping plans then
 	}{
 		"nothing fails":               {},
 		"the first turn fails":        {breaks: 1},

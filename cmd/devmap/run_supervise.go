@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// supervised is a run that a worker does, as its supervisor knows it.
+// supervised is a run in a worker, as its supervisor sees it.
 type supervised struct {
 	*runCommand
 
@@ -27,19 +27,19 @@ type supervised struct {
 	process *worker.Process
 	gpus    *gpuusage.Snapshot
 	reports bytes.Buffer // for -o
-	plan    *worker.Plan // whose turn it is; nil: none's
-	used    []report.GPU // by a plan so far, the last one's
-	place   string       // where the worker is in it
-	broke   string       // why it failed, if the worker said so
-	status  *int         // with which the worker was to exit
+	plan    *worker.Plan // the current plan; nil: none
+	used    []report.GPU // by the last plan so far
+	place   string       // the worker's place in the plan
+	broke   string       // why it failed, if the worker reported it
+	status  *int         // the worker's announced exit status
 	missing error
 
-	certificate *certifier // nil: none is asked for
+	certificate *certifier // nil: not requested
 }
 
-// supervise has plans run by a worker. It looks at the GPUs' memory before the worker
-// starts and after it has ended. It reports the worker's messages, however the worker
-// ended. missing: the worker found no GPU, and nothing was done.
+// supervise runs plans in a worker. It reads the GPUs' memory before the worker starts and after it
+// has ended. It reports the worker's messages, however the worker ends. missing: the worker found
+// no GPU, and did nothing.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 	run := &supervised{runCommand: command, cmd: cmd, gpus: gpuusage.Look()}
 	if command.Run.Certify {
@@ -64,7 +64,7 @@ func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 	return nil, run.end(how, readErr)
 }
 
-// hear takes what the worker says until it says nothing more.
+// hear reads the worker's messages until there are no more.
 func (run *supervised) hear() error {
 	for {
 		message, err := run.process.Next()
@@ -103,7 +103,7 @@ func (run *supervised) take(message *worker.Message) error {
 	return nil
 }
 
-// print prints what came of a plan.
+// print prints the result of a plan.
 func (run *supervised) print(document, text string) error {
 	if run.JSON || run.Output != "" {
 		if _, err := io.WriteString(run.documents(run.cmd, &run.reports), document); err != nil {
@@ -116,8 +116,8 @@ func (run *supervised) print(document, text string) error {
 	return out.Say(run.people(run.cmd), "%s", out.Block(text))
 }
 
-// end reports a worker that has ended, and ends as it did. A report that is left
-// is that of a failed run.
+// end reports a worker that has ended, and returns its status. A report left at that time belongs
+// to a failed run.
 func (run *supervised) end(how string, readErr error) error {
 	if run.status == nil {
 		out.Wipe(run.cmd.ErrOrStderr())
@@ -147,25 +147,25 @@ func (run *supervised) end(how string, readErr error) error {
 	return run.ended()
 }
 
-// warn tells what is odd of a worker that ended well.
+// warn reports oddities of a worker that ended well.
 func (run *supervised) warn(how string) {
 	const soon = time.Second
 	var odd []string
 	if how != fmt.Sprintf("exit status %d", *run.status) {
 		odd = append(odd, "the process on the GPUs had said everything, and then ended: "+how)
 	}
-	if settled(*run.status) && len(run.used) > 0 && run.certificate == nil { // that says it
+	if settled(*run.status) && len(run.used) > 0 && run.certificate == nil { // a certificate reports it
 		if left := run.released(soon); left[0] != gpuusage.AllReleased {
 			odd = append(odd, left...)
 		}
 	}
-	if *run.status == out.ExitInfeasible && run.plan != nil && run.Run.Cycles > 1 { // what slept is closed with it
+	if *run.status == out.ExitInfeasible && run.plan != nil && run.Run.Cycles > 1 { // sleeping plans are closed with it
 		odd = append(odd, run.released(soon)...)
 	}
 	show.Warnings(run.cmd.ErrOrStderr(), odd)
 }
 
-// released says whether the worker's memory was released, within a time.
+// released says whether the worker's memory was released within a time.
 func (run *supervised) released(within time.Duration) []string {
 	var numbers []int
 	var used []executor.GPU
@@ -178,12 +178,12 @@ func (run *supervised) released(within time.Duration) []string {
 // settled reports the status of a worker that ran every plan.
 func settled(status int) bool { return status == out.ExitDone || status == out.ExitCheck }
 
-// ended is how the command ends if its worker ended on its own.
+// ended returns the command's error if its worker ended normally.
 func (run *supervised) ended() error {
 	switch status := *run.status; {
 	case run.Run.Fault != "" && settled(status):
 		return fmt.Errorf("--fault %s: it did not come to that", run.Run.Fault)
-	case status == out.ExitDone && run.broke != "": // what came of a plan could not be said
+	case status == out.ExitDone && run.broke != "": // the result of a plan could not be sent
 		return &out.ReportedError{Status: out.ExitError}
 	case status == out.ExitDone:
 		return run.uncertified()
@@ -192,7 +192,7 @@ func (run *supervised) ended() error {
 	}
 }
 
-// unended is why not every plan had all its turns; empty: each had.
+// unended says why not every plan had all its turns; empty: each had.
 func (run *supervised) unended(died error) string {
 	switch {
 	case died != nil:
@@ -205,7 +205,7 @@ func (run *supervised) unended(died error) string {
 	return ""
 }
 
-// running is how an error begins.
+// running returns the start of an error.
 func (run *supervised) running() string {
 	if run.plan == nil {
 		return ""
@@ -213,7 +213,7 @@ func (run *supervised) running() string {
 	return fmt.Sprintf("running %s: ", run.plan.File)
 }
 
-// died is how the worker ended, if it did not end on its own.
+// died returns how the worker ended, if it did not end normally.
 func (run *supervised) died(how string, readErr error) error {
 	switch {
 	case readErr != nil:
@@ -226,19 +226,19 @@ func (run *supervised) died(how string, readErr error) error {
 	return nil
 }
 
-// breakOff reports a failed run: why it failed, and what the GPUs hold now.
+// breakOff reports a failed run: the cause, and the GPUs' memory now.
 func (run *supervised) breakOff(died error) error {
 	reason := run.broke
 	if died != nil {
 		reason = strings.TrimPrefix(died.Error(), run.running())
-	} else if run.place != "" && !strings.HasPrefix(reason, "step ") { // that says more
+	} else if run.place != "" && !strings.HasPrefix(reason, "step ") { // the reason already has the place
 		reason = fmt.Sprintf("%s: %s", run.place, reason)
 	}
 	reasons := strings.Split(reason, "\n")
 	if run.Run.Fault != "" {
 		reasons[0] = fmt.Sprintf("%s (--fault %s)", strings.TrimSuffix(reasons[0], ":"), run.Run.Fault)
 	}
-	const long = 10 * time.Second // drivers take their time with what was killed
+	const long = 10 * time.Second // drivers release memory of killed processes late
 	ran := run.plan.Predicted
 	ran.BreakOff(append(reasons, run.released(long)...))
 	var document, text bytes.Buffer

@@ -20,8 +20,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// swollen is a backend that tells another growth of the process than there was.
-// Bound is the type of a bound program, which has no name out here.
+// swollen is a backend that reports a false growth of the process. Bound is the type of a bound
+// program, which has no exported name.
 type swollen[Bound any] struct {
 	open   func(context.Context, Bound) (executor.Machine, error)
 	growth int64
@@ -46,8 +46,8 @@ type swollenMachine struct {
 
 func (machine *swollenMachine) Growth() int64 { return machine.growth }
 
-// TestRunVerdicts: after a verdict of fail the next plan runs, and the status is that
-// of a failed check; after an open verdict it is not.
+// TestRunVerdicts: after the verdict fail, the next plan still runs, and the status is the one of a
+// failed check. After the verdict inconclusive the status is 0.
 func TestRunVerdicts(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "1")
@@ -65,7 +65,7 @@ func TestRunVerdicts(t *testing.T) {
 	}
 }
 
-// plannedToy is a plan of a small model, for devmap's engine.
+// plannedToy returns the file of a plan of a small model for devmap's engine.
 func plannedToy(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -78,8 +78,7 @@ func plannedToy(t *testing.T, flags ...string) string {
 	return plan
 }
 
-// TestReportContract holds the JSON of a run to the contract, and to the plan
-// that it is of.
+// TestReportContract compares the JSON of a run with the contract, and with its plan.
 func TestReportContract(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "2", "--strategy", "pipeline", "--mode", "train", "--batch", "2", "--micro-batches", "2")
@@ -162,8 +161,8 @@ func TestReportContract(t *testing.T) {
 	}
 }
 
-// TestRunFaults: run prints the faults of a plan's map a line each, as check does,
-// and ends with its status.
+// TestRunFaults: run prints the faults of a plan's map like check, one per line, and has check's
+// status.
 func TestRunFaults(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "1")
@@ -185,8 +184,7 @@ func TestRunFaults(t *testing.T) {
 	}
 }
 
-// TestRunStalePlan: measured bytes are compared with the plan's, not with those of
-// a plan made today.
+// TestRunStalePlan: measured bytes are compared with the plan's, not with a new plan's.
 func TestRunStalePlan(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int64{-256, 256} {

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// turn is one of the times that a plan has the GPUs: of --cycles N of A.json B.json
-// the turns are A B A B …, N of each.
+// turn is one turn of a plan on the GPUs: for --cycles N with A.json and B.json the turns are A B A
+// B …, N of each.
 type turn struct {
 	*planRun
 
@@ -24,8 +24,8 @@ type turn struct {
 	unloaded  time.Time
 }
 
-// first and last are of a plan's turns. What a run dumps is of its first step, and
-// what it saves is of its last.
+// first and last report the ends of a plan's turns. A run writes dumps in its first step, and saves
+// in its last.
 func (turn *turn) first() bool { return turn.cycle == 1 }
 
 func (turn *turn) last() bool { return turn.cycle == turn.of }
@@ -41,8 +41,8 @@ func (command *runCommand) checkKeep() error {
 	return nil
 }
 
-// takeTurns runs the turns of all plans, and closes those that sleep at the end,
-// whatever fails; ErrCheck: a verdict is fail.
+// takeTurns runs the turns of all plans. It closes sleeping plans at the end, even after an error.
+// The error is ErrCheck if a verdict is fail.
 func (command *runCommand) takeTurns(ctx context.Context, runs []planRun, carryOut func(turn *turn) (*report.Report, error)) (err error) {
 	defer func() {
 		if closed := closeSessions(runs); closed != nil {
@@ -93,7 +93,7 @@ func closeSessions(runs []planRun) error {
 	return errors.Join(all...)
 }
 
-// again reopens what an earlier turn has used up.
+// again reopens inputs that an earlier turn has consumed.
 func (command *runCommand) again(turn *turn) error {
 	switch {
 	case turn.first():
@@ -105,9 +105,8 @@ func (command *runCommand) again(turn *turn) error {
 	return runInputs{command.Request}.weights(turn.planRun)
 }
 
-// checkMemory checks, before anything is loaded, that each plan fits on the GPUs, and
-// that all copies fit in the host's memory. A plan that runs alone is checked as it is
-// opened.
+// checkMemory checks, before loading, that each plan fits on the GPUs, and that all copies fit in
+// the host's memory. A single plan is checked when it is opened.
 func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) error {
 	keeps := command.Run.Keep == ask.Host
 	if len(runs) == 1 && !keeps || command.gpus == nil {
@@ -123,12 +122,11 @@ func (command *runCommand) checkMemory(ctx context.Context, runs []planRun) erro
 	return nil
 }
 
-// after looks at the GPUs when a turn has released its arenas. It is called once more,
-// with an empty turn, when the sleeping plans are closed.
+// after reads the GPUs after a turn has released its arenas. It is called again, with an empty
+// turn, after the sleeping plans are closed.
 func (command *runCommand) after(turn *turn) error { return command.observer.look(turn, turn.unloaded) }
 
-// asked are the settings of a turn: those of its plan, but for files that are
-// written of another.
+// asked returns the settings of a turn: those of its plan, without files that another turn writes.
 func (turn *turn) asked() *executor.Settings {
 	settings := turn.settings
 	settings.Keep = turn.keeps
@@ -141,8 +139,8 @@ func (turn *turn) asked() *executor.Settings {
 	return &settings
 }
 
-// reportSleeps reports sleeps and wakes to the supervisor; next is what follows a wake.
-// The fault that is asked for comes when the copies are under way.
+// reportSleeps reports sleeps and wakes to the supervisor; next runs after a wake. A requested
+// fault occurs during the copies.
 func (turn *turn) reportSleeps(at func(place string), next func()) {
 	watch, kill := &turn.settings.Watch, turn.kill
 	reporter := func(before func(bytes, of int64), place, kind string, counted *int64, then func()) func(bytes, of int64) {
@@ -165,8 +163,8 @@ func (turn *turn) reportSleeps(at func(place string), next func()) {
 	watch.Sleeping = reporter(watch.Sleeping, "while it goes to sleep", ask.KillSleep, turn.sleeps, func() {})
 }
 
-// printed says what a turn measured: of a plan's first all of it, of every later one a
-// line.
+// printed prints a turn's measurements: everything for a plan's first turn, and one line for each
+// later one.
 func (command *runCommand) printed(printer *show.Printer, turn *turn, measured *report.Report) {
 	if turn.first() {
 		printer.Run(turn.job.placed, measured, command.gpus.where(turn.planRun))

@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// ranReports are the reports that a run prints, one after another.
+// ranReports returns the reports that a run prints, in order.
 func ranReports(t *testing.T, status int, args ...string) (all []report.Report) {
 	t.Helper()
 	for decoder := jsontext.NewDecoder(bytes.NewReader(devmap(t, status, append([]string{"run"}, args...)...))); decoder.PeekKind() == '{'; {
@@ -26,8 +26,8 @@ func ranReports(t *testing.T, status int, args ...string) (all []report.Report) 
 	return all
 }
 
-// TestTurns: plans alternate, and each turn begins as the first did. The dump is of the
-// first turn, and the saved model of the last.
+// TestTurns: plans alternate, and each turn begins like the first. The dump is from the first turn,
+// and the saved model from the last.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	one := plannedToy(t, "--gpus", "1", "--mode", "train")

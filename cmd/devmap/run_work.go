@@ -22,8 +22,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// work carries plans out on GPUs, as a worker: it tells its supervisor what it
-// does, and leaves to it what is printed of that.
+// work runs plans on GPUs, as a worker: it reports to its supervisor, which prints.
 func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
 	if command.gpus, err = backends.GPUs(); err != nil {
 		command.self.Link.Say(&worker.Message{Missing: err.Error()})
@@ -46,13 +45,13 @@ func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) 
 		}
 		return measured, command.ran(cmd, turn, measured)
 	})
-	if err == nil || errors.Is(err, out.ErrCheck) { // else a GPU may be lost, or at something that does not end
+	if err == nil || errors.Is(err, out.ErrCheck) { // otherwise a GPU may be lost, or in an endless operation
 		err = errors.Join(err, command.observer.close())
 	}
 	return err
 }
 
-// begin tells that a plan's turn has come.
+// begin reports that a plan's turn has come.
 func (command *runCommand) begin(turn *turn) {
 	one := turn.planRun
 	plan := &worker.Plan{File: one.file}
@@ -60,7 +59,7 @@ func (command *runCommand) begin(turn *turn) {
 	show.New(&text, one.job.Graph, *one.job.Workload).Title(command.gpus.where(one))
 	plan.Title = text.String()
 	var used []executor.GPUResult
-	at := make(map[int]int) // of a GPU among the used
+	at := make(map[int]int) // index of a GPU in used
 	for i, gpu := range one.gpus {
 		if _, known := at[gpu]; !known {
 			at[gpu] = len(used)
@@ -73,14 +72,14 @@ func (command *runCommand) begin(turn *turn) {
 	command.self.Link.Say(&worker.Message{At: map[bool]string{false: "before it loaded", true: "before it woke"}[turn.woken()]})
 }
 
-// tell reports the turn's progress to the supervisor, as well as to people. Faults
-// count a plan's steps and pieces through its turns.
+// tell reports the turn's progress to the supervisor and to people. Faults count a plan's steps and
+// pieces over all its turns.
 func (turn *turn) tell(link *worker.Link) {
 	one := turn.planRun
 	const often = 100 * time.Millisecond
 	var last time.Time
 	var done int64
-	soon := time.Millisecond // into a step
+	soon := time.Millisecond // after the start of a step
 	at := func(place string) {
 		last = time.Now()
 		link.Say(&worker.Message{At: place})
@@ -113,7 +112,7 @@ func (turn *turn) tell(link *worker.Link) {
 	watch.Step = func(result *executor.StepResult) {
 		step(result)
 		if one.kill == (ask.Fault{Kind: ask.KillStep, At: one.steps + 1}) {
-			killed() // it was over sooner than that
+			killed() // the step ended before that
 		}
 		soon = result.Times.Step / 2
 		measured := report.StepOf(result, &one.job.Job)
@@ -125,7 +124,7 @@ func (turn *turn) tell(link *worker.Link) {
 	turn.reportSleeps(at, next)
 }
 
-// killed ends this process as if another had: it has no time for anything.
+// killed kills this process at once, as another process would.
 func killed() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -137,8 +136,8 @@ func killed() {
 	select {}
 }
 
-// broke reports to the supervisor that the run failed, unless it was called wrongly,
-// lacked memory, or was interrupted.
+// broke reports a failed run to the supervisor, unless the cause is its flags, lack of memory, or
+// an interrupt.
 func (one *planRun) broke(link *worker.Link, err, failure error) {
 	var usage out.UsageError
 	var infeasible *out.Infeasible
@@ -147,7 +146,7 @@ func (one *planRun) broke(link *worker.Link, err, failure error) {
 	}
 }
 
-// ran tells what came of a plan.
+// ran reports the result of a plan.
 func (command *runCommand) ran(cmd *cobra.Command, turn *turn, measured *report.Report) error {
 	var document, text bytes.Buffer
 	if err := devicemap.WriteJSON(&document, measured); err != nil {

@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The scripts of devmap watch have fake GPUs. The file $HELD has their usage, a line a
-// process: GPU PROCESS MEBIBYTES. fakesmi is their nvidia-smi, and hold is a process on
-// them. Neither trusts the clock: fakesmi copies to $HELD.read the state of $HELD that
-// its reader has taken, and to $HELD.asked the one whose processes its reader has.
+// The scripts of devmap watch have fake GPUs. The file $HELD has their usage, one process per line:
+// GPU PROCESS MEBIBYTES. fakesmi is their nvidia-smi, and hold is a process on them. Both
+// synchronize by files and not by the clock. fakesmi copies to $HELD.read the state of $HELD that
+// its reader has read. It copies to $HELD.asked the state whose processes its reader knows.
 
 const fakeGPUs = 2
 
@@ -37,7 +37,7 @@ func fakeSMI() {
 			fmt.Printf("%d, GPU-%d%d%d, NVIDIA H200, 143771, %d, %s, 580.1\n", gpu, gpu, gpu, gpu, mebibytes, mode)
 		}
 	case strings.HasPrefix(query, "--query-compute-apps"):
-		// Whoever asks again has taken the answer before.
+		// A reader that asks again has read the last answer.
 		replace(stateFile+".asked", contents(stateFile+".answered"))
 		text := contents(stateFile)
 		for line := range strings.Lines(text) {
@@ -51,8 +51,8 @@ func fakeSMI() {
 	}
 }
 
-// fakeLoop writes the usage of GPUs until no one reads it. What it wrote is taken once
-// the pipe is empty, and counts once the next has been taken too.
+// fakeLoop writes the usage of GPUs until its reader ends. A text is read once the pipe is empty,
+// and counts once the next text has been read, too.
 func fakeLoop(stateFile string) {
 	reported, taken := "", 0
 	for {
@@ -74,7 +74,7 @@ func fakeLoop(stateFile string) {
 	}
 }
 
-// fakeUsage adds up what each GPU holds.
+// fakeUsage returns the sum of each GPU's processes.
 func fakeUsage(text string) []int {
 	all := make([]int, fakeGPUs)
 	for line := range strings.Lines(text) {
@@ -89,10 +89,10 @@ func fakeUsage(text string) []int {
 	return all
 }
 
-// hold GPU MEBIBYTES SECONDS … STATUS: this process holds that until readers of the
-// GPUs have taken it, and have again after at least so many seconds. In place of these
-// three words `asked` waits until they have asked whose it is, `stay` makes $HELD.stays
-// and waits for $HELD.leave, and `keep` leaves memory held after the end.
+// hold GPU MEBIBYTES SECONDS … STATUS: this process holds that memory until readers of the GPUs
+// have read it, and again after at least so many seconds. In place of these three words, `asked`
+// waits until the readers have asked for its process. `stay` makes $HELD.stays and waits for
+// $HELD.leave, and `keep` leaves memory in use after the end.
 func hold() {
 	stateFile, args := os.Getenv("HELD"), os.Args[1:]
 	keep := false
@@ -141,7 +141,7 @@ func hold() {
 	}
 }
 
-// awaitRead waits until readers have taken a text more than so many times.
+// awaitRead waits until readers have read a text more than so many times, and returns that number.
 func awaitRead(stateFile, text string, least int) int {
 	for {
 		count, read, _ := strings.Cut(contents(stateFile+".read"), "\n")
@@ -175,8 +175,8 @@ func replace(path, text string) {
 	}
 }
 
-// terminal runs `terminal ROWS COLUMNS COMMAND…` on a terminal of that size, and leaves
-// all that was written to it in the file "screen".
+// terminal runs `terminal ROWS COLUMNS COMMAND…` on a terminal of that size, and saves all its
+// output in the file "screen".
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: terminal ROWS COLUMNS COMMAND…")
@@ -200,14 +200,14 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	err = command.Start()
 	tty.Close() //nolint:errcheck // the command has its own
 	ts.Check(err)
-	shown, _ := io.ReadAll(screen) // Linux ends it with an error, once no process has the terminal
+	shown, _ := io.ReadAll(screen) // Linux ends it with an error after the last process
 	if err := command.Wait(); err != nil {
 		ts.Logf("it ended: %v", err)
 	}
 	ts.Check(os.WriteFile(filepath.Join(command.Dir, "screen"), shown, 0o600))
 }
 
-// openTerminal makes a pseudo-terminal: what shows it, and what a process has of it.
+// openTerminal makes a pseudo-terminal: the side of the screen, and the side of a process.
 func openTerminal(size *unix.Winsize) (screen, tty *os.File, err error) {
 	if screen, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
 		return nil, nil, err

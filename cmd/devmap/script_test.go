@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"devmap": main, "fakesmi": fakeSMI, "hold": hold})
 }
 
-// withoutDefaults keeps the developer's own defaults of flags out of the tests, and of
-// what they start.
+// withoutDefaults hides the developer's own defaults of flags from the tests, and from processes
+// they start.
 func withoutDefaults() {
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
@@ -38,8 +38,7 @@ func withoutDefaults() {
 	os.Setenv("DEVMAP_CONFIG", os.DevNull) //nolint:errcheck // a valid name
 }
 
-// TestScripts runs the command as users do. UPDATE_GOLDEN=1 rewrites the files
-// that cmp compares with.
+// TestScripts runs the command as users do. UPDATE_GOLDEN=1 rewrites the files that cmp compares.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -63,8 +62,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// status runs `status N COMMAND ARG…` and holds the command to its exit
-// status.
+// status runs `status N COMMAND ARG…` and checks the command's exit status.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N COMMAND ARG…")
@@ -84,7 +82,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines runs `lines N FILE` and holds the file (or stdout, stderr) to N lines.
+// lines runs `lines N FILE` and checks the number of lines of the file (or stdout, stderr).
 func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lines N FILE")
@@ -100,8 +98,8 @@ type tensor struct {
 	Offsets [2]int64 `json:"data_offsets"`
 }
 
-// mksafetensors runs `mksafetensors FILE NAME:DTYPE:2x3…`, where @LIST stands
-// for the words of a file. The data is a hole.
+// mksafetensors runs `mksafetensors FILE NAME:DTYPE:2x3…`, where @LIST is replaced by the words of
+// a file. The data is a hole.
 func mksafetensors(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: mksafetensors FILE NAME:DTYPE:SHAPE…")
@@ -142,8 +140,8 @@ func expandLists(ts *testscript.TestScript, args []string) []string {
 	return words
 }
 
-// rawsafetensors runs `rawsafetensors FILE HEADER DATABYTES [LENGTH]`: the
-// header as a file has it, with the length it has or claims to have.
+// rawsafetensors runs `rawsafetensors FILE HEADER DATABYTES [LENGTH]`: the header as given, with
+// its true length or a false one.
 func rawsafetensors(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args) > 4 {
 		ts.Fatalf("usage: rawsafetensors FILE HEADER DATABYTES [LENGTH]")

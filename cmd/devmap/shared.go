@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// share predicts a step again if several devices of the program are on one GPU, and
-// notes it, as a plan has a GPU for each. on has the GPU of each device. Kernels on one
-// GPU alternate.
+// share predicts a step again if several devices of the program share a GPU, and adds a note, as a
+// plan assumes one GPU per device. on has the GPU of each device. Kernels on one GPU alternate.
 func (job *compiled) share(on []int) error {
 	if job.seconds == nil || !shares(on) {
 		return nil
@@ -20,7 +19,7 @@ func (job *compiled) share(on []int) error {
 	if err != nil {
 		return err
 	}
-	const ticks = 1e12 // a second
+	const ticks = 1e12 // per second
 	seconds := float64(simulated.Makespan) / ticks
 	job.shared = []string{fmt.Sprintf("several devices share one GPU: a step takes %s, and %s with one GPU each", show.Seconds(seconds), show.Seconds(*job.seconds))}
 	job.seconds = &seconds
@@ -33,8 +32,8 @@ func shares(on []int) bool {
 	return len(slices.Compact(sorted)) < len(on)
 }
 
-// together are the GPUs that the devices of a program were measured on, by number; nil
-// if each is on its own, or if that is not known.
+// together returns the numbers of the GPUs that a program's devices were measured on; nil if each
+// is on its own, or if that is unknown.
 func (job *compiled) together(of *program.Program) []int {
 	numbers, on := make(map[string]int), make([]int, len(of.Devices))
 	for i := range of.Devices {

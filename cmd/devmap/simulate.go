@@ -58,7 +58,7 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	sim := &show.Simulation{}
-	var on []int // the devices' GPUs, where some share one
+	var on []int // the devices' GPUs, if some share one
 	if sim.Program, on, err = command.program(cmd, file, data); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 	return command.show(cmd, sim)
 }
 
-// spare refuses to write over what is read, and two things to one file.
+// spare refuses to overwrite inputs, and to write two outputs to one file.
 func (command *simulateCommand) spare(file, model string) error {
 	if err := out.Spare(command.Output, model, file, command.ScheduleFile, command.TopologyFile()); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (command *simulateCommand) spare(file, model string) error {
 	return out.SpareBy("trace", command.Trace, model, file, command.ScheduleFile, command.TopologyFile())
 }
 
-// program is what the file says is run, and on which GPUs, where devices share one: a
-// plan is compiled.
+// program returns the program of the file, and the devices' GPUs if some share one. It compiles a
+// plan.
 func (command *simulateCommand) program(cmd *cobra.Command, file string, data []byte) (of *program.Program, on []int, err error) {
 	if !isPlan(data) {
 		if err := command.Idle(); err != nil {
@@ -128,8 +128,8 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 	return made.Program, on, err
 }
 
-// isPlan reports JSON that does not say that it is a program: a plan's reader reads
-// or refuses all other JSON.
+// isPlan reports JSON without the mark of a program: the plan's reader reads or refuses all other
+// JSON.
 func isPlan(data []byte) bool {
 	if begin := bytes.TrimLeft(data, " \t\r\n"); len(begin) == 0 || begin[0] != '{' {
 		return false
@@ -155,8 +155,7 @@ func isPlan(data []byte) bool {
 	return true
 }
 
-// show prints the simulation, which is the result unless the document is: that of
-// --json, and of -o.
+// show prints the simulation. The document is the result with --json or -o.
 func (command *simulateCommand) show(cmd *cobra.Command, sim *show.Simulation) error {
 	result := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
@@ -172,7 +171,7 @@ func (command *simulateCommand) show(cmd *cobra.Command, sim *show.Simulation) e
 	return sim.Print(result)
 }
 
-// faults prints what is wrong with a program, all of it.
+// faults prints all faults of a program.
 func (command *simulateCommand) faults(cmd *cobra.Command, sim *show.Simulation) error {
 	if command.JSON || command.Output != "" {
 		document := faultsOf(sim)
@@ -195,8 +194,8 @@ func (command *simulateCommand) faults(cmd *cobra.Command, sim *show.Simulation)
 
 const simulateVersion = "devmap.simulate/v1"
 
-// simulateOutput is devmap.simulate/v1. Ticks are those of Unit, picoseconds or
-// forwards; instructions are as the text names them, D.N.
+// simulateOutput is devmap.simulate/v1. Ticks count Unit: picoseconds or forwards. Instructions
+// have the names of the text form, D.N.
 type simulateOutput struct {
 	FormatVersion string                `json:"format_version"`
 	Model         string                `json:"model"`
@@ -215,7 +214,7 @@ type simulatedDevice struct {
 	Device      int32             `json:"device"`
 	ArenaBytes  int64             `json:"arena_bytes"`
 	BudgetBytes int64             `json:"budget_bytes"`
-	LiveBytes   int64             `json:"live_bytes"` // the most at once, by the order of lines
+	LiveBytes   int64             `json:"live_bytes"` // the most at once, in the order of lines
 	LiveAt      *string           `json:"live_at"`
 	IdleBytes   int64             `json:"idle_bytes"`
 	PeakBytes   int64             `json:"peak_bytes"` // the most at once, in time
@@ -232,7 +231,7 @@ type simulatedStream struct {
 	BusyTicks int64  `json:"busy_ticks"`
 }
 
-// simulatedMoment is what is live from a time on.
+// simulatedMoment is the live bytes from a time on.
 type simulatedMoment struct {
 	Ticks int64 `json:"ticks"`
 	Bytes int64 `json:"live_bytes"`
@@ -244,7 +243,7 @@ type simulatedInstr struct {
 	End         int64  `json:"end_ticks"`
 }
 
-// simulatedPrediction is what a plan predicts for a runtime.
+// simulatedPrediction is a plan's prediction for a runtime.
 type simulatedPrediction struct {
 	Runtime     string   `json:"runtime"`
 	StepSeconds *float64 `json:"step_seconds"`
@@ -295,7 +294,7 @@ func momentsOf(simulated *simulate.Device) []simulatedMoment {
 	return moments
 }
 
-// stepOf is a step in seconds, nil where none is run, as in a plan of weights.
+// stepOf returns a step in seconds; nil if none runs, for example for a plan of weights.
 func stepOf(ticks int64) *float64 {
 	if ticks == 0 {
 		return nil
@@ -304,7 +303,7 @@ func stepOf(ticks int64) *float64 {
 	return &seconds
 }
 
-// placeOf names an instruction, nil where there is none.
+// placeOf returns the name of an instruction; nil if there is none.
 func placeOf(prog *program.Program, at int32) *string {
 	if at < 0 {
 		return nil
@@ -313,7 +312,7 @@ func placeOf(prog *program.Program, at int32) *string {
 	return &place
 }
 
-// faultsOf is the document of a program that is not simulated.
+// faultsOf returns the document of an invalid program.
 func faultsOf(sim *show.Simulation) simulateOutput {
 	document := headOf(sim)
 	for _, fault := range sim.Report.Faults {
@@ -337,8 +336,8 @@ func headOf(sim *show.Simulation) simulateOutput {
 // maxLogBytes limits a log of allocations.
 const maxLogBytes = 256 << 20
 
-// newReplay is what devmap.measure of the Python package calls. Its input and its
-// output are on docs/formats/allocations.md.
+// newReplay returns the command that devmap.measure of the Python package calls.
+// docs/formats/allocations.md describes its input and its output.
 func newReplay() *cobra.Command {
 	return &cobra.Command{
 		Use:    "replay FILE|-",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// timedPlan is what a script that adds a step up reads of a plan, written from
+// timedPlan is the part of a plan for a script that adds up a step, written from
 // docs/formats/plan-stages.md.
 type timedPlan struct {
 	Workload struct {
@@ -28,8 +28,8 @@ type timedStage struct {
 	contractTimes
 }
 
-// TestStagesAddUp: a step is the sum of what the plan's stages say, by code
-// that knows nothing but the file and the schedules.
+// TestStagesAddUp: a step is the sum of the times of the plan's stages. The test uses only the file
+// and the schedules.
 func TestStagesAddUp(t *testing.T) {
 	for _, args := range []string{
 		"gpt2 --gpus 4 --mode train --strategy pipeline --schedule gpipe --micro-batches 6 --batch 6",
@@ -83,7 +83,7 @@ func (p *timedPlan) step() float64 {
 	return last
 }
 
-// inTurn is a device map's: one stage after the other, one host for all.
+// inTurn returns the step of a device map: one stage after the other, one host for all.
 func (p *timedPlan) inTurn() float64 {
 	var host, device, issue, work float64
 	pass := func(wait, length, issues, alone float64) {
@@ -124,7 +124,7 @@ type done struct {
 	back         bool
 }
 
-// overlapped is when each device of a pipeline ends.
+// overlapped returns the end time of each device of a pipeline.
 func (p *timedPlan) overlapped() map[any]float64 {
 	var ranks []any
 	stagesOf := map[any][]int{}
@@ -206,11 +206,11 @@ func (p *timedPlan) input(a done, ended map[done]float64) (float64, bool) {
 	return t + wait, ok
 }
 
-// lockStep runs torch's table of an interleaved schedule: in each step a rank
-// makes one pass, and then waits until what it and its neighbours made is sent.
+// lockStep runs torch's table of an interleaved schedule. In each step a rank makes one pass, and
+// then waits until its messages and its neighbours' are sent.
 func (p *timedPlan) lockStep(ranks []any, stagesOf map[any][]int) map[any]float64 {
 	n, chunks, m := len(ranks), len(p.Stages)/len(ranks), p.Workload.MicroBatches
-	round := m / max(1, m/n) // micro-batches of a chunk before the next has its turn
+	round := m / max(1, m/n) // micro-batches of a chunk before the next chunk
 	table := make([][]*done, n)
 	longest := 0
 	for r, d := range ranks {

@@ -20,7 +20,7 @@ import (
 // setting is a flag with its value; "" is a switch that is on.
 type setting struct{ name, value string }
 
-// words are the flags as they are typed.
+// words returns the flags as typed.
 func words(flags []setting) []string {
 	var out []string
 	for _, f := range flags {
@@ -43,7 +43,7 @@ type sweptModel struct {
 	params float64 // GiB
 }
 
-// sweptModels are all that are built in, from the smallest on.
+// sweptModels returns all built-in models, the smallest first.
 func sweptModels(t *testing.T) []sweptModel {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join("..", "..", "fixtures", "models"))
@@ -71,7 +71,7 @@ func sweptModels(t *testing.T) []sweptModel {
 	return out
 }
 
-// drawing is one random command in the making.
+// drawing is a random command under construction.
 type drawing struct {
 	*rand.Rand
 	model sweptModel
@@ -84,7 +84,7 @@ func (d *drawing) chance(p float64) bool { return d.Float64() < p }
 
 func (d *drawing) add(name, value string) { d.flags = append(d.flags, setting{name, value}) }
 
-// one sets a flag to one of some values, with a chance.
+// one sets a flag to one of some values with probability p, and returns the value.
 func (d *drawing) one(p float64, name string, values ...string) string {
 	if !d.chance(p) {
 		return ""
@@ -107,14 +107,14 @@ func randomCommand(r *rand.Rand, models []sweptModel, dir string) *drawing {
 	return d
 }
 
-// devices are a count of GPUs, sizes near what the model takes, or a file.
+// devices draws a number of GPUs, sizes near the model's need, or a file.
 func (d *drawing) devices() {
 	d.gpus = 1 + d.IntN(4)
 	if d.chance(0.3) {
 		d.gpus = 1 + d.IntN(16)
 	}
 	names := catalogue.Names()
-	// From less than the weights over the GPUs to more than a training takes.
+	// From less than the weights divided by the GPUs to more than a training needs.
 	size := func() string {
 		return fmt.Sprintf("%.1fGiB", 0.9+d.model.params/float64(d.gpus)*(0.5+9*d.Float64()*d.Float64()))
 	}
@@ -141,8 +141,7 @@ func (d *drawing) devices() {
 	}
 }
 
-// topology writes a file of devices: of the catalogue, some with sizes of
-// their own, hosts or links.
+// topology writes a file of devices from the catalogue. Some have other sizes, hosts or links.
 func (d *drawing) topology(names []string) string {
 	type device map[string]any
 	var devices []device

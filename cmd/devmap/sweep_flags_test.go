@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// spread draws the strategy and what belongs to it.
+// spread draws the strategy and its settings.
 func (d *drawing) spread(mode string) {
 	strategy := d.one(0.75, "strategy", "device-map", "pipeline", "pipeline", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto")
 	switch strategy {
@@ -26,7 +26,7 @@ func (d *drawing) spread(mode string) {
 	}
 }
 
-// preset draws the training program, and what programs have.
+// preset draws the training program and its settings.
 func (d *drawing) preset(strategy string) {
 	of := map[string][]string{
 		"":    {"transformers", "trl-sft", "trl-dpo", "trl-grpo", "ms-swift", "ms-swift-megatron", "llamafactory", "axolotl", "lightning", "torchtune", "torchtitan", "accelerate-loop"},
@@ -77,7 +77,7 @@ func (d *drawing) sizes(mode string) {
 	}
 }
 
-// numerics draws precision, and in training what is trained and how.
+// numerics draws the precision, and for training the trained parameters and the optimizer.
 func (d *drawing) numerics(mode string) {
 	d.one(0.4, "precision", "bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true")
 	d.one(0.2, "attention", "sdpa", "eager", "flash")
@@ -98,7 +98,7 @@ func (d *drawing) numerics(mode string) {
 	d.one(0.1, "loss-only", "")
 }
 
-// placement draws what is minimised, and what may sit where.
+// placement draws the objective, and limits on the place of units.
 func (d *drawing) placement(mode string) {
 	if mode != "load" {
 		d.one(0.15, "objective", "time", "time", "front")

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// hint is a change that was printed: what it says, as it says it.
+// hint is a printed change.
 type hint struct {
 	flags  string // with words in parentheses
-	figure string // "12.00 GiB of 23.58 GiB"; "" where none is given
+	figure string // "12.00 GiB of 23.58 GiB"; "" if there is none
 	fits   bool
 }
 
@@ -23,7 +23,7 @@ var (
 	inBrackets = regexp.MustCompile(`\(([^()]*)\)`)
 )
 
-// remedies are the hints of an answer that does not fit.
+// remedies returns the hints of an answer that does not fit.
 func remedies(stderr string) []hint {
 	var out []hint
 	for _, m := range remedyLine.FindAllStringSubmatch(stderr, -1) {
@@ -32,7 +32,7 @@ func remedies(stderr string) []hint {
 	return out
 }
 
-// advised are the hints of a plan: of --explain, and in its warnings.
+// advised returns the hints of a plan, from --explain and from its warnings.
 func advised(stderr string, warnings []string) []hint {
 	var out []hint
 	for _, m := range changeLine.FindAllStringSubmatch(stderr, -1) {
@@ -53,9 +53,8 @@ func advised(stderr string, warnings []string) []hint {
 	return out
 }
 
-// follow is the user's command with a hint's flags set in place of its own of
-// the same name, and without those that it names so: a remedy, read as a user
-// would read it.
+// follow returns the user's command with a hint's flags in place of its own, and without the flags
+// that the hint removes.
 func follow(flags []setting, h hint) ([]string, error) {
 	drop := map[string]bool{}
 	text := inBrackets.ReplaceAllStringFunc(h.flags, func(m string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// sweptPlan has the fields of a plan that the sweep checks; it also asks for every field.
+// sweptPlan has the fields of a plan that the sweep checks; raw has all fields.
 type sweptPlan struct {
 	DeviceMap   json.RawMessage   `json:"device_map"`
 	Devices     []contractDevice  `json:"devices"`
@@ -23,8 +23,8 @@ type sweptPlan struct {
 	raw         map[string]json.RawMessage
 }
 
-// planFields are those of the contract (a device map and stages where there
-// is one).
+// planFields lists the fields of the contract, except for a device map and stages, which are
+// optional.
 var planFields = []string{"format_version", "model", "workload", "topology", "devices", "objective", "imbalance", "step_seconds", "warnings"}
 
 func readPlan(data []byte) (*sweptPlan, error) {
@@ -43,13 +43,13 @@ func readPlan(data []byte) (*sweptPlan, error) {
 	return p, nil
 }
 
-// share is the part of its budget that a device uses.
+// share returns the part of its budget that a device uses.
 func (d *contractDevice) share() float64 {
 	return float64(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes) / float64(d.CapacityBytes-d.ReservedBytes)
 }
 
-// figures are the texts that a hint may give for the fullest GPU: more than
-// one where several are as full.
+// figures returns the texts that a hint may have for the fullest GPU; several if GPUs are equally
+// full.
 func (p *sweptPlan) figures() []string {
 	var out []string
 	for i := range p.Devices {
@@ -69,7 +69,7 @@ func (p *sweptPlan) largest() float64 {
 	return largest
 }
 
-// judge holds a plan to the arithmetic of the contract.
+// judge checks a plan by the arithmetic of the contract.
 func (p *sweptPlan) judge() error {
 	var faults []error
 	wrong := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -117,9 +117,8 @@ func (p *sweptPlan) judge() error {
 	return errors.Join(append(faults, o.judge(p.Offload != nil))...)
 }
 
-// judge holds a proof to itself: the bound is none above the value, and the
-// status says what the gap says. Where units were offloaded the status is of
-// the bytes that travel.
+// judge checks a proof: the bound is not above the value, and the status agrees with the gap. If
+// units are offloaded, the status is about the copied bytes.
 func (o *contractObjective) judge(offloaded bool) error {
 	gap := 0.0
 	if o.Value > 0 {
@@ -142,7 +141,8 @@ func (o *contractObjective) judge(offloaded bool) error {
 	return nil
 }
 
-// internal finds what no user should read: a fault of devmap's own.
+// internal returns an error if the text shows one of devmap's own faults, which no user should
+// read.
 func internal(text string) error {
 	for _, word := range []string{"report this", "panic", "NaN", "Inf ", "%!", "goroutine ", "the walk ", "INVALID"} {
 		if i := strings.Index(text, word); i >= 0 {

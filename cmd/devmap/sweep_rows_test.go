@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// estimate judges a table, and has the flags of its rows planned.
+// estimate checks a table, and plans with the flags of its rows.
 func (s *sweep) estimate() {
 	s.flags = slices.DeleteFunc(s.flags, func(f setting) bool {
 		return f.name == "offload" || f == setting{"objective", "front"}
@@ -59,7 +59,7 @@ func (s *sweep) row(r *contractRow) error {
 		return err
 	}
 	if slices.Contains(r.Flags, "--contiguous=false") || slices.Contains(r.Flags, "time") && p.Objective.Status != "optimal" {
-		return nil // a search that time ends
+		return nil // its time limit ends this search
 	}
 	var peaks []int64
 	least := p.Devices[0].HeadroomBytes
@@ -81,14 +81,13 @@ func deref(f *float64) any {
 	return *f
 }
 
-// What a usage error offers: "(2 and 4 do)", "(--batch 4 --micro-batches 4 do)".
+// These match the proposals of a usage error: "(2 and 4 do)", "(--batch 4 --micro-batches 4 do)".
 var (
 	offered = regexp.MustCompile(`--(micro-batches|shard-degree): .*\((\d+)(?: and (\d+))? (?:do|does|works?)\)$`)
 	inFlags = regexp.MustCompile(`\((--batch \d+ --micro-batches \d+) do\)$`)
 )
 
-// refusal follows what a usage error offers: none of it may be refused for
-// the same flag again.
+// refusal tries the proposals of a usage error: none may be refused for the same flag again.
 func (s *sweep) refusal(args []string, errs string) {
 	errs = strings.TrimSpace(errs)
 	flag, hints := "micro-batches", []string{}

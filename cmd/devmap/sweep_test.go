@@ -23,12 +23,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// The sweep runs random commands from a seed and validates every answer: no internal
-// error, an exit status of the contract, sums that add up, a check that agrees with
-// the plan to the byte, and printed changes that work as printed. SWEEP_TIME makes it
-// long (make sweep), SEED draws others, SWEEP_CASE repeats one.
+// The sweep runs random commands from a seed and validates every answer. There must be no internal
+// error, an exit status of the contract, and sums that add up. The check must agree with the plan
+// to the byte, and printed changes must work as printed. SWEEP_TIME makes it long (make sweep),
+// SEED draws others, and SWEEP_CASE repeats one.
 
-// shortSweep is how many commands a test run draws.
+// shortSweep is the number of commands in a test run.
 const shortSweep = 36
 
 func TestSweep(t *testing.T) {
@@ -85,7 +85,7 @@ type sweep struct {
 	now    uint64 // the case
 
 	slowest time.Duration
-	slow    string // the command that took it
+	slow    string // the slowest command
 	*drawing
 }
 
@@ -121,8 +121,8 @@ func shellWords(args []string) string {
 	return strings.Join(out, " ")
 }
 
-// call runs a command line in this process. What no user should read is a
-// fault, and so is a status other than those expected.
+// call runs a command line in this process. An internal error is a fault, and so is an unexpected
+// status.
 func (s *sweep) call(args []string, expected ...int) (status int, stdout []byte, stderr string) {
 	var document, errs bytes.Buffer
 	start := time.Now()
@@ -139,7 +139,7 @@ func (s *sweep) call(args []string, expected ...int) (status int, stdout []byte,
 	if took := time.Since(start); took > s.slowest {
 		s.slowest, s.slow = took, shellWords(args)
 	}
-	// A map that the file's links do not join is the file's fault.
+	// A file whose links do not connect the devices of a map is at fault.
 	unlinked := status == out.ExitError && strings.Contains(errs.String(), "links missing between")
 	if status >= 0 && !slices.Contains(expected, status) && !unlinked {
 		s.fault(args, fmt.Errorf("exit status %d, not one of %v: %s", status, expected, tail(errs.String())))
@@ -157,7 +157,7 @@ func tail(text string) string {
 	return text
 }
 
-// one draws a command and follows what it leads to.
+// one draws a command and checks its answer.
 func (s *sweep) one(i uint64) {
 	s.now = i
 	s.drawing = randomCommand(rand.New(rand.NewPCG(s.seed, i)), s.models, s.dir)
@@ -165,8 +165,8 @@ func (s *sweep) one(i uint64) {
 		s.estimate()
 		return
 	}
-	// Where a search has no end, its limit is short; where it has, load may not
-	// be what ends it: a hint's figure would not be that of the whole search.
+	// A search without an end has a short limit. Any other must not end by its limit on a busy
+	// machine, as a hint's figure is for the whole search.
 	limit := "30s"
 	if searched(words(s.flags)) {
 		limit = "300ms"
@@ -198,7 +198,7 @@ func (s *sweep) one(i uint64) {
 	}
 }
 
-// planned judges a plan, and has it checked and emitted.
+// planned judges a plan, checks it and emits it.
 func (s *sweep) planned(args []string, text []byte, errs string) {
 	p, err := readPlan(text)
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *sweep) front(args []string, out []byte) {
 	}
 }
 
-// hints runs every hint as it is printed; a short sweep runs one of them.
+// hints runs every hint as printed; a short sweep runs only one.
 func (s *sweep) hints(command string, args []string, hints []hint) {
 	if len(hints) > 1 && os.Getenv("SWEEP_TIME") == "" {
 		hints = hints[s.IntN(len(hints)):][:1]
@@ -286,7 +286,7 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 			s.fault(args, err)
 			continue
 		}
-		if command == "estimate" { // which says no more than that something fits
+		if command == "estimate" { // estimate reports only that something fits
 			s.call(slices.Concat([]string{"estimate", s.model.name, "--json"}, flags), out.ExitDone)
 		}
 		again := slices.Concat([]string{"plan", s.model.name, "--json"}, flags)
@@ -296,7 +296,7 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 		}
 		expected := []int{want}
 		if !h.fits && (searched(args) || searched(again)) {
-			expected = append(expected, out.ExitDone) // given more time, it may fit
+			expected = append(expected, out.ExitDone) // with more time it may fit
 		}
 		status, out, _ := s.call(again, expected...)
 		if !slices.Contains(expected, status) {
@@ -307,8 +307,8 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 	}
 }
 
-// omitted finds changes that fit and are not printed, because the command with their
-// flags would ask for something else: a flag that is missing.
+// omitted finds changes that fit and are not printed, because their flags would give another
+// problem. That is a missing flag.
 func (s *sweep) omitted(args []string) {
 	cmd := &cobra.Command{Use: "plan"}
 	r := ask.New(cmd)
@@ -330,14 +330,13 @@ func (s *sweep) omitted(args []string) {
 	}
 }
 
-// searched says whether time ends the search for a command's answer: even the
-// same command may do better the next time.
+// searched reports whether a time limit ends the search for a command's answer, so that the same
+// command may be better the next time.
 func searched(args []string) bool {
 	return slices.ContainsFunc(args, func(w string) bool { return slices.Contains([]string{"--contiguous=false", "time", "front"}, w) })
 }
 
-// follows compares a plan with the figure of the hint that led to it, where
-// time ended neither search.
+// follows compares a plan with its hint's figure, if no time limit ended their searches.
 func (s *sweep) follows(args, again []string, h hint, out []byte) {
 	if h.figure == "" || !h.fits || searched(args) || searched(again) {
 		return

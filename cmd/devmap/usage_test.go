@@ -15,7 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
-// helpOf is what devmap help prints of a command.
+// helpOf returns the text of devmap help for a command.
 func helpOf(t *testing.T, cmd *cobra.Command) string {
 	t.Helper()
 	var text bytes.Buffer
@@ -26,8 +26,8 @@ func helpOf(t *testing.T, cmd *cobra.Command) string {
 	return text.String()
 }
 
-// TestHelp: texts of help fit 80 columns and all lines 100. Every visible flag is in a
-// group, begins its line as it is typed, and has at most 60 characters of explanation.
+// TestHelp: texts of help fit 80 columns and all lines 100. Every visible flag is in a group,
+// begins its line as typed, and has at most 60 characters of explanation.
 func TestHelp(t *testing.T) {
 	root := newRoot(worker.Self{})
 	for _, cmd := range append(root.Commands(), root) {
@@ -60,7 +60,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestHelpNames: the topics and texts name every value of the flags that they are about.
+// TestHelpNames: the topics and texts name every value of their flags.
 func TestHelpNames(t *testing.T) {
 	root := newRoot(worker.Self{})
 	for topic, name := range map[string]string{
@@ -79,7 +79,7 @@ func TestHelpNames(t *testing.T) {
 	}
 }
 
-// failing are calls that fail, each in its own way.
+// failing lists calls that fail, each in another way.
 var failing = `
 check toy.json nope.json
 check toy.json .
@@ -121,7 +121,7 @@ version x
 nosuch
 `
 
-// goisms are what only a Go programmer reads: system calls, printed slices and nil.
+// goisms matches texts only for Go programmers: system calls, printed slices and nil.
 var goisms = regexp.MustCompile(`(stat|lstat|open|readlink|mkdir) \S*nope|writing "|devices\[\d+\]:|\[[a-z][a-z ]* [a-z]+\]|<nil>|%!|strconv|goroutine|pflag|0x[0-9a-f]{6}|&\{|map\[`)
 
 // TestFailures: errors have no Go values and no system calls.

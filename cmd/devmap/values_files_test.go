@@ -23,9 +23,8 @@ func (tensor *formula) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &[]any{&tensor.shape, &tensor.shift, &tensor.scale})
 }
 
-// sampleValue is value i of the tensor with a name, from -1 to 1: the upper 24
-// bits of splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-// Generators, 2014).
+// sampleValue returns value i of the named tensor, from -1 to 1. It is the upper 24 bits of
+// splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 func sampleValue(name string, i int) float64 {
 	mixed := uint64(crc32.ChecksumIEEE([]byte(name)))<<32 + uint64(i) + 0x9e3779b97f4a7c15
 	mixed = (mixed ^ mixed>>30) * 0xbf58476d1ce4e5b9
@@ -111,7 +110,7 @@ func (bench *valueBench) only(path, name string) []float64 {
 	return got[name]
 }
 
-// distance is ‖got − want‖ / ‖want‖.
+// distance returns ‖got − want‖ / ‖want‖.
 func distance(got, want []float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)

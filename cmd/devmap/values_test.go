@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// golden is what Transformers computed of a small model: how, and what the
-// fields are, says cmd/devmap/internal/conformance/python/goldens.py.
+// golden has the values of a small model from Transformers.
+// cmd/devmap/internal/conformance/python/goldens.py makes them and explains the fields.
 type golden struct {
 	MadeWith  string                `json:"made_with"`
 	Config    json.RawMessage       `json:"config"`
@@ -28,8 +28,8 @@ type golden struct {
 	Losses    []float64             `json:"losses"`
 }
 
-// TestValues runs small models of every family as users do, on one device and
-// on two, and holds logits, gradients, losses and tokens to Transformers'.
+// TestValues runs small models of every family as users do, on one device and on two, and compares
+// logits, gradients, losses and tokens with Transformers'.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "values", "*.json"))
@@ -102,7 +102,7 @@ func (bench *valueBench) train(spread string) {
 		for i, value := range got[name] {
 			product += value * sampleValue(name+".gradient", i)
 		}
-		// A gradient of nearly nothing has the tolerance of the others.
+		// A gradient of almost zero has the tolerance of the others.
 		if allowed := 1e-4 * max(want[0], 1e-4*whole); !(math.Abs(length-want[0]) < allowed) || !(math.Abs(product-want[1]) < allowed) {
 			bench.t.Errorf("%s: the gradient of %s has the norm %v and the product %v, not %v", spread, name, length, product, want)
 		}
@@ -114,7 +114,7 @@ func (bench *valueBench) train(spread string) {
 	}
 }
 
-// valueReport is what the test reads of devmap.report/v1.
+// valueReport is the part of devmap.report/v1 that the test reads.
 type valueReport struct {
 	Tokens [][]int `json:"tokens"`
 	Steps  []struct {

@@ -31,7 +31,7 @@ and GPUs.`,
 				return devicemap.WriteJSON(cmd.OutOrStdout(), versionOf())
 			}
 			err := printVersion(cmd)
-			for _, line := range backends.Found() { // in a build for GPUs: what they are run with
+			for _, line := range backends.Found() { // in a build for GPUs: what runs programs
 				err = errors.Join(err, out.Say(cmd.OutOrStdout(), "%s\n", line))
 			}
 			return err
@@ -45,7 +45,7 @@ and GPUs.`,
 type versionOutput struct {
 	FormatVersion string `json:"format_version"`
 	Version       string `json:"version"`
-	Commit        string `json:"commit"` // empty: the build does not say
+	Commit        string `json:"commit"` // empty: unknown in this build
 	Date          string `json:"date"`   // of the commit, in UTC (RFC 3339)
 	Modified      bool   `json:"modified"`
 	Go            string `json:"go"`
@@ -57,11 +57,11 @@ type versionOutput struct {
 	} `json:"cuda"`
 }
 
-// The values of a release: -ldflags "-X main.stamp=1.2.3 -X main.stampCommit=…
-// -X main.stampDate=2026-01-02T03:04:05Z".
+// These are set for a release: -ldflags "-X main.stamp=1.2.3 -X main.stampCommit=… -X
+// main.stampDate=2026-01-02T03:04:05Z".
 var stamp, stampCommit, stampDate string
 
-// versionOf is that of the release, else the module's, as the build recorded it.
+// versionOf returns the release's version, or the module's from the build information.
 func versionOf() *versionOutput {
 	made := &versionOutput{
 		FormatVersion: "devmap.version/v1", Version: stamp, Commit: stampCommit, Date: stampDate, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -91,7 +91,7 @@ func printVersion(cmd *cobra.Command) error {
 	return err
 }
 
-// version is the version with the commit and its date: 1.2.3 (0123456789ab, 2026-01-02).
+// version returns the version with the commit and its date: 1.2.3 (0123456789ab, 2026-01-02).
 func version() string {
 	made := versionOf()
 	var parts []string

@@ -81,7 +81,7 @@ plan or their peers.`,
 	return cmd
 }
 
-// onePlan takes at most one PLAN, and -- before a COMMAND: its flags are its own.
+// onePlan accepts at most one PLAN, and requires -- before a COMMAND, which has its own flags.
 func (command *watchCommand) onePlan(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
@@ -115,7 +115,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	}
 	of, ofFile := plan, file
 	if ranked != nil {
-		plan, file = nil, "" // its devices are on other hosts, too
+		plan, file = nil, "" // its devices include other hosts'
 	}
 	if err := command.hasFolder(); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (command *watchCommand) hasFolder() error {
 	return nil
 }
 
-// writeRank writes what a rank measured, with its part of a plan.
+// writeRank writes a rank's measurements, with its part of a plan.
 func (command *watchCommand) writeRank(cmd *cobra.Command, ranked *watching.Ranked, plan *devicemap.Plan, file string, measured *watch.Report) error {
 	if err := ranked.Take(plan, measured); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (command *watchCommand) writeRank(cmd *cobra.Command, ranked *watching.Rank
 	return out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) })
 }
 
-// rank is that of this process under --rank-from-env, whose file is in the folder of
-// --output; nil without.
+// rank returns this process's rank for --rank-from-env, whose file is in the folder of --output;
+// nil without the flag.
 func (command *watchCommand) rank() (*watching.Ranked, error) {
 	if !command.Watch.RankFromEnv {
 		return nil, nil //nolint:nilnil // none is asked for
@@ -204,7 +204,7 @@ func (command *watchCommand) merge(cmd *cobra.Command) error {
 	return nil
 }
 
-// plan reads PLAN; nil where there is none.
+// plan reads PLAN; nil if there is none.
 func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.Plan, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // none is given
@@ -241,7 +241,7 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 	return nil
 }
 
-// refuseRanks reports what --merge and --rank-from-env exclude.
+// refuseRanks reports flags that --merge and --rank-from-env exclude.
 func (command *watchCommand) refuseRanks(file string, argv []string) error {
 	switch {
 	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
@@ -271,7 +271,7 @@ func (command *watchCommand) nothingLeft() error {
 	return out.Usagef("--baseline needs a command: devmap watch --baseline -- COMMAND")
 }
 
-// unstarted ends as a shell does whose command did not start.
+// unstarted ends like a shell whose command did not start.
 func unstarted(cmd *cobra.Command, start *watching.StartError) error {
 	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
 		return err
@@ -279,7 +279,8 @@ func unstarted(cmd *cobra.Command, start *watching.StartError) error {
 	return &out.ReportedError{Status: start.Status, Err: start}
 }
 
-// stdout is the command's: with --json it is kept for the report.
+// stdout returns the writer for the command's stdout. With --json devmap's own stdout is for the
+// report.
 func (command *watchCommand) stdout(cmd *cobra.Command) io.Writer {
 	if command.JSON && command.Output == "" {
 		return cmd.ErrOrStderr()
@@ -287,8 +288,8 @@ func (command *watchCommand) stdout(cmd *cobra.Command) io.Writer {
 	return cmd.OutOrStdout()
 }
 
-// write tells what was watched: the command may have run for days, so that what finds no
-// room in a file is shown.
+// write writes the results. The command may have run for days, so a result that cannot be written
+// to its file is printed.
 func (command *watchCommand) write(cmd *cobra.Command, ran *watched) (err error) {
 	if command.JSON || command.Output != "" {
 		var documents bytes.Buffer
@@ -308,8 +309,7 @@ func (command *watchCommand) write(cmd *cobra.Command, ran *watched) (err error)
 	return err
 }
 
-// ended is the status with which the command ends: that of what was watched, but
-// where --strict has a verdict say it.
+// ended returns the command's exit status: that of COMMAND, unless --strict sets it by the verdict.
 func (command *watchCommand) ended(ran *watched) error {
 	failed := ran.report != nil && ran.report.Verdict == report.Fail || ran.left != nil && ran.left.Verdict != report.Pass
 	switch {

@@ -21,30 +21,30 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// watchSession is a plan, the GPUs that it is for, and what is watched on them.
+// watchSession is a plan, its GPUs, and the processes to watch on them.
 type watchSession struct {
-	plan        *devicemap.Plan // nil: memory is measured, and compared with nothing
+	plan        *devicemap.Plan // nil: measure memory without a comparison
 	file        string
 	argv        []string
-	child       *watching.Child // nil: there is none
-	pid         int             // of what runs already; 0: nothing
-	tree        *watch.Tree     // nil: everything on the GPUs
+	child       *watching.Child // nil: no command
+	pid         int             // of a running process; 0: none
+	tree        *watch.Tree     // nil: all processes on the GPUs
 	environment []string        // of the child
-	hook        *hook.Hook      // nil: there is none
+	hook        *hook.Hook      // nil: no hook
 	reader      watch.Reader
 	places      []watch.Place
 	notes       []string
-	baseline    *watching.Baseline // nil: what is left is not judged
+	baseline    *watching.Baseline // nil: memory left is not judged
 }
 
-// watched is what became of a session.
+// watched is the result of a session.
 type watched struct {
 	command *watch.Command    // nil: there was none
 	report  *watch.Report     // nil: memory was not sampled
-	left    *certify.Document // nil: it was not asked for
+	left    *certify.Document // nil: not requested
 }
 
-// show prints it for people.
+// show prints the results for people.
 func (ran *watched) show(to io.Writer) {
 	if ran.report != nil {
 		show.Watched(to, ran.report)
@@ -54,7 +54,7 @@ func (ran *watched) show(to io.Writer) {
 	}
 }
 
-// newWatchSession finds what is to be watched, and on which GPUs; nothing has started then.
+// newWatchSession finds the processes to watch, and their GPUs, without starting anything.
 func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *ask.Watch) (*watchSession, error) {
 	session := &watchSession{plan: plan, file: file, argv: argv, pid: int(asked.PID)}
 	list, set, err := session.subject()
@@ -86,18 +86,18 @@ func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *as
 	return session, nil
 }
 
-// close releases what is open, once all is reported.
+// close closes the session after the reports.
 func (session *watchSession) close() {
 	session.baseline.Close()
 	if session.reader != nil {
 		session.reader.Close() //nolint:errcheck // nothing was written
 	}
 	if session.hook != nil {
-		session.hook.Close() //nolint:errcheck // a folder in the system's place for such is left
+		session.hook.Close() //nolint:errcheck // a temporary folder may be left
 	}
 }
 
-// subject finds the command, or the process that runs already, and which GPUs it sees.
+// subject finds the command or the running process, and the GPUs it sees.
 func (session *watchSession) subject() (list string, set bool, err error) {
 	const visible = "CUDA_VISIBLE_DEVICES"
 	if session.pid != 0 {
@@ -119,7 +119,7 @@ func (session *watchSession) subject() (list string, set bool, err error) {
 	return session.variable(visible)
 }
 
-// variable is one of the environment of what is watched.
+// variable returns an environment variable of the watched process.
 func (session *watchSession) variable(name string) (value string, set bool, err error) {
 	if session.pid != 0 {
 		return watch.Environ(session.pid, name)
@@ -150,7 +150,7 @@ func (session *watchSession) place(list string, set bool) error {
 	return nil
 }
 
-// run watches until what is watched has ended, reports, and judges what it left.
+// run watches until the command or process has ended, reports, and judges the memory left.
 func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (ran *watched, err error) {
 	if session.reader != nil {
 		ran, err = session.sample(cmd, stdout)
@@ -163,7 +163,7 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (ran *wat
 	return ran, err
 }
 
-// await waits for a command that is only judged by what it leaves.
+// await waits for a command if only the memory left is judged.
 func (session *watchSession) await(cmd *cobra.Command, stdout io.Writer) (*watched, error) {
 	defer watching.Signals(session.child)()
 	if err := session.start(cmd, stdout); err != nil {
@@ -177,7 +177,7 @@ func (session *watchSession) await(cmd *cobra.Command, stdout io.Writer) (*watch
 	return &watched{command: command}, err
 }
 
-// start begins the command.
+// start starts the command.
 func (session *watchSession) start(cmd *cobra.Command, stdout io.Writer) error {
 	if err := session.child.Start(session.environment, stdout, cmd.ErrOrStderr()); err != nil {
 		return err
@@ -211,7 +211,7 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 	if err != nil {
 		return nil, err
 	}
-	<-read //nolint:errcheck // how it went stands in the report
+	<-read //nolint:errcheck // the report has the result
 	if command != nil {
 		command.Seconds = time.Since(began).Seconds()
 	}
@@ -222,11 +222,11 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 	})}, nil
 }
 
-// searchTime is how long other settings are tried for what was measured.
+// searchTime is how long other settings are tried as explanations of the measurements.
 const searchTime = 10 * time.Second
 
-// variants are what the plan would have predicted under other settings; an error
-// where its model is not to be found any more.
+// variants returns the plan's predictions for other settings. The error says that its model is
+// missing.
 func (session *watchSession) variants() (iter.Seq[watch.Variant], error) {
 	if session.plan == nil {
 		return func(func(watch.Variant) bool) {}, nil
@@ -239,7 +239,7 @@ func (session *watchSession) variants() (iter.Seq[watch.Variant], error) {
 	return watching.Variants(graph, session.plan, func() bool { return time.Since(started) > searchTime }), nil
 }
 
-// hookReports are the reports of the command's processes on torch's memory.
+// hookReports returns the reports of the command's processes on torch's memory.
 func (session *watchSession) hookReports() []watch.Process {
 	if session.hook == nil {
 		return nil
@@ -254,7 +254,7 @@ func (session *watchSession) hookReports() []watch.Process {
 	return processes
 }
 
-// live shows GPUs on a terminal, or tells of them in lines.
+// live shows GPUs on a terminal, or as lines.
 func (session *watchSession) live(cmd *cobra.Command, sampler *watch.Sampler) *watching.Live {
 	source := session.reader.Source()
 	title := fmt.Sprintf("%s, every %v", source.Name, source.Interval())
@@ -263,7 +263,7 @@ func (session *watchSession) live(cmd *cobra.Command, sampler *watch.Sampler) *w
 	}
 	var predicted [][2]int64
 	for _, place := range session.places {
-		var used [2]int64 // without a plan nothing
+		var used [2]int64 // zero without a plan
 		if session.plan != nil {
 			used, _ = watch.Predicted(session.plan, place.Devices)
 		}
@@ -272,7 +272,7 @@ func (session *watchSession) live(cmd *cobra.Command, sampler *watch.Sampler) *w
 	return watching.NewLive(cmd.ErrOrStderr(), title, predicted, sampler.State)
 }
 
-// wait waits until what is watched ends; where nothing is, until the user ends it.
+// wait waits until the command or process ends; without either, until the user ends it.
 func (session *watchSession) wait(ctx context.Context, lost <-chan error) (*watch.Command, error) {
 	if session.child != nil {
 		status, how, err := session.child.Wait()

@@ -2,8 +2,8 @@ package order
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// inTurn is the kind of a device map, which has no schedule: one micro-batch
-// after another goes through all chunks and back.
+// inTurn is the kind of a device map, which has no schedule: one micro-batch after another passes
+// all chunks forward and backward.
 const inTurn costmodel.ScheduleKind = ""
 
 func turns(schedule costmodel.Schedule) []Action {
@@ -19,15 +19,13 @@ func turns(schedule costmodel.Schedule) []Action {
 	return out
 }
 
-// Engine is what devmap's engine has every rank do, in order: rank ranks[s]
-// runs stage s of the chain, and ranks are numbered in the order of their
-// first stages. An action's chunk is its stage's place among those of the rank.
-// Without training there are forwards alone.
+// Engine returns the actions of every rank in devmap's engine, in order. Rank ranks[s] runs stage s
+// of the chain, and ranks are numbered in the order of their first stages. An action's chunk is its
+// stage's index among the rank's stages. Without training there are only forwards.
 //
-// It is [Of], less what a rank has no stage for. An empty kind of schedule is a
-// device map's, whose stages may be on any rank. Under the schedules that work
-// on several micro-batches at once stages go round the ranks; with two slots a
-// channel no rank waits for its own message then, whatever the number of
+// It is [Of] without actions for missing stages. An empty kind of schedule is a device map's, whose
+// stages may be on any rank. Schedules with several micro-batches in flight assign stages to ranks
+// in turn. With two slots per channel, no rank then waits for its own message, for any number of
 // micro-batches.
 func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	owned := make([]int64, schedule.Stages)
@@ -48,17 +46,16 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	return out
 }
 
-// Depths is, for each of so many chunks, the most micro-batches whose forward
-// has begun and whose backward has not ended: what is saved between the two is
-// kept as often. The phases are those of a schedule ([Phases]), or one with a
-// list of actions.
+// Depths returns, for each chunk, the most micro-batches whose forward has begun and whose backward
+// has not ended. The engine keeps so many copies of tensors saved between the two. The phases are
+// those of a schedule ([Phases]), or one with a list of actions.
 func Depths(chunks int64, phases ...Phase) []int64 {
 	count, most := make([]int64, chunks), make([]int64, chunks)
 	second := make([]int64, chunks)
 	for i := range phases {
 		phases[i].Ends(func(action Action) {
 			switch {
-			case action.Chunk >= chunks: // a rank may have fewer than others
+			case action.Chunk >= chunks: // a rank may have fewer chunks than others
 			case action.Backward:
 				count[action.Chunk]--
 			default:

@@ -8,18 +8,17 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// machine runs the actions of all ranks with what an engine waits for: a
-// message before the action that reads it, a free slot before a message is
-// sent, the buffer of the message before it is written again. Messages from one
-// rank to another leave in the order in which they were made.
+// machine runs the actions of all ranks with an engine's waits. An action waits for its message, a
+// message for a free slot, and a write for the buffer of the last message. Messages from one rank
+// to another leave in the order of their creation.
 type machine struct {
-	ranks   []int // of each stage
+	ranks   []int // the rank of each stage
 	slots   int
-	sent    [2][]int // messages into each stage, forward and back
+	sent    [2][]int // messages sent into each stage, forward and back
 	freed   [2][]int
 	made    [2][]int
-	waiting map[[2]int][][2]int // from, to: those made and not sent, way and stage
-	done    map[[3]int]bool     // stage, micro-batch, backward
+	waiting map[[2]int][][2]int // by sender and receiver: messages made and not sent, as way and stage
+	done    map[[3]int]bool     // by stage, micro-batch, backward
 }
 
 func simulated(ranks []int, actions [][]Action, slots int) (left int) {
@@ -47,7 +46,7 @@ func simulated(ranks []int, actions [][]Action, slots int) (left int) {
 	return left
 }
 
-// run is false where the action must wait.
+// run reports whether the action ran; false if it must wait.
 func (m *machine) run(action Action, stage int) bool {
 	way, from, to := 0, stage-1, stage+1
 	if action.Backward {
@@ -75,7 +74,7 @@ func (m *machine) run(action Action, stage int) bool {
 	return true
 }
 
-// send sends the first message of every stream that has a slot.
+// send sends the first message of every stream with a free slot.
 func (m *machine) send() (moved bool) {
 	for between, waiting := range m.waiting {
 		if len(waiting) == 0 {
@@ -90,9 +89,8 @@ func (m *machine) send() (moved bool) {
 	return moved
 }
 
-// TestEngine: all orders of devmap's engine end, with the slots that its
-// channels have, and run every forward and backward once; the most in flight in
-// each chunk is [Depths].
+// TestEngine: all orders of devmap's engine end with the slots of its channels, and run every
+// forward and backward once. The most micro-batches in flight in each chunk equal [Depths].
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	for p := range int64(8) {
@@ -105,7 +103,7 @@ func TestEngine(t *testing.T) {
 					}
 					last := schedule.Stages * schedule.Chunks
 					checkEngine(t, schedule, last)
-					if schedule.Chunks > 1 && m%5 == 0 { // fewer stages on some
+					if schedule.Chunks > 1 && m%5 == 0 { // fewer stages on some ranks
 						checkEngine(t, schedule, last-1-m%p1(p))
 					}
 				}
@@ -176,8 +174,8 @@ func TestEngineMaps(t *testing.T) {
 	}
 }
 
-// TestEngineTorch: where torch runs rounds of as many micro-batches as there
-// are stages, or one round of fewer, the orders are torch's.
+// TestEngineTorch: if torch runs rounds of as many micro-batches as stages, or one smaller round,
+// the orders equal torch's.
 func TestEngineTorch(t *testing.T) {
 	same := 0
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {

@@ -1,12 +1,10 @@
-// Package order is what each rank of a pipeline does and when: torch's orders of
-// actions (torch 2.11, distributed/pipelining/schedules.py), read in full ([Of]),
-// as a few phases for any number of micro-batches ([Phases]), and as the table of
-// time steps of an interleaved schedule ([ColumnOf]).
+// Package order lists the actions of each rank of a pipeline, in torch's orders (torch 2.11,
+// distributed/pipelining/schedules.py). [Of] lists all actions. [Phases] gives a few phases for any
+// number of micro-batches, and [ColumnOf] the table of time steps of an interleaved schedule.
 //
-// devmap's own engine keeps these orders wherever torch has one with rounds of
-// as many micro-batches as there are stages. It takes any number of them
-// ([costmodel.Schedule.AnyMicroBatches]), and runs device maps in addition to
-// ([Engine]).
+// devmap's own engine uses these orders if torch has one with rounds of as many micro-batches as
+// stages. It takes any number of micro-batches ([costmodel.Schedule.AnyMicroBatches]), and also
+// runs device maps ([Engine]).
 package order
 
 import "github.com/devmap-dev/devmap/costmodel"
@@ -17,8 +15,8 @@ type Action struct {
 	Chunk, MicroBatch int64
 }
 
-// perRound is ScheduleInterleaved1F1B's microbatches_per_round, of its
-// number_of_rounds; if any number runs, as many as there are stages.
+// perRound is ScheduleInterleaved1F1B's microbatches_per_round, from its number_of_rounds. If the
+// schedule takes any number of micro-batches, it is the number of stages.
 func perRound(schedule costmodel.Schedule) int64 {
 	if schedule.AnyMicroBatches {
 		return max(1, schedule.Stages)
@@ -26,22 +24,20 @@ func perRound(schedule costmodel.Schedule) int64 {
 	return schedule.MicroBatches / max(1, schedule.MicroBatches/schedule.Stages)
 }
 
-// whole is the schedule with its last round filled up. What a shorter round
-// runs is what is there of a whole one, in its order: an order without some of
-// its micro-batches is one of the others, and none of these waits for more than
-// before. To close the gaps instead, as if the last round's turns came sooner,
-// has ranks wait for each other in a cycle (Megatron-LM refuses a remainder
-// between 0 and the number of stages, core/pipeline_parallel/schedules.py).
+// whole returns the schedule with its last round filled up. A shorter round runs the existing
+// actions of a whole one, in its order. An order without some of its micro-batches is a valid order
+// of the rest, and none of these waits longer than before. Closing the gaps, as if the last round's
+// turns came sooner, would make ranks wait for each other in a cycle. Megatron-LM refuses a
+// remainder between 0 and the number of stages (core/pipeline_parallel/schedules.py).
 func whole(schedule costmodel.Schedule) costmodel.Schedule {
 	per := perRound(schedule)
 	schedule.MicroBatches = (schedule.MicroBatches + per - 1) / per * per
 	return schedule
 }
 
-// inFlight is the number of forwards that a rank runs before its first
-// backward has ended: what it keeps activations of at once, counted in
-// chunks. For 1F1B it is min(m, p − rank) (Narayanan et al., SC 2021, §2.2.1;
-// schedules.py Schedule1F1B._step_microbatches, warmup_chunks).
+// inFlight returns the number of forwards that a rank runs before its first backward has ended: the
+// chunks whose activations it keeps at once. For 1F1B it is min(m, p − rank) (Narayanan et al., SC
+// 2021, §2.2.1; schedules.py Schedule1F1B._step_microbatches, warmup_chunks).
 func inFlight(schedule costmodel.Schedule, rank int64) int64 {
 	switch schedule.Kind {
 	case costmodel.OneFOneB:
@@ -59,7 +55,7 @@ func inFlight(schedule costmodel.Schedule, rank int64) int64 {
 	case inTurn:
 		return schedule.Chunks
 	}
-	return 0 // of an unknown kind no rank runs anything ([costmodel.Schedule.Check])
+	return 0 // ranks run nothing for an unknown kind ([costmodel.Schedule.Check])
 }
 
 // warmUp is schedules.py _get_warmup_ops with its multiply_factor of 2.
@@ -67,7 +63,7 @@ func warmUp(schedule costmodel.Schedule, rank int64) int64 {
 	return min((schedule.Chunks-1)*perRound(schedule)+2*(schedule.Stages-1-rank), schedule.Chunks*schedule.MicroBatches)
 }
 
-// Of is what a rank does, in order.
+// Of returns the actions of a rank, in order.
 func Of(schedule costmodel.Schedule, rank int64) []Action {
 	switch schedule.Kind {
 	case costmodel.Interleaved:
@@ -76,8 +72,8 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 		return turns(schedule)
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
-	// Both run forwards up to InFlight, then backwards and forwards in turn:
-	// GPipe has no forwards left by then.
+	// Both run inFlight forwards, then alternate backwards and forwards: GPipe has no forwards left
+	// by then.
 	warm := inFlight(schedule, rank)
 	if warm == 0 {
 		return nil
@@ -95,8 +91,8 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	return out
 }
 
-// interleaved is schedules.py _get_1f1b_rank_ops: the chunks alternate, a round
-// of micro-batches each.
+// interleaved is schedules.py _get_1f1b_rank_ops: the chunks alternate, with one round of
+// micro-batches each.
 func interleaved(schedule costmodel.Schedule, rank int64) []Action {
 	filled := whole(schedule)
 	warm, all := warmUp(filled, rank), filled.Chunks*filled.MicroBatches

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// text writes actions as torch does, with the stage, the kind and the
-// micro-batch: 0F0 2F1 2B0.
+// text returns actions in torch's notation of stage, kind and micro-batch: 0F0 2F1 2B0.
 func text(s costmodel.Schedule, rank int64) string {
 	var out []string
 	for _, a := range Of(s, rank) {
@@ -22,9 +21,8 @@ func text(s costmodel.Schedule, rank int64) string {
 	return strings.Join(out, " ")
 }
 
-// TestOrder: the actions of torch 2.11's classes, printed from their
-// pipeline_order with the idle slots left out; 1F1B and costmodel.GPipe from
-// _step_microbatches.
+// TestOrder: the wanted actions are the pipeline_order of torch 2.11's classes without idle slots.
+// 1F1B and GPipe are from _step_microbatches.
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
 		s    costmodel.Schedule
@@ -45,8 +43,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestInFlight: the most micro-batches that Order has in flight is InFlight,
-// every forward comes before its backward, and each once.
+// TestInFlight: inFlight equals the most micro-batches that the order has in flight. Every forward
+// is before its backward, and each runs once.
 func TestInFlight(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
 		for stages := range int64(5) {
@@ -78,8 +76,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: of a kind that none is known of, no rank runs anything, if
-// it ran GPipe's.
+// TestUnknownKind: a schedule of an unknown kind has no actions, not GPipe's.
 func TestUnknownKind(t *testing.T) {
 	schedule := costmodel.Schedule{Kind: "zb-h1", Stages: 2, Chunks: 1, MicroBatches: 4}
 	if actions, phases := Of(schedule, 0), Phases(schedule, 0); len(actions) > 0 || len(phases) > 0 {

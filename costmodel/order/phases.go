@@ -2,17 +2,16 @@ package order
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Phase is a row of actions that a rank runs Times times over. Their
-// micro-batches are those of the first time; each time after is Advance on.
-// As a schedule of any number of micro-batches is a few phases, what goes by
-// them takes no more time and memory for more micro-batches.
+// Phase is a list of actions that a rank runs Times times. Their micro-batches are those of the
+// first time; each later time adds Advance. A schedule has few phases for any number of
+// micro-batches, so more micro-batches take no more time or memory.
 type Phase struct {
 	Actions []Action
 	Times   int64
 	Advance int64
 }
 
-// Phases are [Of] as phases.
+// Phases returns the actions of [Of] as phases.
 func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 	switch schedule.Kind {
 	case costmodel.Interleaved:
@@ -27,7 +26,7 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 	if warm == 0 {
 		return nil
 	}
-	back := schedule.MicroBatches - warm // the first of the backwards that no forward follows
+	back := schedule.MicroBatches - warm // the first backward that no forward follows
 	return phases(
 		Phase{[]Action{{false, 0, 0}}, warm, 1},
 		Phase{[]Action{{true, 0, 0}, {false, 0, warm}}, back, 1},
@@ -35,14 +34,13 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 	)
 }
 
-// interleavedPhases repeat what a rank does while each of its chunks has a
-// round of micro-batches; what is less than that, or of a shorter round, comes
-// after, once.
+// interleavedPhases repeats a rank's actions while each of its chunks has a whole round of
+// micro-batches. The remaining actions, and those of a shorter round, come after and run once.
 func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
 	filled := whole(schedule)
 	per := perRound(schedule)
 	round, warm, all := filled.Chunks*per, warmUp(filled, rank), filled.Chunks*filled.MicroBatches
-	full := schedule.MicroBatches / per * round // what is in whole rounds
+	full := schedule.MicroBatches / per * round // actions in whole rounds
 	var out []Phase
 	stretch := func(from, to, full int64, of func(op int64) []Action) {
 		row := func(from, to int64) (actions []Action) {
@@ -67,9 +65,8 @@ func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
 	return phases(out...)
 }
 
-// forward and backward are an interleaved rank's by number: the chunks
-// alternate, a round of micro-batches each (schedules.py, forward_stage_index
-// and backward_stage_index).
+// forward and backward return an interleaved rank's actions by number: the chunks alternate, with
+// one round of micro-batches each (schedules.py, forward_stage_index and backward_stage_index).
 func forward(schedule costmodel.Schedule, op int64) Action {
 	return Action{false, op / perRound(schedule) % schedule.Chunks, op/(schedule.Chunks*perRound(schedule))*perRound(schedule) + op%perRound(schedule)}
 }
@@ -79,7 +76,7 @@ func backward(schedule costmodel.Schedule, op int64) Action {
 	return Action{true, schedule.Chunks - 1 - action.Chunk, action.MicroBatch}
 }
 
-// phases leaves out those that are empty.
+// phases returns the phases that are not empty.
 func phases(all ...Phase) (out []Phase) {
 	for _, phase := range all {
 		if phase.Times > 0 && len(phase.Actions) > 0 {
@@ -89,11 +86,10 @@ func phases(all ...Phase) (out []Phase) {
 	return out
 }
 
-// Ends runs a phase whose every time from the second on changes what there is
-// by the same amount: the first, the second and the last. It reports, before
-// the second and after it, how many times it passes over: what is largest in
-// one of these is so in the second or in the last, as it grows or shrinks
-// evenly.
+// Ends runs the first, the second and the last time of a phase. Every time from the second on must
+// change the state by the same amount. It calls second before the second time, and skip after it
+// with the number of times left out. A maximum over the phase is in one of the three times, as the
+// state grows or shrinks evenly.
 func (phase *Phase) Ends(run func(Action), second func(), skip func(times int64)) {
 	for count := int64(0); count < phase.Times; count++ {
 		if count == 1 {

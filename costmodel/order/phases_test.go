@@ -20,7 +20,7 @@ func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
 	return s
 }
 
-// TestPhases: written out, the phases are the order, with few actions.
+// TestPhases: the phases, with few actions, expand to the order.
 func TestPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	for range 2000 {

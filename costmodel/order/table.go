@@ -2,22 +2,22 @@ package order
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Column is the work of a rank in torch's table of time steps of an interleaved
-// schedule. The rank waits for as many steps as its number. It runs its first
-// forwards and waits for the first backward. From step Middle to step End it runs a
-// forward and a backward in turn. Then it runs a backward in every other step.
-// Source: torch 2.11, distributed/pipelining/schedules.py, _get_1f1b_rank_ops.
+// Column is a rank's column in torch's table of time steps of an interleaved schedule. The rank
+// waits for as many steps as its number. It runs its first forwards and waits for the first
+// backward. From step Middle to step End it alternates a forward and a backward. Then it runs a
+// backward in every other step. Source: torch 2.11, distributed/pipelining/schedules.py,
+// _get_1f1b_rank_ops.
 type Column struct {
-	// Middle and End bound the steps in which every Round of them is like the
-	// one before: each chunk has its round of micro-batches.
+	// Middle and End bound the steps that repeat every Round steps: each chunk has its round of
+	// micro-batches.
 	Middle, End, Round int64
 	// Length is the number of steps.
 	Length int64
-	// At is the action of a step; false: it waits.
+	// At returns the action of a step; false: the rank waits.
 	At func(step int64) (Action, bool)
 }
 
-// ColumnOf is a rank's part of the table.
+// ColumnOf returns a rank's column of the table.
 func ColumnOf(schedule costmodel.Schedule, rank int64) Column {
 	warm, all := warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
 	wait := int64(0)

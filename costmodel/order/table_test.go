@@ -13,10 +13,9 @@ type tabled struct {
 	backward     bool
 }
 
-// padded is the order of an interleaved schedule with the steps in which a
-// rank waits, nil (schedules.py _get_1f1b_rank_ops: as many as its rank, then
-// for the first backward to come back, then one before each backward of the
-// end).
+// padded returns the order of an interleaved schedule, with nil for each step in which a rank waits
+// (schedules.py _get_1f1b_rank_ops). A rank begins with as many waits as its number. It waits until
+// the first backward returns, and before each backward of the end.
 func padded(s costmodel.Schedule, rank int64) []*Action {
 	warm, all := warmUp(s, rank), s.Chunks*s.MicroBatches
 	order := interleaved(s, rank)
@@ -33,12 +32,12 @@ func padded(s costmodel.Schedule, rank int64) []*Action {
 	return out
 }
 
-// TestColumn: step by step, a column is the order with its waits.
+// TestColumn: step by step, a column equals the order with its waits.
 func TestColumn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 9))
 	for range 500 {
 		s := randomSchedule(rng, 40)
-		if s.Kind != costmodel.Interleaved || s.AnyMicroBatches { // the table is torch's
+		if s.Kind != costmodel.Interleaved || s.AnyMicroBatches { // torch has no other tables
 			continue
 		}
 		for rank := range s.Stages {
@@ -56,9 +55,9 @@ func TestColumn(t *testing.T) {
 	}
 }
 
-// TestPadded goes through the table of time steps of torch's interleaved
-// schedule: whatever an action needs was made in a step before it, which is
-// what PipelineScheduleMulti's exchange after each step relies on.
+// TestPadded walks through the table of time steps of torch's interleaved schedule. Every input of
+// an action was made in an earlier step, as PipelineScheduleMulti exchanges messages after each
+// step.
 func TestPadded(t *testing.T) {
 	for _, s := range []costmodel.Schedule{
 		{Kind: costmodel.Interleaved, Stages: 4, Chunks: 2, MicroBatches: 8},
@@ -92,8 +91,8 @@ func TestPadded(t *testing.T) {
 	}
 }
 
-// TestPaddedFewer: with fewer micro-batches than ranks a rank's table still
-// begins with as many waits as its number, and has every action.
+// TestPaddedFewer: with fewer micro-batches than ranks, a rank's table has every action, and still
+// begins with as many waits as the rank's number.
 func TestPaddedFewer(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 8, Chunks: 2, MicroBatches: 1}
 	for rank := range s.Stages {

@@ -41,9 +41,9 @@ func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings
 	return answer, nil
 }
 
-// graphProblem is the problem that a dnn-partitioning file defines: the least
-// largest load, in the file's unit (milliseconds). Accelerators come first;
-// CPUs have no bound on sizes and pay for no transfers.
+// graphProblem is the problem that a dnn-partitioning file defines: minimize the largest load, in
+// the file's unit (milliseconds). Accelerators come first. CPUs have no limit on sizes and no
+// transfer cost.
 func graphProblem(file *benchfile.DNNPartitioning) *graph.Problem {
 	problem := &graph.Problem{
 		Edges: file.Edges,
@@ -77,9 +77,8 @@ type dnnDevice struct {
 	Nodes []int   `json:"nodes"`
 }
 
-// writePlacement writes a placement as the authors' programs do, so that
-// they can judge it (dp -expert). Devices that hold
-// nothing are left out, as they do.
+// writePlacement writes a placement in the format of the authors' programs, so that they can score
+// it (dp -expert). Both leave out devices without nodes.
 func writePlacement(to io.Writer, file *benchfile.DNNPartitioning, place []int) error {
 	problem := graphProblem(file)
 	loads, largest, err := problem.Score(place)

@@ -1,7 +1,7 @@
-// Package benchmark answers the problems that files of public benchmarks define
-// (package modelgraph/benchfile): the least largest load on the devices that the
-// file names, with a proof, in the form of the file's authors.
+// Package benchmark solves the problems in files of public benchmarks (package
+// modelgraph/benchfile). It minimizes the largest load of the file's devices, with a proof, and
+// writes the answer in the format of the file's authors.
 //
-// A dnn-partitioning file defines contiguous parts (package downset), a Piper file
-// the stages of a pipeline (package stages).
+// A dnn-partitioning file asks for contiguous parts (package downset), a Piper file for pipeline
+// stages (package stages).
 package benchmark

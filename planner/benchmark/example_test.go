@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
-// Three layers of 3, 6 and 3 ms in a row on two accelerators, nothing to pay
-// for what crosses: in contiguous parts one of them has 9 ms to do.
+// Three layers of 3, 6 and 3 ms in a row on two accelerators, with free transfers. In contiguous
+// parts one device works for 9 ms.
 const problem = `{"maxSizePerFPGA": 8, "maxFPGAs": 2, "maxCPUs": 0, "nodes": [
 	{"id": 0, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 3, "isBackwardNode": 0, "size": 2},
 	{"id": 1, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 6, "isBackwardNode": 0, "size": 2},

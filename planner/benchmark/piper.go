@@ -11,11 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// alone: each stage has one device.
+// alone reports that each stage has one device.
 func (set *Settings) alone() bool { return cmp.Or(set.Data, 1) == 1 && cmp.Or(set.Tensor, 1) == 1 }
 
-// solvePiper cuts a Piper file into the stages of a pipeline, of one device each
-// or of more.
+// solvePiper cuts a Piper file into pipeline stages of one or more devices each.
 func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answer, error) {
 	degree := func(given int) int { return max(0, cmp.Or(given, 1)) } // 0: any
 	problem, err := piperProblem(file, file.MaxDevices, file.MaxMemory, file.Bandwidth, degree(set.Data), degree(set.Tensor))

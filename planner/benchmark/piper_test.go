@@ -17,8 +17,7 @@ func bert(t *testing.T) *benchfile.Piper {
 	return read[*benchfile.Piper](t, "piper/bert32a100.json")
 }
 
-// TestTooSmall: the proof that 1 and 2 GiB are too little for any
-// number of devices.
+// TestTooSmall: 1 and 2 GiB are proved to be too little for any number of devices.
 func TestTooSmall(t *testing.T) {
 	t.Parallel()
 	w := bert(t)
@@ -36,7 +35,7 @@ func TestTooSmall(t *testing.T) {
 			if !none.Proved || none.Enough != 0 || none.Least <= memory*gib {
 				t.Errorf("%d devices of %v GiB: %+v", devices, memory, none)
 			}
-			// What it asks for is enough, and no less is.
+			// The named capacity is enough, and less is not.
 			p.Capacity = none.Least
 			if _, err := stages.Solve(context.Background(), p, nil); err != nil {
 				t.Errorf("%d devices of %v bytes: %v", devices, p.Capacity, err)
@@ -49,8 +48,7 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
-// TestPiperUnits: the file's own bandwidth, 25·10⁹, is not that of the
-// figures.
+// TestPiperUnits: the file's own bandwidth, 25·10⁹, is not the one of the figures.
 func TestPiperUnits(t *testing.T) {
 	t.Parallel()
 	w := bert(t)
@@ -59,7 +57,7 @@ func TestPiperUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := stages.Solve(context.Background(), p, nil)
-	// Piper's program in these units: 0.17542468416.
+	// Piper's program gives 0.17542468416 in these units.
 	if err != nil || s.Value > 0.17542468416+1e-9 || s.Value < 0.165856 || !s.Optimal() {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -78,8 +76,8 @@ func TestPiperSyncs(t *testing.T) {
 	}
 }
 
-// TestPiperDegrees: a degree that is given is that of every stage, and
-// degrees of 1 are the straight pipeline's.
+// TestPiperDegrees: a given degree is the degree of every stage. Degrees of 1 make the straight
+// pipeline.
 func TestPiperDegrees(t *testing.T) {
 	t.Parallel()
 	file := bert(t)

@@ -13,16 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// piperProblem is the problem that a Piper workload defines: stages of any degree
-// of data parallelism that divides the micro-batches of a batch, and of any
-// degree of tensor parallelism that the file has, a configuration per node.
-// memory is what a device holds in bytes, bandwidth bytes a second. data and tensor, where they are not 0,
-// are the only degrees that a stage may have.
+// piperProblem is the problem that a Piper workload defines. A stage may have any data-parallel
+// degree that divides the micro-batches of a batch, and any tensor-parallel degree in the file.
+// Argument memory is the bytes of a device, bandwidth is in bytes a second. Arguments data and
+// tensor, if not 0, fix the degrees.
 //
-// A crossing edge takes its bytes twice, forward and backward, from both of its
-// stages, shared by their replicas; a stage of d replicas sends and receives the
-// weights of a device 4·(d − 1)/d times in a batch (algo.cpp, getTPSForResult and
-// getDataParallelResyncCost).
+// A crossing edge counts its bytes twice, forward and backward, for both of its stages. The
+// replicas of a stage share them. A stage of d replicas sends and receives the weights of a device
+// 4·(d − 1)/d times in a batch (algo.cpp, getTPSForResult and getDataParallelResyncCost).
 func piperProblem(file *benchfile.Piper, devices int, memory, bandwidth float64, data, tensor int) (*stages.Problem, error) {
 	problem := &stages.Problem{
 		Devices: devices, Replicas: file.MicroBatches, Capacity: memory,
@@ -57,8 +55,7 @@ func piperProblem(file *benchfile.Piper, devices int, memory, bandwidth float64,
 	return problem, addParts(problem, file, bandwidth)
 }
 
-// nearest names the numbers next to one among some in order; the first is
-// below it.
+// nearest names the sorted numbers on both sides of to. The first number is below to.
 func nearest(to int, among []int) string {
 	at, _ := slices.BinarySearch(among, to)
 	if at == len(among) {
@@ -67,12 +64,11 @@ func nearest(to int, among []int) string {
 	return fmt.Sprintf("%d and %d do", among[at-1], among[at])
 }
 
-// list writes numbers with commas between.
+// list formats numbers with commas between them.
 func list(numbers []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ", "), "[]")
 }
 
-// addParts adds the nodes and edges.
 func addParts(problem *stages.Problem, file *benchfile.Piper, bandwidth float64) error {
 	for _, edge := range file.Edges {
 		bytes := slices.Repeat([]float64{2 * edge.Bytes / bandwidth}, len(problem.Tensor))
@@ -111,8 +107,7 @@ func addParts(problem *stages.Problem, file *benchfile.Piper, bandwidth float64)
 	return nil
 }
 
-// piperNames tells nodes of one name apart by their ids: BERT's layers are all
-// of one.
+// piperNames adds ids to names that several nodes have: all of BERT's layers have the same name.
 func piperNames(file *benchfile.Piper) []string {
 	count, names := make(map[string]int), make([]string, len(file.Nodes))
 	for i := range file.Nodes {
@@ -135,11 +130,11 @@ type piperStage struct {
 	Nodes   []int    `json:"nodes"`
 	Data    int      `json:"dataParallelDegree"`
 	Tensor  int      `json:"tensorParallelDegree"`
-	Configs [][2]any `json:"TMPCids"` // pairs of a node's id and a configuration's
+	Configs [][2]any `json:"TMPCids"` // pairs of a node's id and a configuration's id
 }
 
-// writePipeline writes a plan as Piper's program holds its own results
-// (algo.cpp, to_json of Result), with the ids of the file.
+// writePipeline writes a plan in the format of Piper's results (algo.cpp, to_json of Result), with
+// the ids of the file.
 func writePipeline(to io.Writer, file *benchfile.Piper, plan *stages.Plan) error {
 	out := piperResult{Stages: make([]piperStage, len(plan.Stages))}
 	for i, stage := range plan.Stages {

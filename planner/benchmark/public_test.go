@@ -19,10 +19,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// allFiles asks for the files that take seconds too: PUBLIC=all.
+// allFiles reports that PUBLIC=all asks for files that take seconds, too.
 func allFiles() bool { return os.Getenv("PUBLIC") == "all" }
 
-// read parses a file of fixtures/workloads, which is of one kind.
+// read parses a file of fixtures/workloads of a known kind.
 func read[T benchfile.File](t *testing.T, name string) T {
 	t.Helper()
 	path := filepath.Join("..", "..", "fixtures", "workloads", filepath.FromSlash(name))
@@ -30,7 +30,7 @@ func read[T benchfile.File](t *testing.T, name string) T {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var has func(member string) bool // nil: a profile, which is not JSON
+	var has func(member string) bool // nil for a profile, which is not JSON
 	var top map[string]jsontext.Value
 	if json.Unmarshal(data, &top) == nil {
 		has = func(member string) bool { _, ok := top[member]; return ok }
@@ -46,10 +46,9 @@ func read[T benchfile.File](t *testing.T, name string) T {
 	return problem
 }
 
-// dnnFiles have the least largest loads, in ms, of contiguous parts, which are
-// proved. published is what the authors' program finds (msr-fiddle/dnn-partitioning,
-// throughput-dp/dp.cpp: its README, or a run of it), whose search is exact: 0 where
-// it does not finish, or did not run.
+// dnnFiles lists the least largest loads of contiguous parts in ms, which are proved. Published is
+// the result of the authors' exact search (msr-fiddle/dnn-partitioning, throughput-dp/dp.cpp: from
+// its README or a run). It is 0 if that search does not finish or did not run.
 var dnnFiles = []struct {
 	name             string
 	value, published float64
@@ -75,8 +74,8 @@ var dnnFiles = []struct {
 	{"latency/OperatorGraphs/resnet50_inference", 107.7783, 0, false},
 }
 
-// TestPublicFiles holds the dnn-partitioning files to their least loads, and each to
-// a proof. docs/benchmarks/speed.md has its table:
+// TestPublicFiles checks the least loads of the dnn-partitioning files and their proofs. Its table
+// is in docs/benchmarks/speed.md:
 //
 //	PUBLIC=all go test -count=1 -v -run TestPublicFiles ./planner/benchmark
 func TestPublicFiles(t *testing.T) {
@@ -103,13 +102,13 @@ func TestPublicFiles(t *testing.T) {
 	}
 }
 
-// gib is the unit of the published figures, of memory and of bandwidth.
+// gib is the unit of memory and of bandwidth in the published figures.
 const gib = 1 << 30
 
-// piperGrid are the problems of the authors' figures (plots, runResnet, runGNMT),
-// with 1,024 and 2,048 devices for BERT-32 and more memory for GNMT, and
-// the time that their program finds (msr-fiddle/piper d7fc8cf, runDP, at 25 GiB/s):
-// 0: no plan fits; −1: it was not done in 365 or 450 s.
+// piperGrid lists the problems of the authors' figures (plots, runResnet, runGNMT), and 1,024 and
+// 2,048 devices for BERT-32 and more memory for GNMT. Theirs is the time of their program's plan
+// (msr-fiddle/piper d7fc8cf, runDP, at 25 GiB/s). It is 0 if no plan fits, and −1 if the program
+// took more than 365 or 450 s.
 var piperGrid = []struct {
 	file    string
 	devices int
@@ -187,13 +186,13 @@ var piperGrid = []struct {
 	{"gnmt", 64, 0.8, -1},
 }
 
-// quick are the rows that are asked without PUBLIC=all.
+// quick reports the rows that run without PUBLIC=all.
 func quick(file string, devices int) bool {
 	return file == "bert32a100" && devices <= 128 || file == "resnet" && devices <= 8 || file == "gnmt" && devices <= 2
 }
 
-// TestPiperGrid: stages that are replicated and tensor-parallel take no more than in
-// the plan of Piper's own program, and each value is proved.
+// TestPiperGrid: with replicated and tensor-parallel stages, the time is at most that of the plan
+// of Piper's own program. Each value is proved.
 func TestPiperGrid(t *testing.T) {
 	below := 0
 	for _, row := range piperGrid {
@@ -234,9 +233,9 @@ func TestPiperGrid(t *testing.T) {
 	t.Logf("%d below Piper's", below)
 }
 
-// straightPipelines are Piper's own times with both kinds of parallelism off (its
-// program, which reports 1e-6 s) and PipeDream's (optimizer_graph_hierarchical.py
-// --straight_pipeline, which reports 1e-5 s).
+// straightPipelines lists the times of Piper's program without data and tensor parallelism, in
+// steps of 1e-6 s. PipeDream's are from optimizer_graph_hierarchical.py --straight_pipeline, in
+// steps of 1e-5 s.
 var straightPipelines = []struct {
 	file    string
 	devices int
@@ -255,8 +254,8 @@ var straightPipelines = []struct {
 	{"pipedream/gnmt.graph.txt", 4, 0, 0.02587},
 }
 
-// TestStraightPipelines holds stages of one device each to Piper's and PipeDream's
-// times, and each to a proof.
+// TestStraightPipelines compares stages of one device each with Piper's and PipeDream's times, and
+// checks each proof.
 func TestStraightPipelines(t *testing.T) {
 	for _, want := range straightPipelines {
 		t.Run(fmt.Sprintf("%s on %d of %v GiB", want.file, want.devices, want.memory), func(t *testing.T) {
@@ -286,11 +285,10 @@ func TestStraightPipelines(t *testing.T) {
 	}
 }
 
-// pipeDreamProblem is the problem of cutting a profile into PipeDream's straight
-// pipeline: the slowest stage's compute, forward and backward, in seconds,
-// without transfers and without a bound on memory. As there, the graph's inputs
-// ("Input0" and so on) cost nothing: no planner has a say in where they are
-// (optimizer_graph_hierarchical.py, main).
+// pipeDreamProblem returns the problem of PipeDream's straight pipeline for a profile. The value is
+// the slowest stage's forward and backward in seconds, without transfers and without a limit on
+// memory. As in PipeDream, the graph's inputs ("Input0" and so on) cost nothing: no planner places
+// them (optimizer_graph_hierarchical.py, main).
 func pipeDreamProblem(t *testing.T, file benchfile.File, devices int) *stages.Problem {
 	t.Helper()
 	graph, err := benchfile.Graph("profile", file)

@@ -10,53 +10,48 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Settings are the options of [Solve]. The zero value is fine.
+// Settings are the options of [Solve]. The zero value works.
 type Settings struct {
-	// Data and Tensor are the degrees of data and of tensor parallelism of each
-	// stage of a Piper file: its replicas, and the devices of each. 0 is 1; below
-	// 0 each stage has the degrees that suit it best.
+	// Data and Tensor are the degrees of each stage of a Piper file: replicas, and devices per
+	// replica. 0 is 1. Below 0, each stage chooses its degrees.
 	Data, Tensor int
-	// Progress, if not nil, is called with every better value and bound, by the
-	// goroutine that solves. What is least is +Inf before the first answer.
+	// Progress, if not nil, is called with every better value and bound, in the goroutine of
+	// [Solve]. The value is +Inf before the first answer.
 	Progress func(value, lowerBound float64)
 }
 
-// Answer is a placement with its certificate. Its Value is the largest load, in
-// Unit; LowerBound, Bound, Status and Gap say what is proved of it.
+// Answer is a placement with its certificate. Its Value is the largest load in Unit. LowerBound,
+// Bound, Status and Gap say what is proved.
 type Answer struct {
 	certificate.Certificate
-	// Form is that of the placement; Method the algorithm that found it, and why
-	// it was taken.
+	// Form describes the placement. Method names the algorithm and why it was chosen.
 	Form, Method string
-	// Unit is that of all times, as the file has them.
+	// Unit is the unit of all times in the file.
 	Unit    string
 	Devices []Device
-	// Write writes the answer as the file's authors do, for their programs.
+	// Write writes the answer in the format of the file's authors.
 	Write func(io.Writer) error
 }
 
-// Device is one device and what it has to do; one without nodes is idle.
+// Device is one device and its load. An idle device has no nodes.
 type Device struct {
 	Name  string
 	Nodes int
-	// Time is that of its nodes, Transfers that of what it sends and receives,
-	// for the weights of its replicas too, in the answer's unit; its load is
-	// their sum.
+	// Time is the load of its nodes. Transfers is the time to send and receive, including its
+	// replicas' weights. Both are in the answer's unit, and their sum is the device's load.
 	Time, Transfers float64
 	Bytes           float64
 }
 
-// InfeasibleError says that no placement keeps the file's rules, or that none
-// was found, and why.
+// InfeasibleError says that no placement satisfies the file's rules, or that none was found, and
+// why.
 type InfeasibleError struct{ error }
 
-// Solve places the nodes of a dnn-partitioning or a Piper file so that the
-// largest load is the least there is. A PipeDream profile names no devices, and is an
-// error.
+// Solve places the nodes of a dnn-partitioning or a Piper file so that the largest load is minimal.
+// A PipeDream profile names no devices, so it is an error.
 //
-// The end of ctx leaves the best placement so far, with its bound, or ctx's
-// error where there is none. A file whose rules no placement keeps is an
-// [*InfeasibleError].
+// If ctx ends, Solve returns the best placement so far with its bound, or ctx's error if it has
+// none. If no placement satisfies the file's rules, the error is an [*InfeasibleError].
 func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, error) {
 	switch f := file.(type) {
 	case *benchfile.DNNPartitioning:
@@ -70,7 +65,7 @@ func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, err
 	return nil, fmt.Errorf("a %T names no devices: there is nothing to solve", file)
 }
 
-// count is how many of the nodes each device has.
+// count returns the number of nodes of each device.
 func count(place []int, devices int) []int {
 	nodes := make([]int, devices)
 	for _, device := range place {

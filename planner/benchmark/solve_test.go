@@ -24,10 +24,10 @@ func parsed(t *testing.T, text string, members ...string) benchfile.File {
 	return file
 }
 
-// What no contiguous placement can do is said to be theirs.
+// The error names contiguous placements only if others are possible.
 func TestSolveInfeasible(t *testing.T) {
-	// The last and the first would have to share a device: the one between them
-	// fits neither's.
+	// The first and the last node would have to share a device, as the middle one fits with
+	// neither.
 	text := strings.NewReplacer(`"maxSizePerFPGA": 8`, `"maxSizePerFPGA": 5`, `"fpgaLatency": 6, "isBackwardNode": 0, "size": 2`, `"fpgaLatency": 6, "isBackwardNode": 0, "size": 4`).Replace(problem)
 	for _, c := range []struct{ text, want string }{
 		{text, "no contiguous placement is possible"},
@@ -67,8 +67,7 @@ func TestSolveOfNoDevices(t *testing.T) {
 	}
 }
 
-// TestSolvePiperParallel: stages that may take more devices are no slower, and
-// degrees that are given are kept.
+// TestSolvePiperParallel: stages of several devices are no slower, and given degrees are kept.
 func TestSolvePiperParallel(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/workloads/piper/bert32a100.json")
 	if err != nil {

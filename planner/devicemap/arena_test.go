@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// arenaTable has devmap's own engine run [small]: an embedding of 10 blocks of
-// 256 B, four blocks that each keep an input of 4 and saves 6, a norm that
-// passes nothing on but its message, and a head that is tied to the embedding.
+// arenaTable returns the costs of [small] under devmap's own engine. The embedding has 10 blocks of
+// 256 B, and each of four blocks keeps an input of 4 and saves 6. The norm passes on only its
+// message, and the head is tied to the embedding.
 func arenaTable(graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
 	const block = costmodel.RegionAlign
 	workload.Runtime, workload.Mode, workload.Batch, workload.Seq = costmodel.Devmap, costmodel.Train, workload.MicroBatches, 4
@@ -37,9 +37,8 @@ func arenaTable(graph *modelgraph.Graph, workload costmodel.Workload) *costmodel
 	return table
 }
 
-// TestArenaPlan works out by hand what devices hold. Of three micro-batches in
-// turn under a device map, device 0 has the embedding and the head, and device 1
-// what is between.
+// TestArenaPlan computes by hand what devices store. Under a device map with three micro-batches in
+// turn, device 0 has the embedding and the head, and device 1 the rest.
 func TestArenaPlan(t *testing.T) {
 	graph := small(t)
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 2)}
@@ -58,8 +57,8 @@ func TestArenaPlan(t *testing.T) {
 			costmodel.Workload{Strategy: costmodel.DeviceMap, MicroBatches: 3},
 			devicemap.Map{0, 1, 1, 1, 1, 1, 0},
 			[]int64{
-				// workspace, weights, moments, ids, gradients, slots of the embedding's
-				// gradient and the head's input, what each sends, losses, saved, scratch
+				// workspace, weights, moments, ids, gradients, slots of the embedding's gradient
+				// and the head's input, messages, losses, saved, scratch
 				2 + 10 + 20 + 1 + 2*10 + 2*4 + 2*4 + 4 + 4 + 2 + sums + 6 + 10 + 9,
 				// the gradient that is passed back, and of five units with 10 saved
 				2 + 5*(10+20+10) + 2*4 + 2*4 + 4 + 4 + 4 + sums + 5*10 + 9,
@@ -102,7 +101,7 @@ func TestArenaPlan(t *testing.T) {
 	}
 }
 
-// TestArenaMaps: what a map may be for devmap's engine, and what not.
+// TestArenaMaps: maps that devmap's engine runs, and maps that it does not.
 func TestArenaMaps(t *testing.T) {
 	graph := small(t)
 	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{{CapacityBytes: 1 << 20}}, 3)}

@@ -8,20 +8,19 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Report is what a check found: as much as the map allows.
+// Report lists everything that a check found.
 type Report struct {
-	Map       Map // Nowhere if a unit has no single device
+	Map       Map // Nowhere for units without a single device
 	Devices   []Prediction
-	Verdict   Verdict // the worst of the devices'
+	Verdict   Verdict // the worst verdict of the devices
 	Imbalance float64
 	Faults    []Fault
 	Warnings  []string
 }
 
-// Check judges any flat device map for a model, a table of its costs and the
-// devices. It reports all faults at once; faults are those of reading, to
-// which the others are added. If every GPU runs the whole model
-// ([costmodel.Traits]) there is no map, and the devices alone are judged.
+// Check checks any flat device map against a model, a table of its costs and the devices. It
+// reports all faults at once, after the faults found during reading (faults). If every GPU runs the
+// whole model ([costmodel.Traits]) there is no map, and Check judges the devices only.
 func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, flat Flat, faults []Fault) *Report {
 	if table.Workload.Strategy.Traits().Replicated && len(flat)+len(faults) == 0 {
 		return replicas(table, topo)
@@ -49,8 +48,8 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	return report
 }
 
-// replicas judges devices on which every GPU runs the whole model: there is no
-// map, and all that can be wrong is that it does not fit.
+// replicas judges devices if every GPU runs the whole model. Without a map, only the memory can be
+// too small.
 func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	var check checker
 	devices, err := predictReplicas(table, topo)
@@ -72,7 +71,7 @@ type checker struct {
 	warnings  []string
 }
 
-// judge completes a report with what follows from its devices.
+// judge fills in the report's fields that follow from its devices.
 func (check *checker) judge(report *Report, table *costmodel.Table) {
 	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
 	check.fit(report.Devices)
@@ -83,8 +82,7 @@ func (check *checker) fault(kind string, module, format string, args ...any) {
 	check.faults = append(check.faults, Fault{Kind: kind, Module: module, Message: costmodel.Messagef(format, args...)})
 }
 
-// keys takes the entries in, and reports those that name no module or a
-// device outside the topology.
+// keys records the entries. It reports entries that name no module or no device of the topology.
 func (check *checker) keys(flat Flat) {
 	const maxNearest = 1000
 	unknown := 0
@@ -93,7 +91,7 @@ func (check *checker) keys(flat Flat) {
 		if !check.index.real(entry.Key) {
 			fault := Fault{Kind: unknownModule, Module: entry.Key, Message: costmodel.Messagef("the model has no such module")}
 			unknown++
-			if unknown <= maxNearest { // each is compared with every module
+			if unknown <= maxNearest { // each nearest name takes a comparison with every module
 				fault.Nearest = check.index.nearest(entry.Key)
 			}
 			check.faults = append(check.faults, fault)
@@ -104,8 +102,7 @@ func (check *checker) keys(flat Flat) {
 	}
 }
 
-// overlaps reports keys inside other keys: an engine that expands the map
-// lets the later one win.
+// overlaps reports keys inside other keys: an engine that expands the map uses the later one.
 func (check *checker) overlaps(flat Flat) {
 	for _, entry := range flat {
 		for outer := range ancestors(entry.Key) {
@@ -123,8 +120,8 @@ func placed(device Device) string {
 	return "device " + device.String()
 }
 
-// deviceOf is the device of a tensor or module: its own key or the nearest
-// module's around it.
+// deviceOf returns the device of a tensor or module: that of its own key, or of the nearest module
+// around it.
 func (check *checker) deviceOf(path string) (Device, bool) {
 	if device, ok := check.entries[path]; ok {
 		return device, true
@@ -137,7 +134,7 @@ func (check *checker) deviceOf(path string) (Device, bool) {
 	return Nowhere, false
 }
 
-// fit reports devices that would hold more than their budget.
+// fit reports devices whose predicted memory exceeds their budget.
 func (check *checker) fit(ps []Prediction) {
 	for i := range ps {
 		if prediction := &ps[i]; prediction.Verdict == tooLarge {

@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// small is a model of an embedding, blocks of two layers and a tied head.
+// small returns a model of an embedding, blocks of two layers and a tied head.
 func small(tb testing.TB) *modelgraph.Graph {
 	tb.Helper()
 	weight := func(n int64) []modelgraph.Tensor {
@@ -55,7 +55,7 @@ func load(tb testing.TB, g *modelgraph.Graph, capacity int64, devices int) (*cos
 	return table, topo
 }
 
-// TestAllFaultsAtOnce: one map that is wrong in every way there is.
+// TestAllFaultsAtOnce: a map with every kind of fault.
 func TestAllFaultsAtOnce(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 450, 2)
@@ -93,7 +93,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
-// TestGoodMaps: what engines write for this model has no fault.
+// TestGoodMaps: maps as engines write them for this model have no fault.
 func TestGoodMaps(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 1<<30, 2)
@@ -115,8 +115,8 @@ func TestGoodMaps(t *testing.T) {
 	}
 }
 
-// TestAccelerateMaps: the maps that Accelerate 1.15 makes for public models
-// name only modules that are real and miss none.
+// TestAccelerateMaps: the maps of Accelerate 1.15 for public models name only modules that exist,
+// and miss none.
 func TestAccelerateMaps(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
 	if err != nil || len(files) == 0 {
@@ -171,8 +171,7 @@ func readMaps(t *testing.T, file string) (config []byte, maps map[string][]byte)
 	return c.Config, maps
 }
 
-// TestUnknownEngine: a strategy that runs no device map is a fault, and nothing
-// is predicted of it.
+// TestUnknownEngine: a strategy that runs no device map is a fault, and there is no prediction.
 func TestUnknownEngine(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 2000, 2)
@@ -188,8 +187,8 @@ func TestUnknownEngine(t *testing.T) {
 	}
 }
 
-// TestPipelineWithoutStages: a schedule that none is known of is a fault, and so
-// is a map of another model, which puts no unit on any device.
+// TestPipelineWithoutStages: an unknown schedule is a fault. So is a map of another model, which
+// puts no unit on any device.
 func TestPipelineWithoutStages(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 2000, 2)
@@ -211,9 +210,9 @@ func TestPipelineWithoutStages(t *testing.T) {
 	}
 }
 
-// TestTightDevices: a device is tight while it has less free than the pool may
-// reserve beyond the peak, and is at fault once it has less than nothing. The note
-// of a tight one says what PyTorch does, if the pool is PyTorch's.
+// TestTightDevices: a device is tight if its free memory is less than the bytes that the pool may
+// reserve beyond the peak. Less than 0 is a fault. The note of a tight device tells what PyTorch
+// does, if the pool is PyTorch's.
 func TestTightDevices(t *testing.T) {
 	for _, c := range []struct {
 		headroom      int64
@@ -241,8 +240,8 @@ func TestTightDevices(t *testing.T) {
 	}
 }
 
-// TestBandNotes: a peak that fits, with a band whose high end does not, has a note; one
-// that does not fit has a fault in its place.
+// TestBandNotes: a peak that fits has a note if the high end of its band does not. A peak that does
+// not fit has a fault instead.
 func TestBandNotes(t *testing.T) {
 	for _, c := range []struct {
 		capacity, high int64

@@ -12,17 +12,17 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Device is a device index, or one of the tiers below the GPUs.
+// Device is the index of a device, or a tier: [CPU] or [Disk].
 type Device int
 
-// The tiers, and a unit without a place.
+// The tiers, and Nowhere for a unit without a place.
 const (
 	CPU     Device = -1
 	Disk    Device = -2
 	Nowhere Device = -3
 )
 
-// String is the index or the tier's name.
+// String returns the index or the tier's name.
 func (place Device) String() string {
 	switch place {
 	case CPU:
@@ -53,8 +53,8 @@ func (place *Device) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parseDevice reads an index, "cpu", "disk" or "cuda:1", as Transformers
-// does. "0" is a string and no device there.
+// parseDevice reads an index, "cpu", "disk" or "cuda:1", as Transformers does. The string "0" is
+// not a device in Transformers.
 func parseDevice(module string, value jsontext.Value) (Device, *Fault) {
 	fault := func(kind string, format string, args ...any) (Device, *Fault) {
 		return Nowhere, &Fault{Kind: kind, Module: module, Message: costmodel.Messagef(format, args...)}
@@ -90,7 +90,7 @@ func parseDevice(module string, value jsontext.Value) (Device, *Fault) {
 	return fault(deviceNotANumber, "%q is not a device (an index, \"cpu\" or \"disk\")", text)
 }
 
-// short is a value on one line, cut where it is long.
+// short returns a value on one line, cut to 40 bytes.
 func short(value jsontext.Value) string {
 	line := strings.Join(strings.Fields(string(value)), " ")
 	if len(line) > 40 {

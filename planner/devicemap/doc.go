@@ -1,7 +1,6 @@
-// Package devicemap is the answer of a planner as data: which device holds
-// which unit, what each device will hold at its peak, the plan file, and the
-// check of any map, ours or another's.
+// Package devicemap holds device maps, the predicted peak memory of each device, the plan file, and
+// the check of any map, from devmap or not.
 //
-// The check shares the definition of costs with the solvers and nothing else:
-// it goes through the plain walk, never through a solver's closed form.
+// The check shares only the definition of costs with the solvers. It simulates a step operation by
+// operation, and never uses a solver's closed form.
 package devicemap

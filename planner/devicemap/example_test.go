@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// blocks is a model of four blocks of 10 bytes each, and what they cost.
+// blocks returns a model of four blocks of 10 bytes each, and its costs.
 func blocks() (*modelgraph.Graph, *costmodel.Table) {
 	weight := []modelgraph.Tensor{{Name: "weight", Shape: []int64{5}, DType: modelgraph.BF16}}
 	var layers []modelgraph.Layer
@@ -25,8 +25,8 @@ func blocks() (*modelgraph.Graph, *costmodel.Table) {
 	return graph, table
 }
 
-// Somebody else's map is judged without a solver: every fault, and what each
-// device would hold.
+// Another tool's map is checked without a solver: all faults, and the memory that each device would
+// need.
 func ExampleCheck() {
 	graph, table := blocks()
 	gpus := &costmodel.Topology{Devices: []costmodel.Device{{CapacityBytes: 25}, {CapacityBytes: 25}}}
@@ -42,7 +42,7 @@ func ExampleCheck() {
 	// does-not-fit: "device 0": it would hold 30 B at its peak (weights), 5 B more than its budget of 25 B
 }
 
-// A plan file is a map, what it was made for, and what each device will hold.
+// A plan file has a map, its model and workload, and the predicted memory of each device.
 func ExampleNewPlan() {
 	graph, table := blocks()
 	gpus := &costmodel.Topology{Devices: []costmodel.Device{{CapacityBytes: 25}, {CapacityBytes: 25}}}

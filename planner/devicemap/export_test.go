@@ -2,7 +2,7 @@ package devicemap
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Tests look at these; they are not API.
+// Tests use these; they are not API.
 const (
 	UnknownModule    = unknownModule
 	UnknownDevice    = unknownDevice
@@ -20,7 +20,7 @@ var (
 	BandNotes   = bandNotes
 )
 
-// Judge is the report of predictions alone.
+// Judge returns the report of predictions alone.
 func Judge(devices []Prediction, runtime string) *Report {
 	var check checker
 	report := &Report{Devices: devices}

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// follow gives a peak the pool that its requests were followed to, in place of
-// the range of its kind: least and most of what the pool reserves above the peak.
+// follow replaces a peak's slack by the pool of the simulated allocation requests. Slack is the
+// least and the most that the pool reserves above the peak.
 func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device, units []int, input bool) {
 	if table.Marks == nil || dev.Slack != [2]float64{} {
 		return
@@ -16,7 +16,7 @@ func (p *Predicted) follow(table *costmodel.Table, dev *costmodel.Device, units 
 	for _, mark := range table.Marks(units, input) {
 		reserved = [2]int64{max(reserved[0], mark[0]), max(reserved[1], mark[1])}
 	}
-	if reserved[1] == 0 { // not followed
+	if reserved[1] == 0 { // not simulated
 		return
 	}
 	for i, beyond := range table.Followed {

@@ -14,8 +14,8 @@ type index struct {
 	lookups int
 }
 
-// maxLookups bounds the searches for a nearest name: a map of another model
-// differs from others after some, and each search compares with every module.
+// maxLookups bounds the searches for a nearest name. Each search compares with every module. A map
+// of another model shows that after a few.
 const maxLookups = 50
 
 func newIndex(graph *modelgraph.Graph) *index {
@@ -48,7 +48,7 @@ func newIndex(graph *modelgraph.Graph) *index {
 
 func (modules *index) real(path string) bool { return modules.paths[path] }
 
-// nearest is the closest real path, or empty after many searches.
+// nearest returns the closest real path, or "" after maxLookups searches.
 func (modules *index) nearest(path string) string {
 	modules.lookups++
 	if modules.lookups > maxLookups || len(path) > 1000 {
@@ -65,7 +65,7 @@ func (modules *index) nearest(path string) string {
 	return strings.Join(modelgraph.Nearest(path, modules.sorted, 1, len(path)+1), "")
 }
 
-// ancestors yields the modules that hold a path, the root "" last.
+// ancestors yields the modules around a path, the root "" last.
 func ancestors(path string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for path != "" {

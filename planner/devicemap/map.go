@@ -12,17 +12,17 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Map gives each unit of a graph, by index, its device.
+// Map gives the device of each unit of a graph, by the unit's index.
 type Map []Device
 
-// Flat is a device map as engines read it: module path → device, in module
-// order, disjoint, covering every parameter and buffer.
+// Flat is a device map as engines read it: module path → device. It is in module order, its modules
+// do not overlap, and it covers every parameter and buffer.
 type Flat []struct {
 	Key    string
 	Device Device
 }
 
-// Flatten spells a map out in the framework's module paths.
+// Flatten returns the map in the framework's module paths.
 func (placement Map) Flatten(graph *modelgraph.Graph) Flat {
 	var flat Flat
 	for unit := range graph.Units {
@@ -33,8 +33,7 @@ func (placement Map) Flatten(graph *modelgraph.Graph) Flat {
 	return flat
 }
 
-// MarshalJSON writes an object in the map's order: numbers for devices,
-// "cpu" and "disk" for tiers.
+// MarshalJSON writes an object in the map's order: numbers for devices, "cpu" and "disk" for tiers.
 func (flat Flat) MarshalJSON() ([]byte, error) {
 	var buffer bytes.Buffer
 	buffer.WriteByte('{')
@@ -58,15 +57,15 @@ func (flat Flat) MarshalJSON() ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// Pin fixes the units that a pattern names to a device: Pin{Pattern:
-// "model.layers.0*", Device: 1}. The pattern is the path of a unit, a layer or a module around them; a trailing
+// Pin fixes the units that a pattern names to a device, as in Pin{Pattern: "model.layers.0*",
+// Device: 1}. The pattern is the path of a unit, of a layer, or of a module around them. A trailing
 // * matches any ending.
 type Pin struct {
 	Pattern string
 	Device  int
 }
 
-// places are the device indices of the units.
+// places returns the device indices of the units.
 func (placement Map) places() []int {
 	if placement == nil {
 		return nil
@@ -78,9 +77,8 @@ func (placement Map) places() []int {
 	return out
 }
 
-// readFlat reads a JSON object of module path → device. Values that name no
-// device are kept as faults, so that a check can report all at once; only
-// what is no such object at all is an error.
+// readFlat reads a JSON object of module path → device. Values that name no device become faults,
+// so that a check can report all at once. Other text is an error.
 func readFlat(file string, data []byte) (Flat, []Fault, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {

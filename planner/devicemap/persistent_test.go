@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestPersistentBuffers: a key must stand for a buffer that is in the state
-// dict (accelerate.utils.check_device_map), and does not have to for another.
+// TestPersistentBuffers: a key must cover a buffer in the state dict
+// (accelerate.utils.check_device_map), but no other buffer.
 func TestPersistentBuffers(t *testing.T) {
 	for _, persistent := range []bool{true, false} {
 		weight := []modelgraph.Tensor{{Name: "weight", Shape: []int64{8}, DType: modelgraph.BF16}}

@@ -7,22 +7,22 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// Phase is what each device holds in one phase of a diffusion pipeline.
+// Phase is one phase of a diffusion pipeline, with the memory of each device.
 type Phase struct {
 	Name      string       `json:"name"`
-	Component string       `json:"component"` // the one that makes the peak
+	Component string       `json:"component"` // the component with the peak
 	Devices   []Prediction `json:"devices"`
 	Seconds   float64      `json:"seconds,omitzero"`
-	// Held is what Devices are predicted from: one entry for each, or one for all.
+	// Used is the memory behind Devices: one entry for each device, or one for all.
 	Used []costmodel.Memory `json:"-"`
-	// Pool is the range of what the allocator reserves beyond the peak, as parts of
-	// what is not weights, where the topology says nothing of it.
+	// Pool is the range of memory that the allocator reserves beyond the peak, as a fraction of the
+	// bytes without weights. It applies if the topology gives no range.
 	Pool [2]float64 `json:"-"`
 }
 
-// NewPipelinePlan is the plan of a diffusion pipeline, whose phases it predicts
-// from what devices hold: all but what the pipeline is, what it was asked for, and
-// the warnings other than of tight devices.
+// NewPipelinePlan returns the plan of a diffusion pipeline, with predictions of its phases from
+// their memory. The caller adds the pipeline, its workload, and warnings other than about tight
+// devices.
 func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 	plan := &Plan{FormatVersion: planVersion, Topology: *topology, Phases: slices.Clone(phases)}
 	for i := range plan.Phases {
@@ -31,7 +31,7 @@ func NewPipelinePlan(topology *costmodel.Topology, phases []Phase) *Plan {
 		if i == 0 {
 			plan.Devices = slices.Clone(phase.Devices)
 		}
-		for device := range plan.Devices { // in the phase in which it holds most
+		for device := range plan.Devices { // the phase with the device's peak
 			if used := &phase.Devices[device]; used.Predicted.PeakAllocatedBytes > plan.Devices[device].Predicted.PeakAllocatedBytes {
 				plan.Devices[device] = *used
 			}
@@ -50,7 +50,7 @@ func (phase *Phase) predict(topology *costmodel.Topology) {
 		*prediction = on(i, device)
 		prediction.Predicted = predicted(timeline.Peak{Memory: memory, At: phase.Name}, device.ContextBytes, [2]float64{})
 		p := &prediction.Predicted
-		for end, part := range device.Slack { // rounded down, as in every plan of a pipeline so far
+		for end, part := range device.Slack { // rounded down, as in existing plans of pipelines
 			if p.SlackBytes[end] = int64(part * float64(memory.Total())); device.Slack == [2]float64{} {
 				p.SlackBytes[end] = int64(phase.Pool[end] * float64(memory.Total()-memory.Params))
 			}

@@ -5,24 +5,22 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// pipeline is a map read as stages: the runs of units, in the order they
-// execute, that are on one device.
+// pipeline is a map read as stages. A stage is a run of units, in execution order, on one device.
 type pipeline struct {
 	schedule costmodel.Schedule
 	stages   []costmodel.Interval
 	device   []int   // of each stage
-	opens    []int   // the first unit of each that does not pass
+	opens    []int   // first unit of each stage that does not pass
 	of       [][]int // stages of each device
-	starts   []int   // the first GPU of each device, where these are several
+	starts   []int   // the first GPU of each device, if it has several
 }
 
-// stagesOf reads a map. A unit that has no device begins no stage, nor does one
-// that passes (the rotary: every stage has its own) where it cannot be
-// a stage alone.
+// stagesOf reads a map. A unit without a device starts no stage. Nor does a unit that passes,
+// unless it can be a stage alone: the rotary embedding is on every stage.
 func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	pipe := &pipeline{of: make([][]int, devices)}
 	alone := costmodel.StageRulesOf(table.Workload.Runtime).Alone
-	begin := 0 // of units that the next stage takes along
+	begin := 0 // first unit that joins the next stage
 	for unit, device := range placement {
 		count := len(pipe.stages)
 		switch {
@@ -51,8 +49,7 @@ func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	return pipe
 }
 
-// predict walks every device's stages. A device's rank is that of its first
-// stage.
+// predict predicts every device's stages. A device's rank is that of its first stage.
 func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) []Prediction {
 	rank := make([]int64, len(pipe.of))
 	next := int64(0)
@@ -91,7 +88,7 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 		number = out.Device
 	} else {
 		for len(place.Chunks) < int(pipe.schedule.Chunks) {
-			place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
+			place.Chunks = append(place.Chunks, costmodel.Interval{}) // other devices have more chunks
 		}
 	}
 	out.Predicted = predicted(timeline.RankPeak(table, place, dev), table.Overhead(number, dev), slack)

@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// place finds each unit's device, and reports units that have none or more
-// than one.
+// place finds each unit's device. It reports units with no device or with more than one.
 func (check *checker) place() {
 	check.placement = make(Map, len(check.graph.Units))
 	for unit := range check.graph.Units {
@@ -50,20 +49,20 @@ func (check *checker) unit(unitIndex int) Device {
 	case len(without) > 0 && needed:
 		check.fault(noDevice, check.missing(unit, without, len(on) > 0), "no key of the map covers it")
 		return Nowhere
-	case slices.Contains(on, Nowhere): // its key has a fault of its own
+	case slices.Contains(on, Nowhere): // its key has a fault already
 		return Nowhere
 	case len(on) > 1:
 		check.fault(splitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
 		return Nowhere
-	case len(on) == 0: // only buffers: engines run it where its input is
+	case len(on) == 0: // it has only buffers, and runs on the device of its input
 		check.warnings = append(check.warnings, fmt.Sprintf("%s holds only buffers and has no device: it runs on device 0", unit.Name))
 		return 0
 	}
 	return on[0]
 }
 
-// missing names what has no device: the unit, or the parameter where the
-// rest of the unit has one.
+// missing names the part without a device: the parameter if the rest of the unit has one, else the
+// unit.
 func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bool) string {
 	if partly || len(unit.Keys) > 1 {
 		return without[0]
@@ -71,9 +70,9 @@ func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bo
 	return unit.Keys[0]
 }
 
-// tiers reports units below the GPUs where no engine runs them from there: one fault for
-// all units of a tier. A map without a GPU runs, elsewhere (accelerate/big_modeling.py,
-// dispatch_model: main_device).
+// tiers reports units on CPU or disk if no engine runs them from there: one fault for all units of
+// a tier. A map without a GPU runs on the CPU (accelerate/big_modeling.py, dispatch_model:
+// main_device).
 func (check *checker) tiers(workload *costmodel.Workload) {
 	below := 0
 	for _, tier := range []Device{CPU, Disk} {
@@ -105,7 +104,7 @@ func (check *checker) tiers(workload *costmodel.Workload) {
 	}
 }
 
-// ties reports tie groups and joined units on more than one device.
+// ties reports tied groups and joined units on more than one device.
 func (check *checker) ties(workload *costmodel.Workload) {
 	for _, units := range check.graph.TiedUnits() {
 		var on []Device
@@ -124,7 +123,7 @@ func (check *checker) ties(workload *costmodel.Workload) {
 	}
 }
 
-// apartMessage says why units must not be apart; %s is where they are.
+// apartMessage says why the units must share a device; %s is the list of their devices.
 func apartMessage(graph *modelgraph.Graph, units []int, mode costmodel.Mode) string {
 	if slices.ContainsFunc(units, func(unit int) bool { return graph.Units[unit].Joined }) {
 		return "the model's forward joins the results of these units and moves none of them, so one device must hold them all: %s"
@@ -143,12 +142,11 @@ func names(ds []Device) string {
 	return strings.Join(words, ", ")
 }
 
-// pipeline reports maps that the schedule cannot run: one stage a device
-// unless interleaved, then chunk c on device c mod p (torch 2.11,
-// distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
-// generate_stage_to_rank_mapping loops).
+// pipeline reports maps that the schedule cannot run. Without interleaving each device has one
+// stage; with it, chunk c is on device c mod p. Source: torch 2.11,
+// distributed/pipelining/schedules.py (PipelineScheduleSingle, generate_stage_to_rank_mapping).
 func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bool) {
-	if len(pipe.stages) == 0 { // no unit has a device, as other faults say
+	if len(pipe.stages) == 0 { // no unit has a device; other faults report it
 		return
 	}
 	for stage := range pipe.stages {

@@ -13,14 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The formats that differ: of a plan, which is read, and of a front,
-// which holds several maps.
+// The versions of the two formats: a plan, which commands read, and a front, which lists several
+// maps.
 const (
 	planVersion  = "devmap.plan/v1"
 	frontVersion = "devmap.front/v1"
 )
 
-// Plan is the plan file: the map, what it was made for, and its certificate.
+// Plan is the plan file: the map, the model and workload it is for, and its certificate.
 type Plan struct {
 	FormatVersion string `json:"format_version"`
 	// Model names the model that the plan is for.
@@ -28,9 +28,9 @@ type Plan struct {
 		Name    string `json:"name"`
 		Source  string `json:"source"`
 		Digest  string `json:"digest"`
-		Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
-		Buffers int64  `json:"buffers"` // elements in buffers
-		// AutoClass is that of [modelgraph.Graph].
+		Params  int64  `json:"params"`  // number of elements of parameters, tied ones once
+		Buffers int64  `json:"buffers"` // number of elements of buffers
+		// AutoClass is [modelgraph.Graph.AutoClass].
 		AutoClass string `json:"auto_class,omitzero"`
 		// Transformers is [modelgraph.Graph.Transformers].
 		Transformers string `json:"transformers,omitzero"`
@@ -40,14 +40,14 @@ type Plan struct {
 	DeviceMap Flat               `json:"device_map,omitzero"`
 	Stages    []Stage            `json:"stages,omitzero"`
 	Shards    *costmodel.Shards  `json:"shards,omitzero"`
-	// UnitKinds are the units of each kind ([modelgraph.Unit.Kind]), in order of
-	// execution; a unit whose kind is not known is in none.
+	// UnitKinds lists the units of each kind ([modelgraph.Unit.Kind]) in execution order. It leaves
+	// out units of unknown kind.
 	UnitKinds map[string][]string `json:"unit_kinds,omitzero"`
-	// Phases are a diffusion pipeline's, and Pipeline what it was asked for.
+	// Phases and Pipeline describe a diffusion pipeline: its phases, and its workload.
 	Phases   []Phase        `json:"phases,omitzero"`
 	Pipeline jsontext.Value `json:"pipeline,omitzero"`
 	Devices  []Prediction   `json:"devices"`
-	// Objective is what was minimised and what is proved.
+	// Objective is the minimized quantity and what is proved about it.
 	Objective struct {
 		Name       string  `json:"name"`
 		Value      float64 `json:"value"`
@@ -56,24 +56,25 @@ type Plan struct {
 		Status     string  `json:"status"`
 		Bound      string  `json:"bound"`
 	} `json:"objective"`
-	// Offload is what left the GPUs, where anything did. Bytes are copied to
-	// the first GPU for a forward, FromDiskBytes of them read from disk; no map
-	// has less than LowerBoundBytes to copy.
+	// Offload describes the offloaded units; zero without offload. Bytes are copied to the first
+	// GPU in each forward, and FromDiskBytes of them are read from disk. No map copies less than
+	// LowerBoundBytes.
 	Offload struct {
 		Bytes           int64 `json:"bytes"`
 		FromDiskBytes   int64 `json:"from_disk_bytes"`
 		LowerBoundBytes int64 `json:"lower_bound_bytes"`
 	} `json:"offload,omitzero"`
-	// Verdict is the worst of the devices'. Plans from before it are read with it.
+	// Verdict is the worst verdict of the devices. Reading computes it for older plans without the
+	// field.
 	Verdict     Verdict  `json:"verdict,omitzero"`
 	Imbalance   float64  `json:"imbalance"`
 	StepSeconds *float64 `json:"step_seconds"`
 	Warnings    []string `json:"warnings"`
 }
 
-// NewPlan is the plan of a map with what each device will hold. It lacks what was
-// minimised, what left the GPUs, the shards of parameters that are cut, and the
-// warnings other than of tight devices. The map is nil if every GPU runs the whole model.
+// NewPlan returns the plan of a map and its predictions. The map is nil if every GPU runs the whole
+// model. The caller adds the objective, offload, shards of parameters, and warnings other than
+// about tight devices.
 func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
 		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
@@ -87,7 +88,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 	return plan
 }
 
-// describe names the model, and the kinds of its units.
+// describe fills in the model and the kinds of its units.
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model
 	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
@@ -107,7 +108,7 @@ func (plan *Plan) describe(graph *modelgraph.Graph) {
 	}
 }
 
-// WriteJSON writes any of the contract's documents, indented.
+// WriteJSON writes a value as indented JSON, in the form of plan files.
 func WriteJSON(writer io.Writer, value any) error {
 	if err := json.MarshalWrite(writer, value, json.Deterministic(true), json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
@@ -116,13 +117,13 @@ func WriteJSON(writer io.Writer, value any) error {
 	return err
 }
 
-// severalError is a front in the place of a map.
+// severalError says that the file is a front, not a map.
 type severalError struct{ file string }
 
 // Error implements error.
 func (err *severalError) Error() string { return err.Words(costmodel.Setting.String) }
 
-// Words is the error with its settings as name says them.
+// Words returns the message. name formats its settings.
 func (err *severalError) Words(name func(costmodel.Setting) string) string {
 	msg := costmodel.Messagef("%q holds several maps: save one of its points' device_map, or plan with %v or memory", frontVersion, costmodel.Set("objective", "time"))
 	return (&modelgraph.SyntaxError{File: err.file, Place: "format_version", Msg: msg.Words(name)}).Error()
@@ -131,7 +132,7 @@ func (err *severalError) Words(name func(costmodel.Setting) string) string {
 // maxMapBytes bounds a device map or plan: 100,000 modules take 10 MB.
 const maxMapBytes = 256 << 20
 
-// ReadMap reads a plan or any flat device map. plan is nil for the latter.
+// ReadMap reads a plan or any flat device map, for which plan is nil.
 func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
 	data, err := modelgraph.ReadSmall(path, "a device map", maxMapBytes)
 	if err != nil {
@@ -140,7 +141,7 @@ func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
 	return parseMap(path, data)
 }
 
-// parseMap is [ReadMap] of bytes; errors name file.
+// parseMap is [ReadMap] for bytes; file is the name in errors.
 func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	var head map[string]jsontext.Value
 	if err := modelgraph.DecodeJSON(file, data, &head, false); err != nil {
@@ -155,7 +156,7 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 		if value := head["model_type"]; value.Kind() == '"' {
 			return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "model_type", Msg: "this is a model's config, and neither a plan nor a device map (module path → device)"}
 		}
-		for _, key := range []string{"stages", "fpgas"} { // Piper's, and dnn-partitioning's
+		for _, key := range []string{"stages", "fpgas"} { // keys of Piper and of dnn-partitioning
 			if value := head[key]; value.Kind() == '[' {
 				return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: key, Msg: "this is a split of a posed problem, as devmap plan writes it in its authors' form, and no device map: plan checked it when it wrote it, and check judges maps of models"}
 			}
@@ -177,8 +178,8 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	return plan.DeviceMap, plan, nil, nil
 }
 
-// ReadPlan reads a plan file and nothing else. content is what the file holds, if it
-// was read already.
+// ReadPlan reads a plan file, and refuses a bare map. content is the file's content if the caller
+// has read it already.
 func ReadPlan(path string, content ...[]byte) (*Plan, error) {
 	data := slices.Concat(content...)
 	if len(content) == 0 {
@@ -194,8 +195,8 @@ func ReadPlan(path string, content ...[]byte) (*Plan, error) {
 	return plan, err
 }
 
-// parsePlan reads a plan and refuses one that contradicts itself. Every command
-// reads plans here. [Check] compares it with its model.
+// parsePlan reads a plan and refuses one that contradicts itself. Every command reads plans here.
+// [Check] compares the plan with its model.
 func parsePlan(file string, data []byte) (*Plan, error) {
 	var p struct {
 		Plan
@@ -235,8 +236,8 @@ func parsePlan(file string, data []byte) (*Plan, error) {
 	return &p.Plan, err
 }
 
-// mapPresent reports a plan whose strategy has a device map and that has none, and
-// one that has a map too many.
+// mapPresent reports a plan that lacks the map its strategy needs, or has a map that it does not
+// need.
 func (plan *Plan) mapPresent(file string, present bool) error {
 	fault := func(format string, args ...any) error { return faultOf("device_map", format, args...).in(file) }
 	switch replicated := plan.Workload.Strategy.Traits().Replicated; {
@@ -250,7 +251,7 @@ func (plan *Plan) mapPresent(file string, present bool) error {
 	return nil
 }
 
-// readMap reads the plan's device map, which its devices and stages must bear out.
+// readMap reads the plan's device map and checks it against the plan's devices and stages.
 func (plan *Plan) readMap(file string, text jsontext.Value) error {
 	if err := plan.spread(file); err != nil {
 		return err

@@ -7,13 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// consistent reports a plan that contradicts itself, as one that was edited or
-// cut may; what its map is for its model is [Check]'s.
+// consistent reports a plan that contradicts itself, for example after an edit. [Check] compares
+// the map with its model.
 func (plan *Plan) consistent(file string) error {
 	fault := func(place, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
 	}
-	// A diffusion pipeline's workload is in its own object.
+	// The pipeline section has a diffusion pipeline's workload.
 	if field, msg := plan.Workload.Fault(); field != "" && len(plan.Phases) == 0 {
 		return fault("workload."+field, "%s", msg)
 	}
@@ -29,12 +29,12 @@ func (plan *Plan) consistent(file string) error {
 	return nil
 }
 
-// mostBytes is more than a GPU holds, and so little that sums of a prediction's
-// parts stay in an int64.
+// mostBytes is larger than any GPU's memory, and small enough that sums of a prediction's parts fit
+// into an int64.
 const mostBytes = 1 << 56
 
-// unlikely is the first field of a prediction whose bytes no device holds, and its
-// value; none: "". A value that follows from others is checked against them.
+// unlikely returns the first field of a prediction with an impossible number of bytes, and its
+// value; "" if there is none. Fields that follow from others have their own checks.
 func (prediction *Prediction) unlikely() (field string, value int64) {
 	m := &prediction.Predicted
 	for _, part := range []struct {
@@ -63,8 +63,8 @@ func (prediction *Prediction) unlikely() (field string, value int64) {
 	return "", 0
 }
 
-// placeable reports a map with which nothing can be placed: a device that the
-// plan does not have, or a module inside another that has its own device.
+// placeable reports a map that cannot place modules: one with a device outside the plan, or a
+// module inside another module of the map.
 func (plan *Plan) placeable(file string) error {
 	fault := func(key, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: "device_map." + strconv.Quote(key), Msg: fmt.Sprintf(format, args...)}
@@ -87,8 +87,7 @@ func (plan *Plan) placeable(file string) error {
 	return nil
 }
 
-// spread reports stages whose GPUs are not those of the topology: their degrees,
-// and what GPUs they say.
+// spread reports stages whose GPUs or degrees do not match the topology.
 func (plan *Plan) spread(file string) error {
 	fault := func(i int, field, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("stages[%d].%s", i, field), Msg: fmt.Sprintf(format, args...)}

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// document is a plan as JSON has it, to be edited as people edit files.
+// document is a plan as decoded JSON, for edits as people make them in files.
 type document map[string]any
 
 func documentOf(tb testing.TB, plan *devicemap.Plan) document {
@@ -32,7 +32,7 @@ func parsed(tb testing.TB, text []byte) document {
 	return out
 }
 
-// set changes the value at a path such as stages.0.units.
+// set changes the value at a path such as stages/0/units.
 func (edited document) set(path string, value any) {
 	var at any = map[string]any(edited)
 	parts := strings.Split(path, "/")
@@ -57,10 +57,10 @@ func (edited document) set(path string, value any) {
 type edit struct {
 	path  string
 	value any
-	want  string // in the error; empty: the plan is read
+	want  string // part of the error; empty if the plan is read
 }
 
-// refuses edits a plan, each time from new, and reads it as every command does.
+// refuses makes each edit to a new plan, and reads the plan as every command does.
 func refuses(t *testing.T, fresh func() document, edits []edit) {
 	t.Helper()
 	for _, edit := range append([]edit{{"", nil, ""}}, edits...) {
@@ -85,7 +85,7 @@ func refuses(t *testing.T, fresh func() document, edits []edit) {
 	}
 }
 
-// TestPlanFaults: a plan that contradicts itself is refused by its file and field.
+// TestPlanFaults: a plan that contradicts itself is refused with its file and field.
 func TestPlanFaults(t *testing.T) {
 	fresh := func() document { return documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})) }
 	written := planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})
@@ -128,7 +128,7 @@ func TestPlanFaults(t *testing.T) {
 	})
 }
 
-// TestShardDegreeFault: shards are cut among GPUs that the plan has.
+// TestShardDegreeFault: the GPUs that shards divide must be in the plan.
 func TestShardDegreeFault(t *testing.T) {
 	refuses(t, func() document {
 		made := documentOf(t, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0}))
@@ -147,7 +147,7 @@ func TestShardDegreeFault(t *testing.T) {
 	})
 }
 
-// TestStagesOfModules: stages and maps agree, however the map groups modules.
+// TestStagesOfModules: stages and maps agree for any grouping of modules in the map.
 func TestStagesOfModules(t *testing.T) {
 	fresh := func(flat map[string]any, units ...[]any) func() document {
 		return func() document {
@@ -161,16 +161,16 @@ func TestStagesOfModules(t *testing.T) {
 			return made
 		}
 	}
-	// Modules around units, modules inside units, units that join modules of other
-	// names, and names in which one begins as another.
+	// Modules around units, modules inside units, units of modules with other names, and names that
+	// are prefixes of others.
 	refuses(t, fresh(map[string]any{"model": 0, "head": 1}, []any{"model.a", "model.b"}, []any{"head"}), []edit{{"device_map/model", 1, `stages[0].units[0]: "model.a" is on device 0 here, and device_map has it on device 1`}})
 	refuses(t, fresh(map[string]any{"a.x": 0, "a.y": 0, "b": 1}, []any{"a"}, []any{"b"}), []edit{{"device_map/a.y", 1, `device_map."a.y": it is on device 1`}})
 	refuses(t, fresh(map[string]any{"p": 0, "q": 0, "b": 1}, []any{"joined"}, []any{"b"}), []edit{{"stages/1/units", []any{"b", "c"}, `stages[1].units[1]: device_map has no module "c" on device 1`}})
 	refuses(t, fresh(map[string]any{"encoder.a": 0, "encoder.b": 1}, []any{"encoder"}, []any{"second"}), nil)
 }
 
-// TestDiffusionPlanFaults: the section of a diffusion pipeline is checked against what
-// its readers take.
+// TestDiffusionPlanFaults: the section of a diffusion pipeline may have only values that its
+// readers take.
 func TestDiffusionPlanFaults(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "emit", "testdata", "plans", "pipefusion.json"))
 	if err != nil {

@@ -11,15 +11,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// fieldFault is a field of a plan that contradicts another, or holds what no plan
-// has.
+// fieldFault is a field of a plan that contradicts another field, or has an impossible value.
 type fieldFault struct{ place, msg string }
 
 func faultOf(place, format string, args ...any) *fieldFault {
 	return &fieldFault{place, fmt.Sprintf(format, args...)}
 }
 
-// in is the fault as an error of a file; nil if there is none.
+// in returns the fault as an error of a file; nil if there is none.
 func (fault *fieldFault) in(file string) error {
 	if fault == nil {
 		return nil
@@ -27,11 +26,10 @@ func (fault *fieldFault) in(file string) error {
 	return &modelgraph.SyntaxError{File: file, Place: fault.place, Msg: fault.msg}
 }
 
-// strategyFault reports a strategy that the rest of the plan is not of, as where
-// it was edited.
+// strategyFault reports a strategy that does not match the rest of the plan.
 func (plan *Plan) strategyFault() *fieldFault {
 	workload := &plan.Workload
-	if len(plan.Phases) > 0 { // a diffusion pipeline has none
+	if len(plan.Phases) > 0 { // a diffusion pipeline has no strategy
 		return nil
 	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
@@ -41,8 +39,7 @@ func (plan *Plan) strategyFault() *fieldFault {
 	return traitsFault(plan)
 }
 
-// traitsFault reports a runtime, a schedule, stages or shards that the strategy does
-// not have.
+// traitsFault reports a runtime, a schedule, stages or shards that the strategy cannot have.
 func traitsFault(plan *Plan) *fieldFault {
 	workload := &plan.Workload
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
@@ -63,8 +60,8 @@ func traitsFault(plan *Plan) *fieldFault {
 	return nil
 }
 
-// figuresFault reports a number that no plan has, or that follows from others and
-// does not.
+// figuresFault reports an impossible number, or one that disagrees with the numbers it follows
+// from.
 func (plan *Plan) figuresFault() *fieldFault {
 	for _, count := range []struct {
 		field string
@@ -89,7 +86,7 @@ func (plan *Plan) figuresFault() *fieldFault {
 			return faultOf("step_seconds", "%v, and mode %q runs no step: it is null", *seconds, costmodel.Load)
 		}
 	}
-	// A plan without the field has 0, as has one that predicts nothing.
+	// Imbalance is 0 in a plan without the field, and in one without predictions.
 	if found := imbalance(plan.Devices); plan.Imbalance != 0 && len(plan.Devices) > 0 && !near(plan.Imbalance, found) {
 		return faultOf("imbalance", "%v, and the largest peak of \"devices\" is %v times their mean", plan.Imbalance, found)
 	}
@@ -101,8 +98,8 @@ func (plan *Plan) figuresFault() *fieldFault {
 	return plan.objectiveFault()
 }
 
-// objectiveFault reports a bound above the value, and a gap or a status that does
-// not follow from the two.
+// objectiveFault reports a bound above the value, and a gap or status that does not follow from the
+// two.
 func (plan *Plan) objectiveFault() *fieldFault {
 	objective := &plan.Objective
 	value, bound := objective.Value, objective.LowerBound
@@ -116,7 +113,7 @@ func (plan *Plan) objectiveFault() *fieldFault {
 	case bound > value && !near(bound, value):
 		return faultOf("objective.lower_bound", "%v is above objective.value, %v: nothing is below a lower bound", bound, value)
 	}
-	if len(plan.Phases) > 0 { // devmap computes no bound
+	if len(plan.Phases) > 0 { // devmap computes no bound for diffusion pipelines
 		return nil
 	}
 	gap := 0.0
@@ -132,13 +129,12 @@ func (plan *Plan) objectiveFault() *fieldFault {
 	return nil
 }
 
-// valueFollows reports a value that is that of the plan's devices, where memory is
-// minimised.
+// valueFollows reports that the value of a memory plan is its largest share.
 func (plan *Plan) valueFollows() bool {
 	return plan.Objective.Name != "memory" || len(plan.Devices) == 0 || near(plan.Objective.Value, largestShare(plan.Devices))
 }
 
-// largestShare is the largest part of its budget that a device uses.
+// largestShare returns the largest share of a budget among the devices.
 func largestShare(predictions []Prediction) float64 {
 	var most float64
 	for i := range predictions {
@@ -150,13 +146,13 @@ func largestShare(predictions []Prediction) float64 {
 	return most
 }
 
-// tolerance is what figures may differ by that were rounded when written.
+// tolerance is the relative difference allowed between figures that were rounded when written.
 const tolerance = 1e-6
 
 func near(a, b float64) bool { return math.Abs(a-b) <= tolerance*max(math.Abs(a), math.Abs(b)) }
 
-// predictionsFault reports predictions that are not of the topology's devices, or
-// whose parts do not add up.
+// predictionsFault reports predictions that do not match the topology's devices, or whose parts do
+// not add up.
 func (plan *Plan) predictionsFault(place string, predictions []Prediction) *fieldFault {
 	count := len(plan.Topology.Devices)
 	if len(predictions) > 0 && len(predictions) != count {
@@ -178,8 +174,7 @@ func (plan *Plan) predictionsFault(place string, predictions []Prediction) *fiel
 	return nil
 }
 
-// fault reports bytes that no device holds, and sums that are not those of their
-// parts.
+// fault reports an impossible number of bytes, and totals that differ from the sum of their parts.
 func (prediction *Prediction) fault() *fieldFault {
 	m := &prediction.Predicted
 	if field, value := prediction.unlikely(); field != "" {

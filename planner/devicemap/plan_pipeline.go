@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// pipelineSection is what the plan of a diffusion pipeline says of it, as
-// costmodel/phases writes it.
+// pipelineSection is a plan's section about a diffusion pipeline, in the form that costmodel/phases
+// writes.
 type pipelineSection struct {
 	Class            string         `json:"class"`
 	Height           int64          `json:"height"`
@@ -34,8 +34,8 @@ type pipelineSection struct {
 	After            jsontext.Value `json:"after"`
 }
 
-// parsePipeline reads the section out of a plan file, so that errors say where
-// in the file a field is. It is nil if there is none.
+// parsePipeline reads the section from a plan file, so that errors name the field's place in the
+// file. It returns nil if there is none.
 func parsePipeline(file string, data []byte) (*pipelineSection, error) {
 	var whole struct {
 		Plan
@@ -47,8 +47,8 @@ func parsePipeline(file string, data []byte) (*pipelineSection, error) {
 	return whole.Section, err
 }
 
-// diffusionFault reports phases and a section that are not those of one diffusion
-// pipeline on the plan's devices.
+// diffusionFault reports phases and a section that are not of one diffusion pipeline on the plan's
+// devices.
 func (plan *Plan) diffusionFault(section *pipelineSection) *fieldFault {
 	switch {
 	case section == nil && len(plan.Phases) == 0:
@@ -75,7 +75,7 @@ func (plan *Plan) diffusionFault(section *pipelineSection) *fieldFault {
 	return section.fault(len(plan.Topology.Devices))
 }
 
-// phasePeaksFault reports a device whose peak is not its largest of all phases.
+// phasePeaksFault reports a device whose peak is not its largest peak of all phases.
 func (plan *Plan) phasePeaksFault() *fieldFault {
 	for device := range plan.Devices {
 		var most int64
@@ -91,10 +91,10 @@ func (plan *Plan) phasePeaksFault() *fieldFault {
 	return nil
 }
 
-// offloads are the values of a section's offload.
+// offloads lists the values of the section's offload field.
 var offloads = []string{"", "model", "sequential", "group"}
 
-// mostSize bounds sizes and degrees, as costmodel/phases does.
+// mostSize is the limit of sizes and degrees, as in costmodel/phases.
 const mostSize = 1 << 20
 
 func (section *pipelineSection) fault(gpus int) *fieldFault {
@@ -113,7 +113,7 @@ func (section *pipelineSection) fault(gpus int) *fieldFault {
 		{"frames", section.Frames, 1},
 		{"steps", section.Steps, 1},
 		{"batch", section.Batch, 1},
-		{"cfg_degree", section.CFGDegree, 0}, // left out: 1
+		{"cfg_degree", section.CFGDegree, 0}, // 0: left out, means 1
 		{"ulysses", section.Ulysses, 0},
 		{"ring", section.Ring, 0},
 		{"pipefusion", section.PipeFusion, 0},

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// stagesFault reports stages that are not those of the plan's device map.
+// stagesFault reports stages that do not match the plan's device map.
 func (plan *Plan) stagesFault() *fieldFault {
 	if len(plan.Stages) == 0 {
 		return nil
@@ -44,14 +44,13 @@ func (plan *Plan) stageFault(i int, stageOf map[string]int) *fieldFault {
 	return nil
 }
 
-// agreement compares stages with the device map. A unit is a module of the map,
-// lies in one or holds some; the few that join modules of other names are known
-// by their device alone.
+// agreement compares stages with the device map. A unit is a module of the map, is inside one, or
+// contains some. A few units join modules with other names, and only their device is known.
 type agreement struct {
 	plan      *Plan
 	stageOf   map[string]int    // by unit
 	on        map[string]Device // the map, by module
-	claimed   map[string]bool   // units that hold a module of the map, on their device
+	claimed   map[string]bool   // units with a module that the map puts on the same device
 	elsewhere map[Device]bool   // devices of units that name no module of the map
 }
 
@@ -59,7 +58,7 @@ func (agree *agreement) fault() *fieldFault {
 	for _, entry := range agree.plan.DeviceMap {
 		agree.on[entry.Key] = entry.Device
 	}
-	var loose []int // entries that no unit of their device holds by its name
+	var loose []int // map entries that no unit on their device contains by name
 	for at, entry := range agree.plan.DeviceMap {
 		if unit, known := agree.unitOf(entry.Key); known && agree.deviceOf(unit) == entry.Device {
 			agree.claimed[unit] = true
@@ -89,7 +88,7 @@ func (agree *agreement) fault() *fieldFault {
 	return nil
 }
 
-// unitsFault reports the first unit that the map has elsewhere.
+// unitsFault reports the first unit that the map puts on another device.
 func (agree *agreement) unitsFault(spare map[Device]bool) *fieldFault {
 	for i := range agree.plan.Stages {
 		stage := &agree.plan.Stages[i]
@@ -110,7 +109,7 @@ func (agree *agreement) unitsFault(spare map[Device]bool) *fieldFault {
 	return nil
 }
 
-// unitOf is the unit that a module is, or lies in.
+// unitOf returns the unit that is, or contains, a module.
 func (agree *agreement) unitOf(module string) (string, bool) {
 	if _, known := agree.stageOf[module]; known {
 		return module, true
@@ -123,7 +122,7 @@ func (agree *agreement) unitOf(module string) (string, bool) {
 	return "", false
 }
 
-// mapped is where the map has a unit, or a module around it.
+// mapped returns the map's device for a unit, or for a module around it.
 func (agree *agreement) mapped(unit string) (Device, bool) {
 	if device, known := agree.on[unit]; known {
 		return device, true

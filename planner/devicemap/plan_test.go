@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// planOf is a plan for the small model.
+// planOf returns a plan for the small model.
 func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
 	tb.Helper()
 	g := small(tb)
@@ -55,8 +55,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUnitKindsInOrder: the kinds of a plan are sorted, so that a plan is the same
-// file each time.
+// TestUnitKindsInOrder: the kinds of a plan are sorted, so a plan always gives the same file.
 func TestUnitKindsInOrder(t *testing.T) {
 	plan := planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})
 	plan.UnitKinds = map[string][]string{"norm": {"n"}, "head": {"h"}, "tower": {"t"}, "embedding": {"e"}, "decoder-layer": {"d"}}
@@ -75,7 +74,7 @@ func TestUnitKindsInOrder(t *testing.T) {
 	}
 }
 
-// TestTampered: a plan whose map was edited is refused, or fails the check.
+// TestTampered: a plan with an edited map is refused, or fails the check.
 func TestTampered(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 1000, 2)
@@ -108,8 +107,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestContradicts: a plan whose figures contradict each other is refused, which
-// ever of the two is larger.
+// TestContradicts: a plan with contradictory figures is refused, whichever of the two is larger.
 func TestContradicts(t *testing.T) {
 	stages := func(degrees ...int64) func(*devicemap.Plan) {
 		return func(plan *devicemap.Plan) {
@@ -193,8 +191,8 @@ func TestParseMapRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseMap: anything is refused in one line, or checked without a panic;
-// a map without faults covers the model and, written, reads back the same.
+// FuzzParseMap: any text is refused in one line, or checked without a panic. A map without faults
+// covers the model and is the same after writing and reading.
 func FuzzParseMap(f *testing.F) {
 	g := small(f)
 	table, topo := load(f, g, 1000, 2)

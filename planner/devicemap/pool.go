@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// worst is the verdict of all devices together.
+// worst returns the worst verdict of the devices.
 func worst(devices []Prediction) Verdict {
 	for _, verdict := range []Verdict{tooLarge, tight} {
 		if slices.ContainsFunc(devices, func(prediction Prediction) bool { return prediction.Verdict == verdict }) {
@@ -19,11 +19,10 @@ func worst(devices []Prediction) Verdict {
 	return fits
 }
 
-// outsideTorch are the runtimes whose tensors are not in PyTorch's caching
-// allocator.
+// outsideTorch lists the runtimes without PyTorch's caching allocator.
 var outsideTorch = []string{"jax", costmodel.Devmap}
 
-// poolNotes say of all tight devices together what the allocator does there.
+// poolNotes returns one note for all tight devices, about what the allocator does there.
 func poolNotes(devices []Prediction, runtime string) []string {
 	var numbers []int
 	var free, slack []int64
@@ -39,7 +38,7 @@ func poolNotes(devices []Prediction, runtime string) []string {
 	return []string{tightNote(numbers, free, slack, runtime)}
 }
 
-// numbered names devices: GPU 3 is, GPUs 0–2 and 5 are.
+// numbered returns the devices' names with a verb: GPU 3 is, GPUs 0–2 and 5 are.
 func numbered(numbers []int) string {
 	var runs []string
 	for i := 0; i < len(numbers); {
@@ -64,7 +63,7 @@ func numbered(numbers []int) string {
 	}
 }
 
-// between is a size, or the least and the most of several.
+// between returns the smallest and the largest size, or the one size if they are equal.
 func between(sizes []int64) string {
 	low, high := costmodel.Bytes(slices.Min(sizes)).String(), costmodel.Bytes(slices.Max(sizes)).String()
 	if low == high {
@@ -78,15 +77,14 @@ func tightNote(numbers []int, free, slack []int64, runtime string) string {
 	if slices.Contains(outsideTorch, runtime) {
 		return note
 	}
-	// c10/cuda/CUDACachingAllocator.cpp: cudaMalloc fails, release_cached_blocks
-	// frees the blocks that are not split, and the allocation is tried again. The
-	// variable has the shorter name since torch 2.9.
+	// c10/cuda/CUDACachingAllocator.cpp: if cudaMalloc fails, release_cached_blocks frees the
+	// blocks that are not split, and PyTorch tries again. Torch 2.9 shortened the variable's name.
 	return note + "; on a full GPU, PyTorch frees its unused cached blocks and retries, but fragmented blocks stay and it can run out of memory; " +
 		"PYTORCH_ALLOC_CONF=expandable_segments:True avoids that (PYTORCH_CUDA_ALLOC_CONF before torch 2.9)"
 }
 
-// bandNotes name the device that has most to fear from the band of the prediction: its
-// peak fits, and the band's high end does not. A verdict is of the peak itself.
+// bandNotes names the device that lacks most memory at the high end of the prediction's band,
+// although its peak fits. Verdicts are about the peak itself.
 func bandNotes(band float64, devices []Prediction) []string {
 	worst, missing := -1, int64(0)
 	for i := range devices {
@@ -107,7 +105,7 @@ func bandNotes(band float64, devices []Prediction) []string {
 		100*band, device.Device, costmodel.Bytes(device.Predicted.PeakRangeBytes[1]+device.Predicted.OverheadBytes), costmodel.Bytes(device.Budget))}
 }
 
-// preparedNotes say that a peak is the model itself before FSDP2 shards it.
+// preparedNotes says that the peak is the whole model before FSDP2 shards it.
 func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
 	if table.Prepared == 0 || !slices.ContainsFunc(devices, func(device Prediction) bool { return strings.HasPrefix(device.Predicted.PeakAt, "preparation") }) {
 		return nil
@@ -115,7 +113,7 @@ func preparedNotes(table *costmodel.Table, devices []Prediction) []string {
 	return []string{fmt.Sprintf("the peak is before the first step: FSDP2 prepares a model of %v on the GPU, if your script builds it there; if it loads on the CPU, plan with --built-on cpu", costmodel.Bytes(table.Prepared))}
 }
 
-// loadingNotes name the GPU that has least room while stored weights are converted.
+// loadingNotes names the GPU with the least free memory during the conversion of stored weights.
 func loadingNotes(table *costmodel.Table, placed Map, devices []Prediction) []string {
 	most := make([]int64, len(devices))
 	for unit, at := range placed {

@@ -28,7 +28,7 @@ func TestTightNote(t *testing.T) {
 	}
 }
 
-// TestLoadingNote: the GPU with the least room while its largest weight is converted.
+// TestLoadingNote: the note names the GPU with the least memory left while a weight is converted.
 func TestLoadingNote(t *testing.T) {
 	table := &costmodel.Table{Units: []costmodel.Unit{{Loading: 4 << 30}, {}, {Loading: 2 << 30}}}
 	devices := []Prediction{{Device: 0, Budget: 40 << 30}, {Device: 1, Budget: 11 << 30}}

@@ -8,14 +8,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// Predict walks through a step on every device of the topology. The map is nil
-// where every GPU runs the whole model. Of a strategy that no engine runs it
-// says nothing, and [Check] finds it at fault.
+// Predict predicts the memory of every device in a step. The map is nil if every GPU runs the whole
+// model. If no engine runs the strategy, the predictions are empty and [Check] reports a fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	return withUsual(predictAll(table, topo, placement), table, topo, placement)
 }
 
-// withUsual adds the peaks of the usual micro-batch, if the largest is another.
+// withUsual adds the peaks of the usual micro-batch if the largest one differs.
 func withUsual(out []Prediction, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	if table.Usual == nil {
 		return out
@@ -26,7 +25,7 @@ func withUsual(out []Prediction, table *costmodel.Table, topo *costmodel.Topolog
 	return out
 }
 
-// predictAll is [Predict] of the largest micro-batch alone.
+// predictAll is [Predict] without the usual micro-batch.
 func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
@@ -60,11 +59,11 @@ func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map)
 	return out
 }
 
-// predictReplicas is every GPU's prediction where each runs the whole model
-// ([costmodel.Traits]). A strategy that has no replicas is an error.
+// predictReplicas returns every GPU's prediction if each runs the whole model ([costmodel.Traits]).
+// A strategy without replicas is an error.
 func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
-	peaks := make(map[costmodel.Device]timeline.Peak) // of equal devices: there may be thousands
+	peaks := make(map[costmodel.Device]timeline.Peak) // thousands of GPUs may be equal
 	for device := range out {
 		dev := &topo.Devices[device]
 		prediction := on(device, dev)
@@ -99,12 +98,12 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 	return out, nil
 }
 
-// mapped reports a strategy that runs a device map in sequence. The empty one
-// is what estimate.Resolve makes of it.
+// mapped reports a strategy that runs a device map in sequence, the default of estimate.Resolve
+// included.
 func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strategy.Traits().Sequential }
 
-// predict is a device's prediction: its units, and where those stand that are
-// there throughout.
+// predict returns a device's prediction. places are the indices of the units that are always on the
+// device.
 func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit, places []int) Prediction {
 	prediction := on(device, dev)
 	prediction.Units = len(units)
@@ -115,7 +114,7 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 		}
 		peak := timeline.DeviceMap(table.Workload.Mode, units, resident)
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
-		if len(places) > 0 && len(places) == len(units) { // weights that travel are not followed
+		if len(places) > 0 && len(places) == len(units) { // the allocator is not simulated with offloaded weights
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
 		}
 		prediction.Predicted.widen(table)
@@ -138,9 +137,9 @@ func endsModel(units []*costmodel.Unit) bool {
 	})
 }
 
-// mainDevice is where offloaded units run: the first device with a unit (Accelerate
-// 1.15, big_modeling.py, dispatch_model). It is -1 if no device has a unit, and in
-// training, which Accelerate does not offload.
+// mainDevice returns the device that runs offloaded units: the first one with a unit (Accelerate
+// 1.15, big_modeling.py, dispatch_model). It returns -1 if no device has a unit, and in training,
+// which Accelerate does not offload.
 func mainDevice(table *costmodel.Table, placement Map) int {
 	out := -1
 	for _, device := range placement {
@@ -154,8 +153,8 @@ func mainDevice(table *costmodel.Table, placement Map) int {
 	return out
 }
 
-// StepSeconds is [steptime.Step] of a map, nil where the time is not known. The
-// map is nil where every GPU runs the whole model.
+// StepSeconds returns [steptime.Step] for a map, or nil if the time is unknown. The map is nil if
+// every GPU runs the whole model.
 func StepSeconds(table *costmodel.Table, topo *costmodel.Topology, placement Map) *float64 {
 	seconds, err := steptime.Step(table, topo, placement.places())
 	if err != nil {
@@ -164,8 +163,8 @@ func StepSeconds(table *costmodel.Table, topo *costmodel.Topology, placement Map
 	return &seconds
 }
 
-// slackOf is the range of the pool beyond the peak on a device: the
-// topology's where it says one.
+// slackOf returns the range of the pool beyond the peak on a device: the topology's if it gives
+// one, else the table's.
 func slackOf(table *costmodel.Table, dev *costmodel.Device, head bool) [2]float64 {
 	switch {
 	case dev.Slack != [2]float64{}:

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// The pool beyond the peak is another on the device that computes the loss or
-// the logits than on one that runs blocks only: here 50 % of it against 10 %.
+// endsTable returns a table with a larger pool beyond the peak, 50 % instead of 10 %, on the device
+// that computes the loss or the logits.
 func endsTable(mode costmodel.Mode, steps ...costmodel.LayerMemory) *costmodel.Table {
 	t := &costmodel.Table{Workload: costmodel.Workload{Mode: mode, Strategy: costmodel.DeviceMap, MicroBatches: 1}}
 	t.BodySlack, t.HeadSlack = [2]float64{0, .1}, [2]float64{0, .5}
@@ -18,7 +18,7 @@ func endsTable(mode costmodel.Mode, steps ...costmodel.LayerMemory) *costmodel.T
 		steps[i].Layer = fmt.Sprint("u", i)
 		t.Units = append(t.Units, costmodel.Unit{Name: steps[i].Layer, Params: 1000, Layers: steps[i : i+1]})
 	}
-	t.InputDevice = -1 // none holds the model's outputs, unless a test says so
+	t.InputDevice = -1 // no device has the model's outputs, unless a test sets it
 	return t
 }
 
@@ -33,7 +33,7 @@ func TestEnds(t *testing.T) {
 		mode  costmodel.Mode
 		steps []costmodel.LayerMemory
 		place devicemap.Map
-		input int // device of the outputs; −1 none
+		input int // device of the outputs; −1 for none
 		heads []bool
 	}{
 		{"logits in inference", costmodel.Infer, []costmodel.LayerMemory{attention, attention, head}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
@@ -65,16 +65,15 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestLastStage: what passes along after the last unit with parameters is the
-// last stage's, and the head's pool is on its device and no other, whatever
-// device the stages end on.
+// TestLastStage: units after the last one with parameters belong to the last stage. The head's pool
+// is only on that stage's device, on any device.
 func TestLastStage(t *testing.T) {
 	block := costmodel.LayerMemory{Forward: 20, Saved: 10, Backward: 10}
 	table := endsTable(costmodel.Train, block, block, block, block)
 	table.Workload.Strategy, table.Workload.Schedule = costmodel.Pipeline, costmodel.GPipe
 	behind := costmodel.LayerMemory{Layer: "behind", Forward: 500, Saved: 400, Backward: 10}
 	table.Units = append(table.Units, costmodel.Unit{Name: "behind", Layers: []costmodel.LayerMemory{behind}})
-	between := behind // goes with the stage that follows it, whatever a map says
+	between := behind // belongs to the next stage in any map
 	between.Layer, between.Saved, between.Forward = "between", 100, 200
 	table.Units = slices.Insert(table.Units, 2, costmodel.Unit{Name: "between", Layers: []costmodel.LayerMemory{between}})
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 2)}

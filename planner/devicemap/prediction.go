@@ -7,23 +7,23 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// Prediction is what one device will hold.
+// Prediction is the predicted memory of one device.
 type Prediction struct {
 	Device        int       `json:"device"`
 	CapacityBytes int64     `json:"capacity_bytes"`
 	ReservedBytes int64     `json:"reserved_bytes"`
 	Predicted     Predicted `json:"predicted"`
 	HeadroomBytes int64     `json:"headroom_bytes"`
-	Verdict       Verdict   `json:"verdict,omitzero"` // plans from before it are read with it
+	Verdict       Verdict   `json:"verdict,omitzero"` // computed for older plans without the field
 
-	// A reader of a plan file computes these: the number of units on the device, its
-	// capacity less what is reserved, and the part of that which is used. Up to 1 fits.
+	// Reading a plan file computes these: the number of units on the device, its budget (capacity
+	// less reserved bytes), and the used share of the budget. A share up to 1 fits.
 	Units  int     `json:"-"`
 	Budget int64   `json:"-"`
 	Share  float64 `json:"-"`
 }
 
-// Predicted is a device's peak by category, and what comes on top of it.
+// Predicted is a device's peak by category, with its overhead and slack.
 type Predicted struct {
 	ParamsBytes         int64    `json:"params_bytes"`
 	GradsBytes          int64    `json:"grads_bytes"`
@@ -37,22 +37,21 @@ type Predicted struct {
 	SlackBytes          [2]int64 `json:"slack_bytes"`
 	DeviceUsedBytes     int64    `json:"device_used_bytes"`
 	PeakAt              string   `json:"peak_at"`
-	// PeakRangeBytes are the least and the most that the peak may be; nil: it is
-	// one figure.
+	// PeakRangeBytes are the lowest and the highest possible peak; nil: the peak is exact.
 	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
-	// UsualPeakBytes is the peak of the usual micro-batch, where samples differ;
-	// 0: that of the largest, which all other figures are of.
+	// UsualPeakBytes is the peak of the usual micro-batch if samples differ; 0: it equals that of
+	// the largest. All other fields describe the largest micro-batch.
 	UsualPeakBytes int64 `json:"usual_peak_bytes,omitzero"`
 	// AtLeast: the peak is a lower bound ([costmodel.Table]).
 	AtLeast bool `json:"at_least,omitzero"`
 }
 
-// on is the prediction of a device on which nothing is counted yet.
+// on returns an empty prediction of a device.
 func on(index int, device *costmodel.Device) Prediction {
 	return Prediction{Device: index, CapacityBytes: device.CapacityBytes, ReservedBytes: device.ReservedBytes}
 }
 
-// settle works out what follows from the peak.
+// settle computes the fields that follow from the peak.
 func (prediction *Prediction) settle() {
 	used := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
 	prediction.Budget = prediction.CapacityBytes - prediction.ReservedBytes
@@ -61,10 +60,10 @@ func (prediction *Prediction) settle() {
 	prediction.Verdict = verdictOf(prediction.HeadroomBytes, prediction.Predicted.SlackBytes[1])
 }
 
-// pool sets aside what an engine never takes that has a fraction of the device
-// for its pool from the start: the budget is pool and overhead, and the slack what
-// of the pool is free at the peak. A fraction is of what CUDA reports in total; what
-// is reserved is counted as if CUDA did not report it, as the driver's part is.
+// pool reserves the memory that an engine never uses, if the engine preallocates a fraction of the
+// device. The budget becomes pool plus overhead, and the slack is the pool's free part at the peak.
+// The fraction is of CUDA's total memory. Reserved bytes do not count in that total, like the
+// driver's part.
 func (prediction *Prediction) pool(fraction float64) {
 	if fraction == 0 {
 		return
@@ -78,8 +77,8 @@ func (prediction *Prediction) pool(fraction float64) {
 	p.DeviceUsedBytes = p.PeakAllocatedBytes + p.OverheadBytes + beyond
 }
 
-// imbalance is the largest allocated peak over the mean of all devices, idle
-// ones included.
+// imbalance returns the largest allocated peak divided by the mean of all devices, idle ones
+// included.
 func imbalance(ps []Prediction) float64 {
 	var most, sum int64
 	for i := range ps {
@@ -107,15 +106,14 @@ func predicted(peak timeline.Peak, overhead int64, slack [2]float64) Predicted {
 	return p
 }
 
-// fill has an arena take whole granules, as its memory is mapped by them.
+// fill rounds an arena up to whole granules, the unit of its memory mapping.
 func (p *Predicted) fill(granule int64) {
 	beyond := (granule - p.PeakAllocatedBytes%granule) % granule
 	p.SlackBytes = [2]int64{beyond, beyond}
 	p.DeviceUsedBytes += beyond
 }
 
-// widen gives a peak the band of an unread family: a range of possible peaks,
-// around those that there are.
+// widen extends a peak to the range that the band of an unreviewed family gives.
 func (p *Predicted) widen(table *costmodel.Table) {
 	band := table.Band
 	p.AtLeast = table.AtLeast

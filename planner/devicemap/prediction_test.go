@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestWiden: the band lies around the peak, or around the range that there is.
+// TestWiden: the band is around the peak, or around a given range.
 func TestWiden(t *testing.T) {
 	for _, c := range []struct {
 		band       float64

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// startsOf is the topology by stages, and the first GPU of each; nil where the
-// devices are GPUs, or stages already.
+// startsOf returns the topology by stages, and the first GPU of each; nil if each device is one
+// GPU, or a stage already.
 func startsOf(table *costmodel.Table, topo *costmodel.Topology) (folded *costmodel.Topology, starts []int) {
 	if folded = table.Folded(topo); folded == topo {
 		return topo, nil
@@ -15,9 +15,8 @@ func startsOf(table *costmodel.Table, topo *costmodel.Topology) (folded *costmod
 	return folded, folded.Starts
 }
 
-// onStages is a map in the numbers of stages, where these are several GPUs: a
-// unit's device is the first GPU of its stage, and any other of it stands for
-// the stage too. starts are [costmodel.Topology.Starts].
+// onStages converts a map of GPUs to stages if stages have several GPUs. Any GPU of a stage stands
+// for the stage; a map names its first. starts are [costmodel.Topology.Starts].
 func (placement Map) onStages(starts []int) Map {
 	if starts == nil {
 		return placement
@@ -32,7 +31,7 @@ func (placement Map) onStages(starts []int) Map {
 	return out
 }
 
-// tableOf is the table of a stage, which knows how many there are.
+// tableOf returns the table of a stage, with the list of all stages.
 func tableOf(table *costmodel.Table, stage int) *costmodel.Table {
 	if stage < len(table.Stages) {
 		of := *table.Stages[stage]
@@ -42,7 +41,7 @@ func tableOf(table *costmodel.Table, stage int) *costmodel.Table {
 	return table
 }
 
-// onGPUs gives each GPU of a stage what was predicted of the stage.
+// onGPUs gives each GPU of a stage the stage's prediction.
 func onGPUs(stages []Prediction, starts []int, topo *costmodel.Topology) []Prediction {
 	if starts == nil {
 		return stages
@@ -58,8 +57,7 @@ func onGPUs(stages []Prediction, starts []int, topo *costmodel.Topology) []Predi
 	return out
 }
 
-// notFirst reports units whose device is a GPU within a stage: a map names the
-// first of its GPUs.
+// notFirst reports units on a GPU that is not the first of its stage.
 func (check *checker) notFirst(starts []int) {
 	if starts == nil {
 		return
@@ -74,7 +72,7 @@ func (check *checker) notFirst(starts []int) {
 	}
 }
 
-// gpu is the first GPU of a stage's device, as people count them.
+// gpu returns the first GPU of a stage's device, as users number GPUs.
 func (pipe *pipeline) gpu(device int) int {
 	if pipe.starts == nil {
 		return device
@@ -82,7 +80,7 @@ func (pipe *pipeline) gpu(device int) int {
 	return pipe.starts[device]
 }
 
-// spread fills in what GPUs a stage has.
+// spread fills in the GPUs of a stage, and its degrees.
 func (stage *Stage) spread(table *costmodel.Table, starts []int, device int) {
 	if starts == nil || device < 0 {
 		return

@@ -6,23 +6,22 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Stage is a stretch of units that follow each other on one device.
+// Stage is a run of consecutive units on one device.
 type Stage struct {
 	Stage  int      `json:"stage"`
 	Device Device   `json:"device"`
 	Units  []string `json:"units"`
-	// Devices are all GPUs of the stage, where it has several: DP replicas, of
-	// TP GPUs each that share matrices. Recompute is its own, where the stages of
-	// a plan differ.
+	// Devices are all GPUs of a stage with several: DP replicas with TP tensor-parallel GPUs each.
+	// Recompute is the stage's own mode if the stages of a plan differ.
 	Devices   []int  `json:"devices,omitzero"`
 	DP        int64  `json:"dp,omitzero"`
 	TP        int64  `json:"tp,omitzero"`
 	Recompute string `json:"recompute,omitzero"`
-	// The seconds are nil where they are not known or were not asked for.
+	// StageTimes is nil if the seconds are unknown or not requested.
 	*steptime.StageTimes
 }
 
-// Stages cuts a map where the device changes, in order of execution.
+// Stages cuts a map at each change of device, in execution order.
 func (placement Map) Stages(graph *modelgraph.Graph) []Stage {
 	var out []Stage
 	for unit := range graph.Units {
@@ -35,7 +34,7 @@ func (placement Map) Stages(graph *modelgraph.Graph) []Stage {
 	return out
 }
 
-// timedStages are [Map.Stages] with the seconds of each.
+// timedStages returns [Map.Stages] with the seconds of each stage.
 func timedStages(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Stage {
 	out := placement.Stages(graph)
 	at := make([]costmodel.Interval, len(out))

@@ -1,8 +1,7 @@
 package devicemap
 
-// Verdict says whether a device, or a plan, fits: "fits", "tight" or "no". It
-// is tight if the peak fits, and the upper end of what the allocator's pool
-// reserves does not.
+// Verdict says whether a device or a plan fits: "fits", "tight" or "no". Tight means that the peak
+// fits, and the upper end of the allocator's pool does not.
 type Verdict string
 
 const (
@@ -11,8 +10,7 @@ const (
 	tooLarge Verdict = "no"
 )
 
-// verdictOf compares what is free at the peak with the most that the pool
-// reserves beyond it.
+// verdictOf compares the free memory at the peak with the most that the pool reserves beyond it.
 func verdictOf(headroom, slack int64) Verdict {
 	switch {
 	case headroom < 0:

@@ -1,16 +1,16 @@
 package ops
 
-// activationExtra is how many tensors of the hidden width an activation keeps
-// in addition to its output (torch.nn.functional, activations.py). A fused kernel
-// keeps its input, relu, tanh and sigmoid nothing, and relu² relu's result. GELU's approximations in
-// Python keep each factor of a product.
+// activationExtra returns how many tensors of the hidden width an activation keeps in addition to
+// its output (torch.nn.functional, activations.py). A fused kernel keeps its input. relu, tanh and
+// sigmoid keep nothing, and relu² keeps relu's result. GELU's approximations in Python keep each
+// factor of a product.
 func activationExtra(name string) int64 {
 	switch name {
 	case "relu", "tanh", "sigmoid", "":
 		return 0
 	case "gelu_fast":
 		return 7
-	case "gelu_new", "xielu": // XIELUActivation: its input, expm1, that less the input, and a product
+	case "gelu_new", "xielu": // XIELUActivation: its input, expm1, expm1 minus the input, and a product
 		return 4
 	case "quick_gelu":
 		return 2
@@ -18,8 +18,8 @@ func activationExtra(name string) int64 {
 	return 1
 }
 
-// activationWork is how many tensors of the hidden width exist at once when an
-// activation runs without gradients, its input and its output with them.
+// activationWork returns how many tensors of the hidden width exist at once when an activation runs
+// without gradients, including its input and output.
 func activationWork(name string) int64 {
 	switch name {
 	case "":
@@ -34,24 +34,22 @@ func activationWork(name string) int64 {
 	return 2
 }
 
-// OneKernel reports an activation that keeps its input and its output alone.
+// OneKernel reports an activation that keeps only its input and its output.
 func OneKernel(activation string) bool {
 	return activationExtra(activation) == 1 && activationWork(activation) == 2
 }
 
-// ActivationTensors is how many tensors an activation keeps in addition to its output.
+// ActivationTensors returns how many tensors an activation keeps in addition to its output.
 func ActivationTensors(activation string) int64 { return activationExtra(activation) }
 
-// KeepsOutput reports that an activation's backward needs its output
-// (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
-// is kept whoever reads it.
+// KeepsOutput reports that an activation's backward needs its output (derivatives.yaml of PyTorch:
+// threshold_backward, tanh_backward). The output is then kept in any case.
 func KeepsOutput(activation string) bool {
 	return activation == "relu" || activation == "tanh" || activation == "sigmoid"
 }
 
-// activationTraffic is tensors of the hidden width read and written: a fused
-// kernel's two and three; those written in Python (activations.py) a kernel
-// an operation.
+// activationTraffic returns how many tensors of the hidden width are read and written. A fused
+// kernel moves two and three. Activations in Python (activations.py) run one kernel per operation.
 func activationTraffic(name string) (forward, backward float64) {
 	switch activationExtra(name) {
 	case 4, 7: // pow, two products, tanh, three sums, the last product
@@ -62,20 +60,20 @@ func activationTraffic(name string) (forward, backward float64) {
 	return 2, 3
 }
 
-// factors are the tensors of the FFN's width that the activation's backward makes;
-// act is [activationExtra] of it.
+// factors returns how many tensors of the FFN's width the activation's backward makes; act is its
+// [activationExtra].
 func (op mlp) factors(act int64, shape *Shape) int64 {
 	switch {
 	case op.Gated && op.oneKernel(shape):
 		return 0
 	case op.Gated:
 		return 2
-	case op.Activation == "xielu": // five of its gradients, and down's input is gone
+	case op.Activation == "xielu": // five gradients, and down's input is freed
 		return 4
-	case op.Activation == "relu2": // pow's, its product with 2, and with the gradient (FunctionsManual.cpp, pow_backward)
+	case op.Activation == "relu2": // pow's, its product with 2, and the product with the gradient (FunctionsManual.cpp, pow_backward)
 		return 3
 	case KeepsOutput(op.Activation) && !op.InnerDropout:
-		return 2 // its result is there, though the last linear layer has let go of it
+		return 2 // its result still exists after the last linear layer has released it
 	case act <= 1:
 		return 1 // one kernel with one input
 	case op.oneKernel(shape):

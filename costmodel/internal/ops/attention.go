@@ -7,14 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// attention is an attention block; with latents, [latentAttention].
+// attention is an attention block; [latentAttention] is one with latents.
 type attention struct {
 	plain
 	modelgraph.Attention
 }
 
-// attention follows modeling_llama.py LlamaAttention: q and k after rotation,
-// v, the output, and what the kernel keeps ([kernelSaved]).
+// cost follows modeling_llama.py LlamaAttention: q and k after rotation, v, the output, and the
+// tensors that the kernel keeps ([kernelSaved]).
 func (op attention) cost(shape *Shape) Cost {
 	dims := op.geometry(shape)
 	element, tokens := shape.elementBytes(), shape.Tokens
@@ -23,8 +23,7 @@ func (op attention) cost(shape *Shape) Cost {
 	cost.Memory.Saved = op.kernelSaved(&dims, shape)
 	cost.Memory.Saved += normsSaved(&op, &dims, shape)
 	if shape.Compiled && !op.Eager && !op.Cross && dims.masked == 0 {
-		// With a mask, SDPA is given repeated keys and values (sdpa_attention.py,
-		// use_gqa_in_sdpa).
+		// With a mask, SDPA receives repeated keys and values (sdpa_attention.py, use_gqa_in_sdpa).
 		cost.Memory.Saved += element * dims.kvTokens * (dims.q - dims.k + dims.out - dims.v)
 	}
 	cost.copied(op, &dims, shape)
@@ -37,7 +36,7 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}
 	if op.Dropout {
-		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
+		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, one byte per element
 	}
 	inputs := int64(3)
 	if op.Fused || shape.Compiled {
@@ -54,7 +53,7 @@ func (op attention) cost(shape *Shape) Cost {
 	return cost
 }
 
-// addCache adds the cache of a decoder, and a bias that its layers share: a variable of the
+// addCache adds the cache of a decoder, and a bias that its layers share as a variable of the
 // decoder's forward.
 func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
 	if op.Bidirectional || op.SharedKV {
@@ -66,20 +65,20 @@ func addCache(cost *Cost, op *attention, dims *geo, shape *Shape) {
 	}
 }
 
-// oneNorm reports norms of q and k of one kernel, which keeps what it reads. Cohere's is of
+// oneNorm reports norms of q and k that are one kernel, which keeps its input. Cohere's norm is
 // Python operations in fp32 (modeling_cohere.py, CohereLayerNorm).
 func oneNorm(op *attention) bool {
 	return op.QKNorm == modelgraph.LayerNorm && !op.CastRotation
 }
 
-// normsSaved is what the norms of q and k keep: an fp32 input and the normalised
+// normsSaved returns the bytes that the norms of q and k keep: an fp32 input and the normalized
 // tensor.
 func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	normed, keys := shape.elementBytes(), dims.k
 	switch {
 	case op.QKNorm == "":
 		return 0
-	case shape.OneKernel, shape.Modules == Torchtitan, oneNorm(op): // the projections' outputs as they are
+	case shape.OneKernel, shape.Modules == Torchtitan, oneNorm(op): // the projections' outputs, without casts
 		normed -= 4
 	case op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNormFP32:
 		normed = 4 // (1 + weight) multiplies in fp32
@@ -90,15 +89,15 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
 }
 
-// copied are the arguments that the hook copies for the call: the rotation's,
-// which stay for backward, and the mask.
+// copied adds the arguments that the hook copies for the call: the rotation's, which stay for
+// backward, and the mask.
 func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 	if !shape.RotaryCopies || op.Packed {
 		return
 	}
 	if op.Rope {
-		// cos and sin arrive as a copy per layer on every GPU but the
-		// rotary's (AlignDevicesHook).
+		// cos and sin are copied for each layer on every GPU except the rotary's
+		// (AlignDevicesHook).
 		rows := shape.Length
 		if op.RopeRows || shape.Positions {
 			rows = shape.Tokens
@@ -106,8 +105,8 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 		cost.Memory.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
 		cost.Arguments = 2 * shape.streamBytes() * rows * op.HeadDim
 		if shape.Cache > shape.Length && !op.Bidirectional && !op.RopeRows {
-			// generate() makes position_ids of the mask, a row a sequence
-			// (prepare_inputs_for_generation), and cosines and sines of them.
+			// generate() makes position_ids from the mask, one row per sequence
+			// (prepare_inputs_for_generation), and cosines and sines from them.
 			cost.Arguments *= shape.Batch
 		}
 	}
@@ -116,9 +115,8 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 	}
 }
 
-// cache is the KV cache of the prompt, what it grows by, and the new keys or
-// values in addition to the old ones in torch.cat (cache_utils.py
-// DynamicLayer.update), with k and v elements a token.
+// cache adds the KV cache of the prompt and its growth. In torch.cat the new keys or values exist
+// in addition to the old ones (cache_utils.py DynamicLayer.update). k and v are elements per token.
 func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
 	token := (k + v) * shape.elementBytes()
 	cost.Memory.KV, cost.Memory.CacheGrowth = dims.prompt*token, (dims.cached-dims.prompt)*token
@@ -130,10 +128,10 @@ func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
 func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream := shape.streamBytes() * op.Dim * tokens
-	// Rotation holds q's product, its rotated half and that one's product in
-	// addition to q, k and v; the kernel holds its output instead.
+	// Rotation needs q's product, its rotated half and the half's product in addition to q, k and
+	// v. The kernel needs its output instead.
 	rope := turnedBy(&op, &dims, shape)
-	if !shape.Train { // the cache grows, and the output comes, after the rotation
+	if !shape.Train { // the cache grows, and the output appears, after the rotation
 		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + rope
 		rope = 0
 	}
@@ -148,7 +146,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Train {
 		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim+shape.reduced(op.Dim), op.kernelForward(&dims, shape)))
 	}
-	if !shape.Train && !op.Fused { // the cache's keys and values are in the place of the projections'
+	if !shape.Train && !op.Fused { // the cache's keys and values replace the projections'
 		work -= stream + min(cost.Memory.KV, element*dims.kvTokens*(dims.k+dims.v))
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*tokens*op.Dim+work+cost.Memory.KV)
@@ -160,7 +158,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	if shape.Parallel {
 		back += element * tokens * op.in()
 	}
-	if op.Dropout { // its mask is gone
+	if op.Dropout { // its mask is freed
 		back -= op.Dim * tokens
 	}
 	cost.back = back
@@ -168,13 +166,13 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		// by then what the kernel and the norms kept is gone, and autocast's casts, but the last gradient's
+		// the tensors of the kernel and the norms are freed by then, and autocast's casts except
+		// the last gradient's
 		backwardPoint{2*stream + element*tokens*(dims.q+op.in()) - op.kernelSaved(&dims, shape) - normsSaved(&op, &dims, shape) - shape.casts(0, 0, op.in()*dims.made(op)+op.Dim*dims.out), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
 }
 
-// scoresInferred is the peak of a forward pass without gradients whose scores are in
-// memory.
+// scoresInferred sets the peak of a forward pass without gradients and with scores in memory.
 func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream := shape.streamBytes() * op.Dim * tokens
@@ -183,8 +181,8 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	case inMath(&op, shape):
 		cost.Memory.Forward = stream + element*tokens*op.Dim + dims.mathForward(&op, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && !op.written(shape) && element == 4:
-		// SDPA's math kernel in fp32 (attention.cpp): q turned and scaled, keys and values
-		// repeated, scores with the mask, softmax, and which of them are −∞.
+		// SDPA's math kernel in fp32 (attention.cpp): rotated and scaled q, repeated keys and
+		// values, scores with the mask, softmax, and the mask of −∞ scores.
 		turned := element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + turnedBy(&op, dims, shape)
 		scored := element*tokens*(op.Dim+2*dims.q) + element*(dims.kvTokens*(dims.k+dims.v)+dims.repeated) + 9*dims.scores
 		cost.Memory.Forward = stream + max(turned, scored) + cost.Memory.KV
@@ -193,8 +191,8 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	case op.FP32Scores && dims.by == scoresInMemory && element < 4:
 		cost.Memory.Forward = stream + element*tokens*op.Dim + forwardOfCasts(&op, dims, shape) + cost.Memory.KV
 	case dims.by == scoresInMemory && op.written(shape) && cast > 0 && !MixedPrecision(shape.Precision):
-		// softmax in addition to the scores, and those in its type
-		// (Softmax.cpp, softmax: toType, but for fp16); no output yet.
+		// Softmax in addition to the scores, and the scores in its type (Softmax.cpp, softmax:
+		// toType, except for fp16); no output yet.
 		softmax := (cast+2*result)*dims.scores + dims.repeated*element
 		softmax += op.ExtraScores * element * dims.scores
 		softmax += copiedValues(&op, dims, shape)
@@ -202,8 +200,8 @@ func scoresInferred(cost *Cost, op attention, dims *geo, shape *Shape) {
 	}
 }
 
-// unreturned are the product with v and its copy: variables hold scores and weights until
-// the function returns, if it does not return the weights.
+// unreturned returns the bytes of the product with v and its copy, if the function does not return
+// the weights. Its variables keep scores and weights until it returns.
 func unreturned(op *attention, dims *geo, shape *Shape) int64 {
 	if !op.Unreturned {
 		return 0
@@ -211,7 +209,7 @@ func unreturned(op *attention, dims *geo, shape *Shape) int64 {
 	return 2 * shape.elementBytes() * shape.Tokens * dims.out
 }
 
-// copiedValues is a copy of v that a reshape makes (modeling_bloom.py).
+// copiedValues returns the bytes of a copy of v made by a reshape (modeling_bloom.py).
 func copiedValues(op *attention, dims *geo, shape *Shape) int64 {
 	if op.ScoreBias == "alibi" && op.ExtraScores > 1 {
 		return shape.elementBytes() * shape.Tokens * dims.q
@@ -219,45 +217,44 @@ func copiedValues(op *attention, dims *geo, shape *Shape) int64 {
 	return 0
 }
 
-// turnedBy is the most that rotation makes in addition to the projections' outputs.
+// turnedBy returns the most bytes that rotation needs in addition to the projections' outputs.
 func turnedBy(op *attention, dims *geo, shape *Shape) int64 {
 	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, shape.Tokens*dims.k
 	switch {
-	case op.CastRotation: // both casts, what turned, and a factor, its half turned, and that one's product
+	case op.CastRotation: // both casts, the rotated part, and a factor, its rotated half, and their product
 		return 4 * max(2*q+4*k, 4*q+k)
 	case op.FP32Rotation:
 		return max(8*q+element*q, 4*q+8*k+element*k)
-	case op.Turning > 0: // both with the part that turned, before that goes
+	case op.Turning > 0: // both with the rotated part, before that is freed
 		return element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
 	}
-	return element * max(3*q, q+3*k) // apply_rotary_pos_emb turns q, then k
+	return element * max(3*q, q+3*k) // apply_rotary_pos_emb rotates q, then k
 }
 
-// geo is attention's widths and counts.
+// geo has attention's widths and counts.
 type geo struct {
 	q, k, v, out int64 // widths of q, k, v and the output, all heads
-	kvTokens     int64 // tokens that k and v are made of
-	// prompt is the tokens in the KV caches after the prompt, cached after the
-	// last token. A window's cache is a view of the prompt's whole keys and
-	// values until the first new token cuts it down (cache_utils.py,
-	// DynamicSlidingWindowLayer.update: torch.cat, then a slice).
+	kvTokens     int64 // tokens of k and v
+	// prompt is the tokens in the KV caches after the prompt, cached after the last token. A
+	// window's cache is a view of the prompt's whole keys and values until the first new token
+	// shortens it (cache_utils.py, DynamicSlidingWindowLayer.update: torch.cat, then a slice).
 	prompt, cached int64
 	scores         int64 // elements of the score matrix
-	// masked are the elements that a sliding window costs if the sequence fills it. SDPA
-	// with a mask gets repeated keys and values (sdpa_attention.py: use_gqa_in_sdpa).
-	// In each layer, at::where makes a bias [batch, length, length] of the boolean mask
-	// (attention.cpp: convert_boolean_attn_mask).
+	// masked is the elements that a sliding window costs if the sequence fills it. SDPA with a mask
+	// receives repeated keys and values (sdpa_attention.py: use_gqa_in_sdpa). In each layer,
+	// at::where makes a bias [batch, length, length] from the boolean mask (attention.cpp:
+	// convert_boolean_attn_mask).
 	masked int64
-	// repeated are the elements that repeated keys and values have more than
-	// those of the KV heads (repeat_kv).
+	// repeated is the elements of repeated keys and values beyond those of the KV heads
+	// (repeat_kv).
 	repeated int64
 	by       attentionKernel
 	flops    float64
-	kernel   float64 // of them, the products of queries, keys and values
+	kernel   float64 // the part of flops for queries, keys and values
 }
 
-// decomposed is a bias on the scores of each head that SDPA is given as its
-// mask (modeling_sam.py, SamVisionSdpaAttention).
+// decomposed is a bias on the scores of each head that SDPA receives as its mask (modeling_sam.py,
+// SamVisionSdpaAttention).
 const decomposed = "decomposed"
 
 func (op attention) geometry(shape *Shape) geo {
@@ -294,16 +291,16 @@ func (op attention) geometry(shape *Shape) geo {
 		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
 	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory && (!op.Packed || !op.Eager && op.ScoreBias != decomposed) {
-		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
+		dims.scores = op.Heads * shape.Tokens * full // a window masks scores, and saves no memory
 	}
 	return dims
 }
 
-// keysSeen is the number of keys, of length, that a query is multiplied with.
+// keysSeen returns the number of keys, out of length, that a query is multiplied with.
 func keysSeen(op *attention, shape *Shape, length int64) float64 {
 	seen := float64(length)
 	if shape.Documents > 0 && !op.masked(shape) && !op.Cross {
-		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document sees itself
+		seen = min(seen, float64(shape.Tokens)/float64(shape.Documents)) // each document attends only to itself
 	}
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {
 		seen /= 2 // the causal half
@@ -311,13 +308,13 @@ func keysSeen(op *attention, shape *Shape, length int64) float64 {
 	return seen
 }
 
-// maskOf is a mask that windows, images or an indexer bring, with the keys and
-// values that are repeated for it.
+// maskOf returns the elements of a mask for windows, images or an indexer, with the repeated keys
+// and values that it requires.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
-		return shape.Tokens * shape.Length // what the indexer leaves out
-	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's
+		return shape.Tokens * shape.Length // the mask of the indexer
+	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's mask
 		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v)
 	case op.masked(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
 		return shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
@@ -325,10 +322,10 @@ func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	return 0
 }
 
-// in is the width that q, k and v are made of.
+// in returns the input width of q, k and v.
 func (op attention) in() int64 { return cmp.Or(op.InDim, op.Dim) }
 
-// made is the width of the keys and values that the layer makes itself.
+// made returns the width of the keys and values that the layer computes itself.
 func (dims *geo) made(op attention) int64 {
 	if op.SharedKV {
 		return 0
@@ -336,7 +333,7 @@ func (dims *geo) made(op attention) int64 {
 	return dims.k + dims.v
 }
 
-// normRows is how many values of 1/σ the norms of q and k keep a token.
+// normRows returns how many values of 1/σ the norms of q and k keep per token.
 func (op attention) normRows() int64 {
 	if op.QKNormWhole {
 		return 2

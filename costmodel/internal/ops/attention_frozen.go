@@ -2,14 +2,13 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// freeze keeps what the kernel and the rotation need. The frozen
-// norms on q and k keep no normalised tensor, a copy made for the output's
-// projection is not kept.
+// freeze keeps the tensors that the kernel and the rotation need. The frozen norms of q and k keep
+// no normalized tensor. A copy made for the output's projection is not kept.
 func (op attention) freeze(cost *Cost, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	dims := op.geometry(shape)
 	inputs, output := shape.adapters()
-	work := cost.Memory.Forward // above what is there, with the trained op's tensors
+	work := cost.Memory.Forward // in addition to existing tensors, with the trained op's tensors
 	if op.QKNorm == modelgraph.GemmaRMSNorm || op.QKNorm != "" && op.QKNormFP32 {
 		cost.Memory.Saved -= 4 * tokens * (dims.q + dims.k)
 	} else if op.QKNorm != "" && !oneNorm(&op) {
@@ -19,7 +18,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		cost.Memory.Saved -= shape.streamBytes() * op.Dim * tokens
 	}
 	kernel := op.kernelSaved(&dims, shape)
-	// The projection reads a copy of the kernel's output, which only it keeps.
+	// The projection reads a copy of the kernel's output, and only it keeps the copy.
 	copied := unpads(&op, &dims, shape) || dims.by == scoresInMemory || dims.by == flashKernel && copiesOut(&op)
 	if copied {
 		cost.Memory.Saved -= element * tokens * dims.out
@@ -42,14 +41,14 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 		record.add(grads)
 	} else {
 		record.add(cost.back - element*tokens*dims.out)
-		record.drop(cost.back - grads) // those of q, k and v stay
+		record.drop(cost.back - grads) // the gradients of q, k and v remain
 		record.drop(kernel)
 	}
 	backToInputs(op, &record, inputs, element*tokens*(dims.q+dims.k+dims.v))
 }
 
-// backToOutput goes back through the output's projection, of so many elements a
-// token; copied: it alone keeps what it reads.
+// backToOutput runs backward of the output's projection, of width elements per token. copied: only
+// the projection keeps its input.
 func backToOutput(op attention, record *tape, output *Adapter, width int64, copied bool) {
 	shape := record.shape
 	switch {
@@ -62,8 +61,8 @@ func backToOutput(op attention, record *tape, output *Adapter, width int64, copi
 	}
 }
 
-// backToInputs goes back through the projections of q, k and v, whose outputs'
-// gradients are grads bytes.
+// backToInputs runs backward of the projections of q, k and v, whose outputs' gradients are grads
+// bytes.
 func backToInputs(op attention, record *tape, inputs []*Adapter, grads int64) {
 	shape := record.shape
 	if fusesInputs(op, shape) {
@@ -73,23 +72,23 @@ func backToInputs(op attention, record *tape, inputs []*Adapter, grads int64) {
 	for i, adapter := range inputs {
 		record.backward(linearLayer{in: adapter.In, out: adapter.Out, adapter: adapter, shared: i > 0}, shape.streamBytes())
 		if i > 0 {
-			record.drop(shape.streamBytes() * adapter.In * shape.Tokens) // added up in place
+			record.drop(shape.streamBytes() * adapter.In * shape.Tokens) // added in place
 		}
 	}
 }
 
-// softmax goes back through the product with v and softmax, and is the size of
-// an element of the cast, and of a dropout's tensors, that went with it.
+// softmax runs backward of the product with v and of softmax. It returns the bytes per element of
+// the cast, and of a dropout's tensors, that are freed.
 func (record *tape) softmax(op attention, dims *geo) int64 {
 	result, cast := op.scoreTypes(record.shape)
 	out := record.element * record.shape.Tokens * dims.out
 	gone := cast
-	first := result // the gradient of what multiplied v
+	first := result // the gradient of the factor of v
 	if cast > 0 {
 		first = cast
 	}
 	record.add(first*dims.scores + out)
-	record.drop(2*out + cast*dims.scores)              // the output's gradient; v, which made way for its own; the cast
+	record.drop(2*out + cast*dims.scores)              // the output's gradient; v, replaced by its gradient; the cast
 	if op.InnerDropout && !inMath(&op, record.shape) { // its result and mask
 		record.drop((record.element + 1) * dims.scores)
 		gone += record.element + 1
@@ -121,7 +120,7 @@ func (op attention) quantInfer(shape *Shape) int64 {
 func (op attention) slack(shape *Shape) int64 {
 	q, k := shape.elementBytes()*op.Heads*op.HeadDim*shape.Tokens, shape.elementBytes()*op.KVHeads*op.HeadDim*shape.Tokens
 	switch {
-	case op.Fused && op.Rope: // the projection, q and k rotated, the output and its copy
+	case op.Fused && op.Rope: // the projection, rotated q and k, the output and its copy
 		return remainder(q+2*k) + 3*remainder(q) + remainder(k)
 	case op.Fused:
 		return remainder(q+2*k) + remainder(q)
@@ -142,7 +141,7 @@ func fusesOutput(op attention, shape *Shape) bool {
 	return shape.FusedAdapters && !op.Fused && !op.Cross && output != nil
 }
 
-// attentionAdapters is what attention's adapters keep. outputShared: the kernel
+// attentionAdapters returns the bytes that attention's adapters keep. outputShared: the kernel
 // keeps the input of the output's projection.
 func attentionAdapters(op attention, shape *Shape, outputShared bool) int64 {
 	inputs, output := shape.adapters()
@@ -161,7 +160,7 @@ func attentionAdapters(op attention, shape *Shape, outputShared bool) int64 {
 	return total + shape.unfusedSaved(inputs, output, outputShared)
 }
 
-// adapterWork is the most that attention's adapters add to a forward.
+// adapterWork returns the most bytes that attention's adapters add to a forward.
 func adapterWork(op attention, shape *Shape) int64 {
 	var total int64
 	for i := range shape.Adapters {

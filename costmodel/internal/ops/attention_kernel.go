@@ -7,39 +7,39 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// philox is the seed and the offset that one call of the flash kernel keeps,
-// a block of the allocator each (attention.cu, _flash_attention_forward).
+// philox is the bytes of the seed and the offset that one call of the flash kernel keeps, one
+// allocator block each (attention.cu, _flash_attention_forward).
 const philox = 2 * 512
 
-// attentionKernel is what computes softmax(q·kᵀ)·v.
+// attentionKernel is the kernel that computes softmax(q·kᵀ)·v.
 type attentionKernel int
 
 const (
-	// flashKernel takes 16-bit types, grouped queries, and no mask; PyTorch's
-	// copy of it, or the flash-attn package's own, which takes windows.
+	// flashKernel needs 16-bit types and no mask, and allows grouped queries. It is PyTorch's copy,
+	// or the flash-attn package, which allows windows.
 	flashKernel attentionKernel = iota
-	// efficientKernel is the memory-efficient one: fp32 and masks, but no
-	// grouped queries.
+	// efficientKernel is the memory-efficient kernel: it allows fp32 and masks, but no grouped
+	// queries.
 	efficientKernel
-	// scoresInMemory is any that writes the score matrix down: SDPA's math
-	// kernel, and the eager function of the modelling code.
+	// scoresInMemory is any kernel that materializes the score matrix: SDPA's math kernel, and the
+	// eager function of the modeling code.
 	scoresInMemory
 )
 
-// kernelOf is PyTorch's choice, or the eager function that was asked for, or the
-// flash-attn package (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). There,
-// use_flash_attention wants fp16 or bf16 and no mask. use_mem_efficient_attention
-// instantiates check_batch_size_and_num_heads_dense without grouped queries.
+// kernelOf returns PyTorch's choice, or the requested eager function, or the flash-attn package
+// (aten/src/ATen/native/transformers/cuda/sdp_utils.cpp). There, use_flash_attention requires fp16
+// or bf16 and no mask. use_mem_efficient_attention instantiates
+// check_batch_size_and_num_heads_dense without grouped queries.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+	case hasBias(&op, shape) && op.Cross: // a contiguous bias of zeros (modeling_t5.py)
 		return flashKernel
 	case op.Eager && (!op.FP32Scores || shape.Attention != value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
 		return flashKernel
 	case dims.masked > 0:
-		return efficientKernel // of repeated keys and values
+		return efficientKernel // with repeated keys and values
 	case shape.elementBytes() < 4:
 		return flashKernel
 	case op.KVHeads < op.Heads:
@@ -48,19 +48,19 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	return efficientKernel
 }
 
-// inMath reports SDPA's math kernel in 16 bits. No fused kernel takes unequal heads
-// without enable_gqa (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense), or a bias
-// whose last stride is not 1 (check_last_dim_stride_equals_1_dense).
+// inMath reports SDPA's math kernel in 16 bits. Without enable_gqa, fused kernels reject unequal
+// heads (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense). They also reject a bias whose last
+// stride is not 1 (check_last_dim_stride_equals_1_dense).
 func inMath(op *attention, shape *Shape) bool {
 	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross
 	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
 }
 
-// savedByMath is what that kernel keeps: q, k and v in fp32 with all heads, softmax's
-// fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
+// savedByMath returns the bytes that the math kernel keeps: q, k and v in fp32 with all heads,
+// softmax's fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	dropped := int64(0)
-	if hasBias(op, shape) && op.Dropout { // of the weights, too: the result and a mask
+	if hasBias(op, shape) && op.Dropout { // dropout of the weights: the result and a mask
 		dropped = 5 * dims.scores
 	}
 	if hasBias(op, shape) {
@@ -69,26 +69,27 @@ func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
 
-// mathForward is its most without gradients: the projections' outputs, q turned, all in
-// fp32 and q scaled, scores and softmax, which of them are −∞, and the mask's bias.
+// mathForward returns the math kernel's peak without gradients. It has the projections' outputs,
+// rotated q, all in fp32 with scaled q, scores and softmax, the mask of −∞ scores, and the mask's
+// bias.
 func (dims *geo) mathForward(op *attention, shape *Shape) int64 {
 	element, q, kv := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*(dims.k+dims.v)
-	if hasBias(op, shape) { // nothing turns, and the bias is of one sequence
+	if hasBias(op, shape) { // no rotation, and the bias is for one sequence
 		bias, made := biasBytes(op, shape), element*q
 		if op.Bidirectional {
 			made += element * kv
 		}
-		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: with the causal mask in it, or held for the encoder's layers
+		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: includes the causal mask, or is kept for the encoder's layers
 	}
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
 }
 
-// forwardOfCasts is the most of FP32Scores without gradients: q and k cast, scores and what
-// division or the mask makes of them, and the weights that the layer before returned.
+// forwardOfCasts returns the peak of FP32Scores without gradients: casts of q and k, scores and
+// their scaled or masked copy, and the weights that the previous layer returned.
 func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
 	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, dims.kvTokens*dims.k
 	work := element*q + 4*(q+k) + (8+element)*dims.scores
-	if op.Turning > 0 { // slices of the projections' outputs, and the parts that turned
+	if op.Turning > 0 { // slices of the projections' outputs, and the rotated parts
 		work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
 		if op.Fused { // copies of q and k from the projection's blocks (modeling_codegen.py, _split_heads)
 			work += element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
@@ -97,7 +98,7 @@ func forwardOfCasts(op *attention, dims *geo, shape *Shape) int64 {
 	return work
 }
 
-// kernelSaved is what the kernel and its inputs keep for backward.
+// kernelSaved returns the bytes that the kernel and its inputs keep for backward.
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
@@ -122,7 +123,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 			saved += element * tokens * dims.out
 		}
 	case efficientKernel:
-		// attention_backward.cu: log-sum-exp in rows of a multiple of 32.
+		// The log-sum-exp has rows of a multiple of 32 (attention_backward.cu).
 		padded := (shape.Length + 31) / 32 * 32
 		saved += 4*op.Heads*tokens/max(1, shape.Length)*padded + 2*512 + dims.masked*element
 		if fused {
@@ -131,21 +132,21 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	case scoresInMemory:
 		saved += scoresSaved(op, dims, shape)
 		if fused && shape.Batch == 1 {
-			// With more sequences bmm reads a contiguous copy of the slice.
+			// With several sequences bmm reads a contiguous copy of the slice.
 			saved += element * tokens * (dims.q + dims.k)
 		}
 	}
 	return saved
 }
 
-// scoresSaved is what attention keeps for backward with its scores in memory.
+// scoresSaved returns the bytes that attention keeps for backward with its scores in memory.
 func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	element := shape.elementBytes()
 	saved := dims.repeated*element + dims.scores*op.scoreBytes(shape)
-	if op.FP32Scores { // of q and k, the casts are kept
+	if op.FP32Scores { // the casts of q and k are kept
 		saved += (4 - element) * (shape.Tokens*dims.q + dims.kvTokens*dims.k)
 	}
-	if op.BiasMade && !op.Cross && addsBias(&op, shape) { // the buckets that its table was read by
+	if op.BiasMade && !op.Cross && addsBias(&op, shape) { // the indices into its table
 		saved += 8 * shape.Length * shape.Length
 	}
 	if op.InnerDropout { // its result and a mask
@@ -157,23 +158,22 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	return saved
 }
 
-// copiesOut reports a q that is laid out by heads. Flash's output follows it, and
-// .contiguous() copies that (sdpa_attention.py). A rotated slice has this layout, too, but
-// not one that was cast first (modeling_modernbert.py, apply_rotary_pos_emb).
+// copiesOut reports a q with heads as the outer dimension. Flash's output has the same layout, and
+// .contiguous() copies it (sdpa_attention.py). A rotated slice has this layout too, unless it was
+// cast first (modeling_modernbert.py, apply_rotary_pos_emb).
 func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope && !op.CastRotation }
 
-// scoreBytes is what is kept an element of the score matrix: softmax's fp32
-// result, and its cast that multiplies v (modeling_llama.py,
-// eager_attention_forward; _scaled_dot_product_attention_math, if both are
-// one). GPT-2's softmax runs in the type of the scores, fp32 under autocast
-// (modeling_gpt2.py).
+// scoreBytes returns the bytes kept per element of the score matrix: softmax's fp32 result, and its
+// cast that multiplies v. Sources: modeling_llama.py, eager_attention_forward;
+// _scaled_dot_product_attention_math if both are one. GPT-2's softmax runs in the type of the
+// scores, fp32 under autocast (modeling_gpt2.py).
 func (op attention) scoreBytes(shape *Shape) int64 {
 	result, cast := op.scoreTypes(shape)
 	return result + cast
 }
 
-// scoreTypes are the sizes of an element of softmax's result and of its cast,
-// 0 where the result itself multiplies v.
+// scoreTypes returns the bytes per element of softmax's result and of its cast; cast is 0 if the
+// result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
 	switch {
@@ -188,7 +188,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	return 4, element
 }
 
-// kernelForward is the kernel's peak memory in forward above what it
+// kernelForward returns the kernel's peak memory in forward in addition to the tensors that it
 // keeps.
 func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	if dims.by != scoresInMemory {
@@ -196,29 +196,28 @@ func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	}
 	if op.OwnScores && !MixedPrecision(shape.Precision) && !inMath(&op, shape) {
 		extra := op.ExtraScores
-		if !op.InnerDropout { // what softmax reads; a dropout comes when this is gone
+		if !op.InnerDropout { // softmax's input; it is freed before a dropout runs
 			extra++
 		}
 		return extra * shape.elementBytes() * dims.scores
 	}
-	// softmax reads 4 bytes an element in addition to what it makes; in 16 bits
-	// the scores before the cast are there too.
+	// Softmax reads 4 bytes per element in addition to its result. In 16 bits the scores before the
+	// cast exist too.
 	if op.scoreBytes(shape) == 4+shape.elementBytes() && !MixedPrecision(shape.Precision) {
 		return 4 * dims.scores
 	}
 	return (8 - op.scoreBytes(shape)) * dims.scores
 }
 
-// kernelBackward is what backward of the kernel holds above what is saved:
-// gradients of out, q, k and v, and the kernel's own.
+// kernelBackward returns the kernel's peak memory in backward in addition to saved tensors:
+// gradients of out, q, k and v, and the kernel's own tensors.
 func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	back := element*tokens*(dims.out+dims.q) + element*dims.kvTokens*(dims.k+dims.v)
 	switch dims.by {
 	case flashKernel:
-		// An fp32 accumulator of dq, the rows' dot products, and expanded dk
-		// and dv under grouped queries (flash_api.cpp, mha_bwd).
-		// Each sequence of those that have bounds adds up to 128 rows
+		// An fp32 accumulator of dq, the rows' dot products, and expanded dk and dv with grouped
+		// queries (flash_api.cpp, mha_bwd). Each sequence with bounds adds up to 128 rows
 		// (mha_varlen_bwd: total_q + 128 * batch_size).
 		rows := tokens
 		if bounded(&op, dims, shape) {
@@ -235,10 +234,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 			back += 4 * tokens * dims.q
 		}
 	case scoresInMemory:
-		// softmax's backward: the gradient of its result, their product, and
-		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out), in
-		// addition to v's. The cast that multiplied v, v, and what the output's
-		// projection kept are gone.
+		// Softmax's backward: the gradient of its result, their product, and the gradient of its
+		// input (SoftMax.cu, softmax_backward_cuda_out), in addition to v's gradient. The cast that
+		// multiplied v, v itself, and the input of the output's projection are freed.
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 		if op.InnerDropout && !inMath(&op, shape) {
@@ -247,30 +245,29 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads
 		}
-		if hasBias(&op, shape) && !shape.Frozen && !op.BiasOwn { // its gradient, and the sum of those of later layers
+		if hasBias(&op, shape) && !shape.Frozen && !op.BiasOwn { // its gradient, and the sum of later layers' gradients
 			back += 2 * biasBytes(&op, shape)
 		}
 		if hasBias(&op, shape) && op.Dropout {
-			back -= 5 * dims.scores // the dropout's result and mask are gone
+			back -= 5 * dims.scores // the dropout's result and mask are freed
 		}
 	}
 	return back
 }
 
-// unpads reports flash-attn on padded rows: copies of the tokens without
-// padding, and of its output with the padding again
-// (transformers/modeling_flash_attention_utils.py, _upad_input, _pad_input).
+// unpads reports flash-attn on padded rows. It copies the tokens without padding, and its output
+// with the padding (transformers/modeling_flash_attention_utils.py, _upad_input, _pad_input).
 func unpads(op *attention, dims *geo, shape *Shape) bool {
 	return dims.by == flashKernel && shape.Attention == value.FlashAttention && shape.Unpads && !op.Cross
 }
 
-// bounded reports a flash kernel that takes the bounds of sequences in one row.
+// bounded reports a flash kernel with bounds of the sequences in one row.
 func bounded(op *attention, dims *geo, shape *Shape) bool {
 	byPosition := shape.Documents > shape.Batch && (shape.Batch == 1 && shape.Attention == value.FlashAttention || shape.Varlen)
 	return !op.Cross && (unpads(op, dims, shape) || byPosition)
 }
 
-// seeds are those of one call: the flash-attn package keeps both in one tensor
+// seeds returns the bytes of one call's seeds. The flash-attn package keeps both in one tensor
 // (flash_attn_interface.py, FlashAttnFunc: rng_state).
 func seeds(shape *Shape) int64 {
 	if shape.Attention == value.FlashAttention {
@@ -279,12 +276,12 @@ func seeds(shape *Shape) int64 {
 	return philox
 }
 
-// kernelCalls is how many times the attention kernel is called: once, or if images
-// lie packed, for each window or image, by torch.split (modeling_qwen2_5_vl.py
-// Qwen2_5_VLVisionAttention.forward). A window at the image's edge may be smaller,
-// and counts in the mean.
+// kernelCalls returns the number of calls of the attention kernel. That is one, or for packed
+// images one per window or image, by torch.split (modeling_qwen2_5_vl.py
+// Qwen2_5_VLVisionAttention.forward). A window at the image's edge may be smaller, and counts as an
+// average one.
 func (op attention) kernelCalls(shape *Shape) int64 {
-	if !op.Packed || shape.Attention == value.FlashAttention { // which takes cu_seqlens
+	if !op.Packed || shape.Attention == value.FlashAttention { // it takes cu_seqlens
 		return 1
 	}
 	chunk := shape.Length
@@ -294,9 +291,8 @@ func (op attention) kernelCalls(shape *Shape) int64 {
 	return max(1, (shape.Tokens+chunk-1)/max(1, chunk))
 }
 
-// Kernel is what computes an op's attention, if it is one: a flash kernel, the
-// memory-efficient one, or neither, which writes the scores down; and whether
-// it is given a mask.
+// Kernel returns the kernel of an op's attention: flash, memory-efficient, or neither, which
+// materializes the scores. masked reports that it has a mask. All are false for other ops.
 func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	asked, ok := operationOf(op).(attention)
 	if !ok {
@@ -306,8 +302,8 @@ func Kernel(op modelgraph.Op, shape *Shape) (flash, efficient, masked bool) {
 	return dims.by == flashKernel, dims.by == efficientKernel, dims.masked > 0
 }
 
-// Scores are the sizes of the tensors of an attention's scores that are kept: softmax's
-// result, and its cast.
+// Scores returns the bytes per element of an attention's kept score tensors: softmax's result, and
+// its cast.
 func Scores(op modelgraph.Attention, shape *Shape) (sizes []int64) {
 	asked := attention{Attention: op}
 	dims := asked.geometry(shape)
@@ -323,16 +319,15 @@ func Scores(op modelgraph.Attention, shape *Shape) (sizes []int64) {
 	return sizes
 }
 
-// native is an attention kernel's share that a program's own modules change:
-// what is kept in addition.
+// native returns the additional bytes that a program's own modules keep around an attention kernel.
 func native(op *attention, dims *geo, shape *Shape) int64 {
 	switch shape.Modules {
 	case Torchtune:
 		// Keys and values are expanded to all heads (modules/attention.py).
 		return shape.elementBytes() * dims.repeated
 	case Torchtitan:
-		// FlexAttention has no seeds; the complex rotation of each position is
-		// gathered in every layer (models/common/rope.py, _reshape_for_broadcast).
+		// FlexAttention has no seeds. Every layer gathers the complex rotation of each position
+		// (models/common/rope.py, _reshape_for_broadcast).
 		saved := -seeds(shape) * op.kernelCalls(shape)
 		if op.Rope {
 			saved += 4 * op.HeadDim * shape.Tokens
@@ -345,12 +340,12 @@ func native(op *attention, dims *geo, shape *Shape) int64 {
 	return 0
 }
 
-// nativeBackward is the same of the kernel's backward: gradients of all heads'
+// nativeBackward returns the additional bytes in the kernel's backward: gradients of all heads'
 // keys and values, or FlexAttention's, which needs no accumulator.
 func nativeBackward(op *attention, dims *geo, shape *Shape) int64 {
 	wide := int64(0)
 	if op.KVHeads < op.Heads {
-		wide = 2 * shape.elementBytes() * shape.Tokens * dims.q // that of grouped queries
+		wide = 2 * shape.elementBytes() * shape.Tokens * dims.q // the expanded dk and dv of grouped queries
 	}
 	switch shape.Modules {
 	case Torchtune:

@@ -2,19 +2,18 @@ package ops
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// latentAttention is attention through latents (DeepSeek-V2, arXiv 2405.04434,
-// section 2.1).
+// latentAttention is attention with latents (DeepSeek-V2, arXiv 2405.04434, section 2.1).
 type latentAttention struct{ attention }
 
-// latentAttention follows modeling_deepseek_v3.py DeepseekV3Attention: the
-// latents are normalised, then expanded to full heads before the kernel. The
-// cache holds the latents and the rotated part that all heads share.
+// cost follows modeling_deepseek_v3.py DeepseekV3Attention. The latents are normalized, then
+// expanded to full heads before the kernel. The cache has the latents and the rotated part that all
+// heads share.
 func (op latentAttention) cost(shape *Shape) Cost {
 	dims := op.geometry(shape)
 	element, tokens := shape.elementBytes(), shape.Tokens
 	nope := op.HeadDim - op.RopeDim
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
-	latent := (4 + 2*element) * tokens * (op.QRank + op.KVRank)    // as a norm keeps them
+	latent := (4 + 2*element) * tokens * (op.QRank + op.KVRank)    // kept as by a norm
 	expanded := element * tokens * op.Heads * (nope + op.ValueDim) // v is a slice of it
 	cost.Memory.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
 		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
@@ -39,7 +38,8 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	return cost
 }
 
-// copied is the output's copy: torch.cat lays q out by heads, as [copiesOut] says.
+// copied returns the bytes of the output's copy: torch.cat makes q with heads as the outer
+// dimension (see [copiesOut]).
 func (op latentAttention) copied(shape *Shape) int64 {
 	if dims := op.geometry(shape); dims.by == flashKernel && shape.Attention == "" {
 		return shape.elementBytes() * shape.Tokens * dims.out
@@ -47,9 +47,9 @@ func (op latentAttention) copied(shape *Shape) int64 {
 	return 0
 }
 
-// indexed adds what an indexer costs (modeling_deepseek_v32.py,
-// DeepseekV32Indexer): its products, and each layer's own mask, which the
-// kernel keeps. Caches hold keys and values in full, and the indexer's keys.
+// indexed adds the cost of an indexer (modeling_deepseek_v32.py, DeepseekV32Indexer): its products,
+// and each layer's own mask, which the kernel keeps. Caches have full keys and values, and the
+// indexer's keys.
 func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
 	tokens, wide := float64(shape.Tokens), float64(op.IndexHeads)*float64(op.IndexDim)
 	cost.FLOPs += 2 * tokens * (float64(op.QRank)*wide + float64(op.Dim)*float64(op.IndexDim+op.IndexHeads) + float64(shape.Length)*wide)
@@ -64,7 +64,7 @@ func (op latentAttention) freeze(cost *Cost, shape *Shape) {
 
 func (latentAttention) slack(*Shape) int64 { return 0 }
 
-// attend leaves the kernel's products among the linear layers'.
+// attend keeps the kernel's products with the linear layers'.
 func (latentAttention) attend(_ *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass) {
 	return forward, backward
 }

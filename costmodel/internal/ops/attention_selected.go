@@ -21,7 +21,7 @@ func (op attention) selected(selective *Selective, shape *Shape, biases int) int
 		in[0].width = dims.q + dims.k + dims.v
 	}
 	var total int64
-	if biases < len(in) { // Qwen2: the output's projection alone has none
+	if biases < len(in) { // Qwen2: only the output's projection has none
 		for _, p := range in {
 			total += selective.product(shape, p.rows, p.width)
 		}
@@ -47,13 +47,13 @@ func (op attention) bound(shape *Shape) bound {
 	return b
 }
 
-// othersKeys are the keys and values of tokens on other GPUs, which are gathered for the
-// kernel (torchtitan 0.3, distributed/context_parallel/api.py, cp_forward).
+// othersKeys returns the bytes of keys and values gathered from other GPUs for the kernel
+// (torchtitan 0.3, distributed/context_parallel/api.py, cp_forward).
 func othersKeys(shape *Shape, dims *geo) int64 {
 	return shape.elementBytes() * max(0, shape.Context-1) * shape.Tokens * (dims.k + dims.v)
 }
 
-// scatteredOutput is the sum over the GPUs that share matrices. Each keeps its
+// scatteredOutput returns the bytes of the sum over the GPUs that share matrices. Each keeps its
 // tokens (reduce_scatter_tensor, one of the operations whose results SelectiveAC keeps).
 func scatteredOutput(shape *Shape, width int64) int64 {
 	if shape.Tensor < 2 {
@@ -62,10 +62,10 @@ func scatteredOutput(shape *Shape, width int64) int64 {
 	return shape.elementBytes() * shape.Tokens * width / shape.Tensor
 }
 
-// selectedByTitan is what torchtitan 0.3's SelectiveAC keeps of attention
-// (distributed/activation_checkpoint.py): the first of two products, the fused
-// projection, and the results of FlexAttention's compiled forward. These are the
-// output, log-sum-exp, and the queries, keys and values that its backward reads.
+// selectedByTitan returns the bytes that torchtitan 0.3's SelectiveAC keeps of attention
+// (distributed/activation_checkpoint.py): the first of two products, the fused projection, and the
+// results of FlexAttention's compiled forward. These are the output, log-sum-exp, and the queries,
+// keys and values that its backward reads.
 func selectedByTitan(op *attention, selective *Selective, dims *geo, shape *Shape) int64 {
 	total := selective.product(shape, shape.Tokens, dims.q+dims.k+dims.v)
 	total += selective.product(shape, shape.Tokens, op.Dim)

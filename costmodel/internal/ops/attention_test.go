@@ -25,10 +25,9 @@ func TestGatedAttention(t *testing.T) {
 	}
 }
 
-// TestRotaryCopies: the hook copies cosines and sines, a row a position, or a
-// row a token where the model makes them so (RopeRows). Training keeps the
-// copies for backward. In generation, positions have a row a sequence, and rows
-// a token stay as many.
+// TestRotaryCopies: the hook copies cosines and sines, one row per position, or one per token if
+// the model makes them so (RopeRows). Training keeps the copies for backward. In generation there
+// is a row per position and sequence, so as many rows as tokens.
 func TestRotaryCopies(t *testing.T) {
 	const batch, length, headDim = 3, 16, 8
 	const row = 2 * 2 * headDim // cosine and sine, two bytes each

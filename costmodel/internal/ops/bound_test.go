@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// randomOp makes a random op with dimensions up to 2^bits.
+// randomOp returns a random op with dimensions up to 2^bits.
 func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	n := func() int64 { return 1 << rng.IntN(bits+1) }
 	yes := func() bool { return rng.IntN(2) == 0 }
@@ -23,7 +23,7 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	}
 	latent := attention
 	latent.QRank, latent.KVRank, latent.RopeDim = n(), n(), n()
-	latent.HeadDim += latent.RopeDim // it is part of the head
+	latent.HeadDim += latent.RopeDim // RopeDim is a part of HeadDim
 	return []modelgraph.Op{
 		modelgraph.Embedding{Vocab: n(), Dim: n(), Scaled: yes()},
 		modelgraph.Norm{Dim: n(), Style: style, Post: yes()},
@@ -40,8 +40,8 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	}[rng.IntN(13)]
 }
 
-// TestBound: whatever passes the bound has costs between 0 and it, and what
-// backward leaves was there at its peak.
+// TestBound: if the bound is small enough, all costs are between 0 and the bound. Bytes left after
+// backward are part of its peak.
 func TestBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	passed := 0

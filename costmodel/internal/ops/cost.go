@@ -5,35 +5,34 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// Cost is a layer's memory with its FLOPs and the size of its output.
+// Cost is a layer's memory, its FLOPs and the bytes of its output.
 type Cost struct {
 	Memory costmodel.LayerMemory
 	FLOPs  float64 // of one forward
 	Output int64
-	// Casts are the 16-bit copies that autocast makes of the layer's weights.
+	// Casts is the bytes of 16-bit copies of the layer's weights that autocast makes.
 	Casts int64
-	// Arguments are what the call of the wrap unit around the layer holds
-	// until it returns, in inference.
+	// Arguments is the bytes that the call of the wrap unit around the layer keeps until it
+	// returns, in inference.
 	Arguments int64
-	// Known is false if nothing but the tensors is known.
+	// Known is false if only the layer's tensors are known.
 	Known bool
-	// Waiting is what a frozen block's backward has made before the first
-	// tensor that it needs makes it run forward again.
+	// Waiting is the bytes that a frozen block's backward has made before it needs the first tensor
+	// that is not kept, which makes forward run again.
 	Waiting int64
-	// Stays is what a recomputed block keeps anyway ([Shape.inputsStay]).
+	// Persists is the bytes that a recomputed block keeps ([operation.inputsPersist]).
 	Persists int64
-	// back is what an attention kernel's backward holds.
+	// back is the peak bytes of an attention kernel's backward.
 	back int64
 }
 
-// backwardPoint is one point of a backward pass. activations are bytes in addition to the
-// saved ones. grads are the layer's own gradients at this point, and fresh is the part
-// that was just made. If the parameters had gradients before, only fresh exists: autograd
-// adds each gradient in place before the next node runs
-// (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
+// backwardPoint is one point of a backward pass. activations is bytes in addition to the saved
+// ones. grads is the layer's own gradients at this point, and fresh the part just made. If the
+// parameters had gradients before, only fresh exists: autograd adds each gradient in place before
+// the next node runs (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
 type backwardPoint struct{ activations, grads, fresh int64 }
 
-// peak sets the step's backward to the largest of its moments.
+// peak raises the step's backward to the largest of the moments.
 func (cost *Cost) peak(moments ...backwardPoint) {
 	for _, moment := range moments {
 		cost.Memory.AccumPeak = max(cost.Memory.AccumPeak, moment.activations+moment.fresh)
@@ -43,12 +42,11 @@ func (cost *Cost) peak(moments ...backwardPoint) {
 	}
 }
 
-// frozenOther adds adapters to an op whose backward is not followed event by
-// event: a moment for the widest adapter on top of the input's and the
-// output's gradients.
+// frozenOther adds adapters to an op whose backward is not followed event by event. It adds a
+// moment for the widest adapter on top of the input's and the output's gradients.
 func frozenOther(cost *Cost, shape *Shape) { cost.adapted(shape, shape.adapterSaved(false)) }
 
-// adapted is [frozenOther] with what the adapters keep.
+// adapted is [frozenOther] for adapters that keep saved bytes.
 func (cost *Cost) adapted(shape *Shape, saved int64) {
 	cost.Memory.Saved += saved
 	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved) + shape.work()
@@ -63,22 +61,21 @@ func (cost *Cost) adapted(shape *Shape, saved int64) {
 	cost.peak(backwardPoint{work + cost.Output, shape.NewGrads, shape.NewGrads})
 }
 
-// The GPU that the sums of reduceBuffer are cut for: an H100 or H200.
+// These sizes are of an H100 or H200; ReduceBuffer divides sums for them.
 const (
 	processors       = 132
 	processorThreads = 2048
 )
 
-// ReduceBuffer is where the sum over rows of a [rows, columns] tensor, the
-// gradient of a bias or of a norm's weight, puts the parts that its blocks make
-// (ATen/native/cuda/Reduce.cuh, setReduceConfig and
-// ReduceConfig::global_memory_size). A block has 128 threads, 32 along the
-// columns with 4 columns each; the rows are cut over blocks where a thread
-// would have 256 values or more.
+// ReduceBuffer returns the bytes of partial sums for a sum over rows of a [rows, columns] tensor. A
+// bias's gradient is such a sum, and so is that of a norm's weight. Source:
+// ATen/native/cuda/Reduce.cuh, setReduceConfig and ReduceConfig::global_memory_size. A block has
+// 128 threads, 32 along the columns with 4 columns each. If a thread would have 256 values or more,
+// several blocks divide the rows.
 func ReduceBuffer(rows, columns int64) int64 {
 	const (
 		vector, width, height = 4, 32, 4
-		least, most           = 16, 256 // values a thread
+		least, most           = 16, 256 // values per thread
 	)
 	if columns%vector != 0 || columns < vector*width {
 		return 0
@@ -98,8 +95,8 @@ func ReduceBuffer(rows, columns int64) int64 {
 
 func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }
 
-// remainder is what the block of a large tensor has in addition to it
-// ([allocator.Rounding]); what is rounded to 512 B is left out.
+// remainder returns the bytes that the block of a large tensor has in addition to it
+// ([allocator.Rounding]). It ignores rounding to 512 B.
 func remainder(size int64) int64 {
 	if rounding := allocator.Rounding(size); rounding >= 512 {
 		return rounding

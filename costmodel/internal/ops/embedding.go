@@ -13,9 +13,9 @@ type embedding struct {
 
 func (embedding) products() bool { return false }
 
-// embedding follows torch.nn.Embedding with a dense gradient. From 3072
-// tokens on, embedding_dense_backward (Embedding.cu) sorts the tokens and
-// adds partial sums in fp32, about one in ten tokens and each distinct one.
+// cost follows torch.nn.Embedding with a dense gradient. From 3072 tokens on,
+// embedding_dense_backward (Embedding.cu) sorts the tokens and adds partial sums in fp32: about one
+// per ten tokens, and one per distinct token.
 func (op embedding) cost(shape *Shape) Cost {
 	tokens := shape.Tokens
 	out := shape.streamBytes() * op.Dim * tokens
@@ -28,15 +28,15 @@ func (op embedding) cost(shape *Shape) Cost {
 	if op.Scaled {
 		cost.Memory.Forward += out
 	}
-	if shape.Shared { // the mask of tokens that others look up, and their ids here
+	if shape.Shared { // the mask of tokens on other GPUs, and the ids on this one
 		cost.Memory.Forward += shape.reduced(op.Dim) + (1+8)*tokens
 	}
 	if shape.Scatter {
 		cost.Memory.Forward += scattered(op.Dim, shape)
 	}
 	if shape.Inputs && shape.Modules == "" {
-		// inputs_embeds, a variable of LlamaModel.forward and its like. The
-		// first block's input is the same tensor, and counts twice there.
+		// inputs_embeds is a variable of LlamaModel.forward and similar functions. The first
+		// block's input is the same tensor, and counts twice there.
 		cost.Memory.UntilBodyEnd = out
 	}
 	if op.Persists && shape.Modules == "" {
@@ -56,22 +56,21 @@ func (op embedding) cost(shape *Shape) Cost {
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.peak(backwardPoint{out + sums, grads, grads})
 	if !MixedPrecision(shape.Precision) && shape.Loss != value.LossTiled && shape.Loss != value.LossFused {
-		// The sum of a tied table's two gradients is a tensor of its own
-		// (input_buffer.cpp, accumulate; fixtures/measured/trainer_h200.jsonl).
-		// Autocast's casts and the gradients that a tiled or fused loss makes are added
-		// in place, as nothing else refers to them.
+		// The sum of a tied table's two gradients is a new tensor (input_buffer.cpp, accumulate;
+		// fixtures/measured/trainer_h200.jsonl). Autocast's casts and the gradients of a tiled or
+		// fused loss are added in place, as nothing else refers to them.
 		grads += shape.SecondGrads
 		cost.peak(backwardPoint{0, grads, grads})
 	}
 	return cost
 }
 
-// compiledEmbedding is the backward of a table in a graph of torch.compile. Its sums are
-// fp32 (torch 2.11, _decomp/decompositions.py, embedding_dense_backward). The caller gets
-// the logits, for which autograd makes a gradient of zeros that stays to the end
-// (_functorch/_aot_autograd/runtime_wrappers.py: materialized grads), in fp32 where
-// Accelerate returns fp32 ones. The head's gradient of a tied table is made last, so that
-// the logits' gradient is there, too.
+// compiledEmbedding adds the backward of a table in a graph of torch.compile. Its sums are fp32
+// (torch 2.11, _decomp/decompositions.py, embedding_dense_backward). The caller gets the logits, so
+// autograd makes a gradient of zeros for them. It stays to the end
+// (_functorch/_aot_autograd/runtime_wrappers.py: materialized grads), in fp32 if Accelerate returns
+// fp32 logits. The head's gradient of a tied table is made last, while the logits' gradient still
+// exists.
 func (cost *Cost) compiledEmbedding(op embedding, shape *Shape) {
 	element, logits := shape.elementBytes(), op.Vocab*shape.Logits
 	cost.zeroGradient(op, shape)
@@ -85,8 +84,8 @@ func (cost *Cost) compiledEmbedding(op embedding, shape *Shape) {
 	cost.peak(backwardPoint{sums, shape.NewGrads, shape.NewGrads})
 }
 
-// zeroGradient is that of the logits, from the loss to the end of backward. Of a model in
-// parts it is gone when the last part has run backward.
+// zeroGradient adds the logits' gradient of zeros, from the loss to the end of backward. If the
+// model is compiled in parts, it is freed after backward of the last part.
 func (cost *Cost) zeroGradient(op embedding, shape *Shape) {
 	if shape.Inputs && !shape.InParts {
 		each := shape.elementBytes()
@@ -97,8 +96,7 @@ func (cost *Cost) zeroGradient(op embedding, shape *Shape) {
 	}
 }
 
-// freeze makes the output a leaf whose gradient lives with it
-// (enable_input_require_grads).
+// freeze makes the output a leaf with a gradient (enable_input_require_grads).
 func (op embedding) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved = 0
 	if shape.Compiled {
@@ -114,10 +112,9 @@ func (op embedding) traffic(shape *Shape) (forward, backward moved) {
 
 func (op embedding) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
 
-// scattered is what putting image features into the embeddings takes in
-// addition to them: the result, and per element an index of 8 bytes and a byte
-// of the mask (IndexKernel.cu: launch_masked_scatter_kernel). Backward keeps
-// the mask as it was, a byte a token.
+// scattered returns the bytes of putting image features into the embeddings: the result, and per
+// element an index of 8 bytes and a byte of the mask (IndexKernel.cu:
+// launch_masked_scatter_kernel). Backward keeps the original mask, one byte per token.
 func scattered(dim int64, shape *Shape) int64 {
 	return (shape.streamBytes() + 8 + 1) * dim * shape.Tokens
 }

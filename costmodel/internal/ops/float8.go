@@ -2,16 +2,16 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// cast8 makes an 8-bit copy of so many elements. At its peak there are the product with
-// the scale and the clamped one in fp32 (float8_training_tensor.py,
-// _ToFloat8ConstrFunc.forward; float8_utils.py, to_fp8_saturated).
+// cast8 makes an 8-bit copy of so many elements. Its peak has the product with the scale and the
+// clamped product in fp32 (float8_training_tensor.py, _ToFloat8ConstrFunc.forward; float8_utils.py,
+// to_fp8_saturated).
 func (record *tape) cast8(size int64) {
 	record.add(9 * size)
 	record.drop(8 * size)
 }
 
-// product8 multiplies 8-bit matrices of a and b elements. turnsA: torch's kernel takes
-// the other order of a's elements, which makes a copy; turnsB likewise.
+// product8 multiplies 8-bit matrices of a and b elements. turnsA: torch's kernel needs a in the
+// other order, which makes a copy. turnsB is the same for b.
 func (record *tape) product8(a, b int64, turnsA, turnsB bool, result func()) {
 	start := record.now
 	pads := record.shape.Float8.Pads
@@ -25,7 +25,7 @@ func (record *tape) product8(a, b int64, turnsA, turnsB bool, result func()) {
 		if operand.turns {
 			record.add(operand.size)
 		}
-		if operand.turns && pads { // the padded copy goes
+		if operand.turns && pads { // the padded copy is freed
 			record.drop(operand.size)
 		}
 	}
@@ -34,7 +34,8 @@ func (record *tape) product8(a, b int64, turnsA, turnsB bool, result func()) {
 	record.drop(copies)
 }
 
-// weight8 makes the 8-bit copy of a weight, if it is not gathered so, and is its size.
+// weight8 makes the 8-bit copy of a weight, unless it was gathered in 8 bits, and returns its
+// bytes.
 func (record *tape) weight8(in, out int64) int64 {
 	if record.shape.Float8.Gathered {
 		return 0
@@ -43,7 +44,7 @@ func (record *tape) weight8(in, out int64) int64 {
 	return in * out
 }
 
-// forward8 runs a linear layer, whose output stays.
+// forward8 runs a linear layer and keeps its output.
 func (record *tape) forward8(in, out int64) {
 	tokens := record.shape.Tokens
 	record.cast8(in * tokens)
@@ -52,9 +53,9 @@ func (record *tape) forward8(in, out int64) {
 	record.drop(in*tokens + weight)
 }
 
-// backward8 goes back through a linear layer (matmul_with_hp_or_float8_args.backward).
-// The gradient of its output is alive and goes, unless the residual stream has it too;
-// that of its input, of x bytes an element, stays. saved is what is freed with the node.
+// backward8 runs backward of a linear layer (matmul_with_hp_or_float8_args.backward). The output's
+// gradient exists, and is freed unless the residual stream has it too. The input's gradient, of x
+// bytes per element, remains. saved is the bytes freed with the node.
 func (record *tape) backward8(op linearLayer, x, saved int64) {
 	shape, element, matrix := record.shape, record.element, op.in*op.out
 	ahead, back := op.in*shape.Tokens, op.out*shape.Tokens
@@ -86,7 +87,7 @@ func (record *tape) backward8(op linearLayer, x, saved int64) {
 	record.turn(element*ahead, x*ahead)
 }
 
-// float8 adds the copies of Float8Linear to an op that is trained in full.
+// float8 adds the copies of Float8Linear to a trained op.
 func (cost *Cost) float8(asked operation, shape *Shape) {
 	switch op := asked.(type) {
 	case mlp:
@@ -121,7 +122,7 @@ func (cost *Cost) float8MLP(op mlp, shape *Shape) {
 	into := linearLayer{in: op.Dim, out: op.Hidden}
 	back.backward8(linearLayer{in: op.Hidden, out: op.Dim, residual: true}, element, fN)
 	switch {
-	case fused: // gradients are written over gate and up
+	case fused: // gradients overwrite gate and up
 		back.drop(fN)
 	case op.Gated:
 		back.add(2 * fN)
@@ -154,12 +155,12 @@ func (cost *Cost) float8Attention(op attention, dims *geo, shape *Shape) {
 	for i, width := range []int64{dims.v, dims.k, dims.q} {
 		back.backward8(linearLayer{in: op.in(), out: width}, shape.streamBytes(), cast)
 		if i > 0 {
-			back.drop(shape.streamBytes() * op.in() * tokens) // added up in place
+			back.drop(shape.streamBytes() * op.in() * tokens) // added in place
 		}
 	}
 }
 
-// Float8s reports an op whose linear layers are counted with 8-bit copies.
+// Float8s reports an op whose linear layers have 8-bit copies.
 func Float8s(op modelgraph.Op) bool {
 	switch op := op.(type) {
 	case modelgraph.Attention:

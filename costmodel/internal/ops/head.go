@@ -13,9 +13,9 @@ type head struct {
 
 func (op head) unaligned() bool { return (op.Vocab|op.Dim)%8 != 0 }
 
-// head follows loss_utils.py ForCausalLMLoss: logits, their fp32 copy, and
-// log-softmax (kept for backward); backward makes the gradients of the
-// negative log-likelihood and of log-softmax, both fp32 and dense.
+// cost follows loss_utils.py ForCausalLMLoss: logits, their fp32 copy, and log-softmax (kept for
+// backward). Backward makes the gradients of the negative log-likelihood and of log-softmax, both
+// dense fp32.
 func (op head) cost(shape *Shape) Cost {
 	positions := shape.Logits
 	if op.Pooled {
@@ -33,7 +33,7 @@ func (op head) cost(shape *Shape) Cost {
 		return cost
 	}
 	cost.Memory.Loss = true
-	switch { // classifiers have one loss, that of their few logits
+	switch { // classifiers use the eager loss, on their few logits
 	case shape.Compiled && shape.eager(op) && !op.Pooled:
 		cost.compiledLoss(op, shape, nV, in)
 	case shape.eager(op):
@@ -52,12 +52,12 @@ func (op head) cost(shape *Shape) Cost {
 	return cost
 }
 
-// inferring is what a forward without a loss has at once, for nV logits of in elements.
+// inferring returns the peak bytes of a forward without a loss, for nV logits of in input elements.
 func (op head) inferring(element, nV, in, other int64) int64 {
 	bytes := element*(nV+in) + other // encoder_last_hidden_state (modeling_t5.py, modeling_bart.py)
 	if op.Body > 0 {
 		bytes += element * op.Body * nV / max(1, op.Vocab)
-	} else if op.OwnType && other == 0 { // the body's output, too (modeling_bert.py: sequence_output)
+	} else if op.OwnType && other == 0 { // also the body's output (modeling_bert.py: sequence_output)
 		bytes += element * in
 	}
 	if op.FP32 && element < 4 {
@@ -69,14 +69,13 @@ func (op head) inferring(element, nV, in, other int64) int64 {
 	return bytes
 }
 
-// eagerLoss is ForCausalLMLoss on all logits, nV elements, from in elements of
-// input.
+// eagerLoss adds ForCausalLMLoss on all logits, nV elements from in input elements.
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element, each := shape.elementBytes(), op.lossBytes(shape)
 	cost.Memory.Saved = each*nV + 8*in/max(1, op.Dim) + shape.plainCasts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !MixedPrecision(shape.Precision) {
-		// The input, for the weight's gradient: if the norm is on another
-		// device, the hook's copy of it.
+		// The weight's gradient needs the input. If the norm is on another device, it is the hook's
+		// copy.
 		cost.Memory.Saved += element * in
 	}
 	if op.SoftCap {
@@ -90,7 +89,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		cost.Memory.Forward -= element * nV // the logits before
 	}
 	if MixedPrecision(shape.Precision) {
-		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
+		cost.Memory.Forward += shape.streamBytes() * in // the norm's output is a variable of the model's forward
 	}
 	if shape.Modules != "" {
 		cost.Memory.LossForward, cost.Memory.Forward = cost.Memory.Forward, element*(nV+in)
@@ -106,8 +105,8 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	}
 }
 
-// lossBytes is the size of an element of log-softmax. Autocast runs it in fp32
-// (autocast_mode.h: cross_entropy_loss among AT_FORALL_FP32).
+// lossBytes returns the bytes per element of log-softmax. Autocast runs it in fp32
+// (autocast_mode.h: cross_entropy_loss in AT_FORALL_FP32).
 func (op head) lossBytes(shape *Shape) int64 {
 	if op.OwnType && !MixedPrecision(shape.Precision) {
 		return shape.elementBytes()
@@ -115,13 +114,12 @@ func (op head) lossBytes(shape *Shape) int64 {
 	return 4
 }
 
-// sharedLoss adds the memory of a loss over a sharded vocabulary. In forward,
-// _log_softmax has the logits less their maximum and their exponentials. If one
-// kernel makes the result of the logits, the result comes after them. In backward,
-// _nll_loss_and_log_softmax_backward has the likelihood's gradient, the
-// exponentials of log-softmax and their sum, then its product. The input's
-// gradient is a sum over the GPUs. Source: torch 2.11,
-// distributed/tensor/parallel/loss.py, loss_parallel.
+// sharedLoss adds the memory of a loss over a sharded vocabulary. In forward, _log_softmax has the
+// logits minus their maximum, and their exponentials. If one kernel computes the result from the
+// logits, the result comes after them. In backward, _nll_loss_and_log_softmax_backward has the
+// likelihood's gradient, the exponentials of log-softmax and their sum, then its product. The
+// input's gradient is a sum over the GPUs. Source: torch 2.11, distributed/tensor/parallel/loss.py,
+// loss_parallel.
 func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
 	cost.Memory.Forward += 4 * nV
 	if shape.Modules != "" { // the same steps (torchtitan 0.3, components/loss.py, _LossParallelCrossEntropy)
@@ -134,13 +132,13 @@ func (cost *Cost) sharedLoss(shape *Shape, nV, in int64) {
 	)
 }
 
-// eager reports that the loss is made of all logits: of a language model's
-// by choice, of a classifier's always.
+// eager reports that the loss uses all logits at once: by choice for a language model, always for a
+// classifier.
 func (shape *Shape) eager(op head) bool {
 	return op.Pooled || shape.Loss == "" || shape.Loss == value.LossEager
 }
 
-// freeze keeps what the loss does, but no input.
+// freeze keeps the loss's tensors, but no input.
 func (op head) freeze(cost *Cost, shape *Shape) {
 	positions := shape.Logits
 	if op.Pooled {
@@ -149,7 +147,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !MixedPrecision(shape.Precision) && !shape.LinearInputs {
-		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model's
+		cost.Memory.Saved -= shape.elementBytes() * in // in forward it is a variable of the model
 	}
 	if shape.Compiled && eager && !op.Pooled {
 		return
@@ -164,7 +162,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 		cost.tuneBackward(op, shape)
 		return
 	}
-	if !eager { // the input's gradient was made in forward
+	if !eager { // forward already made the input's gradient
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
 	}
@@ -172,17 +170,17 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	cost.lossParts(2*each*nV, backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - each*nV, shape.NewGrads, shape.NewGrads})
 }
 
-// lossParts are the backward of the loss, and what follows once the gradient
-// has reached the logits.
+// lossParts sets the backward of the loss, and the next backward step, from the logits' gradient
+// on.
 func (cost *Cost) lossParts(loss int64, head backwardPoint) {
 	cost.peak(backwardPoint{loss, 0, 0}, head)
 	cost.Memory.LossBackward, cost.Memory.HeadBackward, cost.Memory.HeadGrads = loss, head.activations+head.grads, head.grads
 }
 
-// traffic is the traffic of the loss (loss_utils.py ForCausalLMLoss). The forward casts
-// logits to fp32 and takes the log-softmax. SoftMax.cu reads each row for its maximum, its
-// sum and its output. The backward fills in the gradient of the likelihood. Then it takes
-// the log-softmax's sum and gradient, and casts the result back.
+// traffic returns the traffic of the loss (loss_utils.py ForCausalLMLoss). The forward casts logits
+// to fp32 and computes log-softmax. SoftMax.cu reads each row for its maximum, its sum and its
+// output. The backward fills in the gradient of the likelihood. Then it computes log-softmax's sum
+// and gradient, and casts the result back.
 func (op head) traffic(shape *Shape) (forward, backward moved) {
 	logits := float64(shape.Logits) * float64(op.Vocab)
 	if op.Pooled {

@@ -10,7 +10,7 @@ type linear struct {
 
 func (op linear) unaligned() bool { return (op.Out|op.In)%8 != 0 }
 
-// linear is one projection outside a block.
+// cost is the cost of one projection.
 func (op linear) cost(shape *Shape) Cost {
 	tokens := shape.Tokens
 	if op.Pooled {
@@ -21,7 +21,7 @@ func (op linear) cost(shape *Shape) Cost {
 		act = activationExtra(op.Activation) + 1
 	}
 	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
-	if op.Activation == "relu2" && shape.Train { // what it made is gone; square's backward makes two more
+	if op.Activation == "relu2" && shape.Train { // its result is freed; square's backward makes two more
 		cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 		cost.peak(
 			backwardPoint{2 * shape.elementBytes() * op.Out * tokens, 0, 0},
@@ -37,8 +37,8 @@ func (op linear) cost(shape *Shape) Cost {
 	return cost
 }
 
-// dense is a product with in elements going in and out coming out, followed
-// by an activation that keeps act tensors.
+// dense returns the cost of a product with in input elements and out output elements, and an
+// activation that keeps act tensors.
 func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 	element := shape.elementBytes()
 	cost := Cost{Known: true, Output: shape.streamBytes() * out, FLOPs: flops}
@@ -48,8 +48,8 @@ func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 	return cost
 }
 
-// freeze keeps the input for an adapter alone, and the output of the activation
-// for the activation itself or for what reads it.
+// freeze keeps the input only for an adapter. It keeps the activation's output only if the
+// activation or the next layer needs it.
 func (op linear) freeze(cost *Cost, shape *Shape) {
 	tokens, saved := shape.Tokens, shape.adapterSaved(false)
 	if op.Pooled {
@@ -60,7 +60,7 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 	}
 	if !shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
-	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
+	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost removed it
 		saved -= inputs[0].input(shape, false) - inputs[0].input(shape, true)
 	}
 	if len(shape.Adapters) == 1 && shape.Adapters[0].Folded == 0 && !op.Pooled {
@@ -70,7 +70,7 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 	cost.adapted(shape, saved)
 }
 
-// follow goes through a frozen layer and its adapter, tensor by tensor.
+// follow records a frozen layer and its adapter, tensor by tensor.
 func (op linear) follow(cost *Cost, shape *Shape, saved int64) {
 	cost.Memory.Saved += saved
 	ahead := tape{shape: shape, element: shape.elementBytes(), now: 2 * shape.elementBytes() * op.In * shape.Tokens, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
@@ -83,7 +83,7 @@ func (op linear) follow(cost *Cost, shape *Shape, saved int64) {
 	if op.Activation != "" {
 		out := record.element * op.Out * shape.Tokens
 		record.add(out)
-		record.drop(2 * out) // the gradient before, and what the activation keeps
+		record.drop(2 * out) // the output's gradient, and the activation's tensors
 	}
 	record.backward(linearLayer{in: op.In, out: op.Out, adapter: &shape.Adapters[0]}, shape.streamBytes())
 }
@@ -99,7 +99,7 @@ func (op linear) traffic(shape *Shape) (forward, backward moved) { return denseT
 
 func (op linear) bound(*Shape) bound { return bound{width: float64(op.In) + 6*float64(op.Out)} }
 
-// denseTraffic is that of the output, of so many elements a token.
+// denseTraffic returns the traffic of an output of so many elements per token.
 func denseTraffic(out int64, shape *Shape) (forward, backward moved) {
 	size := float64(shape.Tokens) * float64(shape.streamBytes()*out)
 	return moved{flat: 2 * size}, moved{flat: 3 * size}
@@ -111,8 +111,8 @@ type conv struct {
 	modelgraph.Conv
 }
 
-// conv is a convolution: its input is kept for the weight's gradient. Patches
-// do not overlap, so that a token's input is its whole patch.
+// cost keeps the input for the weight's gradient. Patches do not overlap, so a token's input is its
+// whole patch.
 func (op conv) cost(shape *Shape) Cost {
 	tokens := shape.Tokens * max(1, op.TokenRatio)
 	act := int64(0)
@@ -122,7 +122,7 @@ func (op conv) cost(shape *Shape) Cost {
 	return dense(op.In*max(1, op.Stride)*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Kernel)*float64(op.Out), shape)
 }
 
-// freeze keeps the input for an adapter alone, as [linear] does.
+// freeze keeps the input only for an adapter, as [linear] does.
 func (op conv) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved -= shape.elementBytes() * op.In * shape.Tokens * max(1, op.TokenRatio)
 	cost.adapted(shape, shape.adapterSaved(false))

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// lossShape is a head's micro-batch of 2 × 2048 tokens with a trained weight.
+// lossShape returns a head's micro-batch of 2 × 2048 tokens with a trained weight.
 func lossShape(op modelgraph.Head, p costmodel.Precision, l string) ops.Shape {
 	const n = 2 * 2048
 	return ops.Shape{
@@ -19,9 +19,9 @@ func lossShape(op modelgraph.Head, p costmodel.Precision, l string) ops.Shape {
 	}
 }
 
-// TestChunkedLoss: the peak above what the body keeps and the head's input, as
-// counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper ran
-// on fake tensors (torch 2.11) after a model of one layer.
+// TestChunkedLoss checks the peak in addition to the body's saved bytes and the head's input. The
+// wanted figures are counts of tensors from the loop of torchtitan's ChunkedLossWrapper on fake
+// tensors (torch 2.11), after a model of one layer.
 func TestChunkedLoss(t *testing.T) {
 	const tolerance = .01
 	llama, qwen := modelgraph.Head{Dim: 4096, Vocab: 128256}, modelgraph.Head{Dim: 2048, Vocab: 151936}
@@ -43,8 +43,8 @@ func TestChunkedLoss(t *testing.T) {
 	}
 }
 
-// TestFusedLoss by hand: 128256/4096 makes 32 parts of 128 tokens; kept are
-// the gradients of the input and of the weight, and no logits.
+// TestFusedLoss by hand: 128256/4096 makes 32 parts of 128 tokens. The gradients of the input and
+// of the weight are kept, and no logits.
 func TestFusedLoss(t *testing.T) {
 	const n, h, v = 4096, 4096, 128256
 	op := modelgraph.Head{Dim: h, Vocab: v}
@@ -61,7 +61,7 @@ func TestFusedLoss(t *testing.T) {
 	}
 }
 
-// TestClassifierLoss: a pooled head ignores how the loss of tokens is made.
+// TestClassifierLoss: a pooled head ignores the kind of the tokens' loss.
 func TestClassifierLoss(t *testing.T) {
 	op := modelgraph.Head{Dim: 1024, Vocab: 1000, Pooled: true}
 	eager := lossShape(op, costmodel.BF16True, "")
@@ -73,10 +73,9 @@ func TestClassifierLoss(t *testing.T) {
 	}
 }
 
-// TestChunkedLossFigures counts the loop of ChunkedLossWrapper tensor by tensor
-// for 60 positions in eight parts of up to 8, so that no term hides in a
-// tolerance: if a part's logits are most, where the head's gradient is, and
-// where the cast of the input's gradient is, of many positions.
+// TestChunkedLossFigures counts the loop of ChunkedLossWrapper tensor by tensor for 60 positions in
+// eight parts of up to 8. So no term hides in a tolerance. The peak is at a part's logits, at the
+// head's gradient, or, with many positions, at the cast of the input's gradient.
 func TestChunkedLossFigures(t *testing.T) {
 	const n, part, many = 60, 8, 6400
 	for _, c := range []struct {
@@ -86,17 +85,17 @@ func TestChunkedLossFigures(t *testing.T) {
 		p       costmodel.Precision
 		forward int64
 	}{
-		// The input and its gradient's fp32 buffer, labels and weights of all
-		// positions, the head's gradient, and of a part: bf16 logits, and in
-		// fp32 their copy, log-softmax and its gradient.
+		// The input and its gradient's fp32 buffer, labels and weights of all positions, and the
+		// head's gradient. A part has bf16 logits and, in fp32, their copy, log-softmax and its
+		// gradient.
 		{"logits", n, modelgraph.Head{Dim: 4, Vocab: 100}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12)*part*100},
-		// A soft cap keeps one more.
+		// A soft cap keeps one more tensor.
 		{"cap", n, modelgraph.Head{Dim: 4, Vocab: 100, SoftCap: true}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12+2)*part*100},
-		// The head's gradient twice, this part's and the sum, in addition to
-		// the logits and their gradient and the part's input gradient.
+		// The head's gradient twice, for this part and for the sum, in addition to the logits,
+		// their gradient and the part's input gradient.
 		{"weight", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16True, (2+4)*500*n + 8*n + 2*2*500*100 + 2*2*part*100 + 2*500*n/8},
-		// Under autocast the weight's 16-bit copy and the part's input's stay;
-		// its gradient comes in 16 bits before it is cast.
+		// Under autocast the 16-bit copies of the weight and of the part's input stay. The part's
+		// input gradient is in 16 bits before its cast.
 		{"mixed", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16Mixed, (4+4)*500*n + 8*n + 2*4*500*100 + 2*2*part*100 + (2*500*100 - 2*part*100) + 4*500*n/8 + 2*500*100 + 2*500*n/8},
 		// At the end the buffer is cast while the results exist.
 		{"cast", many, modelgraph.Head{Dim: 4, Vocab: 1}, costmodel.BF16True, (2+4)*4*many + 2*4*many + 2*4 + 8*many},
@@ -126,7 +125,7 @@ func TestTiledLossFigures(t *testing.T) {
 	}{
 		// The positions' copy, the whole output, statistics and a tile.
 		{"bf16", costmodel.BF16True, false, 2*in + 16*labels + 2*dim*tokens + 28*labels + tile, 4*in + 2*in + 4*weight + 2*weight + tile},
-		// A tile's tokens and weights are cast; backward has two of these.
+		// A tile's tokens and weights are cast; backward has two such casts.
 		{"mixed", costmodel.BF16Mixed, false, 4*in + 16*labels + 4*dim*tokens + 28*labels + tile + 2*dim*4096 + 2*dim*32768, 4*in + 4*weight + tile + 2*dim*4096 + 2*dim*40000},
 		{"frozen", costmodel.BF16True, true, 2*in + 16*labels + 2*dim*tokens + 28*labels + tile, 4*in + 2*in + tile},
 	} {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestMask: which mask a layer is called with, what checkpoints keep of it,
-// and what the kernel keeps of it for backward.
+// TestMask checks the mask of a layer's call, and the bytes that checkpoints and the kernel's
+// backward keep of it.
 func TestMask(t *testing.T) {
 	const b, length, d, heads = 2, 64, 8, 4
 	const n = b * length
@@ -25,10 +25,10 @@ func TestMask(t *testing.T) {
 		name      string
 		op        modelgraph.Attention
 		attention string
-		argument  int64 // of the call
-		used      int64 // by checkpoints
+		argument  int64 // bytes of the call's mask
+		used      int64 // bytes that checkpoints keep
 		windowed  bool
-		bias      bool // in the type of the compute, with repeated keys and values
+		bias      bool // a mask in the compute type, with repeated keys and values
 	}{
 		{"causal", op, value.SDPA, 0, 0, false, false},
 		{"longer window", window(length + 1), value.SDPA, 0, 0, false, false},

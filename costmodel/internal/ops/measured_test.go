@@ -18,15 +18,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// families are the model types of measure_layers.py.
+// families maps the models of measure_layers.py to their model types.
 var families = map[string]string{
 	"llama-3.1-8b": "llama", "qwen2.5-3b": "qwen2", "gemma-2b": "gemma", "qwen3-8b": "qwen3", "mixtral-8x7b": "mixtral", "gpt2-xl": "gpt2",
 	"gemma-2-9b": "gemma2", "phi-3-mini": "phi3", "mistral-7b": "mistral", "qwen3-30b-a3b": "qwen3_moe",
 }
 
-// layerRow is a row of layers.json or layers2.json (ten families; eager
-// attention and fp32 too): models of one and of three layers on one
-// GPU, with bytes above the weights.
+// layerRow is a row of layers.json or layers2.json (ten families; also eager attention and fp32).
+// It has bytes above the weights, for models of one and of three layers on one GPU.
 type layerRow struct {
 	Model      string
 	Batch, Seq int64
@@ -36,7 +35,7 @@ type layerRow struct {
 	LossFwd    int64   `json:"loss_fwd_peak"`
 	LossBwd    int64   `json:"loss_bwd_peak"`
 	Config     map[string]any
-	// One is of the model of one layer without its head.
+	// One is for the model of one layer without its head.
 	One struct {
 		Backward int64 `json:"bwd_peak_over_fwd_end"`
 	}
@@ -63,7 +62,7 @@ func layerRows(t *testing.T) []layerRow {
 	return rows
 }
 
-// model is the row's model with n layers.
+// model returns the row's model with n layers.
 func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 	t.Helper()
 	config := map[string]any{"model_type": families[r.Model]}
@@ -79,15 +78,15 @@ func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := hf.FromConfig("config.json", data, "5.17") // which was measured
+	g, err := hf.FromConfig("config.json", data, "5.17") // the measured release
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-// workload is one GPU without an engine around the model: every layer shares
-// the rotary's cosines and sines.
+// workload returns a workload on one GPU without an engine around the model: all layers share the
+// rotary's cosines and sines.
 func (r *layerRow) workload() costmodel.Workload {
 	w := costmodel.Workload{
 		Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: value.Torch, World: 1, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
@@ -118,20 +117,19 @@ func (r *layerRow) table(t *testing.T, layers int) (*modelgraph.Graph, *costmode
 	return g, table
 }
 
-// keeps is what the model keeps for backward after the loss.
+// keeps returns the memory of the whole model. Its Saved is the bytes kept for backward after the
+// loss.
 func keeps(table *costmodel.Table) timeline.Summary {
 	return timeline.Stretches(table.Units)(0, len(table.Units))
 }
 
-// slackOf bounds what the allocator's slack makes of a row's difference, in
-// bytes a block: a tensor of 10 MiB or more takes up to 1 MiB more than its
-// size, according to which blocks are cached (each op's slack counts it where
-// each tensor has a block of its own; these rows ran after smaller ones in the
-// same process). It concerns sizes that are not a multiple of 2 MiB: of
-// GPT-2-XL, width 1600, the inputs and outputs of two norms, qkv, attention's
-// output and the result of the fp32 kernel, and copies of three weights under
-// autocast; of Qwen2.5-3B, whose matrices in 16 bits are 43 MiB, those three
-// copies.
+// slackOf bounds the allocator's part of a row's difference, in bytes per block. A tensor of 10 MiB
+// or more takes up to 1 MiB more than its size, depending on the cached blocks. An op's slack
+// assumes that each tensor has a block of its own; these rows ran after smaller ones in the same
+// process. Sizes that are multiples of 2 MiB have no slack. Others are in GPT-2-XL, width 1600: the
+// inputs and outputs of two norms, qkv, attention's output and the result of the fp32 kernel. Under
+// autocast there are also copies of three weights. In Qwen2.5-3B, whose matrices in 16 bits are 43
+// MiB, only these three copies matter.
 func slackOf(r *layerRow) float64 {
 	const mib = 1 << 20
 	amp := strings.HasSuffix(r.Mode, "amp")
@@ -148,10 +146,10 @@ func slackOf(r *layerRow) float64 {
 	return 0
 }
 
-// TestMeasuredBlocks checks what a decoder block keeps for backward, in bytes a
-// token, against the measured rows (torch 2.11, Transformers 5.17, one H200):
-// half of what three layers keep more than one, so that every second layer of
-// Gemma-2 has its part. What is left has these causes:
+// TestMeasuredBlocks compares the bytes per token that a decoder block keeps for backward with
+// measured rows (torch 2.11, Transformers 5.17, one H200). It takes half of the difference between
+// three layers and one, to count every second layer of Gemma-2. The causes of the remaining
+// differences:
 //   - GPT-2-XL, Qwen2.5-3B under autocast: the allocator's slack (slackOf).
 //   - Qwen3-MoE: 52 bytes a token; measured without norm_topk_prob, which
 //     costs a copy and a sum, and its weights are 2 bytes; and the slack of 1 MiB
@@ -172,15 +170,15 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 }
 
-// TestMeasuredBackward holds the peak of the body's backward, above what is
-// there when forward ends, of models of one layer: with the score matrix in
-// memory it is attention's. What is left is the loss of the measurement, a sum
-// in fp32 instead of a head, and GPT-2 under autocast.
+// TestMeasuredBackward checks the peak of the body's backward above the bytes at the end of
+// forward, for models of one layer. With the score matrix in memory the peak is in attention. The
+// remaining differences are the measured loss, a sum in fp32 instead of a head, and GPT-2 under
+// autocast.
 func TestMeasuredBackward(t *testing.T) {
 	const mib = 1 << 20
 	for _, r := range layerRows(t) {
 		r.Config = maps.Clone(r.Config)
-		r.Config["tie_word_embeddings"] = false // no head ran that has its gradient
+		r.Config["tie_word_embeddings"] = false // the measurement had no head with a gradient
 		_, table := r.table(t, 1)
 		body := timeline.Stretches(table.Units)(0, len(table.Units)-1)
 		off := float64(body.Backward-body.Saved-r.One.Backward) / mib
@@ -189,7 +187,7 @@ func TestMeasuredBackward(t *testing.T) {
 		switch r.name() {
 		case "gpt2-xl/4x1024/amp": // 16-bit copies of its weights, which Conv1D makes again
 			worst = 183
-		case "mistral-7b/2x2048/amp", "phi-3-mini/2x2048/amp", "gpt2-xl/4x1024/ckpt": // the final norm, or a block that runs again, and the sum
+		case "mistral-7b/2x2048/amp", "phi-3-mini/2x2048/amp", "gpt2-xl/4x1024/ckpt": // the final norm or a recomputed block, and the sum
 			worst = 47
 		}
 		if math.Abs(off) > worst {
@@ -198,9 +196,9 @@ func TestMeasuredBackward(t *testing.T) {
 	}
 }
 
-// TestMeasuredLoss holds what is alive after the loss and its peaks, forward
-// and backward, of a model of one layer whose caller keeps the outputs. What
-// is left is a MiB or two of the allocator's slack on logits and weights.
+// TestMeasuredLoss checks the bytes after the loss and the peaks of forward and backward, for a
+// model of one layer whose caller keeps the outputs. The remaining difference is a MiB or two of
+// the allocator's slack for logits and weights.
 func TestMeasuredLoss(t *testing.T) {
 	const tolerance = .005
 	for _, r := range layerRows(t) {
@@ -210,7 +208,7 @@ func TestMeasuredLoss(t *testing.T) {
 			body := timeline.Stretches(table.Units)(0, len(table.Units)-1)
 			head := timeline.Of(&table.Units[len(table.Units)-1])
 			forward := run.Forward
-			if r.Mode == "ckpt" { // forward of a checkpointed block counts what it would keep
+			if r.Mode == "ckpt" { // the forward of a checkpointed block includes the bytes that it would keep
 				forward = body.Saved + head.Forward
 			}
 			for _, c := range []struct {
@@ -231,7 +229,7 @@ func TestMeasuredLoss(t *testing.T) {
 	}
 }
 
-// logits is the size of the outputs.
+// logits returns the bytes of the model's outputs.
 func (r *layerRow) logits(g *modelgraph.Graph) int64 {
 	w := r.workload()
 	for i := range g.Layers {

@@ -5,11 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// megatron is the cost of an op in Megatron-Core 0.19 with TransformerEngine's
-// modules, for training (core/models/gpt/gpt_layer_specs.py,
-// get_gpt_layer_with_transformer_engine_spec). known is false for other ops.
-// Weights' gradients are added to the fp32 buffer by the product itself
-// (gradient_accumulation_fusion), so that no op makes a new one.
+// megatron returns the cost of an op in Megatron-Core 0.19 with TransformerEngine's modules, for
+// training (core/models/gpt/gpt_layer_specs.py, get_gpt_layer_with_transformer_engine_spec). known
+// is false for other ops. The product itself adds weights' gradients to the fp32 buffer
+// (gradient_accumulation_fusion), so no op makes a new one.
 func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	switch op := op.(type) {
 	case modelgraph.Embedding:
@@ -44,19 +43,19 @@ func megatron(op modelgraph.Op, shape *Shape) (cost Cost, known bool) {
 	return cost, true
 }
 
-// megatronEmbedding is the vocabulary's table (core/tensor_parallel/layers.py).
+// megatronEmbedding adds the vocabulary's table (core/tensor_parallel/layers.py).
 func megatronEmbedding(op modelgraph.Embedding, cost *Cost, shape *Shape) {
 	out := 2 * op.Dim * shape.Tokens
 	cost.Output, cost.Memory.Saved = apart(shape, out), 8*shape.Tokens
-	cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length change places
+	cost.Memory.Forward = 2*out + 8*shape.Tokens // batch and length are transposed
 	sums := int64(0)
-	if shape.Tokens > 3072 { // Embedding.cu, as for torch's
+	if shape.Tokens > 3072 { // Embedding.cu, as in torch
 		sums = 4*op.Dim*(shape.Tokens/10+min(shape.Tokens, op.Vocab)) + 3*8*shape.Tokens
 	}
 	cost.peak(backwardPoint{out + sums + 2*op.Vocab*op.Dim, 0, 0}) // the table's gradient in 16 bits
 }
 
-// megatronNorm is fused with the projection that follows.
+// megatronNorm adds a norm, which is fused with the next projection.
 func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
 	// TELayerNormColumnParallelLinear keeps the norm's input and output.
 	out, rows := apart(shape, 2*op.Dim*shape.Tokens), apart(shape, 4*shape.Tokens)
@@ -71,12 +70,11 @@ func megatronNorm(op modelgraph.Norm, cost *Cost, shape *Shape) {
 	cost.peak(backwardPoint{3 * out, 0, 0})
 }
 
-// megatronAttention is self-attention (core/transformer/attention.py). The projection's
-// output is split without a copy. If core_attn is recomputed, its checkpoint keeps
-// q, k and v as they enter: of v that is the whole projection. With rotary
-// embeddings, q and k are new tensors, and each keeps its cosines and sines
-// (rope_utils.py, _apply_rotary_pos_emb_bshd). Without the checkpoint, the kernel
-// keeps a copy of v alone, and the log-sum-exp.
+// megatronAttention adds self-attention (core/transformer/attention.py). The projection's output is
+// split without a copy. If core_attn is recomputed, its checkpoint keeps its inputs q, k and v;
+// keeping v keeps the whole projection. With rotary embeddings, q and k are new tensors, and each
+// keeps its cosines and sines (rope_utils.py, _apply_rotary_pos_emb_bshd). Without the checkpoint,
+// the kernel keeps only a copy of v, and the log-sum-exp.
 func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	dims, tokens := op.geometry(shape), shape.Tokens
 	dims.by = flashKernel
@@ -87,11 +85,11 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 		rotated = q + 2*tokens*dims.k
 		cost.Memory.Saved += rotated + 4*2*tokens*op.HeadDim
 	}
-	if op.QKNorm != "" { // TENorm keeps contiguous copies of what it reads
+	if op.QKNorm != "" { // TENorm keeps contiguous copies of its inputs
 		cost.Memory.Saved += q + 2*tokens*dims.k + 4*tokens*op.normRows()
 	}
 	cost.Output = stream
-	recomputed := kv + q // made again by the kernel's call: tensors in its own layout
+	recomputed := kv + q // recomputed by the kernel's call, in its own layout
 	switch {
 	case shape.CoreAttention || !op.Rope:
 		cost.Memory.Saved += q + kv
@@ -106,7 +104,7 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	if op.Dropout {
 		cost.Memory.Saved += apart(shape, op.Dim*tokens)
 	}
-	if shape.Attention == value.EagerAttention { // UnfusedDotProductAttention: probabilities, and as much with dropout, and its mask
+	if shape.Attention == value.EagerAttention { // UnfusedDotProductAttention: probabilities, their dropout, and its mask
 		scores := op.Heads * tokens * shape.Length
 		cost.Memory.Saved += 2 * scores
 		if op.Dropout {
@@ -122,11 +120,11 @@ func megatronAttention(op attention, cost *Cost, shape *Shape) {
 	)
 }
 
-// megatronLatent is multi-latent attention (core/transformer/multi_latent_attention.py,
-// MLASelfAttention). The projections down are whole on each GPU, and read its tokens
-// alone. Those up have the norms of the latents. TransformerEngine keeps their inputs
-// and outputs. Rotary parts are joined with the others to new queries and keys, and
-// values are copied (MultiLatentAttention.forward, contiguous).
+// megatronLatent adds multi-latent attention (core/transformer/multi_latent_attention.py,
+// MLASelfAttention). Each GPU has the whole projections down, which read only its tokens. The
+// projections up include the norms of the latents. TransformerEngine keeps their inputs and
+// outputs. Rotary parts are joined with the others to new queries and keys, and values are copied
+// (MultiLatentAttention.forward, contiguous).
 func megatronLatent(op attention, cost *Cost, shape *Shape) {
 	dims, tokens := op.geometry(shape), shape.Tokens
 	dims.by = flashKernel
@@ -159,10 +157,10 @@ func megatronLatent(op attention, cost *Cost, shape *Shape) {
 	)
 }
 
-// eighth is the half of 16-bit inputs that 8-bit products do not keep: their copies by
+// eighth returns the bytes that 8-bit products save: half of their 16-bit inputs. Their copies by
 // columns stay for the weights' gradients (TransformerEngine, pytorch/module/linear.py,
-// update_usage(rowwise_usage=False)). The product behind attention keeps its input as it
-// is (multi_latent_attention.py and attention.py, set_save_original_input).
+// update_usage(rowwise_usage=False)). The product after attention keeps its 16-bit input
+// (multi_latent_attention.py and attention.py, set_save_original_input).
 func eighth(shape *Shape, bytes int64) int64 {
 	if !shape.Float8.On {
 		return 0
@@ -170,8 +168,8 @@ func eighth(shape *Shape, bytes int64) int64 {
 	return bytes / 2
 }
 
-// megatronMLP keeps fc1's output for the fused activation, and the activation's
-// for fc2 (core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py).
+// megatronMLP keeps fc1's output for the fused activation, and the activation's for fc2
+// (core/fusions/fused_bias_swiglu.py, fused_bias_gelu.py).
 func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 	stream, hidden, matrices := apart(shape, 2*op.Dim*shape.Tokens), 2*op.Hidden*shape.Tokens, int64(2)
 	whole := gatheredTokens(shape, 2*op.Dim*shape.Tokens)
@@ -186,18 +184,18 @@ func megatronMLP(op modelgraph.MLP, cost *Cost, shape *Shape) {
 	}
 	cost.Memory.Forward = 3*stream + whole + cost.Memory.Saved
 	cost.peak(
-		backwardPoint{stream + hidden + whole, 0, 0},                            // fc2's input's gradient
-		backwardPoint{stream + inner, 0, 0},                                     // the activation's: its output is gone
-		backwardPoint{2*stream + inner - hidden + 2*eighth(shape, inner), 0, 0}, // fc1's; in 8 bits by rows and columns
+		backwardPoint{stream + hidden + whole, 0, 0},                            // gradient of fc2's input
+		backwardPoint{stream + inner, 0, 0},                                     // gradient of the activation's input: its output is freed
+		backwardPoint{2*stream + inner - hidden + 2*eighth(shape, inner), 0, 0}, // gradient of fc1's input; in 8 bits by rows and columns
 	)
 }
 
-// megatronHead is the loss of core/fusions/fused_cross_entropy.py: logits, and
-// their fp32 copy, in which the exponentials and then their gradient are made; the
-// gradient's 16-bit copy continues.
+// megatronHead adds the loss of core/fusions/fused_cross_entropy.py. It has logits and their fp32
+// copy, which the exponentials and then their gradient overwrite. The head's backward gets the
+// gradient's 16-bit copy.
 func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
 	nV, in := shape.Logits*op.Vocab, 2*op.Dim*shape.Logits
-	whole := gatheredTokens(shape, in) // its buffer is there from step to step (core/tensor_parallel/layers.py, get_global_memory_buffer)
+	whole := gatheredTokens(shape, in) // its buffer persists between steps (core/tensor_parallel/layers.py, get_global_memory_buffer)
 	cost.Output, cost.FLOPs = 2*nV, float64(in)*float64(op.Vocab)
 	cost.Memory.Loss = true
 	cost.Memory.Saved = 4*nV + 9*shape.Logits
@@ -206,10 +204,11 @@ func megatronHead(op modelgraph.Head, cost *Cost, shape *Shape) {
 	cost.lossParts(2*nV, backwardPoint{2*nV + in - 4*nV, 0, 0})
 }
 
-// apart is the part of a tensor that a GPU has where tokens are cut.
+// apart returns a GPU's part of a tensor's bytes with sequence parallelism.
 func apart(shape *Shape, bytes int64) int64 { return bytes / max(1, shape.Sequence) }
 
-// gatheredTokens is a tensor that is gathered before a product, if tokens are cut before it.
+// gatheredTokens returns the bytes of a tensor gathered before a product; 0 without sequence
+// parallelism.
 func gatheredTokens(shape *Shape, bytes int64) int64 {
 	if shape.Sequence < 2 {
 		return 0
@@ -217,12 +216,16 @@ func gatheredTokens(shape *Shape, bytes int64) int64 {
 	return bytes
 }
 
-// megatronExperts is a layer of routed experts (core/transformer/moe/moe_layer.py) with
-// one grouped product for all of a GPU (experts.py, TEGroupedMLP). Each GPU permutes its
-// tokens, as often as they are routed, sends them to the GPUs with their experts, and
-// sorts what it gets. Kept are the router's scores in fp32, the sorted input of fc1,
-// fc1's output, the activation's, and what comes back before it is summed
-// (moe_utils.py, unpermute). Shared experts are a feed-forward network of their own.
+// megatronExperts adds a layer of routed experts (core/transformer/moe/moe_layer.py) with one
+// grouped product for all of a GPU's experts (experts.py, TEGroupedMLP). Each GPU permutes its
+// tokens, once per expert of each token, sends them to the GPUs with these experts, and sorts what
+// it receives. It keeps:
+//
+//   - the router's scores in fp32
+//   - the sorted input of fc1, fc1's output and the activation's output
+//   - the received results before their sum (moe_utils.py, unpermute)
+//
+// Shared experts are a separate feed-forward network.
 func megatronExperts(op modelgraph.MoE, cost *Cost, shape *Shape) {
 	here, width := apart(shape, shape.Tokens), 2*op.Dim
 	stream, sent := width*here, width*here*op.TopK
@@ -239,7 +242,7 @@ func megatronExperts(op modelgraph.MoE, cost *Cost, shape *Shape) {
 	}
 	cost.Memory.Forward = 2*stream + cost.Memory.Saved + max(sent+input, 2*input)
 	cost.peak(
-		backwardPoint{stream + sent + input + hidden, 0, 0},     // fc2's input's gradient
-		backwardPoint{stream + 2*input + 2*hidden - sent, 0, 0}, // fc1's
+		backwardPoint{stream + sent + input + hidden, 0, 0},     // gradient of fc2's input
+		backwardPoint{stream + 2*input + 2*hidden - sent, 0, 0}, // gradient of fc1's input
 	)
 }

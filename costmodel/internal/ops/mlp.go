@@ -12,8 +12,8 @@ type mlp struct {
 	modelgraph.MLP
 }
 
-// mlp follows modeling_llama.py LlamaMLP, down(act(gate(x)) · up(x)), and for
-// Gated false fc2(act(fc1(x))).
+// cost follows modeling_llama.py LlamaMLP. A gated network computes down(act(gate(x)) · up(x)).
+// Without Gated it computes fc2(act(fc1(x))).
 func (op mlp) cost(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	fN := op.Hidden * tokens
@@ -23,7 +23,7 @@ func (op mlp) cost(shape *Shape) Cost {
 	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
 	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
-	if op.Activation == "xielu" { // where it is positive
+	if op.Activation == "xielu" { // the condition of positive inputs
 		cost.Memory.Saved += fN
 		cost.Memory.Forward += fN
 	}
@@ -38,27 +38,27 @@ func (op mlp) cost(shape *Shape) Cost {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
 	}
 	if op.Dropout {
-		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
+		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, one byte per element
 	}
 	cost.Memory.Saved += op.dropped(shape)
 	cost.mlpBackward(op, shape, tensors)
 	return cost
 }
 
-// mlpBackward are the moments of its backward.
+// mlpBackward sets the moments of the backward pass.
 func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	fN, stream := op.Hidden*tokens, shape.streamBytes()*op.Dim*tokens
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Hidden)
-	in := matrix // of the first linear layer, the last to get a gradient
+	in := matrix // of the first linear layer, whose gradient comes last
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
 	factors, gone := element*op.factors(activationExtra(op.Activation), shape)*fN, int64(0)
-	if !op.Gated { // the casts of both weights, less the last gradient before its cast
+	if !op.Gated { // the casts of both weights, without the last gradient before its cast
 		gone = shape.casts(0, 0, op.Dim*op.Hidden)
 	}
-	masked := int64(0) // a dropout's mask, which is gone
+	masked := int64(0) // a dropout's mask, which is freed
 	if op.Dropout {
 		masked = op.Dim * tokens
 	}
@@ -66,23 +66,24 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	cost.peak(
 		// down's own backward
 		backwardPoint{stream + element*fN - masked, matrix, matrix},
-		// the product's gradient, when gradients of both factors are made (one
-		// kernel has none of them); under autocast down's backward (AddmmBackward0, MmBackward0) has
-		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
+		// The product's gradient, during the gradients of both factors (one kernel has none of
+		// these). Under autocast, down's backward (AddmmBackward0, MmBackward0) has released its
+		// 16-bit weight, and autocast_mode.cpp's cache is cleared.
 		backwardPoint{stream + factors - masked - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
-		// every matrix has its gradient, the saved tensors are gone; autocast's last one is cast
+		// Every matrix has its gradient, and the saved tensors are freed. Autocast's last gradient
+		// is cast.
 		backwardPoint{3*stream - element*tensors*fN - masked - gone, shape.NewGrads, in},
 	)
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
-		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
-		// output, which a scale keeps, is gone too
+		// The sums of fc2's and fc1's bias gradients. Before the latter, fc2's output, which a
+		// scale keeps, is freed too.
 		left, first := 2*stream+element*fN-element*tensors*fN-masked, stream+element*fN-masked
 		if op.LayerScale {
 			left -= stream
 		}
 		if shape.Recompute && !MixedPrecision(shape.Precision) {
-			// Tensors that a checkpoint makes again live as long as the node's apply. The
-			// sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+			// Tensors that a checkpoint recomputes live as long as the node's apply. The sum comes
+			// after that (torch/csrc/autograd/engine.cpp, validate_outputs).
 			left, first = left-element*op.Dim*tokens, first-element*fN
 		}
 		cost.peak(
@@ -95,22 +96,22 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	}
 }
 
-// inFP32 are the bytes of an element that an activation's backward has in addition to its
-// factors in the type of compute.
+// inFP32 returns the bytes per element of an activation's backward in addition to its factors in
+// the compute type.
 func (op mlp) inFP32(shape *Shape) int64 {
 	switch mixed := MixedPrecision(shape.Precision); {
 	case op.Activation == "xielu":
-		return -1 // where it is positive
+		return -1 // the condition of positive inputs
 	case op.Activation == "gelu_new" && !op.Gated && mixed:
-		return 8 // the result's gradient and those of its factors in fp32, and the cast of one
+		return 8 // fp32 gradients of the result and of its factors, and one cast
 	case op.Activation == "relu2" && mixed:
 		return 6
 	}
 	return 0
 }
 
-// dropped is what dropout of the last linear layer's input keeps: a mask, and its result
-// in addition to an activation's that is kept.
+// dropped returns the bytes that dropout of the last linear layer's input keeps: a mask, and its
+// result if the activation's result is kept too.
 func (op mlp) dropped(shape *Shape) int64 {
 	switch fN := op.Hidden * shape.Tokens; {
 	case !op.InnerDropout:
@@ -122,14 +123,14 @@ func (op mlp) dropped(shape *Shape) int64 {
 	}
 }
 
-// counts are the tensors of the hidden width that are kept and that exist at work, the
-// linear layers on the input, and the matrices.
+// counts returns the kept and the working tensors of the hidden width, the linear layers on the
+// input, and the matrices.
 func (op mlp) counts(shape *Shape) (tensors, working, linears, mats int64) {
 	act := activationExtra(op.Activation)
 	tensors, working, linears, mats = act+1, activationWork(op.Activation), 1, 2
 	if op.Gated {
-		tensors, mats = act+3, 3                        // and up, and the product
-		working = max(activationWork(op.Activation), 3) // gate goes once its activation is there
+		tensors, mats = act+3, 3                        // plus up and the product
+		working = max(activationWork(op.Activation), 3) // gate is freed once its activation exists
 		linears = 2
 		if op.Fused {
 			linears, working = 1, working+1
@@ -144,34 +145,33 @@ func (op mlp) counts(shape *Shape) (tensors, working, linears, mats int64) {
 	return tensors, working, linears, mats
 }
 
-// factorPeaks are the backwards of up and gate, whose activation and product keep
-// some tensors.
+// factorPeaks sets the moments of up's and gate's backward. Their activation and product keep
+// tensors tensors.
 func (cost *Cost) factorPeaks(op mlp, shape *Shape, matrix, tensors int64) {
 	element, fN, stream := shape.elementBytes(), op.Hidden*shape.Tokens, cost.Output
 	if op.oneKernel(shape) {
-		// Gradients are written over gate and up (liger_kernel/ops/swiglu.py,
-		// _swiglu_backward_kernel); then up's backward, and gate's.
+		// Gradients overwrite gate and up (liger_kernel/ops/swiglu.py, _swiglu_backward_kernel).
+		// Then up's backward runs, and gate's.
 		cost.peak(
 			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
 			backwardPoint{3*stream - 2*element*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
 		)
 		return
 	}
-	// In up's backward product, up and activation are gone, and the gradients of
-	// the latter two are there. Then comes gate's, with its own left of the three.
-	// Under autocast a linear layer's casts go with its backward.
+	// During up's backward the product, up and the activation are freed, and the gradients of up
+	// and gate exist. Then gate's backward has only its own. A linear layer's casts under autocast
+	// are freed with its backward.
 	cost.peak(
 		backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
 		backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
 	)
 }
 
-// oneKernel reports an activation and a product that are one kernel.
+// oneKernel reports that activation and product are one kernel.
 func (op mlp) oneKernel(shape *Shape) bool { return shape.OneKernel && op.Gated && !op.Fused }
 
-// mlpCasts is what autocast makes a layer of mats matrices keep: their 16-bit
-// copies (biases are cast, but not kept), with what the allocator adds to
-// these, as slack does for the rest.
+// mlpCasts adds autocast's 16-bit copies of mats matrices, and what the allocator adds to these;
+// slack counts the rest. Biases are cast, but not kept.
 func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 	if !MixedPrecision(shape.Precision) || !shape.Train {
 		return
@@ -183,12 +183,11 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
 	switch op.Activation {
-	case "relu2": // torch.square is a pow, too, which keeps a cast of its input
+	case "relu2": // torch.square is also a pow, which keeps a cast of its input
 		cost.Memory.Saved += 4 * op.Hidden * shape.Tokens
 	case "gelu_new":
-		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
-		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
-		// cast in 2.
+		// Autocast runs torch.pow in fp32 (activations.py NewGELUActivation). So x, tanh and 1 +
+		// tanh are kept in 4 bytes, 0.5·x and the result's cast in 2.
 		cost.Memory.Saved += 6 * op.Hidden * shape.Tokens
 	}
 }
@@ -218,8 +217,8 @@ func (op mlp) selected(selective *Selective, shape *Shape, biases int) int64 {
 	return total + scatteredOutput(shape, op.Dim)
 }
 
-// traffic is the activation, gate × up, the residual's sum, and the sum of
-// the gradients of the inputs of gate and up.
+// traffic counts the activation, gate × up, the residual's sum, and the sum of the gradients of
+// gate's and up's inputs.
 func (op mlp) traffic(shape *Shape) (forward, backward moved) {
 	tokens, element, residual := float64(shape.Tokens), float64(shape.elementBytes()), float64(shape.streamBytes())
 	hidden, stream := tokens*float64(op.Hidden), tokens*float64(op.Dim)
@@ -231,7 +230,7 @@ func (op mlp) traffic(shape *Shape) (forward, backward moved) {
 	}
 	forward.flat = ahead*element*hidden + 3*residual*stream
 	backward.flat = back*element*hidden + (linears-1)*3*residual*stream
-	if op.Fused { // Phi3MLP: both factors are halves of rows, their gradients are put together
+	if op.Fused { // Phi3MLP: both factors are halves of rows, and their gradients are joined
 		forward = moved{3 * residual * stream, ahead * element * hidden}
 		backward = moved{0, (back + 4) * element * hidden}
 	}

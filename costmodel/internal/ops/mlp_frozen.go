@@ -2,14 +2,14 @@ package ops
 
 import "strings"
 
-// feedForward is a frozen MLP: its linear layers with their adapters, and
-// which of its factors takes a gradient.
+// feedForward is a frozen MLP: its linear layers with their adapters, and which of its factors
+// needs a gradient.
 type feedForward struct {
 	op             mlp
 	shape          *Shape
 	gate, up, down linearLayer
 	gates, ups     bool
-	element, act   int64 // bytes an element; tensors that the activation keeps
+	element, act   int64 // bytes per element; tensors that the activation keeps
 	fN             int64 // bytes of a tensor of the hidden width
 }
 
@@ -39,7 +39,7 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 	return ffn
 }
 
-// retained is how many tensors the activation keeps in addition to its result.
+// retained returns how many tensors the activation keeps in addition to its result.
 func (ffn *feedForward) retained(output *Adapter) int64 {
 	switch name := ffn.op.Activation; {
 	case name == "xielu": // its input, expm1 and a product
@@ -50,8 +50,8 @@ func (ffn *feedForward) retained(output *Adapter) int64 {
 	return ffn.act
 }
 
-// freeze keeps the gate, and activation and up, each where the other factor
-// of their product takes a gradient; the product is kept by adapters alone.
+// freeze keeps gate if up needs a gradient, and the activation and up if gate does. Only adapters
+// keep the product.
 func (op mlp) freeze(cost *Cost, shape *Shape) {
 	if op.fuses(shape) {
 		op.freezeFused(cost, shape)
@@ -63,7 +63,7 @@ func (op mlp) freeze(cost *Cost, shape *Shape) {
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
 	third := ffn.element * op.Dim * shape.Tokens
 	if shape.Recompute {
-		third = stream // the gradient of its output is there
+		third = stream // the gradient of its output exists
 	}
 	forward := tape{shape: shape, element: ffn.element, now: stream + residualApart(shape, stream) + third, see: func(point backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, point.activations) }}
 	ffn.forward(&forward)
@@ -76,7 +76,7 @@ func (ffn *feedForward) saved() int64 {
 	bytes := shape.adapterSaved(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
 	if ffn.gates {
 		bytes += ffn.act * ffn.fN
-		if ffn.op.Activation == "xielu" { // where it is positive
+		if ffn.op.Activation == "xielu" { // the condition of positive inputs
 			bytes += ffn.op.Hidden * shape.Tokens
 		}
 		if ffn.op.Gated {
@@ -110,7 +110,7 @@ func (ffn *feedForward) forward(record *tape) {
 		record.add(ffn.fN) // the product
 	} else {
 		record.add(ffn.act * ffn.fN)
-		if KeepsOutput(ffn.op.Activation) { // its input goes
+		if KeepsOutput(ffn.op.Activation) { // its input is freed
 			record.drop(ffn.act * ffn.fN)
 		}
 	}
@@ -126,7 +126,7 @@ func (ffn *feedForward) backward(record *tape) {
 	if !ffn.gates && !ffn.ups {
 		return
 	}
-	if ffn.op.oneKernel(ffn.shape) { // gradients are written over gate and up
+	if ffn.op.oneKernel(ffn.shape) { // gradients overwrite gate and up
 		record.drop(ffn.fN)
 		record.backward(ffn.up, ffn.shape.streamBytes())
 		record.backward(ffn.gate, ffn.shape.streamBytes())
@@ -166,9 +166,9 @@ func (op mlp) fuses(shape *Shape) bool {
 	return shape.FusedAdapters && op.Gated && !op.Fused && supported && len(shape.Adapters) == 3
 }
 
-// freezeFused is [mlp.freeze] with LoRA_MLP: it keeps its input, gate and up. The
-// activation's kernel writes over these in backward (kernels/swiglu.py,
-// swiglu_backward), and over the gradient of the product.
+// freezeFused is [mlp.freeze] with LoRA_MLP, which keeps its input, gate and up. In backward the
+// activation's kernel overwrites these (kernels/swiglu.py, swiglu_backward), and the gradient of
+// the product.
 func (op mlp) freezeFused(cost *Cost, shape *Shape) {
 	ffn := op.newFeedForward(shape)
 	gate, up, down := ffn.gate.adapter, ffn.up.adapter, ffn.down.adapter

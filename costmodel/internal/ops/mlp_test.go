@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mlpShape is a training micro-batch whose gradients are those of the
-// matrices and, where they have some, of the biases.
+// mlpShape returns a training micro-batch with gradients for the matrices and, on request, the
+// biases.
 func mlpShape(op modelgraph.MLP, n int64, p costmodel.Precision, biases bool) ops.Shape {
 	matrices := int64(2)
 	if op.Gated {
@@ -22,8 +22,8 @@ func mlpShape(op modelgraph.MLP, n int64, p costmodel.Precision, biases bool) op
 	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: ops.WeightBytes(p) * weights}
 }
 
-// TestMLPKeeps: what a feed-forward of 32 tokens, 64 → 96 → 64, keeps in bf16
-// in addition to its input, tensor by tensor.
+// TestMLPKeeps counts the bytes that an MLP of 32 tokens, 64 → 96 → 64, keeps in bf16 in addition
+// to its input, tensor by tensor.
 func TestMLPKeeps(t *testing.T) {
 	const n, dim, hidden = 32, 64, 96
 	const wide, stream = 2 * n * hidden, 2 * n * dim
@@ -31,13 +31,13 @@ func TestMLPKeeps(t *testing.T) {
 		op   modelgraph.MLP
 		want int64
 	}{
-		{modelgraph.MLP{Activation: "relu"}, wide},                                           // the result is its own derivative's
+		{modelgraph.MLP{Activation: "relu"}, wide},                                           // its derivative needs only the result
 		{modelgraph.MLP{Activation: "gelu"}, 2 * wide},                                       // and the input
 		{modelgraph.MLP{Activation: "gelu_new"}, 5 * wide},                                   // and four steps of the formula
 		{modelgraph.MLP{Activation: "silu", Gated: true}, 4 * wide},                          // gate, its activation, up, the product
 		{modelgraph.MLP{Activation: "silu", Gated: true, Fused: true}, 4 * wide},             // gate and up as views of one
 		{modelgraph.MLP{Activation: "gelu", LayerScale: true}, 2*wide + stream},              // the result, for the scale's gradient
-		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true}, 4*wide + stream}, // the same after a gate
+		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true}, 4*wide + stream}, // the same with a gate
 		{modelgraph.MLP{Activation: "gelu", Dropout: true}, 2*wide + n*dim},                  // a mask of bytes
 		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true, Dropout: true}, 4*wide + stream + n*dim},
 	} {
@@ -49,10 +49,9 @@ func TestMLPKeeps(t *testing.T) {
 	}
 }
 
-// TestScaleInBackward: the tensor that a scale keeps is gone when the
-// largest moment comes, the sum of the first bias's gradient (InternVL's
-// tower, four images of 1025 tokens): with and without a scale, the peak is
-// the same.
+// TestScaleInBackward: backward's largest moment is the sum of the first bias's gradient, after the
+// scale's tensor is freed. So the peak is the same with and without a scale (InternVL's tower, four
+// images of 1025 tokens).
 func TestScaleInBackward(t *testing.T) {
 	plain := modelgraph.MLP{Dim: 1024, Hidden: 4096, Activation: "gelu"}
 	scaled := plain
@@ -65,9 +64,10 @@ func TestScaleInBackward(t *testing.T) {
 	}
 }
 
-// TestTitanExperts has what torchtitan 0.3's MoE module keeps, and its backward takes in
-// addition: live storages on a CPU, one rank of torch's fake process group, with routing
-// that is even (2026-11-29, torch 2.15). The counts of tokens and of offsets are left out.
+// TestTitanExperts checks the saved bytes of torchtitan 0.3's MoE module, and the bytes that its
+// backward adds. They are counts of live storages on a CPU, one rank of torch's fake process group,
+// with even routing (2026-11-29, torch 2.15). The tensors of token counts and offsets are not
+// included.
 func TestTitanExperts(t *testing.T) {
 	for _, row := range []struct{ dim, hidden, experts, topK, tokens, gpus, shared, saved, over int64 }{
 		{256, 128, 16, 2, 1024, 4, 0, 6459472, 6299648},

@@ -2,20 +2,19 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// moe is experts after a router.
+// moe is a router with experts.
 type moe struct {
 	plain
 	modelgraph.MoE
 }
 
-// shared are the experts that every token passes.
+// shared returns the shared experts as one feed-forward network.
 func (op moe) shared() mlp {
 	return mlp{MLP: modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}}
 }
 
-// moe follows integrations/moe.py's grouped_mm path: each token's TopK copies
-// pass gate_up and down of their experts. Under autocast grouped_mm stays in
-// fp32.
+// cost follows the grouped_mm path of integrations/moe.py: each token's TopK copies pass gate_up
+// and down of their experts. Under autocast grouped_mm stays in fp32.
 func (op moe) cost(shape *Shape) Cost {
 	if op.titan(shape) {
 		return op.byTitan(shape)
@@ -28,15 +27,15 @@ func (op moe) cost(shape *Shape) Cost {
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
-	// Gathered input, gate and up, activation, product, expert output; then
-	// the router's softmax, indices, permutations and weights.
+	// Gathered input, gate and up, activation, product, expert output. Then the router's softmax,
+	// indices, permutations and weights.
 	cost.Memory.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
 	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
-	// The experts' output comes when gate and up are gone.
+	// The experts' output appears after gate and up are freed.
 	work := rows * (element*op.Dim + 4*element*op.Hidden)
-	// The gathered input, the experts' output, that times the weights, and the
-	// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
+	// The gathered input, the experts' output, the output times the weights, and the product in the
+	// tokens' order (integrations/moe.py, grouped_mm_experts_forward).
 	weighted := op.weighted(shape) * rows * op.Dim
 	work = max(work, 2*element*rows*op.Dim+2*weighted)
 	if op.Clamped {
@@ -52,12 +51,12 @@ func (op moe) cost(shape *Shape) Cost {
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+work)
 	if shape.Train {
-		// The experts' output times the weights, and that put back in order.
+		// The experts' output times the weights, and the same in the tokens' order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
 	}
 	if op.FP32Routing {
-		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
-		// fp32 input and weight.
+		// The router's fp32 input and weight (modeling_deepseek_v3.py
+		// DeepseekV3TopkRouter.forward).
 		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)
 	}
 	op.weightedBack(&cost, shape)
@@ -67,19 +66,19 @@ func (op moe) cost(shape *Shape) Cost {
 		return cost
 	}
 	cost.peak(
-		// the product's gradient, and those of both factors; the experts' output
-		// and the product are gone
+		// The product's gradient, and those of both factors. The experts' output and the product
+		// are freed.
 		backwardPoint{stream + rows*element*(2*op.Hidden-op.Dim), down, down},
-		// gate_up's backward: its output's gradient and its input's, and the
-		// gathered input, are alive of all that the experts kept
+		// Backward of gate_up: the gradients of its output and input exist. The gathered input is
+		// the only saved tensor left of the experts.
 		backwardPoint{stream - 2*rows*element*op.Hidden, min(shape.NewGrads, 3*down), min(shape.NewGrads, 2*down)},
 		backwardPoint{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
 	)
 	return cost
 }
 
-// denseBack is the backward of experts that compute every token: the repeated and the
-// scaled input are kept, no result is. The shared experts, which run last, are back.
+// denseBack sets the backward of experts that compute every token. The repeated and the scaled
+// input are kept, but no result. The shared experts, which run last, have already run backward.
 func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
 	element, rows := shape.streamBytes(), op.Experts*shape.Tokens
 	shared := 4 * element * op.SharedHidden * shape.Tokens
@@ -90,30 +89,29 @@ func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
 	)
 }
 
-// titan reports experts that torchtitan's own module runs: gpt-oss has another there, and
+// titan reports experts that torchtitan's own module runs. gpt-oss has another module there, and
 // Llama 4 none.
 func (op moe) titan(shape *Shape) bool {
 	return shape.Modules == Torchtitan && shape.Train && !op.Clamped && !op.Dense
 }
 
-// together is what shared experts see: the tokens of all GPUs that share matrices.
+// together returns the shape for shared experts: the tokens of all GPUs that share matrices.
 func (op moe) together(shape *Shape) *Shape {
 	own := *shape
 	own.Weights, own.Tokens = 3*op.Dim*op.SharedHidden, shape.Tokens*max(1, shape.Tensor)
 	return &own
 }
 
-// byTitan follows torchtitan 0.3 (models/common/moe.py, MoE.forward and
-// GroupedExperts.forward; token_dispatcher.py, AllToAllTokenDispatcher). Backward keeps:
+// byTitan follows torchtitan 0.3 (models/common/moe.py, MoE.forward and GroupedExperts.forward;
+// token_dispatcher.py, AllToAllTokenDispatcher). Backward keeps:
 //
 //   - the router's input and weight, which autocast makes fp32, and its scores
 //   - four lists of indices, and the scores in the order of experts
-//   - the rows that come in, by expert (_permute)
+//   - the received rows, by expert (_permute)
 //   - w1's output, its activation, w3's output and their product
-//   - the rows that come back, in fp32 (combine)
+//   - the returned rows, in fp32 (combine)
 //
-// Only shared experts keep the norm's output.
-// Its tensors were counted on a CPU (TestTitanExperts).
+// Only shared experts keep the norm's output. TestTitanExperts counts these tensors on a CPU.
 func (op moe) byTitan(shape *Shape) Cost {
 	tokens, sent := shape.Tokens, op.TopK*shape.Tokens
 	rows := sent
@@ -125,7 +123,7 @@ func (op moe) byTitan(shape *Shape) Cost {
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
 	back := 2 * width * sent // fp32
 	saved := 4*op.Dim*(tokens+op.Experts) + 4*tokens*op.Experts + 32*sent + 4*tokens + width*rows + 4*hidden + back
-	work := back + width*sent + stream // times the scores, that in 16 bits, and zeros for the sum
+	work := back + width*sent + stream // times the scores, its 16-bit copy, and zeros for the sum
 	if shape.Dispatched {
 		saved += 8 * rows    // the order by expert
 		work += width * rows // the experts' output, before it is sent back
@@ -134,7 +132,7 @@ func (op moe) byTitan(shape *Shape) Cost {
 	var gone int64
 	others := shape.weightBytes() * op.Dim * 3 * op.SharedHidden
 	matrix := max(0, shape.NewGrads-others-shape.weightBytes()*op.Dim*op.Experts) / 3
-	if op.SharedHidden > 0 { // they run backward first, and leave their gradients and the input's
+	if op.SharedHidden > 0 { // they run backward first, and leave the gradients of their weights and input
 		own := op.together(shape)
 		shared := op.shared().cost(own)
 		gone = shared.Memory.Saved - stream
@@ -147,16 +145,16 @@ func (op moe) byTitan(shape *Shape) Cost {
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+saved)
 	others = min(others, shape.NewGrads)
 	cost.peak(
-		backwardPoint{stream + 3*back - gone, others, 0},                                         // the sum's gradient in fp32, that of the rows and of the scores
+		backwardPoint{stream + 3*back - gone, others, 0},                                         // the sum's fp32 gradient, and those of the rows and of the scores
 		backwardPoint{stream - back + width*rows + hidden - gone, others + matrix, matrix},       // w2's
 		backwardPoint{stream - back + 2*width*rows - 3*hidden - gone, others + 3*matrix, matrix}, // w1's
 	)
 	return cost
 }
 
-// clamped adds what GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,
-// their product, up + 1, and the result, with gate and up before. It is the work without
-// gradients: both clamped, and gate, up and their bias.
+// clamped adds the tensors that GptOssExperts._apply_gate keeps: the clamped gate and its sigmoid,
+// their product, up + 1, and the result, with the original gate and up. It returns the working
+// bytes without gradients: both clamped tensors, and gate, up and their bias.
 func clamped(cost *Cost, op moe, shape *Shape, rows int64) (work int64) {
 	element := shape.streamBytes()
 	cost.Memory.Saved += 3 * rows * element * op.Hidden
@@ -166,7 +164,7 @@ func clamped(cost *Cost, op moe, shape *Shape, rows int64) (work int64) {
 	return rows * element * (op.Dim + 9*op.Hidden)
 }
 
-// weighted is the size of an element of the experts' output times the router's weights.
+// weighted returns the bytes per element of the experts' output times the router's weights.
 func (op moe) weighted(shape *Shape) int64 {
 	if op.CastWeights {
 		return shape.streamBytes()
@@ -174,20 +172,20 @@ func (op moe) weighted(shape *Shape) int64 {
 	return 4
 }
 
-// weightedBack goes back through the weighted sum: the gradient put back in order, that of
-// the output, its product with the output, and the gradient's cast.
+// weightedBack adds backward of the weighted sum: the gradient in the experts' order, the output's
+// gradient, its product with the output, and the gradient's cast.
 func (op moe) weightedBack(cost *Cost, shape *Shape) {
 	if op.Dense {
 		return
 	}
 	bytes := 3 * op.weighted(shape)
-	if element := shape.streamBytes(); element < op.weighted(shape) && !shape.Recompute { // a checkpoint's output goes with the node's apply
+	if element := shape.streamBytes(); element < op.weighted(shape) && !shape.Recompute { // a checkpoint's output lives only as long as the node's apply
 		bytes += element
 	}
 	cost.peak(backwardPoint{cost.Output + bytes*op.TopK*shape.Tokens*op.Dim, 0, 0})
 }
 
-// freeze drops the gathered input and the product of each expert.
+// freeze removes the gathered input and the product of each expert.
 func (op moe) freeze(cost *Cost, shape *Shape) {
 	op.fold(cost, shape)
 	op.weightedBack(cost, shape)
@@ -197,13 +195,13 @@ func (op moe) freeze(cost *Cost, shape *Shape) {
 	frozenOther(cost, shape)
 }
 
-// fold adds the weights that adapters are folded into, which a grouped product keeps for
-// its input's gradient, and 16-bit copies of A and B, which baddbmm keeps. Such a
-// product keeps its input, too. Each weight has a gradient until the adapter has its own.
+// fold adds the weights that adapters are folded into, which a grouped product keeps for its
+// input's gradient, and 16-bit copies of A and B, which baddbmm keeps. Such a product keeps its
+// input, too. Each weight has a gradient until the adapter has its own.
 func (op moe) fold(cost *Cost, shape *Shape) {
 	element, rows := shape.streamBytes(), op.TopK*shape.Tokens
 	gathered, product, last := rows*element*op.Dim, rows*element*op.Hidden, int64(0)
-	// The product's gradient, and those of its factors; the experts' output is gone.
+	// The product's gradient, and those of its factors. The experts' output is freed.
 	factors := rows * element * (3*op.Hidden - op.Dim)
 	for i := range shape.Adapters {
 		adapter := &shape.Adapters[i]
@@ -215,9 +213,9 @@ func (op moe) fold(cost *Cost, shape *Shape) {
 			factors -= rows*element*op.Hidden + last
 		case adapter.Folded > op.Experts*op.Dim:
 			gathered = 0
-			// The gathered input's gradient, when all but that input is gone.
+			// The gathered input's gradient, after everything except that input is freed.
 			cost.peak(backwardPoint{cost.Output + element*adapter.Folded - last - 2*rows*element*op.Hidden, shape.NewGrads, 0})
-		case !op.FP32Routing: // the router, which keeps what it reads; else the cast is counted
+		case !op.FP32Routing: // the router, which keeps its input; otherwise the cast counts
 			cost.Memory.Saved += element * op.Dim * shape.Tokens
 		}
 		cost.Memory.Saved += element*adapter.Folded + shape.elementBytes()*adapter.Weights()
@@ -229,11 +227,12 @@ func (op moe) fold(cost *Cost, shape *Shape) {
 	}
 }
 
-// selected is the router; experts run in aten._grouped_mm, which is not listed.
+// selected counts the router. Experts run in aten._grouped_mm, which is not in the list of kept
+// operations.
 func (op moe) selected(selective *Selective, shape *Shape, _ int) int64 {
 	if op.titan(shape) {
-		// topk's values and indices. The router's product is forced to run again, and the
-		// all-to-all is c10d.alltoall_, which is not listed (activation_checkpoint.py).
+		// These are topk's values and indices. The router's product always runs again, and the
+		// all-to-all is c10d.alltoall_, which is not in the list (activation_checkpoint.py).
 		bytes := 12 * op.TopK * shape.Tokens
 		if op.SharedHidden > 0 {
 			bytes += op.shared().selected(selective, op.together(shape), 0)
@@ -247,8 +246,8 @@ func (op moe) selected(selective *Selective, shape *Shape, _ int) int64 {
 	return bytes
 }
 
-// traffic is the rows gathered, the experts' activations, and the rows
-// weighted and put back (integrations/moe.py).
+// traffic counts the gathered rows, the experts' activations, and the rows weighted and put back
+// (integrations/moe.py).
 func (op moe) traffic(shape *Shape) (forward, backward moved) {
 	element := float64(shape.streamBytes())
 	rows := float64(op.TopK * shape.Tokens)
@@ -259,8 +258,8 @@ func (op moe) traffic(shape *Shape) (forward, backward moved) {
 	return forward, backward
 }
 
-// kernels are those of integrations/moe.py: router, sorting, two grouped
-// products, the sum.
+// kernels counts the kernels of integrations/moe.py: router, sorting, two grouped products, the
+// sum.
 func (moe) kernels(*Shape, float64) (forward, backward float64) { return 30, 45 }
 
 func (op moe) bound(*Shape) bound {

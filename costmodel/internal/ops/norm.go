@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// norm is a normalisation.
+// norm is a normalization.
 type norm struct {
 	plain
 	modelgraph.Norm
@@ -12,10 +12,11 @@ type norm struct {
 
 func (norm) products() bool { return false }
 
-// norm follows modeling_llama.py LlamaRMSNorm.forward (fp32 copy of the
-// input, normalised tensor cast back, product with the weight),
-// modeling_gemma.py GemmaRMSNorm (all in fp32, one cast at the end), and
-// torch.nn.LayerNorm (input, mean and 1/σ).
+// cost follows three norms:
+//
+//   - modeling_llama.py LlamaRMSNorm.forward: fp32 copy of the input, normalized tensor cast back, product with the weight
+//   - modeling_gemma.py GemmaRMSNorm: all in fp32, one cast at the end
+//   - torch.nn.LayerNorm: input, mean and 1/σ.
 func (op norm) cost(shape *Shape) Cost {
 	if op.Style != modelgraph.LayerNorm && shape.Modules == Torchtitan {
 		return op.fused(shape)
@@ -26,13 +27,13 @@ func (op norm) cost(shape *Shape) Cost {
 	return op.eager(shape)
 }
 
-// eager is the norm as PyTorch runs it, a kernel an operation, or as one kernel.
+// eager is the norm in eager mode, one kernel per operation, or as one kernel.
 func (op norm) eager(shape *Shape) (cost Cost) {
 	hN := op.Dim * shape.Tokens
 	cost = Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
 	if op.passes(shape) {
-		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
+		out = 0 // the head keeps it, on its device, with one cast per linear layer; a post-norm is only added
 	}
 	if shape.oneKernel(op.Style) {
 		cost.oneKernelNorm(shape, hN, out)
@@ -51,20 +52,20 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
 		if shape.half() && !op.FP32 {
-			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
+			cost.Memory.Saved -= 2 * hN // the normalized tensor is kept in 16 bits
 		}
 	}
 	if shape.Checkpoint && !shape.half() {
-		cost.Memory.Saved -= 4 * hN // the input itself, which the checkpoint keeps
+		cost.Memory.Saved -= 4 * hN // the input itself, kept by the checkpoint
 	}
-	// x² in addition to the fp32 copy, with the input and the residual alive.
+	// x² exists in addition to the fp32 copy, the input and the residual.
 	cost.Memory.Forward = max(cost.Memory.Saved, 8*hN) + shape.streamBytes()*hN
-	// pow's backward holds five fp32 tensors when one of the saved 8hN is
-	// gone, above the residual's gradient.
+	// pow's backward has five fp32 tensors after one of the saved 8hN is freed, in addition to the
+	// residual's gradient.
 	residual := shape.streamBytes() * hN
 	if op.Style == modelgraph.GemmaRMSNorm || op.FP32 {
 		if shape.HeadAlone {
-			residual = 0 // the head's gradient is cast and goes
+			residual = 0 // the head's gradient is cast and freed
 		}
 		summed(&cost, op, shape)
 	}
@@ -72,14 +73,13 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	return cost
 }
 
-// passes reports that nothing keeps the output for the norm: a checkpoint keeps the input
-// of its block.
+// passes reports that no layer keeps the output: a checkpoint keeps its block's input.
 func (op norm) passes(shape *Shape) bool {
 	return MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute
 }
 
-// gone is what of the saved tensors is gone in backward, in bytes an element: the
-// normalised one in 16 bits, and the output unless nothing keeps it.
+// gone returns the saved bytes per element that are freed in backward: the 16-bit normalized
+// tensor, and the output unless no layer keeps it.
 func (op norm) gone(shape *Shape) int64 {
 	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
 		return 2
@@ -87,7 +87,7 @@ func (op norm) gone(shape *Shape) int64 {
 	return 4
 }
 
-// more is what the norm keeps in addition: its input as it is, and a dropout's mask.
+// more returns the bytes that the norm keeps in addition: its original input, and a dropout's mask.
 func (op norm) more(shape *Shape) (bytes int64) {
 	if op.OwnInput && shape.half() {
 		bytes = shape.streamBytes() * op.Dim * shape.Tokens
@@ -98,14 +98,14 @@ func (op norm) more(shape *Shape) (bytes int64) {
 	return bytes
 }
 
-// summed is the weight's gradient in fp32: the gradient, that of the normalised tensor,
-// and its product with it, which is summed over the rows. A checkpoint has let go of the
-// normalised tensor by then: what it makes again lives as long as the node's apply, the
-// sum comes after (torch/csrc/autograd/engine.cpp, validate_outputs).
+// summed sets the moment of the weight's gradient in fp32: the gradient, that of the normalized
+// tensor, and their product, which is summed over the rows. A checkpoint has freed the normalized
+// tensor by then. Recomputed tensors live as long as the node's apply, and the sum comes after that
+// (torch/csrc/autograd/engine.cpp, validate_outputs).
 func summed(cost *Cost, op norm, shape *Shape) {
 	hN := op.Dim * shape.Tokens
 	bytes := 12*hN + ReduceBuffer(shape.Tokens, op.Dim)
-	if !shape.HeadAlone { // where the head's gradient is cast and goes
+	if !shape.HeadAlone { // there, the head's gradient is cast and freed
 		bytes += shape.streamBytes() * hN
 		if shape.Recompute {
 			bytes -= 4 * hN
@@ -114,7 +114,7 @@ func summed(cost *Cost, op norm, shape *Shape) {
 	cost.peak(backwardPoint{bytes, shape.NewGrads, 0})
 }
 
-// layerNorm is the kernel of F.layer_norm, or its operations.
+// layerNorm adds F.layer_norm as one kernel, or as its operations.
 func layerNorm(cost *Cost, op norm, shape *Shape, out int64) {
 	if op.Eager {
 		eagerLayerNorm(cost, op, shape, out)
@@ -134,9 +134,9 @@ func layerNorm(cost *Cost, op norm, shape *Shape, out int64) {
 	cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
 }
 
-// eagerLayerNorm is CohereLayerNorm.forward: x − mean twice, for the variance and for the
-// result, and the result before the weight, all in fp32 (modeling_cohere.py). In
-// backward, pow's gradients exist when two of these are gone.
+// eagerLayerNorm adds CohereLayerNorm.forward: x − mean twice, for the variance and for the result,
+// and the result before the weight, all in fp32 (modeling_cohere.py). In backward, pow's gradients
+// exist after two of these are freed.
 func eagerLayerNorm(cost *Cost, op norm, shape *Shape, out int64) {
 	hN := op.Dim * shape.Tokens
 	summed(cost, op, shape)
@@ -153,8 +153,8 @@ func (shape *Shape) oneKernel(style modelgraph.NormStyle) bool {
 	return shape.OneKernel && style != modelgraph.LayerNorm
 }
 
-// oneKernelNorm follows liger_kernel/ops/rms_norm.py (liger-kernel 0.8.5): the input as
-// it is and 1/σ are kept, and the gradient is written over that of the output.
+// oneKernelNorm follows liger_kernel/ops/rms_norm.py (liger-kernel 0.8.5). It keeps the original
+// input and 1/σ, and the input's gradient overwrites the output's.
 func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
 	stream := shape.streamBytes() * hN
 	cost.Memory.Saved = stream + 4*shape.Tokens + out
@@ -162,14 +162,14 @@ func (cost *Cost) oneKernelNorm(shape *Shape, hN, out int64) {
 	cost.peak(backwardPoint{3 * stream, shape.NewGrads, 0})
 }
 
-// freeze keeps the fp32 input and 1/σ; Gemma's (1 + weight) is a constant
-// tensor. The output is kept where the linear layers that read it do.
+// freeze keeps the fp32 input and 1/σ; Gemma's (1 + weight) is a constant tensor. The output is
+// kept if the linear layers that read it keep it.
 func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
 	cost.Memory.Saved = 4*hN + 4*shape.Tokens + op.more(shape)
-	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
+	back := shape.streamBytes()*hN + 20*hN // pow's backward has five fp32 tensors
 	if shape.HeadAlone {
-		back = 20 * hN // no residual; the head's gradient is cast and goes
+		back = 20 * hN // no residual; the head's gradient is cast and freed
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
@@ -192,7 +192,7 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	cost.peak(backwardPoint{back, 0, 0})
 }
 
-// freezeLayerNorm gives the bytes of a frozen LayerNorm's backward.
+// freezeLayerNorm returns the peak bytes of a frozen LayerNorm's backward.
 func (op norm) freezeLayerNorm(cost *Cost, shape *Shape) int64 {
 	hN := op.Dim * shape.Tokens
 	cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
@@ -224,7 +224,7 @@ func (op norm) traffic(shape *Shape) (forward, backward moved) {
 	return traffic.times(stream), b.times(stream).add(stream*float64(3*shape.streamBytes()), 0) // and the residual's gradient
 }
 
-// kernels count the residual's gradient too.
+// kernels includes the residual's gradient.
 func (op norm) kernels(*Shape, float64) (forward, backward float64) {
 	if op.Style == modelgraph.LayerNorm {
 		return 1, 3
@@ -234,14 +234,13 @@ func (op norm) kernels(*Shape, float64) (forward, backward float64) {
 
 func (op norm) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
 
-// normTraffic is bytes an element. The forward of RMSNorm (modeling_llama.py
-// LlamaRMSNorm) casts to fp32, takes pow and mean, multiplies by 1/σ, casts back and
-// multiplies by the weight. The backward has the same nodes. There the product makes two
-// gradients and sums one of them. pow's backward runs three kernels. The fp32 input
-// collects two gradients.
+// normTraffic returns bytes per element. The forward of RMSNorm (modeling_llama.py LlamaRMSNorm)
+// casts to fp32, computes pow and mean, multiplies by 1/σ, casts back and multiplies by the weight.
+// The backward has the same nodes. There, the product makes two gradients and sums one of them,
+// pow's backward runs three kernels, and the fp32 input adds up two gradients.
 func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward moved) {
 	residual := float64(shape.streamBytes())
-	if style == modelgraph.LayerNorm { // one kernel forward; backward one more for weight and bias
+	if style == modelgraph.LayerNorm { // one kernel in forward; backward has another for weight and bias
 		return moved{flat: 2 * residual}, moved{flat: 5 * residual}
 	}
 	cast := 0.
@@ -253,17 +252,17 @@ func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward mo
 		meanBack, powBack  = 4, 8 + 8 + 12
 		collect            = 12
 	)
-	weight, weightBack := moved{strided: 2 * residual}, moved{flat: 3 * residual, strided: residual + 2*residual} // its gradient, that one's sum, the input's
+	weight, weightBack := moved{strided: 2 * residual}, moved{flat: 3 * residual, strided: residual + 2*residual} // the weight's gradient, its sum, and the input's
 	if style == modelgraph.GemmaRMSNorm {
 		weight, weightBack = moved{strided: 8}, moved{flat: 12, strided: 4 + 8}
 	}
 	forward = weight.add(pow+cast, cast+mean+product)
-	backward = weightBack.add(12+powBack+collect+cast, cast+8+4+meanBack) // the product's: 1/σ's 12, x's 8 and a sum
+	backward = weightBack.add(12+powBack+collect+cast, cast+8+4+meanBack) // the product's gradients: 12 for 1/σ, 8 for x, and a sum
 	return forward, backward
 }
 
-// fused is torch.nn.RMSNorm in one kernel (torch 2.11, aten _fused_rms_norm),
-// which keeps its input and 1/σ: that of torchtitan.
+// fused is torch.nn.RMSNorm in one kernel (torch 2.11, aten _fused_rms_norm), which torchtitan
+// uses. It keeps its input and 1/σ.
 func (op norm) fused(shape *Shape) Cost {
 	hN := shape.streamBytes() * op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(op.Dim*shape.Tokens), Output: hN}

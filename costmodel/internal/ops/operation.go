@@ -2,49 +2,46 @@ package ops
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// operation is what is asked of an op; what it answers lies in the file of its
-// name. [plain] answers for those that have nothing to say.
+// operation is the interface of an op; each op implements it in the file of its name. [plain] has
+// the default methods.
 type operation interface {
-	// cost is that of a layer which is trained in full.
+	// cost returns the cost of a layer whose weights are all trained.
 	cost(shape *Shape) Cost
-	// freeze makes it that of a frozen one with adapters: what is kept for
-	// gradients of weights alone goes.
+	// freeze changes the cost to that of a frozen layer with adapters. It removes tensors kept only
+	// for gradients of weights.
 	freeze(cost *Cost, shape *Shape)
-	// slack is what PyTorch's allocator adds to the large tensors that a layer
-	// keeps: in a step like the last each finds the block it had, with what
-	// was not split off it ([remainder]).
+	// slack returns the bytes that PyTorch's allocator adds to the large tensors of a layer. In a
+	// step like the last one, each tensor gets its old block, including the part that was not split
+	// off ([remainder]).
 	slack(shape *Shape) int64
-	// inputsStay are the inputs that 8-bit linear layers keep past a
-	// checkpoint.
+	// inputsPersist returns the bytes of inputs that 8-bit linear layers keep past a checkpoint.
 	inputsPersist(shape *Shape) int64
-	// quantInfer is the peak memory of quantised products in a forward without
-	// backward, above the op's input and residual stream.
+	// quantInfer returns the peak bytes of quantized products in a forward without backward, in
+	// addition to the op's input and residual stream.
 	quantInfer(shape *Shape) int64
-	// selected is what selective checkpointing keeps of the layer.
+	// selected returns the bytes that selective checkpointing keeps of the layer.
 	selected(selective *Selective, shape *Shape, biases int) int64
 
-	// traffic is the bytes that kernels other than matrix products and
-	// attention move, as PyTorch runs them in eager mode: one kernel an
-	// operation.
+	// traffic returns the bytes moved by kernels other than matrix products and attention in
+	// PyTorch's eager mode, one kernel per operation.
 	traffic(shape *Shape) (forward, backward moved)
-	// kernels counts what forward and backward run: the operations that
-	// traffic names, and the products, with so many casts for each linear
-	// layer.
+	// kernels counts the kernels of forward and backward: the operations in traffic, and the
+	// products, with casts for each linear layer.
 	kernels(shape *Shape, casts float64) (forward, backward float64)
-	// attend takes the attention kernel's products out of the linear layers'.
+	// attend moves the attention kernel's products out of the linear layers'.
 	attend(shape *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass)
-	// products: it runs matrix products; unaligned: over rows that are not a
-	// multiple of 16 bytes, such as the logits of an odd vocabulary, for which
-	// cuBLAS has no Hopper kernel.
+	// products reports that the op runs matrix products. unaligned reports that their rows are not
+	// a multiple of 16 bytes, such as the logits of an odd vocabulary; cuBLAS has no Hopper kernel
+	// for these.
 	products() bool
 	unaligned() bool
 
-	// bound is more than the elements of any of its figures.
+	// bound is larger than the elements of any of the op's figures.
 	bound(shape *Shape) bound
 }
 
-// plain answers for an op that runs products, keeps nothing that is looked at
-// more closely, and whose backward is not followed event by event.
+// plain implements an op that runs products, keeps nothing special, and whose backward is not
+// followed event by event.
 type plain struct{}
 
 func (plain) freeze(cost *Cost, shape *Shape)                     { frozenOther(cost, shape) }
@@ -62,13 +59,13 @@ func (plain) attend(_ *Shape, forward, backward costmodel.Pass) (costmodel.Pass,
 	return forward, backward
 }
 
-// bound counts elements: kept a token, of score matrices, of weights.
+// bound counts elements: per token, of score matrices, and of weights.
 type bound struct{ width, scores, matrix float64 }
 
-// moved is bytes read and written: by kernels that go through tensors in order
-// (vectorized_elementwise_kernel, memcpy, the loss), and by those that
-// broadcast, reduce, concatenate, cast up or read slices (elementwise_kernel,
-// unrolled_elementwise_kernel, reduce_kernel, CatArrayBatchedCopy).
+// moved is the bytes read and written. Field flat is for kernels that read tensors in order
+// (vectorized_elementwise_kernel, memcpy, the loss). Field strided is for kernels that broadcast,
+// reduce, concatenate, cast up or read slices. Examples are elementwise_kernel,
+// unrolled_elementwise_kernel, reduce_kernel and CatArrayBatchedCopy.
 type moved struct{ flat, strided float64 }
 
 func (traffic moved) add(flat, strided float64) moved {
@@ -79,16 +76,14 @@ func (traffic moved) times(factor float64) moved {
 	return moved{factor * traffic.flat, factor * traffic.strided}
 }
 
-// Selective computes what torchtitan's selective checkpointing keeps of a block
-// (torchtitan/parallelisms/parallelize_llama.py,
-// _apply_ac_to_transformer_block, mode "op"): the outputs of SDPA's flash and
-// memory-efficient kernels, and of every second aten.mm from the first on. A
-// linear layer with a bias is aten.addmm, which is neither kept nor counted.
-// The zero value precedes a block; layers follow in the order they run
-// ([Selective.CacheKV]).
+// Selective computes the bytes that torchtitan's selective checkpointing keeps of a block. Source:
+// torchtitan/parallelisms/parallelize_llama.py, _apply_ac_to_transformer_block, mode "op". It keeps
+// the outputs of SDPA's flash and memory-efficient kernels, and of every second aten.mm from the
+// first on. A linear layer with a bias is aten.addmm, which is neither kept nor counted. Start each
+// block with the zero value, and call it for its layers in execution order ([Selective.CacheKV]).
 type Selective struct{ products int }
 
-// product is the next aten.mm, rows × width.
+// product returns the bytes kept of the next aten.mm, rows × width.
 func (selective *Selective) product(shape *Shape, rows, width int64) int64 {
 	selective.products++
 	if selective.products%2 == 0 {

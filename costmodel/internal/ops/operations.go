@@ -2,7 +2,7 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// operationOf is the table of ops.
+// operationOf returns the implementation of an op.
 func operationOf(op modelgraph.Op) operation {
 	switch op := op.(type) {
 	case modelgraph.Embedding:
@@ -34,13 +34,13 @@ func operationOf(op modelgraph.Op) operation {
 	return unknown{}
 }
 
-// parameter costs nothing but its bytes.
+// parameter is an op that costs only its bytes.
 type parameter struct{ plain }
 
 func (parameter) cost(*Shape) Cost { return Cost{Known: true} }
 func (parameter) products() bool   { return false }
 
-// unknown is an op known by its tensors alone.
+// unknown is an op with known tensors and no known behaviour.
 type unknown struct{ plain }
 
 func (unknown) cost(*Shape) Cost { return Cost{} }

@@ -5,10 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Passes is what a layer's forward and backward take of a device's time for
-// one micro-batch: its products by flops, those of [Of], and the bytes that
-// every other kernel reads and writes, one pass over each of its tensors.
-// frozen: the weights get no gradient.
+// Passes returns a layer's work in forward and backward of one micro-batch. Its products have flops
+// FLOPs (see [Of]). Every other kernel reads and writes its tensors once. Weights get no gradient
+// if frozen is set.
 func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward, backward costmodel.Pass) {
 	if shape.Tokens == 0 {
 		return forward, backward
@@ -25,21 +24,20 @@ func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward
 	}
 	forward.Kernels, backward.Kernels = asked.kernels(shape, casts)
 	forward, backward = asked.attend(shape, forward, backward)
-	// A product in forward is two in backward: for the input's gradient and
-	// for the weight's.
+	// One product in forward becomes two in backward: for the input's gradient and for the
+	// weight's.
 	backward.Products += forward.Products
 	if !frozen {
 		backward.Products += forward.Products
 		weight, grads := float64(shape.weightBytes()), float64(shape.SecondGrads)
-		backward.Traffic += 3 * grads // added to the gradient that is there
+		backward.Traffic += 3 * grads // added to the existing gradient
 		if MixedPrecision(shape.Precision) {
-			// Each gradient is made in 16 bits and cast (autocast's cast of
-			// the weight, going back).
+			// Backward of autocast's cast makes each gradient in 16 bits and casts it.
 			backward.Strided += (2 + weight) * float64(shape.Weights)
 		}
 	}
 	if MixedPrecision(shape.Precision) && asked.products() {
-		forward.Traffic += (4 + 2) * float64(shape.Weights) // autocast casts each weight once a forward
+		forward.Traffic += (4 + 2) * float64(shape.Weights) // autocast casts each weight once per forward
 	}
 	if shape.elementBytes() == 2 && asked.unaligned() {
 		forward.Products, forward.Unaligned = 0, forward.Products

@@ -4,10 +4,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// dequantised is the 16-bit weight that a product with a 4-bit one makes: in
-// forward (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback, where
-// many tokens come) and in backward (MatMul4Bit.backward), in addition to its
-// statistics in fp32 (functional.py, dequantize_4bit).
+// dequantised returns the bytes of the 16-bit weight made for a product with a 4-bit weight, and
+// its fp32 statistics (functional.py, dequantize_4bit). Forward makes it for many tokens
+// (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback), and backward always
+// (MatMul4Bit.backward).
 func dequantised(quantize string, in, out int64) int64 {
 	bytes := 2 * in * out
 	if quantize == value.NF4 {
@@ -16,8 +16,8 @@ func dequantised(quantize string, in, out int64) int64 {
 	return bytes
 }
 
-// quantForward is what a product with a quantised weight holds in addition to
-// its output, of so many bytes an element, and what it keeps.
+// quantForward returns the bytes that a product with a quantized weight needs in addition to its
+// output and the tensors it keeps. element is the output's bytes per element.
 func (shape *Shape) quantForward(in, out, element int64) int64 {
 	switch shape.Quantize {
 	case value.NF4:
@@ -27,16 +27,16 @@ func (shape *Shape) quantForward(in, out, element int64) int64 {
 		}
 		return bytes
 	case value.Int8:
-		// The input's int8 rows, and the product in int32 and fp16
-		// (int8_linear_matmul, int8_mm_dequant); the weight stays as it is.
+		// The input's int8 rows, and the product in int32 and fp16 (int8_linear_matmul,
+		// int8_mm_dequant). The weight is not converted.
 		return (in + 6*out) * shape.Tokens
 	}
 	return 0
 }
 
-// quantBackward is what going back to the input holds: the weight in 16 bits
-// (MatMul8bitLt.backward makes it of all rows at once), and in an fp32 stream
-// both gradients in 16 bits.
+// quantBackward returns the bytes that the input's gradient needs: the weight in 16 bits, as
+// MatMul8bitLt.backward converts all rows at once. For an fp32 stream, both gradients in 16 bits
+// are added.
 func (shape *Shape) quantBackward(in, out, element int64) int64 {
 	if shape.Quantize == "" {
 		return 0
@@ -48,16 +48,16 @@ func (shape *Shape) quantBackward(in, out, element int64) int64 {
 	return bytes
 }
 
-// attributes: LLM.int8() keeps its input as an attribute of the node, for
-// as long as the graph lives (MatMul8bitLt.forward: ctx.tensors).
+// attributes reports LLM.int8(), which keeps its input as an attribute of the node as long as the
+// graph lives (MatMul8bitLt.forward: ctx.tensors).
 func (shape *Shape) attributes() bool { return shape.Quantize == value.Int8 }
 
-// keepsInputs: a frozen linear layer keeps its input nevertheless.
+// keepsInputs reports that frozen linear layers keep their inputs.
 func (shape *Shape) keepsInputs() bool { return shape.attributes() || shape.LinearInputs }
 
-// wide is the size of an element between a feed-forward's linear layers: a
-// quantised one gives its output the type of its input, under autocast too
-// (Linear4bit.forward: inp_dtype; MatMul8bitLt: A.dtype).
+// wide returns the bytes per element between a feed-forward's linear layers. A quantized layer's
+// output has its input's type, under autocast too (inp_dtype in Linear4bit.forward, A.dtype in
+// MatMul8bitLt).
 func (shape *Shape) wide() int64 {
 	if shape.Quantize != "" && MixedPrecision(shape.Precision) {
 		return shape.streamBytes()

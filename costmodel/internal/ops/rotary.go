@@ -10,10 +10,10 @@ type rotary struct {
 
 func (rotary) products() bool { return false }
 
-// rotary makes cos and sin [rows, head width] once a forward. They are kept
-// here, once, if layers get no copies of their own.
+// cost makes cos and sin [rows, head width] once per forward. They are counted here, once, unless
+// layers get their own copies.
 func (op rotary) cost(shape *Shape) Cost {
-	if shape.Modules != "" { // each has a table for all positions, a buffer
+	if shape.Modules != "" { // each program has a table for all positions, a buffer
 		return Cost{Known: true}
 	}
 	rows, element := shape.Length, shape.streamBytes()

@@ -11,9 +11,9 @@ type stateSpace struct {
 	modelgraph.StateSpace
 }
 
-// stateSpace follows modeling_mamba.py MambaMixer.slow_forward, which runs if
-// the optional mamba-ssm kernels are not installed: the discretised transition
-// and input, [Inner, tokens, State] in fp32 each, are materialised and kept.
+// cost follows modeling_mamba.py MambaMixer.slow_forward, which runs without the optional mamba-ssm
+// kernels. It materializes and keeps the discretized transition and input, [Inner, tokens, State]
+// in fp32 each.
 func (op stateSpace) cost(shape *Shape) Cost {
 	switch {
 	case MambaTwo(op.StateSpace) && shape.Kernels != value.PackageKernels:
@@ -30,13 +30,13 @@ func (op stateSpace) cost(shape *Shape) Cost {
 	return op.sequential(shape)
 }
 
-// recurs reports RWKV-4's recurrence, of a number a channel.
+// recurs reports RWKV-4's recurrence, with one number per channel.
 func (op stateSpace) recurs() bool { return op.State == 1 && op.Chunk == 1 && op.Heads == op.Inner }
 
-// recurrent is modeling_rwkv.py's rwkv_linear_attention_cpu, which runs without the CUDA
-// kernel that Transformers compiles. Each token keeps the key in fp32, its sums with
-// time_first and with the decayed maximum, the new maximum, four exponentials, numerator,
-// denominator, and both new states.
+// recurrent adds modeling_rwkv.py's rwkv_linear_attention_cpu, which runs without the CUDA kernel
+// that Transformers compiles. Each token keeps the key in fp32, its sums with time_first and with
+// the decayed maximum, the new maximum, four exponentials, numerator, denominator, and both new
+// states.
 func (op stateSpace) recurrent(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	stream, wide, states := shape.streamBytes()*op.Dim*tokens, element*op.Inner*tokens, 4*op.Inner*tokens
@@ -46,11 +46,11 @@ func (op stateSpace) recurrent(shape *Shape) Cost {
 	}
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 8*float64(tokens)*float64(op.Dim)*float64(op.Inner) + 20*float64(tokens)*float64(op.Inner)
-	// The shifted input and three mixtures with it; values, the sigmoid, the result and the
-	// product of both. The block's feed-forward has a shift, two mixtures and a product, too.
+	// The shifted input and three mixtures with it; values, the sigmoid, the result and their
+	// product. The block's feed-forward also has a shift, two mixtures and a product.
 	cost.Memory.Saved = saved + 8*stream + 4*wide + shape.casts(3, op.Dim, shape.Weights)
 	if MixedPrecision(shape.Precision) {
-		cost.Memory.Saved -= 5 * stream // casts are kept in place of mixtures
+		cost.Memory.Saved -= 5 * stream // casts are kept instead of mixtures
 	}
 	cost.Memory.KV = shape.Batch * (2*element*op.Dim + 12*op.Inner)
 	cost.Memory.Forward = stream + max(7*stream, stream+5*wide) + cost.Memory.KV
@@ -59,18 +59,19 @@ func (op stateSpace) recurrent(shape *Shape) Cost {
 	}
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Inner)
 	cost.peak(
-		// the first token's: gradients of both factors, of the result, and of keys and values with their sums
+		// The first token's moment: gradients of both factors, of the result, and of keys and
+		// values with their sums.
 		backwardPoint{stream + 6*wide - wide, matrix, 0},
 		backwardPoint{4*stream + wide - saved, shape.NewGrads, matrix},
 	)
 	return cost
 }
 
-// sequential is modeling_mamba.py's mamba_selective_scan, which goes token by token. It
-// keeps the transition and the input's factor of each token in fp32, every state, and that
-// in the type of compute; the input of the states lives until it returns. In backward each
-// token's gradients of the three are put into tensors of all tokens (SelectBackward0): two
-// sums, and the tensor of zeros that is added to one in place (input_buffer.cpp).
+// sequential adds modeling_mamba.py's mamba_selective_scan, which goes token by token. It keeps
+// each token's transition and input factor in fp32, and every state in fp32 and in the compute
+// type. The states' input lives until the function returns. Backward puts each token's gradients of
+// these three into tensors of all tokens (SelectBackward0): two sums, and a tensor of zeros that is
+// added in place (input_buffer.cpp).
 func (op stateSpace) sequential(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	inner := op.Inner * tokens
@@ -81,13 +82,13 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	}
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = 2*float64(tokens)*float64(3*op.Dim*op.Inner+op.Inner*(op.DtRank+2*op.State)+op.DtRank*op.Inner) + 9*float64(inner)*float64(op.State)
-	// Tensors as wide as the mixer, in order: both halves of the projection, the convolution
-	// and its activation. The activation is there in fp32 and as the next projection's input,
-	// too. Then the step before softplus and after it, and the result in fp32. Last, the
-	// gate's activation and the input of the last projection.
+	// These are tensors of the mixer's width in execution order: both halves of the projection, the
+	// convolution and its activation. The activation also exists in fp32, and as the next
+	// projection's input. Then come the step before and after softplus, and the result in fp32.
+	// Last are the gate's activation and the input of the last projection.
 	wide := element*inner*9 + 2*4*inner
 	cast := states * element / 4
-	if element == 4 { // they are it themselves
+	if element == 4 { // they are the same tensors
 		cast = 0
 	}
 	cost.Memory.Saved = 3*states - states/max(1, shape.Length) + cast + wide + element*tokens*(op.DtRank+2*op.State) + shape.casts(1, op.Dim, shape.Weights)
@@ -96,7 +97,8 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	if shape.Train {
 		cost.Memory.Forward = stream + element*op.Dim*tokens + cost.Memory.Saved + states
 	}
-	// The result, its gate's and the last projection's tensors are gone, three gradients there.
+	// The tensors of the result, its gate and the last projection are freed, and three gradients
+	// exist.
 	cost.peak(
 		backwardPoint{stream + 3*states - 4*inner, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0},
 		backwardPoint{stream + 2*element*inner + element*op.Dim*tokens - cost.Memory.Saved, shape.NewGrads, shape.NewGrads},
@@ -104,8 +106,8 @@ func (op stateSpace) sequential(shape *Shape) Cost {
 	return cost
 }
 
-// freeze keeps the scan's backward: gradients of its tensors reach the adapters of the
-// projections before it, though no weight is trained.
+// freeze keeps the scan's backward: gradients of its tensors reach the adapters of earlier
+// projections, although no weight is trained.
 func (op stateSpace) freeze(cost *Cost, shape *Shape) {
 	frozenOther(cost, shape)
 	scan := *shape
@@ -118,19 +120,19 @@ func lightning(op *stateSpace) bool {
 	return op.Heads > 0 && op.Chunk > 1 && op.Kernel == 0 && !op.Delta
 }
 
-// lightning is modeling_minimax.py's MiniMaxLightningAttention in the type of compute. Of
-// several sequences, bmm reads copies of the slices of q, k and v.
+// lightning adds modeling_minimax.py's MiniMaxLightningAttention in the compute type. For several
+// sequences, bmm reads copies of the slices of q, k and v.
 func (op stateSpace) lightning(shape *Shape) Cost {
 	element, tokens, length := shape.elementBytes(), shape.Tokens, max(1, shape.Length)
 	chunks := (length + op.Chunk - 1) / op.Chunk
 	wide := element * tokens * op.Inner
-	later := wide - wide*min(length, op.Chunk)/length // of all chunks but one
+	later := wide - wide*min(length, op.Chunk)/length // in all chunks except one
 	scores := element * tokens * op.Heads * min(length, op.Chunk)
 	states := element * shape.Batch * (chunks - 1) * op.Inner * op.State
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := op.chunked(shape)
-	// The projection, q, k and v, the norm's input in fp32 and its result twice, the gate's
-	// sigmoid and its product; q and k of the later chunks with their decays, and v.
+	// The projection, q, k and v; the norm's input in fp32 and its result twice; the gate's sigmoid
+	// and its product. Then q and k of the later chunks with their decays, and v.
 	cost.Memory.Saved = 3*wide + 3*wide + 4*tokens*op.Inner + 4*wide + 2*later + scores + states + 4*tokens + shape.casts(2, op.Dim, shape.Weights)
 	if shape.Batch > 1 {
 		cost.Memory.Saved += later
@@ -142,20 +144,19 @@ func (op stateSpace) lightning(shape *Shape) Cost {
 	}
 	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 	cost.peak(
-		// the norm's, when the gate's and the last projection's tensors are gone
+		// The norm's moment, after the tensors of the gate and the last projection are freed.
 		backwardPoint{stream + element*op.Dim*tokens + 16*tokens*op.Inner - 3*wide, min(shape.NewGrads, 2*shape.weightBytes()*op.Inner*op.Dim), 0},
-		// the activation's, when the projection alone is left
+		// The activation's moment, when only the projection is left.
 		backwardPoint{stream + element*op.Dim*tokens + 9*wide - cost.Memory.Saved, min(shape.NewGrads, 2*shape.weightBytes()*op.Inner*op.Dim), 0},
 		backwardPoint{3*stream + 3*wide - cost.Memory.Saved, shape.NewGrads, shape.NewGrads},
 	)
 	return cost
 }
 
-// chunked follows the algorithm in chunks (Dao and Gu 2024, arXiv 2405.21060,
-// §6): within a chunk the scores of all pairs of its tokens, a matrix a head in
-// fp32, and their decay; between chunks a state a head. Both are kept, in
-// addition to what the projections and the convolution give. It is the
-// algorithm that was read, not a family's code.
+// chunked follows the algorithm in chunks (Dao and Gu 2024, arXiv 2405.21060, §6), not a family's
+// code. Within a chunk it has the scores of all pairs of tokens, an fp32 matrix per head, and their
+// decay. Between chunks it has one state per head. Both are kept, in addition to the outputs of the
+// projections and the convolution.
 func (op stateSpace) chunked(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	keys := op.Groups * op.State
@@ -176,38 +177,38 @@ func MambaTwo(op modelgraph.StateSpace) bool {
 	return op.Heads > 0 && op.Chunk > 1 && op.Kernel > 0 && !op.Delta
 }
 
-// inTorch is modeling_mamba2.py's own mamba2_chunk_scan. Its products of B and C for all
-// pairs of a chunk's tokens are written down before they are summed over the state, a
-// number a pair, head and state; so are those of the scores and the inputs. All is fp32
-// and padded to whole chunks. Around it are Mamba2Mixer.torch_forward and its gated norm.
+// inTorch adds modeling_mamba2.py's mamba2_chunk_scan. It materializes its products of B and C for
+// all pairs of a chunk's tokens before the sum over the state: one number per pair, head and state.
+// It does so for the scores and the inputs, too. All tensors are fp32 and padded to whole chunks.
+// Mamba2Mixer.torch_forward and its gated norm surround it.
 func (op stateSpace) inTorch(shape *Shape) Cost {
 	element, tokens, length := shape.elementBytes(), shape.Tokens, max(1, shape.Length)
 	chunks := (length + op.Chunk - 1) / op.Chunk
 	padded := tokens / length * chunks * op.Chunk
 	keys := op.Groups * op.State
-	wide := 4 * padded * op.Heads * op.State // B or C, one a head
+	wide := 4 * padded * op.Heads * op.State // B or C, one per head
 	inner, scores := 4*padded*op.Inner, 4*padded*op.Chunk*op.Heads
 	pairs := scores * max(op.State, op.Inner/max(1, op.Heads))
 	states := 4 * tokens / length * (chunks + 1) * op.Inner * op.State
 	inputs := element * tokens * (2*op.Inner + 2*keys + op.Heads)
-	turned := element * tokens * (op.Inner + 2*keys) // of the convolution
+	turned := element * tokens * (op.Inner + 2*keys) // the convolution's input and output
 	cost := op.chunked(shape)
 	cost.Memory.Saved = 3*wide + 3*scores + 4*inner + 2*states + 20*tokens*op.Inner + inputs + turned + element*tokens*op.Inner + shape.casts(1, op.Dim, shape.Weights)
 	stream := shape.streamBytes() * op.Dim * tokens
-	// The exponentials and the sums of pairs are there, with B, C and both forms of the input.
+	// The exponentials and the sums of pairs exist, with B, C and both forms of the input.
 	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + pairs + 2*scores + 2*wide + 2*inner + inputs + turned + cost.Memory.KV
 	if shape.Train {
 		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+cost.Memory.Saved+4*padded*op.Inner*op.State) // B, C and states of each token
 	}
-	// Gradients of both factors of the pairs, of the scores and of what decays them. What
-	// the scan's end, the gated norm and the last projection kept is gone.
+	// Gradients of both factors of the pairs, of the scores and of their decay. The tensors of the
+	// scan's end, the gated norm and the last projection are freed.
 	gone := wide + 2*scores + 3*inner + 2*states + 16*tokens*op.Inner + element*tokens*op.Inner
 	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 	cost.peak(backwardPoint{stream + 2*pairs + 2*scores + 3*wide + 2*inner - gone, min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim), 0})
 	return cost
 }
 
-// selected are in_proj, x_proj and out_proj; dt_proj has a bias.
+// selected counts in_proj, x_proj and out_proj; dt_proj has a bias.
 func (op stateSpace) selected(selective *Selective, shape *Shape, _ int) int64 {
 	if op.Heads > 0 {
 		return selective.product(shape, shape.Tokens, 2*op.Inner+2*op.Groups*op.State+op.Heads) + selective.product(shape, shape.Tokens, op.Dim)
@@ -215,7 +216,7 @@ func (op stateSpace) selected(selective *Selective, shape *Shape, _ int) int64 {
 	return selective.product(shape, shape.Tokens, 2*op.Inner) + selective.product(shape, shape.Tokens, op.DtRank+2*op.State) + selective.product(shape, shape.Tokens, op.Dim)
 }
 
-// traffic is the transition, the input and the states, made and read.
+// traffic counts the transition, the input and the states, written and read.
 func (op stateSpace) traffic(shape *Shape) (forward, backward moved) {
 	states := float64(shape.Tokens) * float64(4*op.Inner*op.State)
 	if op.Heads > 0 {

@@ -1,10 +1,10 @@
 package ops
 
-// tape follows the allocations of a frozen op with adapters in the order in
-// which they happen: what is alive, and the adapters' gradients.
+// tape follows the allocations of a frozen op with adapters in execution order: the live bytes, and
+// the adapters' gradients.
 type tape struct {
 	shape      *Shape
-	element    int64 // bytes an element of the linear layers' outputs
+	element    int64 // bytes per element of the linear layers' outputs
 	now, grads int64
 	see        func(backwardPoint)
 }
@@ -15,7 +15,7 @@ func (record *tape) add(bytes int64) {
 }
 func (record *tape) drop(bytes int64) { record.now -= bytes }
 
-// turn makes a tensor of another type of one that goes.
+// turn converts a tensor to another type and frees the old one.
 func (record *tape) turn(from, to int64) {
 	if from != to {
 		record.add(to)
@@ -34,14 +34,13 @@ func (record *tape) grad(bytes, matrix int64) {
 type linearLayer struct {
 	in, out int64
 	adapter *Adapter
-	// shared: something else keeps the input. residual: the output joins the
-	// residual stream.
+	// shared: something else keeps the input. residual: the output joins the residual stream.
 	shared, residual bool
 }
 
-// residualApart is the residual that a block's second half holds in addition to what
-// the norm keeps. Of an fp32 one that makes no copy (modeling_llama.py,
-// LlamaRMSNorm.forward: x.to(torch.float32) is x).
+// residualApart returns the bytes of the residual in a block's second half in addition to the
+// norm's tensors. An fp32 norm makes no copy of its input (modeling_llama.py, LlamaRMSNorm.forward:
+// x.to(torch.float32) is x), so it returns 0.
 func residualApart(shape *Shape, residual int64) int64 {
 	if shape.streamBytes() == 4 && shape.InputGrad {
 		return 0
@@ -49,10 +48,10 @@ func residualApart(shape *Shape, residual int64) int64 {
 	return residual
 }
 
-// forward runs base, A, B, "* scaling", their sum, which has the wider type,
-// and the cast back (peft/tuners/lora/layer.py, Linear.forward; bnb.py casts
-// before the sum, without autocast). The output stays, and what the adapter keeps,
-// with autocast's copy of a frozen fp32 weight for the input's gradient.
+// forward runs base, A, B, "* scaling", their sum in the wider type, and the cast back
+// (peft/tuners/lora/layer.py, Linear.forward; bnb.py casts before the sum, without autocast). The
+// output and the adapter's tensors remain. So does autocast's copy of a frozen fp32 weight, for the
+// input's gradient.
 func (record *tape) forward(op linearLayer) {
 	shape := record.shape
 	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens
@@ -66,7 +65,7 @@ func (record *tape) forward(op linearLayer) {
 	record.add(op.adapter.input(shape, op.shared) + copied + dropped)
 	record.drop(dropped)
 	record.add(op.adapter.inner(shape))
-	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
+	record.add(2 * ab * op.out * tokens) // B's output, and the scaled output
 	record.drop(ab * op.out * tokens)
 	if shape.Quantize != "" && !shape.autocasts() {
 		record.turn(ab*op.out*tokens, element*op.out*tokens)
@@ -79,8 +78,8 @@ func (record *tape) forward(op linearLayer) {
 	record.drop(copied)
 }
 
-// stop runs the last linear layer of a block again, as far as something is
-// kept: its adapter's input and A's output; without one, its weight.
+// stop runs the last linear layer of a block again up to the last kept tensor: the adapter's input
+// and A's output, or without an adapter the weight.
 func (record *tape) stop(op linearLayer) {
 	if op.adapter == nil {
 		return
@@ -92,11 +91,10 @@ func (record *tape) stop(op linearLayer) {
 	record.add(op.adapter.inner(shape))
 }
 
-// waiting is what backward of a block's last linear layer holds, in addition to
-// its output's gradient, when it needs the first tensor that was not kept: the
-// scaled gradient for B's weight and the base's 16-bit one. A 4-bit weight is
-// an attribute of its node, so that without an adapter the input's gradient is
-// made first.
+// waiting returns the bytes in backward of a block's last linear layer when it needs the first
+// tensor that was not kept, in addition to its output's gradient. These are the scaled gradient for
+// B's weight and the base's 16-bit gradient. A 4-bit weight is an attribute of its node, so without
+// an adapter the input's gradient is made first.
 func (record *tape) waiting(op linearLayer) int64 {
 	shape, element, tokens := record.shape, record.element, record.shape.Tokens
 	cast := int64(0)
@@ -114,9 +112,8 @@ func (record *tape) waiting(op linearLayer) int64 {
 	return 0
 }
 
-// backward goes back through a linear layer. The gradient of its output is
-// alive, and goes unless the residual stream has it too; that of its input,
-// of x bytes an element, stays.
+// backward runs backward of a linear layer. The output's gradient exists, and is freed unless the
+// residual stream has it too. The input's gradient, of x bytes per element, remains.
 func (record *tape) backward(op linearLayer, x int64) {
 	shape := record.shape
 	element, tokens := record.element, shape.Tokens
@@ -139,7 +136,7 @@ func (record *tape) backward(op linearLayer, x int64) {
 	}
 }
 
-// inputGrad goes back from A's input through its casts, and dropout between them.
+// inputGrad runs backward from A's input through its casts, and dropout between them.
 func (record *tape) inputGrad(adapter *Adapter, x int64) {
 	shape, size := record.shape, adapter.In*record.shape.Tokens
 	from := shape.adapterBytes()
@@ -148,16 +145,15 @@ func (record *tape) inputGrad(adapter *Adapter, x int64) {
 		from = 4
 	}
 	if shape.AdapterDropout {
-		record.add((from + 1) * size) // with the mask, which was dropped with A's input
+		record.add((from + 1) * size) // with the mask, which was freed with A's input
 		record.drop((from + 1) * size)
 	}
 	record.turn(from*size, x*size)
 }
 
-// adapter goes back through the sum, the scaling, B, A and the input's cast,
-// and reports whether the base shares its output's gradient with the residual
-// stream. If the sum is fp32, the base gets a 16-bit copy of its gradient
-// (torch/csrc/autograd/engine.cpp, validate_outputs).
+// adapter runs backward of the sum, the scaling, B, A and the input's cast. It reports whether the
+// base shares its output's gradient with the residual stream. If the sum is fp32, the base gets a
+// 16-bit copy of its gradient (torch/csrc/autograd/engine.cpp, validate_outputs).
 func (record *tape) adapter(op *linearLayer, x int64) bool {
 	shape, adapter := record.shape, op.adapter
 	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens
@@ -185,13 +181,12 @@ func (record *tape) adapter(op *linearLayer, x int64) bool {
 	return residual
 }
 
-// The functions here follow axolotl's LoRA kernels (axolotl 0.19, kernels/lora.py:
-// LoRA_QKV, LoRA_O, LoRA_MLP). Each is one autograd function over all linear
-// layers that read one tensor. It keeps their input once, in 16 bits, and 16-bit
-// copies of A and B.
+// These functions follow axolotl's LoRA kernels (axolotl 0.19, kernels/lora.py: LoRA_QKV, LoRA_O,
+// LoRA_MLP). Each is one autograd function over all linear layers that read one tensor. It keeps
+// their input once, in 16 bits, and 16-bit copies of A and B.
 
-// fusedForward runs one linear layer of a function (matmul_lora): the weight in 16
-// bits, if it is quantised, goes before A and B are cast.
+// fusedForward runs one linear layer of a function (matmul_lora). A quantized weight's 16-bit copy
+// is freed before A and B are cast.
 func (record *tape) fusedForward(adapter *Adapter) {
 	shape := record.shape
 	work := shape.quantForward(adapter.In, adapter.Out, record.element)
@@ -202,25 +197,25 @@ func (record *tape) fusedForward(adapter *Adapter) {
 	record.drop(small)
 }
 
-// fusedGrads makes the 16-bit gradients of a function's adapters, and what they
-// have in common with the input's: the output's gradient times B.
+// fusedGrads makes the 16-bit gradients of a function's adapters. It returns the bytes shared with
+// the input's gradient: the output's gradient times B.
 func (record *tape) fusedGrads(adapters ...*Adapter) (inner int64) {
 	for _, adapter := range adapters {
 		each := record.element * adapter.Rank * record.shape.Tokens
-		record.add(2*each + 2*adapter.Weights()) // A times the input goes again
+		record.add(2*each + 2*adapter.Weights()) // A times the input is freed again
 		record.drop(each)
 		inner += each
 	}
 	return inner
 }
 
-// fusedInput makes the gradient of a function's input, one linear layer after the
-// other: the first product makes the tensor, the others are added in place.
+// fusedInput makes the gradient of a function's input, one linear layer after the other. The first
+// product makes the tensor, and the others are added in place.
 func (record *tape) fusedInput(adapters ...*Adapter) {
 	shape := record.shape
 	for i, adapter := range adapters {
 		if work := shape.quantBackward(adapter.In, adapter.Out, record.element); i == 0 {
-			weight := min(work, 2*adapter.In*adapter.Out) // its statistics go before the product
+			weight := min(work, 2*adapter.In*adapter.Out) // its statistics are freed before the product
 			record.add(work)
 			record.drop(work - weight)
 			record.add(record.element * adapter.In * shape.Tokens)
@@ -232,8 +227,8 @@ func (record *tape) fusedInput(adapters ...*Adapter) {
 	}
 }
 
-// fusedEnd leaves a function: 16-bit gradients take the type of their parameters,
-// one after another (torch/csrc/autograd/engine.cpp, validate_outputs).
+// fusedEnd ends a function: 16-bit gradients become the type of their parameters, one after another
+// (torch/csrc/autograd/engine.cpp, validate_outputs).
 func (record *tape) fusedEnd(adapters ...*Adapter) {
 	var weights int64
 	for _, adapter := range adapters {
@@ -249,8 +244,8 @@ func (record *tape) fusedEnd(adapters ...*Adapter) {
 	record.drop(remaining)
 }
 
-// fusedOutput goes back through LoRA_O. The gradient of its output is the
-// residual stream's; saved is what is freed with it.
+// fusedOutput runs backward of LoRA_O. The gradient of its output is the residual stream's. saved
+// is the bytes freed with it.
 func (record *tape) fusedOutput(adapter *Adapter, saved int64) {
 	inner := record.fusedGrads(adapter)
 	record.fusedInput(adapter)
@@ -259,7 +254,7 @@ func (record *tape) fusedOutput(adapter *Adapter, saved int64) {
 	record.drop(saved + fusedCopies(record.shape, adapter))
 }
 
-// fusedInputs goes back through LoRA_QKV; outs are the gradients of q, k and v.
+// fusedInputs runs backward of LoRA_QKV; outs is the bytes of the gradients of q, k and v.
 func (record *tape) fusedInputs(adapters []*Adapter, outs int64) {
 	shape := record.shape
 	inner := record.fusedGrads(adapters...)

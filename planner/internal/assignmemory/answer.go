@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// answer is the best map found, or the contiguous one where it is as good.
+// answer returns the best map found, or the contiguous one if it is as good.
 func (state *search) answer(start *instance.Answer) *instance.Answer {
 	in := state.problem.In
 	placement := state.mapOf()
@@ -36,7 +36,7 @@ func (state *search) answer(start *instance.Answer) *instance.Answer {
 	return out
 }
 
-// mapOf is the best map, unit by unit.
+// mapOf returns the best map, unit by unit; nil if there is none.
 func (state *search) mapOf() devicemap.Map {
 	if state.best == nil {
 		return nil
@@ -44,12 +44,12 @@ func (state *search) mapOf() devicemap.Map {
 	state.load(state.best)
 	placement := state.problem.MapOf(state.best)
 	state.tidy(placement)
-	state.value, state.squares = state.score() // of a search that was stopped, tidying may still lower them
+	state.value, state.squares = state.score() // after a stopped search, tidying may still lower both
 	state.problem.Relabel(placement)
 	return placement
 }
 
-// found says how the map was found, and why so.
+// found says how the map was found.
 func (state *search) found(start *instance.Answer) string {
 	from := "from the contiguous optimum"
 	if start == nil {
@@ -68,8 +68,8 @@ func (state *search) found(start *instance.Answer) string {
 	return text + ", not needed: the bound is met"
 }
 
-// better reports that a map comes before another: a smaller largest share, then fewer
-// bytes sent, then a smaller sum of squared shares.
+// better reports that a map is better than another: a smaller largest share, then fewer bytes sent,
+// then a smaller sum of squared shares.
 func (state *search) better(placement, than devicemap.Map) bool {
 	if state.best == nil {
 		return false

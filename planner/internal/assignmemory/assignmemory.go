@@ -1,8 +1,7 @@
-// Package assignmemory finds the device map whose largest share of a budget is
-// smallest if any unit may be on any device. It starts from the contiguous
-// optimum, and moves and swaps units while that lowers the largest share. A
-// branch and bound over the counts of kinds of units (Martello and Toth,
-// Knapsack Problems, 1990, §8.5) then asks for a smaller share, until that is
+// Package assignmemory finds the device map with the smallest largest share of a budget if any unit
+// may be on any device. It starts from the contiguous optimum, and moves and swaps units as long as
+// that lowers the largest share. A branch and bound over the counts of kinds of units (Martello and
+// Toth, Knapsack Problems, 1990, §8.5) then looks for a smaller share. It ends when that is
 // infeasible or the time is up. Its bounds hold for any assignment.
 package assignmemory
 
@@ -22,13 +21,13 @@ func (Method) Serves(in *instance.Instance) bool {
 	return in.Objective != instance.Time && in.AnyAssignment && !in.Replicated()
 }
 
-// Why implements [instance.Method]; an answer says more ([instance.Answer.Found]).
+// Why implements [instance.Method]. [instance.Answer.Found] gives details.
 func (Method) Why(*instance.Instance) string {
 	return "any assignment: local search, then branch and bound over the counts of kinds of units"
 }
 
-// Solve implements [instance.Method]. Start is the contiguous optimum; nil
-// where pins and together-groups leave no contiguous map.
+// Solve implements [instance.Method]. start is the contiguous optimum; nil if pins and
+// together-groups allow no contiguous map.
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, start *instance.Answer) (*instance.Answer, error) {
 	problem, err := assignment.New(in)
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// bounds are the lower bounds of the largest share of any assignment.
+// bounds holds lower bounds of the largest share that hold for any assignment.
 type bounds struct {
 	unit       chain.Share // the largest item's share
 	item       instance.BoundValue
-	moments    []assignment.MemoryMoment // the arguments of the average
-	average    float64                   // the best of them
-	at         string                    // its moment
+	moments    []assignment.MemoryMoment // moments with the best average bounds
+	average    float64                   // the best average bound
+	at         string                    // the moment of that bound
 	infeasible float64                   // the search proved that no map has a smaller share
-	relaxed    float64                   // likewise, in the relaxed problem
+	relaxed    float64                   // the same proof for the relaxed problem
 }
 
-// newBounds are the bounds that take no search.
+// newBounds returns the bounds that need no search.
 func newBounds(problem *assignment.Problem, all []assignment.MemoryMoment) bounds {
 	share, kind := problem.LargestItem()
 	out := bounds{unit: share, item: instance.BoundValue{Name: "largest unit", Value: share.Float(), What: "what the devices hold without units"}}
@@ -28,13 +28,13 @@ func newBounds(problem *assignment.Problem, all []assignment.MemoryMoment) bound
 	return out
 }
 
-// lower is the best bound so far.
+// lower returns the best bound so far.
 func (known *bounds) lower() float64 {
 	return max(known.unit.Float(), known.average, known.infeasible, known.relaxed)
 }
 
-// Arguments are the lower bounds of the largest share that hold for any
-// assignment, for an instance whose own answer is for fewer maps.
+// Arguments returns the lower bounds of the largest share that hold for any assignment. The
+// instance may allow fewer maps.
 func Arguments(in *instance.Instance) ([]instance.BoundValue, error) {
 	problem, err := assignment.New(in)
 	if err != nil {
@@ -44,7 +44,7 @@ func Arguments(in *instance.Instance) ([]instance.BoundValue, error) {
 	return state.arguments(), nil
 }
 
-// arguments are all bounds, for whoever asks why.
+// arguments lists all bounds.
 func (state *search) arguments() []instance.BoundValue {
 	out := []instance.BoundValue{state.item, {Name: "average", Value: state.average, What: state.at}}
 	if state.relaxed > 0 {

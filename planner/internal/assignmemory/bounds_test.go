@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestAnyBounds: each bound of the largest share of any assignment is no more
-// than the best of all of them, and at each moment of the step every map
-// leaves the devices free memory.
+// TestAnyBounds: each bound of the largest share is at most the best share of all assignments. At
+// each moment of the step, every map leaves the devices free memory.
 func TestAnyBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(65, 66))
@@ -47,7 +46,7 @@ func TestAnyBounds(t *testing.T) {
 		best := exhaustive.Solve(&p, false)
 		bounds, err := assignmemory.Bounds(t.Context(), randomproblem.Instance(t, &p))
 		if err != nil || best.Maps == 0 {
-			continue // pins that contradict each other
+			continue // contradictory pins
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

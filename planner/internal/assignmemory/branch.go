@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/assignment"
 )
 
-// search fills the devices from order[i] on.
+// search fills the devices from order[i] on. It reports success.
 func (pack *packing) search(i int) bool {
 	empty := true
 	for _, count := range pack.left {
@@ -31,8 +31,8 @@ func (pack *packing) search(i int) bool {
 	return false
 }
 
-// idle reports whether the devices from order[i] on may stay idle: the
-// input's device has the outputs anyway.
+// idle reports whether the devices from order[i] on may stay idle. The input's device also has the
+// outputs.
 func (pack *packing) idle(i int) bool {
 	for _, device := range pack.order[i:] {
 		if pack.loads[device].Need() > pack.caps[device] {
@@ -50,8 +50,8 @@ func (pack *packing) key(i int) string {
 	return string(key)
 }
 
-// fill chooses how many of the kind kinds[j] the device order[i] takes,
-// then of the kinds after it, the most first.
+// fill chooses how many of the kind kinds[j] the device order[i] takes, the most first. It then
+// does so for the later kinds.
 func (pack *packing) fill(i, j int) bool {
 	load := pack.loads[pack.order[i]]
 	if j == len(pack.kinds) {
@@ -61,7 +61,7 @@ func (pack *packing) fill(i, j int) bool {
 	most := pack.mostOf(load, kind)
 	least := 0
 	if load.Allows(kind) && pack.under.problem.Kinds[kind].Pin >= 0 {
-		least = pack.left[kind] // pinned here: it cannot go elsewhere
+		least = pack.left[kind] // pinned here: no other device may take it
 	}
 	if pack.first(i, j) {
 		least = max(least, 1)
@@ -82,7 +82,7 @@ func (pack *packing) fill(i, j int) bool {
 	return false
 }
 
-// mostOf is the most of a kind that fits on a device, given its items.
+// mostOf returns how many of a kind fit on a device with its items.
 func (pack *packing) mostOf(load *assignment.Load, kind int) int {
 	if !load.Allows(kind) {
 		return 0
@@ -100,8 +100,8 @@ func (pack *packing) mostOf(load *assignment.Load, kind int) int {
 	return lo
 }
 
-// first reports that device order[i] must hold one of kind kinds[j]: it is
-// the largest that is left, and all devices that are left are the same.
+// first reports that device order[i] must have an item of kind kinds[j]: it is the largest kind
+// left, and all devices left are the same.
 func (pack *packing) first(i, j int) bool {
 	for _, kind := range pack.kinds[:j] {
 		if pack.left[kind] > 0 || pack.loads[pack.order[i]].Counts[kind] > 0 {
@@ -117,8 +117,8 @@ func (pack *packing) first(i, j int) bool {
 	return pack.left[pack.kinds[j]] > 0
 }
 
-// takesAll reports that count of the kind and everything left of the kinds
-// after it fit together: the search can then skip any smaller count.
+// takesAll reports that count items of the kind and all items left of later kinds fit together. The
+// search can then skip smaller counts.
 func (pack *packing) takesAll(load *assignment.Load, j, count int) bool {
 	kind := pack.kinds[j]
 	was := load.Counts[kind]
@@ -136,7 +136,7 @@ func (pack *packing) takesAll(load *assignment.Load, j, count int) bool {
 	return fits
 }
 
-// takesMore reports that a device has free memory for an item that is left.
+// takesMore reports that a device has free memory for another item.
 func (pack *packing) takesMore(load *assignment.Load) bool {
 	for kind, count := range pack.left {
 		if count == 0 || !load.Allows(kind) {

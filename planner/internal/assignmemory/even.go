@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// even lowers the sum of squared shares without raising the largest.
+// even lowers the sum of squared shares without raising the largest share.
 func (state *search) even() {
 	state.load(state.best)
 	for improved := true; improved && !state.stopped(); {
@@ -43,7 +43,7 @@ func (state *search) evenOut(from, to *assignment.Load) bool {
 	return true
 }
 
-// squaresOf is the sum of two devices' squared shares; +Inf past the value.
+// squaresOf returns the sum of the devices' squared shares; +Inf if a share is above the value.
 func (state *search) squaresOf(loads ...*assignment.Load) float64 {
 	sum := 0.
 	for _, load := range loads {

@@ -26,8 +26,8 @@ func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, err
 	return out, nil
 }
 
-// Spare is the least free memory that any moment of the step leaves the devices,
-// under caps of a share: not negative if a map has that share.
+// Spare returns the least free memory of the devices at any moment of the step, under caps of a
+// share. It is not negative if a map has that share.
 func Spare(in *instance.Instance, share float64) (int64, error) {
 	problem, err := assignment.New(in)
 	if err != nil {

@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// greedy puts the largest items first, each where it raises the largest share
-// least.
+// greedy places the largest items first, each on the device where the largest share rises least.
 func (state *search) greedy() {
 	order := state.problem.BySize()
 	for _, kind := range order {

@@ -5,9 +5,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// descend takes from the fullest device whatever lowers the larger of the two
-// shares most, until nothing does: each step makes the shares, sorted, smaller
-// in lexicographic order.
+// descend makes the move from the fullest device that lowers the larger of the two shares most,
+// until no move does. Each move lowers the sorted shares in lexicographic order.
 func (state *search) descend() {
 	for !state.stopped() {
 		from := state.fullest()

@@ -7,24 +7,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// packing is a branch and bound for a map under given peaks: device by device,
-// with all sets of items that another does not fit with (Martello and Toth,
-// Knapsack Problems, 1990, §8.5: dominance). What was left over for the
-// devices from some one on, and failed, is remembered.
+// packing is a branch and bound for a map within given peaks. It fills device by device with every
+// set of items that no other item fits with (dominance: Martello and Toth, Knapsack Problems, 1990,
+// §8.5). It remembers the items left that failed to fit on the remaining devices.
 type packing struct {
 	under    *search
 	loads    []*assignment.Load
 	caps     []int64
-	order    []int     // of devices: those unlike all others first
+	order    []int     // devices, those unlike all others first
 	kinds    []int     // largest first
-	left     []int     // items of each kind that no device has yet
+	left     []int     // items of each kind without a device
 	headroom [][]int64 // per moment: free memory of the devices from order[i] on, and gain
 	failed   map[string]bool
 	nodes    int
 	gaveUp   bool
 }
 
-// maxFailed bounds the memory of failures, about 100 B each.
+// maxFailed limits the remembered failures, about 100 B each.
 const maxFailed = 2_000_000
 
 func newPacking(state *search, value chain.Share, nodes int) *packing {
@@ -69,8 +68,8 @@ func (pack *packing) counts() [][]int {
 	return out
 }
 
-// unfit is the first moment at which what is left does not fit on the devices
-// from order[i] on; −1 where there is none.
+// unfit returns the first moment at which the items left do not fit on the devices from order[i]
+// on; −1 if there is none.
 func (pack *packing) unfit(i int) int {
 	for k := range pack.under.moments {
 		var sum int64

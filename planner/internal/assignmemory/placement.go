@@ -7,13 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// placement is the map that the search is at, as the load of each device.
+// placement is the search's current map, as the load of each device.
 type placement struct {
 	problem *assignment.Problem
 	loads   []*assignment.Load
 }
 
-// load takes a map by its counts per device and kind.
+// load sets the current map by its counts per device and kind.
 func (at *placement) load(counts [][]int) {
 	for device, load := range at.loads {
 		for kind, count := range counts[device] {
@@ -22,7 +22,7 @@ func (at *placement) load(counts [][]int) {
 	}
 }
 
-// score is the largest share and the sum of squares.
+// score returns the largest share and the sum of squares.
 func (at *placement) score() (value chain.Share, squares float64) {
 	value.Budget = 1
 	for _, load := range at.loads {
@@ -35,7 +35,7 @@ func (at *placement) score() (value chain.Share, squares float64) {
 	return value, squares
 }
 
-// square is a device's squared share; its overhead counts if it is idle too.
+// square returns a device's squared share. The overhead of an idle device counts too.
 func (at *placement) square(load *assignment.Load, share chain.Share) float64 {
 	device := &at.problem.Devices[load.Device]
 	level := max(share.Float(), float64(device.Overhead)/float64(device.Budget))
@@ -46,8 +46,8 @@ func (at *placement) fullest() *assignment.Load {
 	return slices.MaxFunc(at.loads, func(x, y *assignment.Load) int { return x.Share().Cmp(y.Share()) })
 }
 
-// move takes count items of kind give out of one device, and back of kind
-// take in exchange; take is -1 where nothing comes back.
+// move takes count items of kind give from one device to another, and back items of kind take in
+// return. take is -1 if no items return.
 type move struct {
 	from, to    *assignment.Load
 	give, take  int
@@ -63,11 +63,11 @@ func (change *move) apply(sign int) {
 	}
 }
 
-// maxAtOnce is how many items of a kind a move takes at once, unless it takes all.
+// maxAtOnce is the most items of a kind that a move tries, apart from all of them.
 const maxAtOnce = 4
 
-// moves tries every move of items out of one device to another, and every
-// exchange; visit says whether to go on.
+// moves tries every move of items from one device to another, and every exchange. It ends when
+// visit returns false.
 func (at *placement) moves(from, to *assignment.Load, visit func(*move) bool) {
 	for give, owned := range from.Counts {
 		if owned == 0 || !to.Allows(give) {
@@ -91,7 +91,7 @@ func (at *placement) moves(from, to *assignment.Load, visit func(*move) bool) {
 	}
 }
 
-// more is the number to try after count: up to most, then all.
+// more returns the next number of items to try: up to maxAtOnce one by one, then all.
 func more(count, owned int) int {
 	if count < maxAtOnce {
 		return count + 1
@@ -102,14 +102,14 @@ func more(count, owned int) int {
 	return owned + 1
 }
 
-// manyKinds reports that there are so many kinds that the first move that helps
-// is taken, and not the best of all.
+// manyKinds reports that there are many kinds. The search then takes the first improving move, not
+// the best one.
 func (at *placement) manyKinds() bool {
 	const few = 100
 	return len(at.problem.Kinds) > few
 }
 
-// seenLike reports that a device before is the same and idle too.
+// seenLike reports that an earlier device is the same and idle too.
 func (at *placement) seenLike(load *assignment.Load) bool {
 	if load.Items > 0 {
 		return false

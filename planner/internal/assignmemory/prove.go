@@ -5,13 +5,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// firstNodes is the budget of the first attempts to prove a share infeasible;
-// each round has ten times as much.
+// firstNodes is the number of nodes for the first attempts to prove a share infeasible. Each round
+// has ten times as many.
 const firstNodes = 20_000
 
-// prove asks for a map below the best, by branch and bound, until there is
-// none. If that takes long, it asks for maps halfway down to the bound: a proof
-// that there is none takes less time, and raises the bound.
+// prove looks for a better map by branch and bound until there is none. If that takes long, it
+// looks for maps halfway to the bound: a proof that none exists is faster, and raises the bound.
 func (state *search) prove() {
 	nodes := firstNodes
 	for round := 1; !state.closed() && !state.stopped() && (state.rounds == 0 || round <= state.rounds); round++ {
@@ -38,7 +37,7 @@ func (state *search) prove() {
 	}
 }
 
-// verdict is the outcome of a question for a smaller share.
+// verdict is the outcome of a search for a smaller share.
 type verdict int
 
 const (
@@ -51,7 +50,7 @@ const (
 func (state *search) ask(value chain.Share, nodes int) verdict {
 	state.targets++
 	pack := newPacking(state, value, nodes)
-	if at := pack.unfit(0); at >= 0 && value.Cmp(state.value) <= 0 { // the average alone proves it infeasible
+	if at := pack.unfit(0); at >= 0 && value.Cmp(state.value) <= 0 { // the average bound alone proves infeasibility
 		state.average, state.at = max(state.average, value.Float()), state.moments[at].Name
 		return infeasible
 	}
@@ -71,8 +70,8 @@ func (state *search) ask(value chain.Share, nodes int) verdict {
 	return infeasible
 }
 
-// relax solves a relaxed problem for its bound. It may take half of the time
-// that is left: the local search needs the rest where the bound does not help.
+// relax solves a relaxed problem for its bound. It takes at most half of the remaining time: if the
+// bound does not help, the local search needs the rest.
 func (state *search) relax(coarse bool) {
 	problem := state.problem.Relaxed(coarse)
 	if problem == nil {

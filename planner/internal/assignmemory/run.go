@@ -1,10 +1,10 @@
 package assignmemory
 
-// kicks is how often a local optimum is disturbed before the exact search.
+// kicks is the number of disturbances of a local optimum before the exact search.
 const kicks = 30
 
-// run searches until the bound is met, every smaller share is infeasible, or
-// the context ends.
+// run searches until the value meets the bound, every smaller share is infeasible, or the context
+// ends.
 func (state *search) run() {
 	if state.loads == nil {
 		return
@@ -19,7 +19,7 @@ func (state *search) run() {
 	state.even()
 }
 
-// shake disturbs the best map so often and descends again from each.
+// shake disturbs the best map times times, and descends again after each.
 func (state *search) shake(times int) {
 	for range times {
 		if state.closed() || state.stopped() {

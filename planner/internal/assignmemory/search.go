@@ -20,11 +20,11 @@ type search struct {
 
 	best  [][]int // counts per device and kind of the best map
 	value chain.Share
-	// squares is the sum of squared shares of best, idle devices counted with
-	// their overhead so that leaving one idle gains nothing.
+	// squares is the sum of squared shares of best. Idle devices count with their overhead, so that
+	// an idle device gains nothing.
 	squares float64
 
-	rounds  int // of prove; 0: as many as there is time for
+	rounds  int // rounds of prove; 0: no limit
 	targets int
 	proved  bool // every share below value is infeasible
 }
@@ -48,16 +48,16 @@ func (state *search) closed() bool {
 	return state.proved || state.unit.Cmp(state.value) >= 0 || state.lower() >= state.value.Float()*(1-rounding)
 }
 
-// rounding is that of a quotient of two whole numbers of bytes.
+// rounding is the rounding error of a quotient of two whole numbers of bytes.
 const rounding = 1e-15
 
-// offer takes a map that is better than the best so far.
+// offer records a map if it is better than the best so far.
 func (state *search) offer(counts [][]int) {
 	state.load(counts)
 	state.keep()
 }
 
-// keep remembers the map at hand if it is better than the best.
+// keep records the current map if it is better than the best.
 func (state *search) keep() {
 	value, squares := state.score()
 	if by := value.Cmp(state.value); state.best != nil && (by > 0 || by == 0 && squares >= state.squares*(1-instance.Tolerance)) {

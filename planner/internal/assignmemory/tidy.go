@@ -5,11 +5,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// trials bounds the exchanges that tidy tries: it runs after the time is up.
+// trials limits the exchanges that tidy tries, as it runs after the time is up.
 const trials = 10_000
 
-// tidy exchanges items, and moves those that hold nothing, as long as fewer
-// bytes cross and neither the largest share nor the sum of squares rises.
+// tidy exchanges items, and moves items without memory, to send fewer bytes. Neither the largest
+// share nor the sum of squares rises.
 func (state *search) tidy(placement devicemap.Map) {
 	send := instance.NewSender(state.problem.In)
 	now := send.Sent(placement)
@@ -46,9 +46,8 @@ func (state *search) tidy(placement devicemap.Map) {
 	}
 }
 
-// swaps exchanges an item of a kind on one device and one of another kind on
-// another in the loads, if the map is then no worse; −1 is the kind of what
-// holds nothing.
+// swaps exchanges an item of a kind on one device and one of another kind on another device, if the
+// loads are then no worse. Kind −1 means items without memory.
 func (state *search) swaps(kind, otherKind int, device, other devicemap.Device) bool {
 	if kind == otherKind {
 		return true

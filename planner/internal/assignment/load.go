@@ -7,12 +7,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Device is a device as the search sees it.
+// Device is a device in the search.
 type Device struct {
 	Budget, Overhead int64
 	Resident         timeline.Resident
-	Idle             int64 // what it needs without units
-	Like             int   // the first device that is the same and, like it, has no pins; itself where none
+	Idle             int64 // bytes without units
+	Like             int   // the first device that is the same and, like it, has no pins; its own index if there is none
 }
 
 func (problem *Problem) readDevices() {
@@ -24,7 +24,7 @@ func (problem *Problem) readDevices() {
 	for deviceIndex := range in.Topology.Devices {
 		dev := &in.Topology.Devices[deviceIndex]
 		device := Device{Budget: dev.Budget(), Overhead: in.Costs.Overhead(deviceIndex, dev), Resident: timeline.ResidentOn(in.Costs, deviceIndex, dev, false), Like: deviceIndex}
-		if device.Resident.Output > 0 { // it is there without units too
+		if device.Resident.Output > 0 { // outputs are there without units too
 			device.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, dev, true)) + device.Overhead
 		}
 		for earlierIndex := range problem.Devices {
@@ -38,8 +38,8 @@ func (problem *Problem) readDevices() {
 	}
 }
 
-// Load is what one device holds: how many of each kind, and a segment tree
-// of their runs in time order, so that a change costs O(log positions).
+// Load is the units on one device: the number of each kind, and a segment tree of their runs in
+// time order. A change costs O(log positions).
 type Load struct {
 	problem *Problem
 	Device  int
@@ -49,7 +49,7 @@ type Load struct {
 	leaves  int
 }
 
-// NewLoad is a device that holds nothing yet.
+// NewLoad returns the load of an empty device.
 func (problem *Problem) NewLoad(device int) *Load {
 	load := &Load{problem: problem, Device: device, Counts: make([]int, len(problem.Kinds)), leaves: 1}
 	for load.leaves < len(problem.Positions) {
@@ -59,7 +59,7 @@ func (problem *Problem) NewLoad(device int) *Load {
 	return load
 }
 
-// Set makes the device hold count of a kind.
+// Set sets the device's number of items of a kind.
 func (load *Load) Set(kind, count int) {
 	if load.Counts[kind] == count {
 		return
@@ -75,7 +75,7 @@ func (load *Load) Set(kind, count int) {
 	}
 }
 
-// at is the summary of the units that the device holds at a place in time.
+// at returns the summary of the device's units at a place in time.
 func (load *Load) at(place *Position) timeline.Summary {
 	if len(place.Kinds) == 1 {
 		return place.Summaries[load.Counts[place.Kinds[0]]]
@@ -87,10 +87,10 @@ func (load *Load) at(place *Position) timeline.Summary {
 	return place.Summaries[index]
 }
 
-// Add is Set by so many more, or fewer.
+// Add adds count to the number of items of a kind; count may be negative.
 func (load *Load) Add(kind, count int) { load.Set(kind, load.Counts[kind]+count) }
 
-// Need is the device's peak and overhead, in bytes.
+// Need returns the device's peak plus overhead, in bytes.
 func (load *Load) Need() int64 {
 	device := &load.problem.Devices[load.Device]
 	if load.Items == 0 {
@@ -99,7 +99,7 @@ func (load *Load) Need() int64 {
 	return load.tree[1].Peak(device.Resident) + device.Overhead
 }
 
-// Share is the device's need as a part of its budget.
+// Share returns the device's need as a fraction of its budget.
 func (load *Load) Share() chain.Share {
 	return chain.Share{Peak: load.Need(), Budget: load.problem.Devices[load.Device].Budget}
 }
@@ -110,8 +110,8 @@ func (load *Load) Allows(kind int) bool {
 	return pin < 0 || pin == load.Device
 }
 
-// LargestItem is the kind that alone needs most on the device that is best for
-// it, with its share there; −1 if a device needs more without units.
+// LargestItem returns the kind that alone has the largest share on its best device, and that share.
+// The kind is −1 if an empty device has a larger share.
 func (problem *Problem) LargestItem() (share chain.Share, kind int) {
 	share, kind = chain.Share{Peak: 0, Budget: 1}, -1
 	best := make([]chain.Share, len(problem.Kinds))
@@ -140,7 +140,7 @@ func (problem *Problem) LargestItem() (share chain.Share, kind int) {
 	return share, kind
 }
 
-// BySize lists the kinds, those whose items alone need most first.
+// BySize lists the kinds by the memory of one item, the largest first.
 func (problem *Problem) BySize() []int {
 	need := make([]int64, len(problem.Kinds))
 	order := make([]int, len(need))

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// CountsOf is how many items of each kind a map puts on each device.
+// CountsOf returns how many items of each kind a map puts on each device.
 func (problem *Problem) CountsOf(placement devicemap.Map) [][]int {
 	counts := make([][]int, len(problem.Devices))
 	for device := range counts {
@@ -20,9 +20,8 @@ func (problem *Problem) CountsOf(placement devicemap.Map) [][]int {
 	return counts
 }
 
-// MapOf gives each item a device by the counts: the items of a kind are cut
-// into one run a device, which begin where the units before are and end where
-// those after are, so that little crosses between devices.
+// MapOf returns a map with the given counts. It cuts the items of a kind into one run per device. A
+// run starts or ends next to its neighbours' devices, so that few bytes cross.
 func (problem *Problem) MapOf(counts [][]int) devicemap.Map {
 	deal := dealer{problem, counts, slices.Repeat(devicemap.Map{devicemap.Nowhere}, len(problem.ItemOf))}
 	for kind := range problem.Kinds {
@@ -30,7 +29,7 @@ func (problem *Problem) MapOf(counts [][]int) devicemap.Map {
 			deal.kind(kind)
 		}
 	}
-	const passes = 3 // the later ones know the devices on both sides
+	const passes = 3 // later passes know the devices on both sides
 	for range passes {
 		for kind := range problem.Kinds {
 			if len(problem.Kinds[kind].Items) > 1 {
@@ -42,7 +41,7 @@ func (problem *Problem) MapOf(counts [][]int) devicemap.Map {
 	return deal.placement
 }
 
-// dealer makes a map out of counts.
+// dealer makes a map from counts.
 type dealer struct {
 	problem   *Problem
 	counts    [][]int // per device and kind
@@ -79,8 +78,8 @@ func (deal *dealer) kind(kind int) {
 	}
 }
 
-// neighbour is the device of the nearest unit before (step −1) or after (+1) an
-// item that has one, -1 if none has.
+// neighbour returns the device of the nearest placed unit before (step −1) or after (+1) an item;
+// -1 if there is none.
 func (deal *dealer) neighbour(i, step int) int {
 	for unit := deal.problem.Items[i].Units[0] + step; unit >= 0 && unit < len(deal.placement); unit += step {
 		if deal.placement[unit] >= 0 {
@@ -90,8 +89,8 @@ func (deal *dealer) neighbour(i, step int) int {
 	return -1
 }
 
-// weightless puts the items that hold nothing next to the unit that they read
-// from, so that they take no device that is otherwise idle.
+// weightless puts items without memory next to the unit that they read from, so that they use no
+// idle device.
 func (deal *dealer) weightless() {
 	for _, i := range deal.problem.weightless {
 		device := deal.neighbour(i, -1)
@@ -108,14 +107,13 @@ func (deal *dealer) put(i, device int) {
 	}
 }
 
-// Relabel numbers devices of one class in the order in which the model reaches
-// them.
+// Relabel numbers devices of one class in the order in which the model reaches them.
 func (problem *Problem) Relabel(placement devicemap.Map) {
 	to := make([]devicemap.Device, len(problem.Devices))
 	for device := range to {
 		to[device] = devicemap.Nowhere
 	}
-	next := make([]int, len(problem.Devices)) // per kind of device, the next number to give
+	next := make([]int, len(problem.Devices)) // next number for each kind of device
 	for unit := range placement {
 		device := placement[unit]
 		if to[device] >= 0 {
@@ -133,7 +131,7 @@ func (problem *Problem) Relabel(placement devicemap.Map) {
 	}
 }
 
-// KindOf is the kind of each item, −1 where it holds nothing.
+// KindOf returns the kind of each item, −1 for items without memory.
 func (problem *Problem) KindOf() []int {
 	out := make([]int, len(problem.Items))
 	for i := range out {

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// MemoryMoment is a time in a step, the same on every device, with what each item
-// holds then at least: a device's peak is at least the sum over its items. The
-// average over the devices of the best moment bounds every map.
+// MemoryMoment is a time in a step, the same on every device, with each item's least memory at that
+// time. A device's peak is at least the sum over its items. The average over the devices at the
+// best moment bounds every map.
 //
-// A device that holds a heavy unit also has that unit's transient at the
-// moment (and the library's workspaces): its charge. What the heavy units
-// promise, weight, leaves out what of the others is not sure to be there.
+// A device with a heavy unit also has that unit's transient at the moment and the library's
+// workspaces: its charge. Weight counts full memory for heavy units. For the others it counts only
+// memory that is certain.
 type MemoryMoment struct {
 	Name   string
-	Weight []int64 // per kind, of one item
+	Weight []int64 // bytes of one item, by kind
 	Total  int64
 	light  int64 // the part of total in items without a heavy unit
-	// charge is what a device with a heavy unit needs in addition, without its
-	// workspaces; charged reports that there are heavy units.
+	// charge is the additional memory of a device with a heavy unit, without its workspaces.
+	// charged reports that there are heavy units.
 	charge  int64
 	charged bool
-	output  bool // the model's outputs are there, on the input's device
+	output  bool // the moment includes the model's outputs, on the input's device
 }
 
-// Headroom is what each device can hold of the moment's bytes if it needs no more
-// than caps, and what more there can be where devices hold light items only.
+// Headroom returns the moment's bytes that each device can hold within caps. gain is the additional
+// bytes that fit if devices have light items only.
 func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (free []int64, gain int64) {
 	free = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
@@ -44,9 +44,9 @@ func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (free []int
 	if !moment.charged {
 		return free, 0
 	}
-	// A device with light items only has no charge. That gains something only
-	// if its light items exceed its free memory under the charge. So the devices
-	// that gain have less free memory, together, than there are light bytes.
+	// A device with light items only has no charge. That helps only if its light items exceed its
+	// free memory under the charge. So these devices together have less free memory than there are
+	// light bytes.
 	sorted := slices.Clone(free)
 	slices.Sort(sorted)
 	slices.SortFunc(charges, func(a, b int64) int { return cmp.Compare(b, a) })
@@ -60,8 +60,8 @@ func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (free []int
 	return free, min(gain, moment.light)
 }
 
-// Spare is what the devices can hold under caps beyond the moment's bytes;
-// negative where they cannot hold those.
+// Spare returns the bytes that remain free within caps at the moment; negative if the moment's
+// bytes do not fit.
 func (moment *MemoryMoment) Spare(problem *Problem, caps []int64) int64 {
 	byDevice, spare := moment.Headroom(problem, caps)
 	for _, free := range byDevice {
@@ -70,20 +70,19 @@ func (moment *MemoryMoment) Spare(problem *Problem, caps []int64) int64 {
 	return spare - moment.Total
 }
 
-// Caps are more than the bytes that a share allows each device, by less than
-// two.
+// Caps returns the bytes that a share allows on each device, rounded up by less than two bytes.
 func (problem *Problem) Caps(share float64) []int64 {
 	caps := make([]int64, len(problem.Devices))
 	for device := range caps {
-		caps[device] = int64(share*float64(problem.Devices[device].Budget)) + 1 // past the rounding
+		caps[device] = int64(share*float64(problem.Devices[device].Budget)) + 1 // above the rounding error
 	}
 	return caps
 }
 
-// maxMoments is how many moments a search asks at every node.
+// maxMoments is the number of moments that a search checks at every node.
 const maxMoments = 8
 
-// Tightest are the moments with least to spare at a share.
+// Tightest returns the moments with the least spare bytes at a share.
 func (problem *Problem) Tightest(moments []MemoryMoment, share float64) []MemoryMoment {
 	caps := problem.Caps(share)
 	part := make([]float64, len(moments))
@@ -99,8 +98,8 @@ func (problem *Problem) Tightest(moments []MemoryMoment, share float64) []Memory
 	return out
 }
 
-// Average is the largest share that the moments prove no map to be below, and
-// the name of the moment.
+// Average returns the largest share that the moments prove as a bound for every map, and the name
+// of its moment.
 func (problem *Problem) Average(moments []MemoryMoment) (share float64, at string) {
 	fits := func(moment *MemoryMoment, limit float64) bool { return moment.Spare(problem, problem.Caps(limit)) >= 0 }
 	for i := range moments {

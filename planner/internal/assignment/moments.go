@@ -7,14 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// holding is what one unit of a position holds at a moment: full if it is
-// heavy or the moment asks for no heavy unit, sure otherwise; transient is what
-// comes on top on its device where it is heavy.
+// holding is the memory of one unit of a position at a moment. Field full applies to heavy units,
+// or if no unit is heavy. Field sure applies otherwise, and transient is the additional memory on
+// the device of a heavy unit.
 type holding struct{ full, sure, transient int64 }
 
-// Moments lists the moments of a step that may bind. Each is read off the
-// events of one unit after the other: a device's peak is at least what there is
-// at any moment.
+// Moments lists the moments of a step that may bind. Each follows from the events of one unit after
+// the other. A device's peak is at least its memory at any moment.
 func (problem *Problem) Moments() []MemoryMoment {
 	if problem.known != nil {
 		return problem.known
@@ -23,11 +22,11 @@ func (problem *Problem) Moments() []MemoryMoment {
 	if table.Workload.Mode == costmodel.Load {
 		return problem.level("weights", false)
 	}
-	// At the end of forward, saved activations and caches of all units.
+	// The saved activations and caches of all units exist at the end of forward.
 	out := problem.level("end of forward", true)
 	forward := problem.around("forward")
 	if !slices.ContainsFunc(forward, func(moment around) bool { return moment.peak < moment.after }) {
-		// In the last heavy unit's forward all before it is kept.
+		// Everything before the last heavy unit is kept during its forward.
 		out = append(out, problem.charged("forward", false, func(position int) holding {
 			moment := &forward[position]
 			return holding{moment.after, moment.before, moment.peak - moment.after}
@@ -41,11 +40,11 @@ func (problem *Problem) Moments() []MemoryMoment {
 	return out
 }
 
-// around is what one unit holds around an event of its step: before the change
-// that leads to it, at most, and from then on.
+// around is the memory of one unit around an event of its step: before the change, at the peak, and
+// after.
 type around struct{ before, peak, after int64 }
 
-// around is what one unit of each position holds around a part of its step.
+// around returns the memory of one unit of each position around a part of its step.
 func (problem *Problem) around(what string) []around {
 	out := make([]around, len(problem.Positions))
 	for position := range problem.Positions {
@@ -55,7 +54,7 @@ func (problem *Problem) around(what string) []around {
 	return out
 }
 
-// level is a moment at which all that any unit holds is there.
+// level returns a moment with the full memory of every unit.
 func (problem *Problem) level(what string, output bool) []MemoryMoment {
 	units := problem.around(what)
 	return problem.charged(what, output, func(position int) holding {
@@ -63,9 +62,9 @@ func (problem *Problem) level(what string, output bool) []MemoryMoment {
 	})
 }
 
-// backwards are the moments when backward stands between two positions: those
-// before still hold their activations, those after have their gradients. Of
-// all, the first, the last and the one that holds most.
+// backwards returns moments of backward between two positions. Positions before still have their
+// activations; positions after have their gradients. It returns the first moment, the last one, and
+// the one with the most memory.
 func (problem *Problem) backwards(retained bool) []MemoryMoment {
 	units := problem.around("backward")
 	if slices.ContainsFunc(units, func(moment around) bool { return moment.peak < max(moment.before, moment.after) }) {
@@ -81,7 +80,7 @@ func (problem *Problem) backwards(retained bool) []MemoryMoment {
 	}
 	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
 	var out []MemoryMoment
-	for _, between := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
+	for _, between := range slices.Sorted(maps.Keys(name)) { // sorted, as a stable sort keeps the order of equal moments
 		out = append(out, problem.charged(name[between], retained, func(position int) holding {
 			moment := &units[position]
 			sure := min(moment.before, moment.after)
@@ -95,14 +94,14 @@ func (problem *Problem) backwards(retained bool) []MemoryMoment {
 	return out
 }
 
-// thresholds bounds how many sets of heavy units a moment is tried with.
+// thresholds is the most sets of heavy units tried for a moment.
 const thresholds = 32
 
-// charged is a moment without heavy units, and with those that run products
-// and have at least some transient.
+// charged returns a moment without heavy units, and moments whose heavy units run products and have
+// at least some transient.
 func (problem *Problem) charged(name string, output bool, of func(position int) holding) []MemoryMoment {
 	units := make([]holding, len(problem.Positions))
-	var least []int64 // transients of those that run products
+	var least []int64 // transients of units with products
 	for i := range problem.Positions {
 		summary := &problem.Positions[i].Summaries[1]
 		if units[i] = of(i); summary.Products {
@@ -125,7 +124,7 @@ func (problem *Problem) charged(name string, output bool, of func(position int) 
 	return out
 }
 
-// moment sums units up by kind.
+// moment sums units by kind.
 func (problem *Problem) moment(name string, output bool, units []holding, heavy []bool) MemoryMoment {
 	moment := MemoryMoment{Name: name, output: output, Weight: make([]int64, len(problem.Kinds))}
 	some := slices.Contains(heavy, true)

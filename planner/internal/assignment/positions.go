@@ -10,7 +10,7 @@ func (problem *Problem) findPositions() {
 	for i := range kindOf {
 		kindOf[i] = -1
 	}
-	last := -1 // the kind of the position before, where it can be joined
+	last := -1 // the kind of the last position, if an item can join it
 	for unit := range problem.ItemOf {
 		i := problem.ItemOf[unit]
 		run := timeline.Of(&problem.In.Costs.Units[unit])
@@ -19,7 +19,7 @@ func (problem *Problem) findPositions() {
 			if len(it.Units) == 1 {
 				problem.weightless = append(problem.weightless, i)
 			}
-			continue // it joins nothing to a device's run
+			continue // it adds nothing to a device's run
 		}
 		single := len(it.Units) == 1 && it.Device < 0
 		if single && last >= 0 && problem.Positions[len(problem.Positions)-1].Summaries[1] == run {
@@ -48,8 +48,8 @@ func (problem *Problem) extend(kind, i int) {
 	at.Summaries = append(at.Summaries, at.Summaries[len(at.Summaries)-1].Join(at.Summaries[1]))
 }
 
-// keepHollow gives items of several units that all hold nothing a place among
-// the weightless; pinned ones stay where they are pinned.
+// keepHollow adds items of several units without memory to the weightless items. Pinned items keep
+// their pin.
 func (problem *Problem) keepHollow(kindOf []int) {
 	for i := range problem.Items {
 		if kindOf[i] < 0 && len(problem.Items[i].Units) > 1 {

@@ -5,42 +5,42 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Problem is a problem of placing items on any device. Items with the same
-// costs, and nothing between them in time, are one kind: which of them a
-// device holds makes no difference to its peak, only how many.
+// Problem places items on any device. Items are one kind if they have the same costs and nothing
+// runs between them. A device's peak depends on the number of items of each kind, not on which
+// ones.
 type Problem struct {
 	In        *instance.Instance
 	Items     []instance.Set
-	ItemOf    []int // of each unit
+	ItemOf    []int // item of each unit
 	Kinds     []Kind
 	Positions []Position
 	Devices   []Device
-	// weightless are the items that hold nothing at any moment.
+	// weightless lists the items without memory at any moment.
 	weightless []int
-	// TooLarge: too many units and devices for the tables of a search.
+	// TooLarge: there are too many units and devices for a search's tables.
 	TooLarge bool
-	known    []MemoryMoment // of a relaxed problem
+	known    []MemoryMoment // moments of a relaxed problem
 }
 
-// Kind is a number of items of equal costs.
+// Kind is a set of items with equal costs.
 type Kind struct {
 	Items     []int
 	Pin       int
 	Positions []int
 }
 
-// Position is a place in time: units of one kind that run one after the other, or in a
-// relaxed problem of several, in any order.
+// Position is a place in time: consecutive units of one kind. In a relaxed problem it may have
+// several kinds, in any order.
 type Position struct {
 	Kinds     []int
-	Summaries []timeline.Summary // of 0, 1, 2, … of the first kind, likewise of each number of the second, …
-	strides   []int              // of each kind in Summaries; nil of one kind
+	Summaries []timeline.Summary // for 0, 1, 2, … units of the first kind, then for each number of the second, …
+	strides   []int              // of each kind in Summaries; nil for one kind
 }
 
-// maxNodes bounds the nodes of all devices' trees, 100 B each.
+// maxNodes limits the nodes of all devices' trees, 100 B each.
 const maxNodes = 1 << 20
 
-// New finds the kinds, their places in time, and what devices hold.
+// New finds the kinds, their places in time, and the devices' own memory.
 func New(in *instance.Instance) (*Problem, error) {
 	sets, err := in.Sets()
 	if err != nil {
@@ -58,7 +58,7 @@ func New(in *instance.Instance) (*Problem, error) {
 	return problem, nil
 }
 
-// NameOf is the unit that a message names a kind by.
+// NameOf returns the unit that messages use as the name of a kind.
 func (problem *Problem) NameOf(kind int) string {
 	units := problem.Items[problem.Kinds[kind].Items[0]].Units
 	return problem.In.Graph.Units[units[len(units)-1]].Name

@@ -7,15 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// maxTable bounds the numbers of units of each kind that a place of a relaxed problem
-// is summed up for: five kinds of six, or two of 180.
+// maxTable is the most summaries of a place in a relaxed problem: five kinds with six units each,
+// or two with 180.
 const maxTable = 1 << 15
 
-// Relaxed is the problem in which units of few kinds that alternate in time (layers with
-// and without a sliding window) may run in any order: a device's need then depends on how
-// many it holds of each kind. It is the least of all orders, so that a bound of it is one
-// of the problem; it has few kinds, and an exact search soon ends. Coarse: units that differ
-// little are one kind, too. Nil if there are none of these.
+// Relaxed returns the problem in which units of few alternating kinds may run in any order, such as
+// layers with and without a sliding window. A device's need then depends on the number of units of
+// each kind. It is the least over all orders, so bounds of the relaxed problem hold for this one.
+// Few kinds make an exact search fast. With coarse, units that differ little are one kind, too.
+// Relaxed returns nil if no kinds alternate.
 func (problem *Problem) Relaxed(coarse bool) *Problem {
 	relax := relaxation{
 		from: problem, coarse: coarse, kindOf: slices.Repeat([]int{-1}, len(problem.Kinds)),
@@ -33,26 +33,26 @@ func (problem *Problem) Relaxed(coarse bool) *Problem {
 	return relax.into
 }
 
-// relaxation makes a relaxed problem out of another.
+// relaxation builds a relaxed problem from another one.
 type relaxation struct {
 	from, into *Problem
 	coarse     bool
-	kindOf     []int // the kind in into of each kind of from, −1 if none yet
+	kindOf     []int // kind in into for each kind of from; −1: none yet
 }
 
-// loose reports that a position's units are items of their own and not pinned.
+// loose reports that each unit of a position is an item on its own and not pinned.
 func (relax *relaxation) loose(at int) bool {
 	kind := &relax.from.Kinds[relax.from.Positions[at].Kinds[0]]
 	return kind.Pin < 0 && len(kind.Positions) == 1 && len(relax.from.Items[kind.Items[0]].Units) == 1
 }
 
-// alikeWithin is how far the bytes of units may be apart that a coarse relaxation takes for
-// one kind.
+// alikeWithin is the largest relative difference of units' bytes within one kind of a coarse
+// relaxation.
 const alikeWithin = 0.1
 
-// end is the end of the positions from at on whose kinds alternate: it is past the
-// last that is like an earlier one, and at itself is like a later one. Coarse: that of
-// the positions that hold about the same bytes.
+// end returns the end of the positions from at on whose kinds alternate. The last of them is like
+// an earlier one, and at is like a later one. With coarse, it ends the positions of about the same
+// bytes.
 func (relax *relaxation) end(at int) (end int) {
 	if least, most := int64(math.MaxInt64), int64(0); relax.coarse {
 		for end = at; end < len(relax.from.Positions) && relax.loose(end); end++ {
@@ -63,7 +63,7 @@ func (relax *relaxation) end(at int) (end int) {
 		}
 		return end
 	}
-	first := 0 // like at; an embedding before the layers is like none
+	first := 0 // like at; an embedding before the layers is like no other
 	for next := at; next < len(relax.from.Positions) && relax.loose(next); next++ {
 		for before := at; before < next; before++ {
 			if relax.one(before) == relax.one(next) {
@@ -80,17 +80,17 @@ func (relax *relaxation) end(at int) (end int) {
 	return end
 }
 
-// one is the summary of one unit of a position.
+// one returns the summary of one unit of a position.
 func (relax *relaxation) one(at int) timeline.Summary { return relax.from.Positions[at].Summaries[1] }
 
-// class are the positions of units that the relaxation takes for one kind.
+// class is a set of positions whose units are one kind in the relaxation.
 type class struct {
 	one   timeline.Summary
 	items []int
-	kinds []int // of the problem
+	kinds []int // kinds of the original problem
 }
 
-// join adds the positions [at, end) to the relaxed problem as one.
+// join adds the positions [at, end) to the relaxed problem as one position.
 func (relax *relaxation) join(at, end int) {
 	into, place := relax.into, Position{Summaries: []timeline.Summary{{}}}
 	if end == at+1 {
@@ -123,8 +123,8 @@ func (relax *relaxation) add(units class, pin int) int {
 	return len(relax.into.Kinds) - 1
 }
 
-// classes are the kinds of units of the positions. If they are too many, those whose
-// bytes differ least are one, of the least of both in every figure.
+// classes returns the kinds of units in the positions. If there are too many, it merges the kinds
+// that differ least in bytes, with the smaller of each figure.
 func (relax *relaxation) classes(at, end int) (out []class) {
 	for ; at < end; at++ {
 		one, kind := relax.one(at), relax.from.Positions[at].Kinds[0]
@@ -157,8 +157,8 @@ func (relax *relaxation) classes(at, end int) (out []class) {
 	}
 }
 
-// sumUp fills in the summaries of each number of units: the least of all orders in every
-// figure, which is the least over the kinds of the last of them.
+// sumUp computes the summaries for each number of units. Each figure is the least over all orders,
+// which is the least over the kinds of the last unit.
 func (place *Position) sumUp(classes []class) {
 	size := 1
 	for i := range classes {
@@ -181,8 +181,8 @@ func (place *Position) sumUp(classes []class) {
 	}
 }
 
-// moments are those of the problem, with each kind as the least of those in it: no device
-// of the problem needs less.
+// moments copies the original problem's moments. Each kind gets the least weight of its original
+// kinds, so no device needs less than that.
 func (relax *relaxation) moments() {
 	for _, moment := range relax.from.Moments() {
 		was := moment.Weight

@@ -1,7 +1,7 @@
-// Package assigntime finds a device map with a short step where any unit may be on
-// any device: a local search from the contiguous optimum, with bounds that hold
-// for any assignment (the Lagrangian dual of a transport problem; Dantzig's
-// bound of the knapsack problem where devices have two speeds).
+// Package assigntime finds a device map with a short step if any unit may be on any device. It is a
+// local search from the contiguous optimum. Its bounds hold for any assignment: the Lagrangian dual
+// of a transport problem, which is Dantzig's bound of the knapsack problem for two speeds of
+// devices.
 package assigntime
 
 import (
@@ -29,8 +29,8 @@ func (Method) Why(*instance.Instance) string {
 	return "any assignment: local search from the contiguous optimum (units and stretches moved, units swapped), with bounds that hold for any map"
 }
 
-// Solve implements [instance.Method]. Start is the contiguous answer; or where
-// there is none, any map that fits, with NaN for its step.
+// Solve implements [instance.Method]. start is the contiguous answer. If there is none, it is any
+// map that fits, with NaN as its step.
 func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, start *instance.Answer) (*instance.Answer, error) {
 	problem, err := assignment.New(in)
 	if err != nil {
@@ -44,7 +44,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 	return search.answer(start), nil
 }
 
-// answer is what the search found.
+// answer returns the search's result.
 func (search *localSearch) answer(start *instance.Answer) *instance.Answer {
 	in := search.problem.In
 	out := &instance.Answer{
@@ -66,8 +66,8 @@ func (search *localSearch) answer(start *instance.Answer) *instance.Answer {
 	return out
 }
 
-// run works the bounds out, descends from the start, and disturbs the best
-// map until a bound is met.
+// run computes the bounds, descends from the start, and disturbs the best map until it meets a
+// bound.
 func (search *localSearch) run() {
 	search.bounds = search.lower()
 	search.descend()

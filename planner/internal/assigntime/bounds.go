@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// lower are the bounds that hold for any assignment, each the largest over a
-// few waits; once the time is up, the first alone.
+// lower returns bounds for any assignment, each the largest over a few waits. Once the time is up,
+// it uses only the first waits.
 func (search *localSearch) lower() []instance.BoundValue {
 	out := []instance.BoundValue{
 		{Name: "fastest devices", What: "each unit where it takes least"},

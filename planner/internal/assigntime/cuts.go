@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// cut is the least that crossings take where every stretch between two of
-// them fits on some device: a shortest path over the places to cut.
+// cut returns the least seconds of crossings if every run between two cuts fits on some device. It
+// is a shortest path over the cuts.
 func (bound *floor) cut() float64 {
 	if bound.first == nil {
 		return 0
 	}
 	count := len(bound.runs)
 	cheapest := bound.cheapestOf(math.MaxUint)
-	best := make([]float64, count+1) // of the units before
+	best := make([]float64, count+1) // by the number of runs before
 	for end := 1; end <= count; end++ {
 		best[end] = math.Inf(1)
 		for at := bound.first[end]; at < end; at++ {
@@ -28,8 +28,7 @@ func (bound *floor) cut() float64 {
 	return best[count]
 }
 
-// cheapestOf is what each kind of output takes at least between two devices
-// of a set.
+// cheapestOf returns the least seconds of each kind of output between two devices of a set.
 func (bound *floor) cheapestOf(set uint) []float64 {
 	out := make([]float64, len(bound.cross))
 	for kind, row := range bound.cross {
@@ -45,8 +44,8 @@ func (bound *floor) cheapestOf(set uint) []float64 {
 	return out
 }
 
-// crossings are the cheapest between k devices of a set: at least k−1 outputs go
-// from one to another, in addition to those of the cuts.
+// crossings returns the least seconds of crossings among k devices of a set. At least k−1 outputs
+// cross, in addition to those of the cuts.
 func (bound *floor) crossings(set uint, k int) float64 {
 	if k-1 > len(bound.sizes) {
 		return math.Inf(1)

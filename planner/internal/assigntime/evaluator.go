@@ -9,13 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// evaluator scores maps of any form: the step by tables of what [steptime.Step]
-// counts, and the peaks by joining runs.
+// evaluator scores maps of any form. It computes steps from tables of [steptime.Step]'s parts, and
+// peaks by joining runs.
 type evaluator struct {
 	problem *assignment.Problem
 	sums    *chaintime.Sums
 	units   [][]steptime.UnitSeconds
-	send    [][]float64 // by kind of output, -1 where no link joins two devices
+	send    [][]float64 // by kind of output, -1 if no link joins two devices
 	runs    []timeline.Summary
 	sender  *instance.Sender
 	// loads and used are scratch, by device.
@@ -47,7 +47,7 @@ func newEvaluator(problem *assignment.Problem) *evaluator {
 	return eval
 }
 
-// seconds is a map's step, and how many of its crossings have no link.
+// seconds returns a map's step, and how many of its crossings have no link.
 func (eval *evaluator) seconds(placement devicemap.Map) (step float64, missing int) {
 	step, _ = steptime.Sequential(&eval.problem.In.Timed().Workload, placement,
 		func(unit, device int) *steptime.UnitSeconds { return &eval.units[device][unit] },
@@ -62,7 +62,7 @@ func (eval *evaluator) seconds(placement devicemap.Map) (step float64, missing i
 	return step, missing
 }
 
-// share is the largest share of a map, and whether all of it fits.
+// share returns the largest share of a map, and whether the map fits.
 func (eval *evaluator) share(placement devicemap.Map) (share float64, fits bool) {
 	clear(eval.loads)
 	clear(eval.used)
@@ -81,8 +81,8 @@ func (eval *evaluator) share(placement devicemap.Map) (share float64, fits bool)
 	return share, fits
 }
 
-// fitsAlone reports that an item may be on a device, and fits there without
-// other units: no peak gets smaller with more units.
+// fitsAlone reports that an item may be on a device and fits there alone. More units never make a
+// peak smaller.
 func (eval *evaluator) fitsAlone(i, deviceIndex int) bool {
 	it, device := &eval.problem.Items[i], &eval.problem.Devices[deviceIndex]
 	if it.Device >= 0 && it.Device != deviceIndex {

@@ -7,26 +7,26 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// floor bounds the step of any map from below. The sum at any
-// [steptime.Waits] is a bound on the step, so a bound on the sum is one too: of
-// the units' parts, the crossings and the slowest update.
+// floor computes lower bounds for the step of any map. The sum at any [steptime.Waits] is a bound
+// of the step, so a bound of the sum is one too. The sum has the units' parts, the crossings and
+// the slowest update.
 type floor struct {
 	*evaluator
 	*headroom
-	work    [][]float64 // by item and device, +Inf where it cannot be
-	updates [][]float64 // likewise
+	work    [][]float64 // by item and device, +Inf if it is not allowed there
+	updates [][]float64 // the same for updates
 	whole   []float64   // by device, the update of all units
 	cross   [][]float64 // by kind of output
 	size    []int       // the kind of each unit's output
-	sizes   []int       // likewise, of those that can cross
-	cuts    float64     // what crossings take in any case
-	pinned  uint        // devices that hold a unit in any case
+	sizes   []int       // the same for units whose output can cross
+	cuts    float64     // least seconds of crossings in every map
+	pinned  uint        // devices that have a unit in every map
 	sum     float64     // of the slowest parts, for rounding
 }
 
-// safe is surely no more than a bound, for the rounding of its sums.
+// safe lowers a bound by the rounding error of its sums.
 func (bound *floor) safe(value float64) float64 {
-	if math.IsInf(value, 1) { // no set was left to bound
+	if math.IsInf(value, 1) { // every set was excluded
 		return 0
 	}
 	return max(0, value*(1-1e-12)-bound.sum*1e-13)
@@ -67,12 +67,11 @@ func (eval *evaluator) floor(waits steptime.Waits) *floor {
 	return bound
 }
 
-// inSet reports that a device is in a set; those past its bits are in the set of
-// all, the only one where there are so many.
+// inSet reports that a device is in a set. With more devices than bits, the only set is that of all
+// devices.
 func inSet(set uint, device int) bool { return device >= bits.UintSize || set>>uint(device)&1 != 0 }
 
-// fastest is the sum of the units where each is on the device of a set on
-// which it takes least.
+// fastest returns the sum of the units' seconds, each on the fastest device of a set.
 func (bound *floor) fastest(set uint) float64 {
 	sum := 0.
 	for _, row := range bound.work {
@@ -91,8 +90,8 @@ func (bound *floor) least(row []float64, set uint) float64 {
 	return least
 }
 
-// update is what the slowest device's update is at least: one item's where it
-// takes least, or all of it shared out by speed.
+// update returns a lower bound of the slowest device's update: one item on its fastest device, or
+// the whole update divided by speed.
 func (bound *floor) update(set uint) float64 {
 	unit, rate := 0., 0.
 	for _, row := range bound.updates {
@@ -100,7 +99,7 @@ func (bound *floor) update(set uint) float64 {
 	}
 	for device, sum := range bound.whole {
 		if inSet(set, device) {
-			rate += 1 / sum // a device that takes no time has all of it
+			rate += 1 / sum // a device with 0 seconds takes the whole update
 		}
 	}
 	if math.IsInf(rate, 1) || rate == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/assignment"
 )
 
-// headroom are what the moments of a step say of the memory: what items hold
-// at least, and what devices have room for.
+// headroom lists the moments of a step with the least memory of items and the free memory of
+// devices.
 type headroom struct {
 	moments  []assignment.MemoryMoment
 	byDevice [][]int64 // by moment and device
@@ -27,7 +27,7 @@ func (eval *evaluator) weigh() *headroom {
 	for i := range out.moments {
 		moment := &out.moments[i]
 		free, gain := moment.Headroom(problem, caps)
-		for device := range free { // one device may have all of the gain
+		for device := range free { // any one device may use the whole gain
 			free[device] += gain
 		}
 		weight := make([]int64, len(problem.Items))
@@ -41,9 +41,9 @@ func (eval *evaluator) weigh() *headroom {
 	return out
 }
 
-// reaches are, for each unit, where the longest stretch that ends before it
-// and fits on some device begins; nil once the context ends. No peak gets
-// smaller with more units, so what no device holds alone is cut in any map.
+// reaches returns, for each unit, the start of the longest run that ends before it and fits on some
+// device; nil if the context ends. More units never make a peak smaller, so every map cuts a run
+// that fits on no device.
 func (eval *evaluator) reaches(ctx context.Context) []int {
 	count := len(eval.runs)
 	first := make([]int, count+1)

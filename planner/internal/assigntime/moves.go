@@ -4,16 +4,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// descend changes the map while that makes it better: one item to another
-// device, a stretch of units with all that must stay with them, two items
-// exchanged.
+// descend improves the map until no change does. A change moves one item, moves a run of units with
+// their groups, or exchanges two items.
 func (search *localSearch) descend() {
 	for !search.stopped() && (search.moveItems() || search.moveStretches() || search.swapItems()) {
 		continue
 	}
 }
 
-// put moves an item that is not pinned.
+// put moves an item unless it is pinned.
 func (search *localSearch) put(placement devicemap.Map, i int, device devicemap.Device) {
 	it := &search.problem.Items[i]
 	if it.Device >= 0 {
@@ -49,8 +48,8 @@ func (search *localSearch) moveItems() (moved bool) {
 	return moved
 }
 
-// everyLength is up to how many units all lengths of a stretch are tried;
-// beyond, powers of two.
+// everyLength is the longest run for which descend tries all lengths; above, it tries powers of
+// two.
 const everyLength = 64
 
 func (search *localSearch) moveStretches() (moved bool) {
@@ -93,7 +92,7 @@ func (search *localSearch) swapItems() (moved bool) {
 	return moved
 }
 
-// kick moves a few items to random devices; false if none of its tries fits.
+// kick moves a few items to random devices; it returns false if no try fits.
 func (search *localSearch) kick() bool {
 	const tries = 20
 	for range tries {

@@ -6,18 +6,17 @@ import (
 	"slices"
 )
 
-// speeds are devices on which every item takes the same time, as one.
+// speeds is a set of devices with the same time for every item.
 type speeds struct {
 	device   int
 	capacity int64
-	price    float64 // seconds a byte
+	price    float64 // seconds per byte
 }
 
-// packed is the least sum of the units' parts if a moment's bytes fit into the
-// capacities of a set, with items cut if that helps: the Lagrangian dual of the
-// transport problem, by coordinate ascent over the prices of memory. With two
-// speeds it is the greedy fill of the fast devices by seconds gained a byte
-// (Dantzig's bound of the knapsack problem); any prices give a bound.
+// packed returns the least sum of the units' parts if a moment's bytes fit into the capacities of a
+// set, with items cut if that helps. It is the Lagrangian dual of the transport problem, by
+// coordinate ascent over the prices of memory. For two speeds it fills the fast devices by seconds
+// gained per byte (Dantzig's bound of the knapsack problem). Any prices give a bound.
 func (bound *floor) packed(moment int, set uint) float64 {
 	weight := bound.weight[moment]
 	pinned, items := 0., []int{}
@@ -59,7 +58,7 @@ func (bound *floor) packed(moment int, set uint) float64 {
 	return pinned + most
 }
 
-// dual is the bound that prices give.
+// dual returns the bound for the given prices.
 func (bound *floor) dual(kinds []speeds, items []int, weight []int64) float64 {
 	sum := 0.
 	for _, i := range items {
@@ -71,7 +70,7 @@ func (bound *floor) dual(kinds []speeds, items []int, weight []int64) float64 {
 	return sum
 }
 
-// cheapest is an item's time and price on the best kind but one.
+// cheapest returns an item's least time plus price over all kinds but one.
 func (bound *floor) cheapest(kinds []speeds, but, i int, weight []int64) float64 {
 	least := math.Inf(1)
 	for k := range kinds {
@@ -82,9 +81,9 @@ func (bound *floor) cheapest(kinds []speeds, but, i int, weight []int64) float64
 	return least
 }
 
-// price sets the best price of one kind's capacity, and leaves the others: the
-// price at which the items that gain most a byte fill it. False if the items
-// that fit on no other kind are too many.
+// price sets the best price of one kind's capacity. That is the price at which the items with the
+// largest gain per byte fill it. It returns false if the items that fit on no other kind are too
+// many.
 func (bound *floor) price(kinds []speeds, at int, items []int, weight []int64) bool {
 	type gain struct {
 		price float64

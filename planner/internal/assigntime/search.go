@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// score is what maps are compared by: crossings without a link, the step,
-// the largest share and the bytes sent.
+// score orders maps: crossings without a link, the step, the largest share and the bytes sent.
 type score struct {
 	missing     int
 	step, share float64
@@ -32,7 +31,7 @@ func (rating *score) better(than *score) bool {
 	return rating.sent < than.sent
 }
 
-// localSearch is a local search over maps of any form, which all fit.
+// localSearch is a local search over maps that fit, of any form.
 type localSearch struct {
 	*evaluator
 	ctx       context.Context
@@ -42,12 +41,12 @@ type localSearch struct {
 	best      devicemap.Map
 	bestScore score
 	bounds    []instance.BoundValue
-	memory    *headroom // once it is asked for
+	memory    *headroom // computed on first use
 	tried     int
-	left      int // maps to score yet
+	left      int // number of maps that it may still score
 }
 
-// Bounds of the search: maps scored, and disturbances of a local optimum.
+// These limits bound the maps scored and the disturbances of a local optimum.
 const (
 	maxScored = 1_000_000
 	maxKicks  = 100
@@ -84,7 +83,7 @@ func (search *localSearch) keep() {
 	}
 }
 
-// try changes the current map, if the result fits and is better.
+// try applies a change to the current map if the result fits and is better.
 func (search *localSearch) try(change func(devicemap.Map)) bool {
 	copy(search.next, search.at)
 	change(search.next)

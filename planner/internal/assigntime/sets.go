@@ -10,10 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// maxSubsets is up to how many devices each set of them is bounded.
+// maxSubsets is the most devices for which each subset gets a bound.
 const maxSubsets = 10
 
-// fewest is the least number of devices that the memory and the pins need.
+// fewest returns the least number of devices that memory and pins require.
 func (bound *floor) fewest() int {
 	least := max(1, bits.OnesCount(bound.pinned))
 	for i, free := range bound.byDevice {
@@ -29,10 +29,9 @@ func (bound *floor) fewest() int {
 	return least
 }
 
-// sets is the least bound of all sets of devices that may be those with
-// units; where there are many devices, of all devices with the fewest
-// crossings. Sets that cannot be below the best step known are not looked at
-// long.
+// sets returns the least bound over all sets of devices that may have units. With more than
+// maxSubsets devices it bounds only the set of all devices with the fewest crossings. It stops
+// early for sets whose bound reaches the best known step.
 func (bound *floor) sets(ctx context.Context, all uint, fewest int, best float64) float64 {
 	if len(bound.units) > maxSubsets {
 		return bound.bounded(all, fewest, math.Inf(1))
@@ -49,8 +48,8 @@ func (bound *floor) sets(ctx context.Context, all uint, fewest int, best float64
 	return least
 }
 
-// bounded is a step that no map on a set of devices is below, k of them in
-// use; it stops where that is past enough.
+// bounded returns a lower bound for the step of maps with k devices of a set. It stops once the
+// bound reaches enough.
 func (bound *floor) bounded(set uint, k int, enough float64) float64 {
 	rest := bound.crossings(set, k) + bound.update(set)
 	most := bound.fastest(set) + rest

@@ -1,9 +1,8 @@
-// Package chainmemory finds the device map in the order of the model whose
-// largest share of a budget is smallest, and among those the one with the
-// smallest sum of squared shares. The units are a chain, and each device takes
-// one stretch of it; a group of tied units may be on any device. Package chain
-// has the bisection and its proof. It has a dynamic program for devmap's own
-// engine, which plans buffers for what a run sends.
+// Package chainmemory finds the device map in the order of the model with the smallest largest
+// share of a budget. Ties go to the smallest sum of squared shares. The units are a chain, and each
+// device takes one run of it; a group of tied units may be on any device. Package chain has the
+// bisection and its proof. It also has a dynamic program for devmap's own engine, whose send
+// buffers depend on the run.
 package chainmemory
 
 import (
@@ -39,9 +38,9 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	return Place(ctx, items, limits)
 }
 
-// Place asks the chain solver, once more where an idle device's overhead alone
-// came out as the largest share: then, with a model smaller than a context,
-// idle devices count nothing.
+// Place calls the chain solver. If an idle device's overhead alone is the largest share, it calls
+// it again without the overhead of idle devices. That happens for a model smaller than a CUDA
+// context.
 func Place(ctx context.Context, items *instance.Items, limits instance.Limits) (*instance.Answer, error) {
 	peaks := instance.NewMapPeaks(items)
 	answer, err := items.SolveChain(ctx, peaks.Chain(), limits)

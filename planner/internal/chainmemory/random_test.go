@@ -20,8 +20,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestRandomArenas does the same for devmap's own engine, under which a device
-// may need less with a unit more.
+// TestRandomArenas does the same for devmap's own engine. A device may then need less with one unit
+// more.
 func TestRandomArenas(t *testing.T) {
 	t.Parallel()
 	got := random(t, rand.New(rand.NewPCG(7, 8)), randomproblem.Samples(130), randomproblem.Arenas)
@@ -30,8 +30,8 @@ func TestRandomArenas(t *testing.T) {
 	}
 }
 
-// tally counts what came of the draw: of the solved ones those that do not fit,
-// that have ties, and that are smaller than a context.
+// tally counts results: problems solved, infeasible and in conflict; of the solved ones, those with
+// ties, and those smaller than a context.
 type tally struct{ solved, infeasible, conflicts, tied, small int }
 
 func random(t *testing.T, rng *rand.Rand, samples int, change func(*rand.Rand, *planner.Problem)) (got tally) {

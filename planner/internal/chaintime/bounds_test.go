@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestSums: a sum at any waits is a bound on the step of a map, whatever the
-// map. At the map's own waits it is the step itself, as steptime's clocks
-// simulate it.
+// TestSums: the sum at any waits is a bound on the step of any map. At the map's own waits it is
+// the step that steptime's clocks simulate.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(61, 62))
@@ -33,7 +32,7 @@ func TestSums(t *testing.T) {
 			t.Fatalf("%d: %v takes %v s, and %v at its own waits", i, m, step, own)
 		}
 		if !randomproblem.Close(all[0], step) {
-			waits++ // the sum that waits for no host is another
+			waits++ // the sum without waits for hosts differs
 		}
 		for _, sum := range all {
 			if sum > step*(1+1e-12) {
@@ -46,9 +45,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestNaiveBounds: no assignment at all has a shorter step than the bounds of
-// a device map that hold for any order, nor a slowest device with a shorter
-// update.
+// TestNaiveBounds: some bounds of a device map are for any order of devices. No assignment has a
+// shorter step, or a shorter update of its slowest device.
 func TestNaiveBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(63, 64))
@@ -87,7 +85,7 @@ func TestNaiveBounds(t *testing.T) {
 	}
 }
 
-// updateOf is the update of a map's slowest device.
+// updateOf returns the update time of a map's slowest device.
 func updateOf(p *planner.Problem, m devicemap.Map) float64 {
 	sums, slowest := make([]float64, len(p.Topology.Devices)), 0.
 	for u, d := range m {

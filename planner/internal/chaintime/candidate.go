@@ -7,15 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// candidate is a map with its figures.
+// candidate is a map with its step and largest share.
 type candidate struct {
 	*placedMap
 	placement   devicemap.Map
 	step, share float64
 }
 
-// better compares as the objective does: the step, the largest share, what
-// crosses, and then devices in order.
+// better orders by the objective: the step, the largest share, the bytes that cross, then devices
+// in order.
 func (one *candidate) better(other *candidate) bool {
 	switch {
 	case other == nil:
@@ -28,7 +28,7 @@ func (one *candidate) better(other *candidate) bool {
 	return one.simpler(other.placedMap)
 }
 
-// Same reports equal times, but for the rounding of sums.
+// Same reports that times are equal up to rounding of sums.
 func Same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
 
 func (solver *sequential) scored(state *search, placed *placedMap) *candidate {
@@ -37,7 +37,7 @@ func (solver *sequential) scored(state *search, placed *placedMap) *candidate {
 	return out
 }
 
-// share is the largest of a map.
+// share returns the largest share of a map.
 func (solver *sequential) share(point *fixedPoint, placed *placedMap) float64 {
 	out := 0.
 	first, end, groups := make([]int, point.devices), make([]int, point.devices), make([]uint64, point.devices)

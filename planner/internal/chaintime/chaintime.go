@@ -10,19 +10,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// sequential finds the shortest step of a device map, in which one device works at
-// a time (naive model parallelism): with the devices in order, and where they
-// differ in any order too.
+// sequential finds the shortest step of a device map in which one device works at a time (naive
+// model parallelism). Devices are in order; if they differ, it also tries any order.
 type sequential struct {
-	method   instance.Method // that asks, to settle an order
+	method   instance.Method // the method that solves again for one order
 	in       *instance.Instance
 	peaks    *instance.MapPeaks
 	searches []*search
 	notes    []string
-	idle     []int64 // what a device without units holds
+	idle     []int64 // bytes of a device without units
 }
 
-// maxWaits is how many ways to wait are tried ([steptime.Waits]).
+// maxWaits is the most [steptime.Waits] tried.
 const maxWaits = 8
 
 // newSequential prepares the searches; nil if the context ends first.
@@ -50,7 +49,7 @@ func newSequential(ctx context.Context, in *instance.Instance, method instance.M
 	}
 	for device := range in.Topology.Devices {
 		idle := peaks.Idle[device]
-		if idle == peaks.Overhead[device] { // no context on a device that does nothing
+		if idle == peaks.Overhead[device] { // no CUDA context on an idle device
 			idle = 0
 		}
 		out.idle = append(out.idle, idle)
@@ -58,8 +57,8 @@ func newSequential(ctx context.Context, in *instance.Instance, method instance.M
 	return out, nil
 }
 
-// shortest is the map with the shortest step, of those the one with the
-// smallest largest share, within the caps.
+// shortest returns the map within the caps with the shortest step. Ties go to the smallest largest
+// share.
 func (solver *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
 	out := instance.NoStep(solver.notes, "search")
 	out.EvenProved = true
@@ -87,9 +86,9 @@ func (solver *sequential) shortest(ctx context.Context) (*instance.Answer, error
 	return out, nil
 }
 
-// byWaits finds the shortest map for one set of waits after the other, and takes
-// those that it has itself next, until a bound is met or nothing is new. Nil
-// where no map is within the caps, which is proved, or was found.
+// byWaits finds the shortest map for one set of waits after the other. Each map gives the next
+// waits, until a bound is met or the waits repeat. It returns nil if it proved, or found, that no
+// map is within the caps.
 func (solver *sequential) byWaits(ctx context.Context, out *instance.Answer) (best *candidate) {
 	var tried []steptime.Waits
 	for next := (steptime.Waits{}); len(tried) < maxWaits && !slices.Contains(tried, next); {
@@ -111,8 +110,8 @@ func (solver *sequential) byWaits(ctx context.Context, out *instance.Answer) (be
 	return best
 }
 
-// atWaits is the map with the shortest sum at given waits, and a step that no
-// map is below.
+// atWaits returns the map with the shortest sum at given waits, and a lower bound of every map's
+// step.
 func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *candidate, lower float64, done bool) {
 	sums := newFixedPoint(ctx, solver.peaks, waits)
 	if sums == nil {
@@ -121,9 +120,9 @@ func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out
 	for _, base := range solver.searches {
 		state := base.waiting(sums)
 		got, bound, all := state.shortest(ctx, solver.in.Caps, math.MaxInt64, false)
-		// The search in any order covers those in order: the last bound holds.
+		// The search in any order includes device order, so the last bound holds.
 		lower, done = state.secondsOf(bound), all
-		if len(solver.notes) > 0 { // the bound is to hold for any order
+		if len(solver.notes) > 0 { // the bound must hold for any order
 			lower = state.secondsOf(state.unconstrained())
 		}
 		out.Tried += state.tried

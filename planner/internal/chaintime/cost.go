@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// cost is what maps are compared by: the time of a step in ticks, then the
-// bytes that cross at cuts, then the number of cuts. Times are counted in
-// fixed point, so that sums do not depend on their order and equal devices
+// cost orders maps: the time of a step in ticks, then the bytes that cross at cuts, then the number
+// of cuts. Times are fixed-point numbers, so sums do not depend on their order and equal devices
 // tie.
 type cost struct{ time, bytes, cuts int64 }
 
@@ -32,20 +31,20 @@ func (sum cost) less(other cost) bool {
 	return sum.cuts < other.cuts
 }
 
-// fixedPoint is the step of a device map as sums in fixed point: one device
-// works at a time.
+// fixedPoint holds the parts of a device map's step as fixed-point numbers. One device works at a
+// time.
 type fixedPoint struct {
 	Sums
 	peaks *instance.MapPeaks
 	items int
 
-	scale  float64   // ticks a second
+	scale  float64   // ticks per second
 	unit   [][]int64 // by device and unit, all passes of a step
-	update [][]int64 // likewise, of the optimizer
+	update [][]int64 // the same for the optimizer
 	cross  [][]int64 // by kind of output, as [Sums.Crossings]; one time for all pairs of equal devices
 }
 
-// newFixedPoint prepares the sums at given waits; nil if the context ends first.
+// newFixedPoint computes the parts at given waits; nil if the context ends first.
 func newFixedPoint(ctx context.Context, peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
 	point := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
 	seconds, update := point.Seconds()
@@ -60,10 +59,10 @@ func newFixedPoint(ctx context.Context, peaks *instance.MapPeaks, waits steptime
 	return point
 }
 
-// rowUntil makes rows of times between devices: one for all pairs where they are
-// equal, and none once the context has ended.
+// rowUntil returns a function that makes rows of times between devices. Equal devices share one
+// time. Rows are nil once the context has ended.
 func (point *fixedPoint) rowUntil(ctx context.Context) func(bytes int64, there, back, token float64) []float64 {
-	const often = 1 << 18 // pairs
+	const often = 1 << 18 // pairs of devices between two checks
 	count := 0
 	return func(bytes int64, there, back, token float64) []float64 {
 		if point.alike {
@@ -78,8 +77,8 @@ func (point *fixedPoint) rowUntil(ctx context.Context) func(bytes int64, there, 
 	}
 }
 
-// crossing is what unit's output costs on its way to the next unit's
-// device; false where no link joins the two.
+// crossing returns the cost of sending a unit's output to the next unit's device; false if no link
+// joins the two.
 func (point *fixedPoint) crossing(from, to, unit int) (cost, bool) {
 	if from == to {
 		return cost{}, true

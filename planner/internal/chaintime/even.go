@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// even lowers the caps while a map keeps the step: it bisects over the
-// largest share, by every order.
+// even lowers the largest share of maps with the best step. It bisects over the share, in every
+// order of devices.
 func (solver *sequential) even(ctx context.Context, best *candidate, out *instance.Answer) *candidate {
 	sums := newFixedPoint(ctx, solver.peaks, solver.searches[0].WaitsOf(best.placement))
 	if sums == nil {
@@ -29,7 +29,7 @@ func (solver *sequential) even(ctx context.Context, best *candidate, out *instan
 			scored := solver.scored(state, got)
 			switch {
 			case scored.step > step && !Same(scored.step, step):
-				out.EvenProved = false // another clock binds it
+				out.EvenProved = false // the map under other waits may be more balanced
 			case first:
 				return scored
 			case scored.better(found):

@@ -11,8 +11,8 @@ import (
 // The tests of bounds call the solvers' parts here, so that they check each part
 // and not only an answer.
 
-// Waiting are the sums of a map at its own waits and at every other of so many
-// passes, in seconds.
+// Waiting returns the sums of a map in seconds: at its own waits, and at all waits of so many
+// passes.
 func Waiting(in *instance.Instance, m devicemap.Map) (own float64, all []float64) {
 	t := NewSums(in, steptime.Waits{})
 	passes := len(m)
@@ -29,8 +29,8 @@ func Waiting(in *instance.Instance, m devicemap.Map) (own float64, all []float64
 	return t.sumOf(m), all
 }
 
-// Bounds are the steps that no map at all is below, at a few waits, and the
-// update that no slowest device is below, in seconds.
+// Bounds returns lower bounds of any map's step at a few waits, and of its slowest device's update,
+// in seconds.
 func Bounds(in *instance.Instance) (steps []float64, update float64, err error) {
 	n, err := newSequential(context.Background(), in, Method{})
 	if err != nil {
@@ -44,7 +44,7 @@ func Bounds(in *instance.Instance) (steps []float64, update float64, err error) 
 	return steps, update, nil
 }
 
-// OnFewer is the answer where the tables for all devices would be too large.
+// OnFewer returns the answer of a search on the first devices only.
 func OnFewer(ctx context.Context, in *instance.Instance, devices int) (*instance.Answer, error) {
 	return onFewer(ctx, in, devices, Method{})
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Bounds of the tables of a search for the shortest step: items × devices, of
-// some 100 bytes, and pairs of devices, of 8 bytes for each kind of output.
+// These limits bound the tables of a search for the shortest step. An item on a device takes about
+// 100 bytes, and a pair of devices 8 bytes for each kind of output.
 const (
 	maxTimed     = instance.MaxTimed
 	maxCrossings = 1 << 26
 )
 
-// Fewer is how many of a device map's devices are looked at.
+// Fewer returns how many of a device map's devices the search uses.
 func Fewer(in *instance.Instance) int {
 	outputs := make(map[int64]bool)
 	for unit := range in.Timed().Units {
@@ -26,10 +26,9 @@ func Fewer(in *instance.Instance) int {
 	return min(len(in.Topology.Devices), maxTimed/max(1, len(in.Timed().Units)), int(math.Sqrt(float64(pairs))))
 }
 
-// onFewer is the search for a shortest step where the tables for all devices
-// would be too large: on the first of them alone. One device works at a time,
-// so that as few as hold the model make a short step. It proves nothing but
-// the bound that each unit takes its time on some device.
+// onFewer searches for a shortest step on the first devices, if tables for all would be too large.
+// One device works at a time, so few devices make a short step. Its only bound is every unit on its
+// fastest device.
 func onFewer(ctx context.Context, in *instance.Instance, devices int, method instance.Method) (*instance.Answer, error) {
 	out := instance.NoStep([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
 		len(in.Timed().Units), len(in.Topology.Devices), devices)}, "fastest device")
@@ -57,8 +56,8 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int, method ins
 	return out, nil
 }
 
-// fastest is a step that no map is below: every unit on its fastest device,
-// whose work comes in turn.
+// fastest returns a lower bound of every map's step: the sum of all units, each on its fastest
+// device.
 func fastest(in *instance.Instance) float64 {
 	passes, tokens := in.Passes()
 	sum, devices := 0., in.Unlike()

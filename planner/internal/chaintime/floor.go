@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// floor is an update that no map's slowest device is below: all of it shared
-// out by speed, or one unit where it takes least.
+// floor returns a lower bound of the slowest device's update: the whole update divided by speed, or
+// one unit on its fastest device.
 func (state *search) floor() int64 {
 	var rate float64
 	var unit int64
@@ -22,14 +22,14 @@ func (state *search) floor() int64 {
 			sum += value
 		}
 		if sum == 0 {
-			return unit // such a device takes no time for it
+			return unit // a device has 0 seconds for its update
 		}
 		rate += 1 / float64(sum)
 	}
 	return max(unit, int64(1/rate)-1)
 }
 
-// unconstrained is a lower bound on the time of any map at all.
+// unconstrained returns a lower bound on the time of any map.
 func (state *search) unconstrained() int64 {
 	sum := state.lowest
 	for unit := range state.unit[0] {

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeManyKinds: with too many kinds of devices for every order, the
-// order by number is proved where a bound of any order meets it, and is not
-// said to be best where none does.
+// TestTimeManyKinds: there are too many kinds of devices to try every order. The order by number is
+// optimal only if a bound for any order proves it.
 func TestTimeManyKinds(t *testing.T) {
 	p := randomproblem.TimedChain(t, 3, 13)
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})

@@ -1,8 +1,7 @@
-// Package chaintime finds the device map with the shortest step, in which one
-// device works at a time (naive model parallelism; the unpipelined baseline of
-// Huang et al., GPipe, NeurIPS 2019, figure 2b): a step is then a sum of its
-// parts, so that a dynamic program over the chain and the order of devices
-// finds the least.
+// Package chaintime finds the device map with the shortest step if one device works at a time. This
+// is naive model parallelism, the unpipelined baseline of Huang et al., GPipe, NeurIPS 2019, figure
+// 2b. A step is then a sum of its parts, and a dynamic program over the chain and the order of
+// devices minimizes it.
 package chaintime
 
 import (

@@ -7,27 +7,26 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// pathSearch is one dynamic program: the chain's items on devices in an order, with
-// the groups fixed on devices.
+// pathSearch is one dynamic program: the chain's items on devices in an order, with fixed devices
+// for the groups.
 type pathSearch struct {
 	*fixedPoint
 	stops        []deviceStop
 	groups       []int    // device of each group
 	base         []uint64 // groups of each device
-	fixed        cost     // of the groups' units and of what passes between them
+	fixed        cost     // of the groups' units and the transfers between them
 	sums         [][]cost // prefix sums of items by device
-	barred       [][]int  // prefix counts of the items that may not be on a device
-	groupUpdates []int64  // the groups' update by device
+	barred       [][]int  // prefix counts of the items that a device may not have
+	groupUpdates []int64  // seconds of the groups' update, by device
 	grown        [][]int64
 	lo           [][]int // by device and end, the first item from which a run may fit in memory
-	// arenas: a run from a later item may take more than one from an earlier, so
-	// that whether one fits the caps is asked.
+	// arenas: a later start may need more memory than an earlier one, so every run is compared with
+	// the caps.
 	arenas bool
 	caps   []int64
 }
 
-// newPath sums the costs up; false where two groups are not joined by a link
-// that they need.
+// newPath computes the sums; false if two groups need a link that does not exist.
 func (point *fixedPoint) newPath(stops []deviceStop, groups []int) (*pathSearch, bool) {
 	out := &pathSearch{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), groupUpdates: make([]int64, point.devices)}
 	for group, device := range groups {
@@ -43,8 +42,8 @@ func (point *fixedPoint) newPath(stops []deviceStop, groups []int) (*pathSearch,
 	return out, true
 }
 
-// groupDevice is the device of unit's group, -1 for a unit of the chain and
-// outside the model.
+// groupDevice returns the device of a unit's group; -1 for a unit of the chain and outside the
+// model.
 func (path *pathSearch) groupDevice(unit int) int {
 	if unit < 0 || unit >= len(path.peaks.GroupOf) || path.peaks.GroupOf[unit] < 0 {
 		return -1
@@ -71,8 +70,7 @@ func (path *pathSearch) fix() bool {
 	return true
 }
 
-// sum makes a device's prefix sums: its units, and what passes between them
-// and the groups' units next to them in the model.
+// sum computes a device's prefix sums: its units, and transfers to adjacent units of groups.
 func (path *pathSearch) sum(device int) {
 	sums, barred, grown := make([]cost, path.items+1), make([]int, path.items+1), make([]int64, path.items+1)
 	for i := range path.items {
@@ -97,8 +95,7 @@ func (path *pathSearch) sum(device int) {
 	path.sums[device], path.barred[device], path.grown[device] = sums, barred, grown
 }
 
-// bars reports an item that its pin, or a group that it follows, keeps off a
-// device.
+// bars reports that an item's pin or group excludes a device.
 func (path *pathSearch) bars(item, device int) bool {
 	if at := path.peaks.Pins[item]; at >= 0 && at != device {
 		return true
@@ -113,7 +110,7 @@ func (path *pathSearch) bars(item, device int) bool {
 	return false
 }
 
-// within finds what fits the caps; false where the groups alone do not.
+// within finds the runs within the caps; false if the groups alone exceed them.
 func (path *pathSearch) within(caps []int64) bool {
 	path.lo, path.caps = make([][]int, path.devices), caps
 	path.arenas = costmodel.StageRulesOf(path.In.Costs.Workload.Runtime).Arena
@@ -134,12 +131,12 @@ func (path *pathSearch) within(caps []int64) bool {
 	return true
 }
 
-// fits reports that a device holds a run.
+// fits reports that a run fits on a device.
 func (path *pathSearch) fits(device, a, b int) bool {
 	return !path.arenas || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
 }
 
-// groupsFit reports that devices with groups and no items have memory for them.
+// groupsFit reports that devices with groups and no items have memory for the groups.
 // [pathSearch.within] compares only a lower bound with their caps.
 func (path *pathSearch) groupsFit(placed *placedMap) bool {
 	for device, groups := range path.base {
@@ -150,7 +147,7 @@ func (path *pathSearch) groupsFit(placed *placedMap) bool {
 	return true
 }
 
-// least is the time of a map that no path is below, but for the update.
+// least returns a lower bound of every path's time, without the update.
 func (path *pathSearch) least() int64 {
 	total := path.fixed.time
 	for i := range path.items {

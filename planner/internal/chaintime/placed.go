@@ -4,9 +4,9 @@ package chaintime
 type placedMap struct {
 	items  []int // device of each item
 	groups []int
-	cost   cost  // with the update in its time
+	cost   cost  // the time includes the update
 	update int64 // of the slowest device
-	order  int   // how many cuts go down in device number
+	order  int   // number of cuts to a lower device number
 }
 
 func (one *placedMap) less(other *placedMap) bool {
@@ -16,7 +16,7 @@ func (one *placedMap) less(other *placedMap) bool {
 	return one.order < other.order
 }
 
-// simpler reports fewer bytes and cuts.
+// simpler reports that a map sends fewer bytes, or as many with fewer cuts.
 func (one *placedMap) simpler(other *placedMap) bool {
 	x, y := one.cost, other.cost
 	x.time, y.time = 0, 0

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// groupPlacement is the groups' devices, and the stops that go with them.
+// groupPlacement is the devices of the groups, with their stops.
 type groupPlacement struct {
 	groups []int
 	stops  []deviceStop
@@ -16,7 +16,7 @@ func newSearch(point *fixedPoint, order bool) *search {
 	if order {
 		state.line = inOrder(point.devices)
 	}
-	state.list(nil) // which does not depend on who is waited for
+	state.list(nil) // independent of the waits
 	sums := 0
 	for i := range state.placements {
 		if state.placements[i].stops == nil {
@@ -33,7 +33,7 @@ func newSearch(point *fixedPoint, order bool) *search {
 	return state
 }
 
-// waiting is the search with other sums.
+// waiting returns the search with other sums.
 func (state *search) waiting(point *fixedPoint) *search {
 	out := *state
 	out.fixedPoint, out.tried = point, 0
@@ -41,8 +41,8 @@ func (state *search) waiting(point *fixedPoint) *search {
 	return &out
 }
 
-// list adds the placements that begin with the given devices. The first empty
-// device of a class represents all others of the class.
+// list adds the placements that begin with the given devices. The first empty device of a class
+// represents all others of the class.
 func (state *search) list(groups []int) {
 	if len(state.placements) >= maxGroups {
 		state.rest = true
@@ -69,7 +69,7 @@ func (state *search) list(groups []int) {
 	}
 }
 
-// apart are the devices that pins and groups make different from others.
+// apart returns the devices that pins and groups make different from others.
 func (state *search) apart(groups []int) map[int]bool {
 	out := map[int]bool{}
 	for _, list := range [][]int{groups, state.peaks.GroupPins, state.peaks.Pins} {

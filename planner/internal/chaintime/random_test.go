@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimeRandom compares the shortest step, and with it the smallest largest
-// share, with exhaustive search over every contiguous map: in device order if
-// the devices are the same, in any order if they are not.
+// TestTimeRandom compares the shortest step, and the smallest largest share with it, with
+// exhaustive search over all contiguous maps. Equal devices are in device order, others in any
+// order.
 func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))

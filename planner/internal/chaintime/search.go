@@ -5,29 +5,28 @@ import (
 	"math"
 )
 
-// Bounds of the search for the shortest step of a device map: the ways to
-// place groups that are tried, the stops of an order, and the sums that one
-// pass over all of them looks at.
+// These limits bound the search for a device map's shortest step: the placements of groups, the
+// stops of an order, and the sums in one pass over all of them.
 const (
 	maxGroups = 4096
 	maxStops  = 1 << 14
 	maxSums   = 200_000_000
 )
 
-// search is the search over groups' devices and orders of devices.
+// search tries the groups' devices and the orders of devices.
 type search struct {
 	*fixedPoint
 	placements []groupPlacement
 	order      bool         // devices are in device order
-	line       []deviceStop // the stops of that order
-	rest       bool         // placements lacks some ways to place the groups
+	line       []deviceStop // the stops of device order
+	rest       bool         // placements is incomplete
 	lowest     int64
 	tried      int
 }
 
-// shortest is the map with the shortest step whose peaks are within the caps
-// and whose time is at most cutoff; nil where there is none. No map within
-// the caps is below the bound; with first, any map within cutoff will do.
+// shortest returns the map with the shortest step whose peaks are within the caps and whose time is
+// at most cutoff; nil if there is none. The result bound is a lower bound of every map within the
+// caps. With first, it returns any map within cutoff.
 func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placedMap, bound int64, done bool) {
 	bound, done = math.MaxInt64, true
 	for i := range state.placements {
@@ -66,9 +65,9 @@ func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, f
 	return best, bound, done
 }
 
-// onWay finds the best map of one way. The time is a sum plus the slowest
-// update: the least sum is found for ever shorter slowest updates, each just
-// below the last map's, until what remains cannot be better.
+// onWay returns the best map of one placement. The time is a sum plus the slowest update. It
+// minimizes the sum under a limit for the slowest update, and lowers the limit below each map's
+// update until no map can be better.
 func (state *search) onWay(ctx context.Context, path *pathSearch, least, cutoff int64) (best *placedMap, bound int64, done bool) {
 	bound = math.MaxInt64
 	slowest := cutoff - (least - state.lowest)

@@ -1,14 +1,13 @@
 package chaintime
 
-// deviceStop is a device in an order of devices: which it is, and which stops may
-// come before it. Stop 0 is the start, where no device has a unit yet.
+// deviceStop is a device in an order of devices, with the stops that may come before it. Stop 0 is
+// the start, before any device.
 type deviceStop struct {
 	device int
 	before []int
 }
 
-// inOrder are the stops where devices follow each other by number, some left
-// out.
+// inOrder returns the stops for devices in ascending order, with gaps allowed.
 func inOrder(devices int) []deviceStop {
 	out := []deviceStop{{device: -1}}
 	for device := range devices {
@@ -21,13 +20,12 @@ func inOrder(devices int) []deviceStop {
 	return out
 }
 
-// anyOrder are the stops where devices follow each other in any order: a stop
-// is how many devices of each class were used, and the class of the last. The
-// devices of a class may trade places, so they are used by number. It is nil if
-// there are more stops than limit.
+// anyOrder returns the stops for devices in any order. A stop is the number of used devices of each
+// class, and the class of the last. Devices of a class are interchangeable, so they are used in
+// ascending order. It returns nil if there are more stops than limit.
 func anyOrder(classes [][]int, limit int) []deviceStop {
 	kinds := len(classes)
-	width := make([]int, kinds) // of a class's count in the number of a state
+	width := make([]int, kinds) // of a class's count in a state's number
 	states := 1
 	for i := range classes {
 		width[i] = states
@@ -37,7 +35,7 @@ func anyOrder(classes [][]int, limit int) []deviceStop {
 	}
 	at := make([]int, states*kinds) // the stop of a state and its last class
 	out := []deviceStop{{device: -1}}
-	for state := 1; state < states; state++ { // counts only grow, so this is an order in time
+	for state := 1; state < states; state++ { // counts only grow, so states are in time order
 		for last := range classes {
 			used := state / width[last] % (len(classes[last]) + 1)
 			if used == 0 {

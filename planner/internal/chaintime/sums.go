@@ -9,21 +9,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Sums are the parts that the step of a device map adds up where it is known
-// who is waited for: of each unit on each device, and of what crosses between
-// devices.
+// Sums computes the parts whose sum is a device map's step at given waits: the seconds of each unit
+// on each device, and of the transfers between devices.
 type Sums struct {
 	In             *instance.Instance
 	Waits          steptime.Waits
 	units, devices int
-	alike          bool // all devices are, and all pairs of them
-	// Outputs are messages from the unit first on, before last.
+	alike          bool // all devices are equal, and all pairs of them
+	// Units in [first, last) send their outputs as messages.
 	first, last int
-	// Size numbers the kinds of units' outputs, once [Sums.Crossings] was asked.
+	// Size is the number of each unit's kind of output, set by [Sums.Crossings].
 	Size []int
 }
 
-// NewSums are the sums of an instance at given waits.
+// NewSums returns the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	sums := &Sums{In: in, Waits: waits, units: len(in.Timed().Units), devices: len(in.Topology.Devices)}
 	sums.last, sums.alike = sums.units, sums.devices > 1 && in.Uniform()
@@ -33,14 +32,14 @@ func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	return sums
 }
 
-// At is the sums at other waits.
+// At returns the sums at other waits.
 func (sums *Sums) At(waits steptime.Waits) *Sums {
 	at := *sums
 	at.Waits, at.Size = waits, nil
 	return &at
 }
 
-// WaitsOf says who is waited for in a map: at these waits its sum is its step.
+// WaitsOf returns a map's waits: the sum at these waits equals the map's step.
 func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 	_, waits := steptime.Sequential(&sums.In.Timed().Workload, placement,
 		func(unit, device int) *steptime.UnitSeconds {
@@ -56,11 +55,11 @@ func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 	return waits
 }
 
-// sends reports that a unit's output is a message where it crosses.
+// sends reports that a unit's output is a message if it crosses.
 func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sums.last }
 
-// Seconds are those of each unit on each device: all its passes, and its
-// update. Equal devices share a row.
+// Seconds returns the seconds of each unit on each device: all its passes, and its update. Equal
+// devices share a row.
 func (sums *Sums) Seconds() (units, update [][]float64) {
 	for device := range sums.devices {
 		if device > 0 && instance.SameFigures(&sums.In.Topology.Devices[device-1], &sums.In.Topology.Devices[device]) {
@@ -77,12 +76,12 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 	return units, update
 }
 
-// sumOf is the step of a map: the sum at its own waits.
+// sumOf returns the step of a map: the sum at the map's own waits.
 func (sums *Sums) sumOf(placement devicemap.Map) float64 {
 	return sums.sumAt(sums.WaitsOf(placement), placement)
 }
 
-// sumAt is the sum of a map at given waits: a bound on its step.
+// sumAt returns the sum of a map at given waits, a lower bound of its step.
 func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
 	sum, slowest := 0., make([]float64, sums.devices)
 	for unit, device := range placement {
@@ -97,8 +96,8 @@ func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
 	return sum + slices.Max(slowest)
 }
 
-// crossingsAt is how often a unit's output counts where it crosses ([crossings]);
-// 0 where it is no message.
+// crossingsAt returns how often a crossing of a unit's output counts ([crossings]); 0 if the output
+// is no message.
 func (sums *Sums) crossingsAt(waits steptime.Waits, unit int) (there, back, token float64) {
 	if !sums.sends(unit) {
 		return 0, 0, 0
@@ -106,14 +105,13 @@ func (sums *Sums) crossingsAt(waits steptime.Waits, unit int) (there, back, toke
 	return crossings(&sums.In.Timed().Workload, waits, sums.units, unit)
 }
 
-// Crossings are the times of each distinct output between all devices, -1
-// where they are not joined.
+// Crossings returns the times of each distinct output between all devices; -1 if no link joins
+// them.
 func (sums *Sums) Crossings() [][]float64 {
 	return sums.kindsOf(sums.Between)
 }
 
-// kindsOf numbers the kinds of outputs, with a row for each; it ends early where
-// a row is nil.
+// kindsOf numbers the kinds of outputs and makes a row for each. It ends early if a row is nil.
 func (sums *Sums) kindsOf(row func(bytes int64, there, back, token float64) []float64) [][]float64 {
 	type kind struct {
 		bytes              int64
@@ -139,8 +137,8 @@ func (sums *Sums) kindsOf(row func(bytes int64, there, back, token float64) []fl
 	return out
 }
 
-// Between is what so many bytes take from each device to each, there and back
-// so often, and so often there the part that is one token.
+// Between returns the seconds of a transfer from each device to each. The output counts there and
+// back times, and its part for one token counts token times.
 func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
 	row := make([]float64, sums.devices*sums.devices)
 	if sums.alike {
@@ -160,7 +158,7 @@ func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
 	return row
 }
 
-// pair is [Sums.Between] of one device to another.
+// pair returns [Sums.Between] for one pair of devices.
 func (sums *Sums) pair(from, to int, bytes int64, there, back, token float64) float64 {
 	topo, workload := sums.In.Topology, &sums.In.Timed().Workload
 	switch {

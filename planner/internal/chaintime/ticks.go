@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// tickBits is how many bits the time of the slowest map takes.
+// tickBits is the number of bits for the time of the slowest map.
 const tickBits = 50
 
-// slowestSum is the sum of the units where each is on its slowest device.
+// slowestSum returns the sum of the units' seconds, each on its slowest device.
 func slowestSum(rows [][]float64) float64 {
 	var sum float64
 	for unit := range rows[0] {
@@ -44,12 +44,12 @@ func (point *fixedPoint) ticks(rows [][]float64) [][]int64 {
 	return out
 }
 
-// rounded is how many ticks a map's sum may be off: a half for each unit's
-// passes, update and crossing. It is little of a step, but where some device
-// or link is so slow that the tick, a part of the slowest map, is long.
+// rounded returns the largest rounding error of a map's sum in ticks: half a tick for each unit's
+// passes, update and crossing. The error is small unless some device or link is very slow, as the
+// tick is a fraction of the slowest map.
 func (point *fixedPoint) rounded() int64 { return 2*int64(len(point.peaks.GroupOf)) + 2 }
 
-// secondsOf is a time that is surely no longer than a bound in ticks.
+// secondsOf converts a bound in ticks to seconds, rounded down.
 func (point *fixedPoint) secondsOf(bound int64) float64 {
 	return max(0, float64(bound-point.rounded())/point.scale*(1-1e-12))
 }

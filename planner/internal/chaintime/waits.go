@@ -5,11 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// A step is the largest, over all [steptime.Waits], of a sum over units and what
-// crosses between them ([steptime.Sequential] simulates it): these are its parts.
-// They are what a dynamic program and a bound can add up.
+// A step is the largest sum over all [steptime.Waits], of the parts of units and their transfers
+// ([steptime.Sequential] simulates it). A dynamic program and a bound can add these parts.
 
-// weighted is a unit's part of the sum at given waits, without its update.
+// weighted returns a unit's part of the sum at given waits, without its update.
 func weighted(workload *costmodel.Workload, waits steptime.Waits, units, unit int, seconds *steptime.UnitSeconds) float64 {
 	forward, backward := seconds.Forward, seconds.Backward
 	if unit < waits.Micro {
@@ -29,9 +28,8 @@ func weighted(workload *costmodel.Workload, waits steptime.Waits, units, unit in
 	return forward + backward + (float64(max(1, workload.MicroBatches))-1)*more + steptime.TokenPasses(workload)*token
 }
 
-// crossings is how often the output of a unit, where it crosses to another
-// device, counts in the sum: on its way there, as a gradient back, and as the
-// part of it that is one token.
+// crossings returns how often a unit's output counts in the sum if it crosses: forward, back as a
+// gradient, and as its part for one token.
 func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit int) (there, back, token float64) {
 	train, passes := workload.Mode == costmodel.Train, float64(max(1, workload.MicroBatches))
 	if unit+1 >= waits.Micro {
@@ -48,7 +46,7 @@ func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit i
 	}
 	switch tokens := steptime.TokenPasses(workload); {
 	case unit+1 < waits.Token:
-	case workload.Runtime == costmodel.Devmap: // which rounds each
+	case workload.Runtime == costmodel.Devmap: // devmap rounds each one
 		token = tokens
 	default:
 		there += tokens / float64(max(1, workload.Seq))
@@ -56,5 +54,5 @@ func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit i
 	return there, back, token
 }
 
-// backwardOf is the number of a unit's backward among the passes.
+// backwardOf returns the position of a unit's backward among all passes.
 func backwardOf(units, unit int) int { return 2*units - 1 - unit }

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// randomMap is units on devices, with times and messages that are whole
-// numbers of eighths, so that sums of them do not round.
+// randomMap is a map of units with times and messages. All are whole numbers of eighths, so sums do
+// not round.
 type randomMap struct {
 	costmodel.Workload
 	place []int
@@ -49,7 +49,7 @@ func (m *randomMap) step() (float64, steptime.Waits) {
 	return steptime.Sequential(&m.Workload, m.place, func(u, d int) *steptime.UnitSeconds { return &m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
 }
 
-// sum is what waits make of the map.
+// sum returns the map's sum at given waits.
 func (m *randomMap) sum(waits steptime.Waits) float64 {
 	sum, slowest, update := 0., 0., make([]float64, len(m.units))
 	for u, d := range m.place {
@@ -64,8 +64,7 @@ func (m *randomMap) sum(waits steptime.Waits) float64 {
 	return sum + slowest
 }
 
-// TestWaits: the step is the largest of the sums of all waits, and its own
-// waits have that sum.
+// TestWaits: the step is the largest of the sums at all waits, and the sum at its own waits.
 func TestWaits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 10))
 	for range 3000 {

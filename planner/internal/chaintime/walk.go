@@ -4,19 +4,19 @@ import (
 	"context"
 )
 
-// reached is the best way to have a stop's device end before an item.
+// reached is the cheapest way for a stop's device to end before an item.
 type reached struct {
 	cost
 	from, stop int32 // the run's first item, and the stop before; stop -1: not reached
 }
 
-// walk finds the cheapest path whose updates take no longer than slowest:
+// walk returns the cheapest path whose updates take no longer than slowest. It returns nil if there
+// is none, or if the context ends.
 //
 //	best[stop][b] = min over stops before and a in [lo(b), b) of
 //	                best[before][under] + crossing(a) + sums[b] − sums[under]
 //
-// As lo never falls, the minimum over a window of a is that of a queue. Nil
-// where there is none, and where the context ends.
+// As lo never falls, a queue gives the minimum over a window of a.
 func (path *pathSearch) walk(ctx context.Context, slowest int64) *placedMap {
 	for device, update := range path.groupUpdates {
 		if path.base[device] != 0 && update > slowest {
@@ -53,7 +53,7 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 	device := path.stops[stop].device
 	sums, lo, grown := path.sums[device], path.lo[device], path.grown[device]
 	enter := path.enter(best, stop)
-	queue := make([]int, 0, path.items) // columns, each better than those after it
+	queue := make([]int, 0, path.items) // items, each better than the later ones
 	head, next, first := 0, 0, 0
 	better := func(a, b int) bool {
 		return !enter[b].minus(sums[b]).less(enter[a].minus(sums[a]))
@@ -87,8 +87,8 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 	}
 }
 
-// scan is the best item from which a run that ends before b fits, of those from
-// a on; -1: none. It is asked where the best of all does not.
+// scan returns the best item from a on from which a run that ends before b fits; -1: none. It runs
+// if the best item of all does not fit.
 func (path *pathSearch) scan(enter []reached, device, a, b int) int {
 	sums, best := path.sums[device], -1
 	for ; a < b; a++ {
@@ -99,7 +99,7 @@ func (path *pathSearch) scan(enter []reached, device, a, b int) int {
 	return best
 }
 
-// enter is the best way for the stop's device to begin at each item.
+// enter returns the cheapest way for the stop's device to begin at each item.
 func (path *pathSearch) enter(best [][]reached, stop int) []reached {
 	device := path.stops[stop].device
 	out := make([]reached, path.items)
@@ -129,16 +129,16 @@ func (path *pathSearch) enter(best [][]reached, stop int) []reached {
 	return out
 }
 
-// cut is what passes at a cut before an item.
+// cut returns the cost of a cut before an item.
 func (path *pathSearch) cut(from, to, item int) (cost, bool) {
 	at := path.peaks.Start[item]
 	if at == 0 || path.peaks.Order[at-1]+1 != path.peaks.Order[at] {
-		return cost{}, true // a group's unit is between: counted there
+		return cost{}, true // a group's unit lies between: path.sum counts it
 	}
 	return path.crossing(from, to, path.peaks.Order[at-1])
 }
 
-// trace walks back from the last stop.
+// trace follows the best path back from the last stop.
 func (path *pathSearch) trace(best [][]reached, stop int) *placedMap {
 	out := &placedMap{items: make([]int, path.items), groups: path.groups, cost: best[stop][path.items].plus(path.fixed)}
 	load := append([]int64(nil), path.groupUpdates...)

@@ -1,6 +1,5 @@
-// Package exhaustive is the judge of package planner: it looks at every map that
-// the rules allow and scores each by the plain walk. Slow and obvious on
-// purpose.
+// Package exhaustive checks package planner in tests. It tries every map that the rules allow, and
+// scores each with package devicemap. It is slow and simple on purpose.
 package exhaustive
 
 import (
@@ -10,21 +9,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Best is what the best maps of a problem have in common.
+// Best describes the best maps of a problem.
 type Best struct {
-	Maps    int     // how many are allowed
+	Maps    int     // number of allowed maps
 	Value   float64 // least largest share
-	Squares float64 // least sum of squared shares among the maps of that value
+	Squares float64 // least sum of squared shares among maps with that value
 	Map     devicemap.Map
 }
 
-// Solve tries every map. Tied units share a device, and so do the units of a
-// together-group; pinned units are on the device of their pin. The units outside
-// the tie groups are in device order, and so is the first unit of a tie group
-// unless it opens the chain and no forward joins it. If any assignment is allowed, no unit has to be.
-// Patterns of pins and together-groups are names of units here. idle says whether
-// an idle device counts its overhead; the answer for a model smaller than a
-// context is the one without.
+// Solve tries every map. Tied units share a device, and so do the units of a together-group. Pinned
+// units are on the device of their pin. Units outside the tie groups are in device order. So is the
+// first unit of a tie group, unless it opens the chain and no forward joins it. If any assignment
+// is allowed, no unit is in device order. Patterns of pins and together-groups must be names of
+// units. idle counts the overhead of idle devices. For a model smaller than a CUDA context, the
+// answer is the one without it.
 func Solve(problem *planner.Problem, idle bool) Best {
 	state := search{problem: problem, idle: idle, placement: make(devicemap.Map, len(problem.Graph.Units)), shares: map[string]float64{}}
 	state.rules()
@@ -39,7 +37,7 @@ type search struct {
 	together  [][]int
 	idle      bool
 	best      Best
-	shares    map[string]float64 // of a device with a set of units: most of the cost
+	shares    map[string]float64 // by device and its set of units; most of the cost
 }
 
 // rules finds the units of the chain and the sets that share a device.
@@ -73,8 +71,8 @@ func (state *search) unit(name string) int {
 	panic("exhaustive: no unit " + name)
 }
 
-// place tries every device for unit and those after it; last is the device of
-// the chained unit before.
+// place tries every device for a unit and all later ones; last is the device of the chained unit
+// before.
 func (state *search) place(unit int, last devicemap.Device) {
 	if unit == len(state.placement) {
 		state.judge()
@@ -118,9 +116,9 @@ func (state *search) judge() {
 	state.best.Maps++
 }
 
-// Score is the largest share of a map and the sum of squared shares. With idle
-// an idle device counts its overhead, so that leaving one idle gains nothing.
-// seen, if not nil, remembers the share of a device with a set of units.
+// Score returns the largest share of a map and the sum of squared shares. With idle, an idle device
+// counts its overhead, so it gains nothing. seen, if not nil, caches the share of a device with a
+// set of units.
 func Score(problem *planner.Problem, placement devicemap.Map, idle bool, seen map[string]float64) (value, squares float64) {
 	for device := range problem.Topology.Devices {
 		key := make([]byte, 1+len(placement))

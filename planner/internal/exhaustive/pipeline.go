@@ -10,19 +10,19 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Judged is what is known of a problem from every map there is.
+// Judged summarizes all maps of a problem.
 type Judged struct {
-	Maps, Fit int     // allowed, and of them within all budgets
-	Linked    bool    // a map that fits has all the links that it needs
-	Share     float64 // the least largest share, fit or not
-	Squares   float64 // of those maps the least sum of squared shares
+	Maps, Fit int     // number of allowed maps, and of maps within all budgets
+	Linked    bool    // a map that fits has all links that it needs
+	Share     float64 // the least largest share of any map
+	Squares   float64 // the least sum of squared shares of maps with that share
 	Seconds   float64 // the shortest step of the maps that fit
-	Even      float64 // of those maps the least largest share
+	Even      float64 // the least largest share of the maps with that step
 }
 
-// Pipeline looks at every way to cut, unless under [planner.Memory] on every
-// order of the devices, by the check and the plain form of the step, which share
-// nothing with the solver but the cost table.
+// Pipeline tries every cut, and for objectives other than [planner.Memory] every order of the
+// devices. It scores maps with the check and the plain form of the step. These share only the cost
+// table with the solver.
 func Pipeline(problem *planner.Problem) Judged {
 	workload := &problem.Costs.Workload
 	count, chunks := len(problem.Topology.Devices), 1
@@ -55,8 +55,7 @@ func Pipeline(problem *planner.Problem) Judged {
 	return out
 }
 
-// keeps reports that a map keeps the pins and together-groups, which name
-// units.
+// keeps reports that a map satisfies the pins and together-groups, whose patterns are units' names.
 func keeps(problem *planner.Problem, placement devicemap.Map) bool {
 	at := func(name string) devicemap.Device {
 		return placement[slices.IndexFunc(problem.Graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })]
@@ -93,8 +92,8 @@ func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, or
 	}
 }
 
-// least is the lesser of two values, with the second one that comes with it: the
-// lesser of both where the values are equal but for rounding.
+// least returns the smaller of two values with its second value. If the values are equal up to
+// rounding, it returns the smaller second value.
 func least(value, second, other, otherSecond float64) (float64, float64) {
 	switch {
 	case other < value*(1-1e-12):
@@ -105,7 +104,7 @@ func least(value, second, other, otherSecond float64) (float64, float64) {
 	return value, second
 }
 
-// Cuts calls f with all ways to cut count units into k runs.
+// Cuts calls f with every way to cut count units into k runs.
 func Cuts(count, k int, cuts []int, f func([]int)) {
 	if cuts == nil {
 		cuts = []int{0}
@@ -119,7 +118,7 @@ func Cuts(count, k int, cuts []int, f func([]int)) {
 	}
 }
 
-// Permutations are all orders of count devices.
+// Permutations returns all orders of count devices.
 func Permutations(count int) [][]int {
 	if count == 0 {
 		return [][]int{nil}
@@ -134,8 +133,8 @@ func Permutations(count int) [][]int {
 	return out
 }
 
-// LoopedMap gives the runs between cuts to the devices in turn; nil where one
-// ends on a rotary, which goes with what follows it.
+// LoopedMap assigns the runs between cuts to the devices in turn. It returns nil if a run ends on a
+// unit without parameters (a rotary), which belongs to the next run.
 func LoopedMap(problem *planner.Problem, cuts, devices []int) devicemap.Map {
 	placement := make(devicemap.Map, len(problem.Costs.Units))
 	for c := range len(cuts) - 1 {

@@ -6,14 +6,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Point is a map by its step and its largest share.
+// Point is a map with its step and its largest share.
 type Point struct {
 	Seconds, Share float64
 	Map            devicemap.Map
 }
 
-// Points scores every contiguous device map that fits: in device order, or,
-// with anyOrder, where each device's units of the chain are one run.
+// Points scores every contiguous device map that fits. The maps are in device order; with anyOrder,
+// each device has one run of the chain.
 func Points(problem *planner.Problem, anyOrder bool) []Point {
 	state := search{problem: problem, placement: make(devicemap.Map, len(problem.Graph.Units))}
 	state.rules()
@@ -34,7 +34,7 @@ func Points(problem *planner.Problem, anyOrder bool) []Point {
 	return out
 }
 
-// seconds is the step of a map, under [planner.Latency] of one micro-batch.
+// seconds returns the step of a map, under [planner.Latency] with one micro-batch.
 func seconds(problem *planner.Problem, placement devicemap.Map) float64 {
 	table := *problem.Costs
 	if problem.Objective == planner.Latency {
@@ -43,8 +43,8 @@ func seconds(problem *planner.Problem, placement devicemap.Map) float64 {
 	return *devicemap.StepSeconds(&table, problem.Topology, placement)
 }
 
-// every tries every device for unit and those after it. last is the device of
-// the chained unit before, left are the devices whose run is over.
+// every tries every device for a unit and all later ones. last is the device of the chained unit
+// before. left has the devices whose run has ended.
 func (state *search) every(unit int, last devicemap.Device, left uint, anyOrder bool, judge func()) {
 	if unit == len(state.placement) {
 		judge()
@@ -75,7 +75,7 @@ func linked(topo *costmodel.Topology, placement devicemap.Map) bool {
 	return true
 }
 
-// Front are the nondominated points.
+// Front returns the nondominated points.
 func Front(points []Point) []Point {
 	var out []Point
 	for _, point := range points {
@@ -102,7 +102,7 @@ const tolerance = 1e-9
 
 func same(a, b float64) bool { return a-b <= tolerance*a && b-a <= tolerance*a }
 
-// less reports that a point dominates another: better in one, and at least as good in both.
+// less reports that a point dominates another: better in one figure, and at least as good in both.
 func (point Point) less(q Point, by float64) bool {
 	worse := point.Seconds > q.Seconds*(1+by) || point.Share > q.Share*(1+by)
 	return !worse && (point.Seconds < q.Seconds*(1-by) || point.Share < q.Share*(1-by))

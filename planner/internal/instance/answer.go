@@ -12,105 +12,101 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Tolerance is the rounding of a share, and of a step.
+// Tolerance is the relative rounding error allowed for a share or a step.
 const Tolerance = 1e-9
 
-// MaxTimed bounds the tables of a search for the shortest step: items × devices,
-// of some 100 bytes.
+// MaxTimed limits the tables of a search for the shortest step: items × devices, of about 100 bytes
+// each.
 const MaxTimed = 1 << 23
 
-// StepUneven is [Answer.Uneven] of a step.
+// StepUneven is [Answer.Uneven] if the objective is the step.
 const StepUneven = "the step is proved shortest; that no map with this step has a smaller largest share is not"
 
-// Answer is a map with what a method says of it: no [planner.Solution] yet, as
-// only package planner certifies one.
+// Answer is a map with a method's claims. Package planner certifies it and makes it a
+// [planner.Solution].
 type Answer struct {
-	// Map is nil where every device runs the whole model, and where no map was
-	// found.
+	// Map is nil if every device runs the whole model, or if no map was found.
 	Map devicemap.Map
-	// Costs is the table with those of the stages, where the method chose the
-	// form of each; nil: that of the instance.
+	// Costs is the table with the stages' own tables, if the method chose the form of each stage;
+	// nil: the instance's table.
 	Costs *costmodel.Table
-	// Claim is the value by the method's own sums (NaN where it made none), and
-	// what no map within the caps is below.
+	// Claim is the value by the method's own sums (NaN if it computed none), and a lower bound of
+	// every map within the caps.
 	certificate.Claim
-	// Proved: all was looked at, or the value meets the bound, so that nothing
-	// within the caps is better. EvenProved: nor has any map with that value a
-	// smaller sum of squared shares, or with that step a smaller largest share;
-	// Uneven is what to say where the value is proved and that is not.
+	// Proved: the search was complete or the value meets the bound, so no map within the caps is
+	// better. EvenProved: in addition, no map with this value has a smaller sum of squared shares,
+	// or with this step a smaller largest share. Uneven is the note for a value that is proved
+	// without EvenProved.
 	Proved, EvenProved bool
 	Uneven             string
-	// Tried is how many probes, maps or nodes were looked at.
+	// Tried is the number of probes, maps or nodes.
 	Tried int
-	// Notes are for the user. Found says how the map was found, if it has more
-	// to say than the method's Why. Bounds are the arguments for the lower bound,
-	// if there are several.
+	// Notes are for the user. Found says how the map was found, if the method's Why does not say
+	// enough. Bounds are the arguments for the lower bound, if there are several.
 	Notes  []string
 	Found  string
 	Bounds []BoundValue
-	// Left is what left the devices; nil where nothing did.
+	// Left describes the offloaded units; nil if there are none.
 	Left *Left
 }
 
-// NoStep is the answer of a search for the shortest step before it has a map.
+// NoStep returns the answer of a search for the shortest step before it has a map.
 func NoStep(notes []string, bound string) *Answer {
 	return &Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: StepUneven}
 }
 
-// BoundValue is one argument for a lower bound of the value, and what it
-// proves.
+// BoundValue is one argument for a lower bound, and the value that it proves.
 type BoundValue struct {
 	Name  string
 	Value float64
-	// What says which unit or moment it rests on.
+	// The unit or the moment that the bound rests on.
 	What string
 }
 
-// Left is what left the devices: the units whose place in the map is a tier.
+// Left describes the offloaded units: those whose device in the map is a tier.
 type Left struct {
-	// Bytes is what is claimed of the bytes that travel in a forward.
+	// Bytes claims the number of bytes copied in each forward.
 	Bytes certificate.Claim
-	// Average is a largest share that no map is below, whatever leaves.
+	// Average is a lower bound of the largest share, for any offloaded units.
 	Average float64
 }
 
-// Limits end a search; the zero value has none but the context.
+// Limits end a search; the zero value sets no limit apart from the context.
 type Limits struct {
-	// Probes ends the search after so many probes of a target; 0: no limit.
+	// Probes is the most targets that the search tries; 0: no limit.
 	Probes int
 	// Progress, if not nil, is called with the state of the search.
 	Progress func(chain.Progress)
-	// ValueOnly asks for the value alone: the answer is then any map of that
-	// value, not the most balanced one.
+	// ValueOnly asks for any map with the best value. It skips the search for the most balanced
+	// one.
 	ValueOnly bool
-	// Effort is the time asked for, from which a search may work out a number of
-	// steps that ends it whatever the clock; 0: ten seconds.
+	// Effort is the time that the user set. Some searches derive a number of steps from it, so that
+	// they end independently of the clock; 0: ten seconds.
 	Effort time.Duration
 }
 
-// Method is one way to find maps and to prove what is found.
+// Method is one algorithm that finds and proves maps.
 type Method interface {
-	// Serves reports that the method answers for such instances.
+	// Serves reports that the method can solve an instance.
 	Serves(in *Instance) bool
-	// Why says how maps are found, and why so.
+	// Why says how maps are found, and why this way.
 	Why(in *Instance) string
-	// Solve is the best map that the method can prove or find before the
-	// context ends. Where the objective is the step, its map keeps the caps; an
-	// error of [ErrNone] comes with an answer that says what is proved of there
-	// being none. Start, if not nil, is an answer for fewer maps to go on from.
+	// Solve returns the best map that the method can prove or find before the context ends. If the
+	// objective is the step, the map is within the caps. With the error [ErrNone], the answer says
+	// what is proved. start, if not nil, is an answer for a smaller set of maps, from which the
+	// search continues.
 	Solve(ctx context.Context, in *Instance, limits Limits, start *Answer) (*Answer, error)
 }
 
-// Sizer is a method that can say what is too large where nothing fits.
+// Sizer is a method that can name what is too large if nothing fits.
 type Sizer interface {
-	// TooLarge names a unit that does not fit even on an empty device, and the
-	// least that it needs on one (0: not known); none if all fit.
+	// TooLarge names a unit that does not fit even on an empty device, and its least memory there
+	// (0: unknown). The name is empty if all units fit.
 	TooLarge(ctx context.Context, in *Instance) (unit string, needs int64)
 }
 
-// Settle closes an answer whose devices kept their order: it is proved where
-// its step meets the bound of any order, as the method finds it on the relaxed
-// instance.
+// Settle completes an answer for devices in their order. The answer is proved if its step meets the
+// bound for any order, which the method computes on the relaxed instance.
 func (answer *Answer) Settle(ctx context.Context, in *Instance, method Method) {
 	if lower := anyOrder(ctx, in, method); lower > answer.LowerBound {
 		answer.LowerBound, answer.Bound = lower, "every device as large as the largest"
@@ -121,8 +117,8 @@ func (answer *Answer) Settle(ctx context.Context, in *Instance, method Method) {
 	answer.EvenProved = false
 }
 
-// anyOrder is a step that no map within the caps is below, whatever the order
-// of devices; 0 where none is known.
+// anyOrder returns a lower bound of the step of maps within the caps, for any order of devices; 0
+// if none is known.
 func anyOrder(ctx context.Context, in *Instance, method Method) float64 {
 	relaxed := in.Relaxed()
 	if relaxed == nil {
@@ -140,7 +136,7 @@ func anyOrder(ctx context.Context, in *Instance, method Method) float64 {
 	return answer.LowerBound
 }
 
-// Fullest is the first device with the largest share.
+// Fullest returns the first device with the largest share.
 func Fullest(devices []devicemap.Prediction) (device int, share float64) {
 	for at := range devices {
 		if devices[at].Share > share {
@@ -150,7 +146,7 @@ func Fullest(devices []devicemap.Prediction) (device int, share float64) {
 	return device, share
 }
 
-// Worst is the verdict of all devices together.
+// Worst returns the worst verdict of the devices.
 func Worst(devices []devicemap.Prediction) devicemap.Verdict {
 	verdict := devicemap.Verdict("fits")
 	for at := range devices {
@@ -164,7 +160,7 @@ func Worst(devices []devicemap.Prediction) devicemap.Verdict {
 	return verdict
 }
 
-// HalfOf ends after half of the time that is left.
+// HalfOf returns a context that ends after half of the remaining time.
 func HalfOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(end)/2)

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Chain is the problem of numbers that package chain solves, less what devices
-// hold.
+// Chain returns the problem in numbers that package chain solves, without the peaks.
 func (items *Items) Chain() chain.Problem {
 	budgets := make([]int64, len(items.In.Topology.Devices))
 	for device := range budgets {
@@ -21,8 +20,8 @@ func (items *Items) Chain() chain.Problem {
 	}
 }
 
-// SolveChain asks package chain, and turns cuts and group devices back into a
-// map of units. Errors are a [*ConstraintError] or a [*StageError], or faults.
+// SolveChain calls package chain, and converts cuts and group devices to a map of units. An error
+// is a [*ConstraintError], a [*StageError], or a bug.
 func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limits Limits) (*Answer, error) {
 	found, err := chain.Solve(ctx, problem, chain.Settings{Probes: limits.Probes, Progress: limits.Progress, NoSquares: limits.ValueOnly})
 	if err != nil {
@@ -36,14 +35,14 @@ func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limit
 	}, nil
 }
 
-// Contradiction is the pins that no map keeps, as a [*ConstraintError]; nil where
-// some map does.
+// Contradiction returns the pins that no map keeps as a [*ConstraintError]; nil if some map keeps
+// all.
 func (items *Items) Contradiction() error {
 	problem := items.Chain()
 	return items.refusal(problem.Conflict())
 }
 
-// refusal is package chain's error in the model's names.
+// refusal converts an error of package chain to the model's names.
 func (items *Items) refusal(err error) error {
 	var empty *chain.EmptyError
 	if errors.As(err, &empty) {

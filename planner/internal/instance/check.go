@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// CheckCosts refuses costs that are NaN, infinite or negative: sums and
-// comparisons with them mean nothing.
+// CheckCosts refuses costs that are NaN, infinite or negative, as sums and comparisons need finite
+// costs.
 func CheckCosts(table *costmodel.Table) error {
 	for unit := range table.Units {
 		work := &table.Units[unit].Work
@@ -34,9 +34,9 @@ func CheckCosts(table *costmodel.Table) error {
 	return nil
 }
 
-// checkLayers refuses what a table of one's own may say of layers and no engine
-// does: they run where weights are loaded alone, or keep something of a forward
-// in a stage of a pipeline, which has nothing to come back to.
+// checkLayers refuses costs in a caller's own table that no engine has. Layers cannot run if the
+// workload only loads weights. Without a backward pass, a pipeline stage keeps nothing of a
+// forward.
 func checkLayers(workload *costmodel.Workload, unit *costmodel.Unit) error {
 	for i := range unit.Layers {
 		switch layer := &unit.Layers[i]; {
@@ -49,7 +49,7 @@ func checkLayers(workload *costmodel.Workload, unit *costmodel.Unit) error {
 	return nil
 }
 
-// total is NaN, infinite or negative where a part is.
+// total returns the sum of a pass's parts. It is NaN, infinite or negative if a part is.
 func total(pass costmodel.Pass) float64 {
 	if low := min(pass.Products, pass.Unaligned, pass.Attention, pass.Traffic, pass.Strided, pass.Kernels, pass.Profiled); low < 0 {
 		return low
@@ -57,16 +57,15 @@ func total(pass costmodel.Pass) float64 {
 	return pass.Products + pass.Unaligned + pass.Attention + pass.Traffic + pass.Strided + pass.Kernels + pass.Profiled
 }
 
-// Bounds of what a step may take and a link may carry, in seconds and bytes a
-// second: far past any machine, and far from the limits of a float64.
+// These limits are far beyond any machine, in seconds and bytes a second. They are also far from
+// the limits of a float64.
 const (
 	longestStep = 1e30
 	slowestLink = 1e-3
 )
 
-// CheckTimes refuses devices without rates, and rates so small, or times so
-// long, that a step has no finite length: no bound and no fixed point would
-// mean anything.
+// CheckTimes refuses devices without rates. It also refuses rates so small, or times so long, that
+// steps, bounds or fixed-point times are not finite.
 func (setup *Setup) CheckTimes() error {
 	if err := steptime.Check(setup.Timed(), setup.Topology); err != nil {
 		return err

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Classes groups the devices that may trade places: they have the same figures
-// and the same links to all others. Those in apart are alone, and so is the
-// input's device if it is given the outputs.
+// Classes groups the interchangeable devices: they have the same figures and the same links to all
+// others. Devices in apart are alone. So is the input's device if it receives the outputs.
 func (in *Instance) Classes(apart map[int]bool) [][]int {
 	special := func(device int) bool {
 		return apart[device] || in.Costs.OutputBytes > 0 && device == in.Costs.InputDevice
@@ -27,8 +26,8 @@ func (in *Instance) Classes(apart map[int]bool) [][]int {
 	return out
 }
 
-// SameFigures reports devices that differ in no more than their names and hosts,
-// so that any unit takes the same memory and time on both.
+// SameFigures reports devices that differ only in names and hosts. Any unit then takes the same
+// memory and time on both.
 func SameFigures(one, other *costmodel.Device) bool {
 	left, right := *one, *other
 	left.Name, left.Host, left.GPU = right.Name, right.Host, right.GPU
@@ -55,12 +54,12 @@ func interchangeable(topo *costmodel.Topology, one, other int) bool {
 	return same(one, other, other, one)
 }
 
-// Ordered reports that the order of a pipeline's devices makes a difference:
-// they, or their links, are unlike, or a unit is pinned to one of them.
+// Ordered reports that the order of a pipeline's devices matters: devices or links differ, or a
+// unit is pinned.
 func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
 
-// Orders are the orders of the devices that differ if devices of a class may
-// trade places, the one by number first; nil if there are more than limit.
+// Orders returns the different orders of the devices if devices of a class are interchangeable.
+// Ascending order comes first. It returns nil if there are more than limit.
 func Orders(classes [][]int, limit int) [][]int {
 	var out [][]int
 	total := 0

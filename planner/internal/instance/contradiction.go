@@ -5,14 +5,13 @@ import (
 	"slices"
 )
 
-// maxPairs is up to how many pins and groups all pairs are looked at.
+// maxPairs is the most constraints for which all pairs are tried.
 const maxPairs = 40
 
-// Contradicted narrows a contradiction down: to a pair where there is one,
-// else by leaving constraints out one by one while what is left still
-// contradicts itself (the deletion filter of Chinneck and Dravnieks, ORSA J.
-// on Computing 3, 1991). One constraint alone is no contradiction of several:
-// its own error says enough. Another error is what it was.
+// Contradicted reduces a contradiction to a pair, if a pair contradicts itself. Otherwise it leaves
+// out constraints one by one while the rest still contradicts itself (the deletion filter of
+// Chinneck and Dravnieks, ORSA J. on Computing 3, 1991). A single constraint has its own error.
+// Other errors are returned unchanged.
 func (in *Instance) Contradicted(err error) error {
 	constraints := len(in.Pins) + len(in.Together)
 	if constraints < 2 || !Contradicts(err) {
@@ -44,7 +43,7 @@ func (in *Instance) Contradicted(err error) error {
 	return err
 }
 
-// pair is two constraints that contradict each other.
+// pair returns two constraints that contradict each other.
 func (in *Instance) pair(all []int) ([]int, bool) {
 	if len(all) > maxPairs {
 		return nil, false
@@ -59,7 +58,7 @@ func (in *Instance) pair(all []int) ([]int, bool) {
 	return nil, false
 }
 
-// named is the error of the instance's constraints, with all of them.
+// named returns the error of the instance's constraints, with all of them.
 func (in *Instance) named() error {
 	var wrong *ConstraintError
 	if err := in.contradiction(); !errors.As(err, &wrong) {
@@ -75,8 +74,7 @@ func (in *Instance) named() error {
 	return &out
 }
 
-// contradiction is what is wrong with the constraints; nil where some map
-// keeps them.
+// contradiction returns the constraints' error; nil if some map keeps them.
 func (in *Instance) contradiction() error {
 	var err error
 	if in.AnyAssignment {
@@ -92,7 +90,7 @@ func (in *Instance) contradiction() error {
 	return nil
 }
 
-// Contradicts reports constraints that no map keeps.
+// Contradicts reports an error about constraints that no map keeps.
 func Contradicts(err error) bool {
 	var constraint *ConstraintError
 	return errors.As(err, &constraint)

@@ -7,28 +7,28 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Within is the instance with other caps. It shares what was resolved.
+// Within returns the instance with other caps. It shares the resolved data.
 func (in *Instance) Within(caps []int64) *Instance {
 	out := *in
 	out.Caps = caps
 	return &out
 }
 
-// For is the instance under another objective. It shares what was resolved.
+// For returns the instance with another objective. It shares the resolved data.
 func (in *Instance) For(objective Objective) *Instance {
 	out := *in
 	out.Objective = objective
 	return &out
 }
 
-// InOrder is the instance where units keep the order of the model.
+// InOrder returns the instance with units in the model's order.
 func (in *Instance) InOrder() *Instance {
 	out := *in
 	out.AnyAssignment = false
 	return out.sealed()
 }
 
-// Only is the instance with some of its constraints: pins by number, then
+// Only returns the instance with some of its constraints. Their numbers count pins, then
 // together-groups.
 func (in *Instance) Only(which []int) *Instance {
 	out := *in
@@ -43,7 +43,7 @@ func (in *Instance) Only(which []int) *Instance {
 	return out.sealed()
 }
 
-// On is the instance on other devices, for one without pins.
+// On returns an instance without pins on other devices.
 func (in *Instance) On(devices []costmodel.Device) *Instance {
 	out := *in
 	out.Topology = &costmodel.Topology{Devices: devices, Links: in.Topology.Links}
@@ -51,8 +51,7 @@ func (in *Instance) On(devices []costmodel.Device) *Instance {
 	return out.sealed()
 }
 
-// First is the instance on its first devices alone; nil where a unit is pinned
-// to one of the others.
+// First returns the instance on its first devices; nil if a unit is pinned to a later device.
 func (in *Instance) First(devices int) *Instance {
 	if devices == 0 || slices.ContainsFunc(in.Pins, func(pin Pinned) bool { return pin.Device >= devices }) {
 		return nil
@@ -68,7 +67,7 @@ func (in *Instance) First(devices int) *Instance {
 	return out.sealed()
 }
 
-// Without is the instance where units have left the devices.
+// Without returns the instance after units have left the devices.
 func (in *Instance) Without(units []int) *Instance {
 	out, table := *in, *in.Costs
 	table.Units = slices.Clone(table.Units)
@@ -79,8 +78,8 @@ func (in *Instance) Without(units []int) *Instance {
 	return out.sealed()
 }
 
-// Permuted is the instance with device order[d] as its device d, which is also
-// its rank: what a rank holds of the communication library goes by the order.
+// Permuted returns the instance with device order[d] as device d. The number is also the device's
+// rank, which determines the communication library's memory.
 func (in *Instance) Permuted(order []int) *Instance {
 	out, at := *in, make([]int, len(order))
 	topo := &costmodel.Topology{}
@@ -101,7 +100,7 @@ func (in *Instance) Permuted(order []int) *Instance {
 	return out.sealed()
 }
 
-// Restored is a map of a permuted instance in the devices of the instance.
+// Restored converts a map of a permuted instance to the original devices.
 func Restored(placed devicemap.Map, order []int) devicemap.Map {
 	out := slices.Clone(placed)
 	for unit, device := range out {
@@ -112,14 +111,14 @@ func Restored(placed devicemap.Map, order []int) devicemap.Map {
 	return out
 }
 
-// Relaxed is the instance whose devices all have the largest budget and the
-// largest cap: its step bounds the step of every order of the devices. Nil if
-// the devices differ in more than memory.
+// Relaxed returns the instance whose devices all have the largest budget and the largest cap. Its
+// step is a lower bound for every order of the devices. It returns nil if devices differ in more
+// than memory.
 func (in *Instance) Relaxed() *Instance {
 	out, table := *in, *in.Costs
 	best := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
-		if table.Comm.Contexts != nil { // the measured value, whatever it replaces
+		if table.Comm.Contexts != nil { // the measured context of each device
 			device.ContextBytes = in.Costs.Overhead(i, &device)
 		}
 		if i == 0 {
@@ -138,7 +137,7 @@ func (in *Instance) Relaxed() *Instance {
 		best.Own.ContextBytes = min(best.Own.ContextBytes, device.Own.ContextBytes)
 	}
 	table.Comm.Contexts = nil
-	table.OutputBytes = 0 // of the input's device, which may be any in the order
+	table.OutputBytes = 0 // any device in the order may be the input's device
 	out.Costs, out.Pins = &table, nil
 	out.Topology = &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{best}, len(in.Topology.Devices))}
 	out.Caps = slices.Repeat([]int64{slices.Max(in.Caps)}, len(in.Caps))

@@ -8,19 +8,18 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// ErrNone says that no map within the caps exists, or was found; the answer
-// that comes with it says what is proved of that.
+// ErrNone says that no map within the caps exists, or that none was found. The answer that comes
+// with it says what is proved.
 var ErrNone = errors.New("planner: no map within the caps")
 
-// ConstraintError is a pin or together-group that cannot be kept, alone or with
-// others.
+// ConstraintError is a pin or together-group that no map can keep.
 type ConstraintError struct {
-	// Field is at fault, "pin" or "together", with its pattern; both are empty
-	// where pins contradict each other.
+	// Field is "pin" or "together", and Pattern is its pattern. Both are empty if pins contradict
+	// each other.
 	Field, Pattern string
 	Msg            string
-	// Pins and Together are the smallest set found that no map keeps, if there
-	// are several: none of them can be left out.
+	// Pins and Together are the smallest conflicting set found, if several constraints conflict.
+	// Without any one of them, the rest can be kept.
 	Pins     []Pin
 	Together [][]string
 }
@@ -28,7 +27,7 @@ type ConstraintError struct {
 // Error implements error.
 func (err *ConstraintError) Error() string { return err.Words(costmodel.Setting.String) }
 
-// Words is the error with its settings as name says them.
+// Words returns the message. name formats its settings.
 func (err *ConstraintError) Words(name func(costmodel.Setting) string) string {
 	text := err.Msg
 	if err.Field != "" {
@@ -47,11 +46,11 @@ func (err *ConstraintError) Words(name func(costmodel.Setting) string) string {
 	return fmt.Sprintf("%s (the smallest contradiction found: %s)", text, strings.Join(set, " "))
 }
 
-// StageError is a pipeline that has no stages of this form.
+// StageError is a pipeline that cannot have these stages.
 type StageError struct {
-	// Field is at fault, as a plan file or a topology names it.
+	// Field is the name of the field at fault in a plan file or a topology.
 	Field string
-	// Devices and Units are the GPUs, and the units that can be stages.
+	// Devices is the number of GPUs, and Units the number of units that can be stages.
 	Devices, Units int
 	Msg            costmodel.Message
 }
@@ -59,16 +58,15 @@ type StageError struct {
 // Error implements error.
 func (err *StageError) Error() string { return err.Words(costmodel.Setting.String) }
 
-// Words is the error with its settings as name says them.
+// Words returns the message. name formats its settings.
 func (err *StageError) Words(name func(costmodel.Setting) string) string {
 	return name(costmodel.Setting{Field: err.Field}) + ": " + err.Msg.Words(name)
 }
 
-// LinkError says that a map sends data between two devices that the topology
-// does not join.
+// LinkError says that a map sends data between two devices without a link.
 type LinkError struct {
 	From, To int
-	// Units are the two that follow each other across the pair.
+	// Units are the consecutive units on the two devices.
 	Units [2]string
 }
 

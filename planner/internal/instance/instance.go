@@ -6,54 +6,50 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Objective is what is minimised.
+// Objective is the quantity to minimize.
 type Objective string
 
 // The objectives.
 const (
 	// Memory is the largest share of a budget, then the sum of squared shares.
 	Memory Objective = "memory"
-	// Time is the predicted time of a step, in seconds, among maps that fit;
-	// then the largest share, the bytes that cross, and the number of cuts.
+	// Time is the predicted time of a step in seconds, among maps that fit. Ties go to the smaller
+	// largest share, then fewer transferred bytes, then fewer cuts.
 	Time Objective = "time"
 )
 
-// Tier is where units go that leave the devices.
+// Tier is the memory of offloaded units.
 type Tier string
 
-// The tiers. Under Disk, what the host's memory holds stays in it, where the
-// topology says how much that is.
+// The tiers. With Disk, units still go to host memory first, if the topology gives its size.
 const (
 	CPU  Tier = "cpu"
 	Disk Tier = "disk"
 )
 
-// Instance is what is to be placed, what it costs, where it can go, and what
-// every map must keep.
+// Instance is a model to place, with its costs, devices and constraints.
 type Instance struct {
 	Graph *modelgraph.Graph
 	Setup
 	Constraints
 	Objective Objective
-	// AnyAssignment: any unit may be on any device, whatever the order; never
-	// under a pipeline, whose stages are in order.
+	// AnyAssignment: any unit may be on any device, in any order. It is false for pipelines, whose
+	// stages are in order.
 	AnyAssignment bool
-	// Offload is the tier that units may leave for where not all fit; Offloaded
-	// are those that have left (ascending), while the rest is placed.
+	// Offload is the tier for units that do not fit on the devices. Offloaded lists the units that
+	// have left, ascending; a method places the rest.
 	Offload   Tier
 	Offloaded []int
 
-	// Caps limit the peak of each device, in bytes, if the objective is the
-	// step.
+	// Caps limit the peak of each device in bytes, if the objective is the step.
 	Caps []int64
 
 	items func() (*Items, error)
 	sets  func() ([]Set, error)
 }
 
-// New resolves the constraints of an instance that has none yet. Where every
-// device runs the whole model, there are none to resolve. An error is a
-// [*ConstraintError].
+// New resolves the constraints of an instance that has none yet. If every device runs the whole
+// model, there are none to resolve. An error is a [*ConstraintError].
 func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 	in := base
 	peaks := *base.Costs
@@ -73,7 +69,7 @@ func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 	return in.sealed(), nil
 }
 
-// sealed is the instance once nothing in it will change.
+// sealed completes an instance that no longer changes.
 func (in *Instance) sealed() *Instance {
 	in.timed = in.Costs
 	if in.Request {
@@ -86,17 +82,16 @@ func (in *Instance) sealed() *Instance {
 	return in
 }
 
-// Items are the units as a chain in the order of the model, and the groups
-// outside it. An error is a [*ConstraintError], or a [*StageError] where no pipeline
-// of this form runs.
+// Items returns the units as a chain in the order of the model, with the groups outside it. An
+// error is a [*ConstraintError], or a [*StageError] if no pipeline can have these stages.
 func (in *Instance) Items() (*Items, error) { return in.items() }
 
-// Sets are the units by what must share a device, whatever the order, each with
-// the device that a pin gives it. An error is a [*ConstraintError].
+// Sets returns the sets of units that must share a device, in any order, each with its pinned
+// device. An error is a [*ConstraintError].
 func (in *Instance) Sets() ([]Set, error) { return in.sets() }
 
-// CapsBelow are the peaks whose share is less than a share, and within the
-// instance's caps.
+// CapsBelow returns the peaks whose share is less than a share. They are within the instance's
+// caps.
 func (in *Instance) CapsBelow(share float64) []int64 {
 	out := in.CapsAt(share)
 	for device := range out {
@@ -108,8 +103,7 @@ func (in *Instance) CapsBelow(share float64) []int64 {
 	return out
 }
 
-// CapsUpTo are the peaks whose share is at most a share, and within the
-// instance's caps.
+// CapsUpTo returns the peaks whose share is at most a share. They are within the instance's caps.
 func (in *Instance) CapsUpTo(share float64) []int64 {
 	out := in.CapsAt(share)
 	for device := range out {

@@ -7,27 +7,25 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Items are the units of an instance as a chain in the order of the model, and
-// groups outside it. Each device takes one stretch of the chain, and a group may
-// be on any device.
+// Items are the units of an instance as a chain in the order of the model, with groups outside it.
+// Each device takes one run of the chain, and a group may be on any device.
 type Items struct {
 	In *Instance
-	// Order lists the units of the chain, those of groups left out; item i is
+	// Order lists the units of the chain, without those of groups. Item i is
 	// Order[Start[i]:Start[i+1]].
 	Order, Start []int
-	// Groups are the units of each tie group, merged where a together-group
-	// joins them; GroupOf is a unit's group, or -1. Follow are the items that
-	// must sit with a group.
+	// Groups are the units of each tie group, merged if a together-group joins them. GroupOf is a
+	// unit's group, or -1. Follow lists the items that must be on a group's device.
 	Groups  [][]int
 	GroupOf []int
 	Follow  [][]int
-	// Pins and GroupPins are the devices of items and groups, -1 where free.
+	// Pins and GroupPins are the pinned devices of items and groups, -1 if free.
 	Pins, GroupPins []int
 
 	pinOf map[int]Pin // unit → the pin that fixed it
 }
 
-// newItems finds groups and items, and where pins hold them.
+// newItems finds groups and items, and their pins.
 func newItems(in *Instance) (*Items, error) {
 	items := &Items{In: in, GroupOf: make([]int, len(in.Graph.Units)), pinOf: map[int]Pin{}}
 	tied, joined := in.Graph.TiedUnits(), in.joined()
@@ -61,14 +59,14 @@ func newItems(in *Instance) (*Items, error) {
 	return items, nil
 }
 
-// Count is how many items there are.
+// Count returns the number of items.
 func (items *Items) Count() int { return len(items.Start) - 1 }
 
-// Units are those of an item.
+// Units returns the units of an item.
 func (items *Items) Units(item int) []int { return items.Order[items.Start[item]:items.Start[item+1]] }
 
-// NameOf is the unit that an item is known by: under a pipeline its last, as
-// what passes along comes first.
+// NameOf returns the unit that names an item: the first, or in a pipeline the last, as units that
+// pass come first.
 func (items *Items) NameOf(item int) int {
 	units := items.Units(item)
 	if items.In.Piped() {
@@ -77,8 +75,8 @@ func (items *Items) NameOf(item int) int {
 	return units[0]
 }
 
-// Map is the map of units where device d holds the items [cuts[d], cuts[d+1])
-// and the groups that are on it. More runs than devices go round these.
+// Map returns the map of units if device d has the items [cuts[d], cuts[d+1]) and its groups. More
+// runs than devices continue at the first device.
 func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
 	itemDevice := make([]int, items.Count())
 	for run := range len(cuts) - 1 {
@@ -89,7 +87,7 @@ func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
 	return items.MapOf(itemDevice, groupDevice)
 }
 
-// MapOf is the map of units by the devices of the items and of the groups.
+// MapOf returns the map of units for given devices of items and groups.
 func (items *Items) MapOf(itemDevice, groupDevice []int) devicemap.Map {
 	out := make(devicemap.Map, len(items.GroupOf))
 	for item, device := range itemDevice {
@@ -130,7 +128,7 @@ func (items *Items) pin() error {
 	return nil
 }
 
-// HoldLeft are the items if a device holds what has left, which it runs.
+// HoldLeft returns the items with the offloaded units on a device, which runs them.
 func (items *Items) HoldLeft(device int) *Items {
 	out := *items
 	out.GroupPins = slices.Clone(items.GroupPins)

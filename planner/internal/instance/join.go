@@ -4,12 +4,11 @@ import (
 	"slices"
 )
 
-// anchor splits the tied units of the graph into what is free and what must
-// follow. A group whose first unit opens the chain (a language model's
-// embedding) may be on any device. If something runs before that unit (a
-// vision tower), it keeps its place, so that each device has one run of the
-// chain, and the others follow it. So do units that a forward joins: its own
-// code wants them on the first device.
+// anchor splits the graph's tied units into free and following ones. A group whose first unit opens
+// the chain (a language model's embedding) may be on any device. If another unit runs before it (a
+// vision tower), the first unit stays in the chain, and the others follow it. Each device then has
+// one run of the chain. Units that a forward joins follow too: its code needs them on the first
+// device.
 func anchor(tied [][]int, joined func(unit int) bool) (free, follow [][]int) {
 	for _, units := range tied {
 		if units[0] == 0 && !slices.ContainsFunc(units, joined) {
@@ -22,8 +21,7 @@ func anchor(tied [][]int, joined func(unit int) bool) (free, follow [][]int) {
 	return free, follow
 }
 
-// makeGroups numbers the groups, and merges those that a together-group
-// joins.
+// makeGroups numbers the groups, and merges those in one together-group.
 func (items *Items) makeGroups(groups, joined [][]int) {
 	for unit := range items.GroupOf {
 		items.GroupOf[unit] = -1
@@ -59,7 +57,7 @@ func (items *Items) mergeGroups(from, to int) {
 	items.Groups[from] = nil
 }
 
-// compactGroups drops the groups that were merged into others.
+// compactGroups drops groups that were merged into others.
 func (items *Items) compactGroups() {
 	remaining := items.Groups[:0:0]
 	for _, units := range items.Groups {
@@ -75,11 +73,10 @@ func (items *Items) compactGroups() {
 	items.Groups = remaining
 }
 
-// makeItems cuts the chain into items: a unit each, or the whole stretch that
-// a together-group spans. Items that share a together-group with a tied unit
-// follow its group.
+// makeItems cuts the chain into items: single units, or all units that a together-group spans.
+// Items in a together-group with a tied unit follow its group.
 func (items *Items) makeItems(joined [][]int) {
-	place := make([]int, len(items.GroupOf)) // of a unit in order
+	place := make([]int, len(items.GroupOf)) // of each unit in the order
 	for unit, group := range items.GroupOf {
 		place[unit] = len(items.Order)
 		if group < 0 {
@@ -113,8 +110,8 @@ func (items *Items) makeItems(joined [][]int) {
 	}
 }
 
-// span is the first and last place in the chain of a set's untied units; lo
-// is past hi where it has none.
+// span returns the first and last place in the chain of a set's untied units. lo is larger than hi
+// if there are none.
 func (items *Items) span(set, place []int) (lo, hi int) {
 	lo, hi = len(items.Order), -1
 	for _, unit := range set {
@@ -125,7 +122,7 @@ func (items *Items) span(set, place []int) (lo, hi int) {
 	return lo, hi
 }
 
-// staying are the tie groups that have not left: they leave whole.
+// staying returns the tie groups on the devices. A group leaves only as a whole.
 func staying(tied [][]int, left []int) [][]int {
 	return slices.DeleteFunc(slices.Clone(tied), func(units []int) bool { return slices.Contains(left, units[0]) })
 }

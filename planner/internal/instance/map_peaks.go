@@ -10,11 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// devices is the memory that every device uses without its units.
+// devices is the memory of every device without its units.
 type devices struct {
 	residents []timeline.Resident
-	// Overhead is what the device's process takes; Idle what a device without
-	// units counts.
+	// Overhead is the memory of the device's process. Idle is the memory counted for a device
+	// without units.
 	Overhead, Idle []int64
 }
 
@@ -30,31 +30,29 @@ func newDevices(in *Instance) devices {
 	return out
 }
 
-// MapPeaks answers what a device of a device map needs at its peak.
+// MapPeaks computes the peak of a device in a device map.
 type MapPeaks struct {
 	*Items
 	devices
-	costs func(first, end int) timeline.Summary // of Order
+	costs func(first, end int) timeline.Summary // by positions in Order
 	tied  []tiedUnit                            // units of groups, ascending
-	// arena answers in place of costs where the engine has one; runs are those
-	// of a device, reused.
+	// arena replaces costs for engines with an arena. runs is scratch space for one device.
 	arena    timeline.Ranks
 	schedule costmodel.Schedule
 	runs     []costmodel.Interval
-	// parts are the joined costs where these depend on what else is on the device.
+	// parts caches joined costs that depend on the other units of a device.
 	parts map[partKey]timeline.Summary
-	// additive: peaks are sums, with the same part of a device added whether
-	// it is idle or not.
+	// additive: peaks are sums, and the device's own part is the same if it is idle.
 	additive bool
 }
 
-// tiedUnit is a unit of a group: its place in the chain's order, and its run.
+// tiedUnit is a unit of a group: its position in the chain's order, and its run.
 type tiedUnit struct {
 	unit, group, position int
 	run                   timeline.Summary
 }
 
-// NewMapPeaks prepares the sums, in O(units · log units).
+// NewMapPeaks prepares the sums in O(units · log units).
 func NewMapPeaks(items *Items) *MapPeaks {
 	in := items.In
 	out := &MapPeaks{Items: items, devices: newDevices(in), costs: newChain(items), additive: in.Costs.Additive}
@@ -76,7 +74,7 @@ func NewMapPeaks(items *Items) *MapPeaks {
 	return out
 }
 
-// newChain is the costs of the items' units in their order.
+// newChain returns the costs of ranges of the items' units, in order.
 func newChain(items *Items) func(first, end int) timeline.Summary {
 	units := make([]costmodel.Unit, len(items.Order))
 	for i, unit := range items.Order {
@@ -85,10 +83,8 @@ func newChain(items *Items) func(first, end int) timeline.Summary {
 	return timeline.Stretches(units)
 }
 
-// Peak is what device needs at its peak with items [a, b) and a set of
-// groups: the chain's stretches and the groups' units joined in the order
-// they run. Overhead counts on an idle device too, so that leaving one idle
-// gains nothing.
+// Peak returns the peak of a device with items [a, b) and a set of groups. It joins their units in
+// execution order. Overhead counts on an idle device too, so that an idle device gains nothing.
 func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	if a >= b && groups == 0 {
 		return peaks.Idle[device]
@@ -100,7 +96,7 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 		return peaks.part(a, b, groups, true).Peak(peaks.residents[device]) + peaks.Overhead[device]
 	}
 	at, end := peaks.Start[a], peaks.Start[b]
-	if groups == 0 { // nothing to join: the solver asks this most
+	if groups == 0 { // nothing to join, the solver's most frequent call
 		return peaks.costs(at, end).Peak(peaks.residents[device]) + peaks.Overhead[device]
 	}
 	var run timeline.Summary
@@ -119,14 +115,14 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	return run.Peak(peaks.residents[device]) + peaks.Overhead[device]
 }
 
-// partKey is what a device holds of a table with [costmodel.Table.Part].
+// partKey is the set of units on a device, for a table with [costmodel.Table.Part].
 type partKey struct {
 	a, b   int
 	groups uint64
 	copies bool
 }
 
-// part joins the units of a device, as they cost with no others on it.
+// part joins the costs of a device's units if it has no others.
 func (peaks *MapPeaks) part(a, b int, groups uint64, copies bool) timeline.Summary {
 	key := partKey{a, b, groups, copies}
 	if known, ok := peaks.parts[key]; ok {
@@ -148,9 +144,8 @@ func (peaks *MapPeaks) part(a, b int, groups uint64, copies bool) timeline.Summa
 	return run
 }
 
-// Floor is at most Peak of every device that holds these items and groups, or
-// more: with an arena one may take less with a unit more, as its run ends with
-// the model then and sends nothing.
+// Floor is a lower bound of Peak for every device with at least these items and groups. With an
+// arena, Peak may fall when a unit is added: a run that ends the model sends nothing.
 func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
 	if peaks.parts != nil && (a < b || groups != 0) {
 		return peaks.part(a, b, groups, false).Peak(peaks.residents[device]) + peaks.Overhead[device]
@@ -161,7 +156,7 @@ func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
 	return peaks.arena.Floor(peaks.rank(a, b, groups), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
 }
 
-// rank is a device with these items and groups: its runs of units.
+// rank returns the runs of units of a device with these items and groups.
 func (peaks *MapPeaks) rank(a, b int, groups uint64) timeline.Rank {
 	peaks.runs = peaks.runs[:0]
 	at, end := peaks.Start[a], peaks.Start[b]
@@ -181,7 +176,7 @@ func (peaks *MapPeaks) rank(a, b int, groups uint64) timeline.Rank {
 	return timeline.Rank{Schedule: peaks.schedule, Chunks: peaks.runs}
 }
 
-// run adds units after those of before.
+// run adds a run of units, joined to the last one if it is adjacent.
 func (peaks *MapPeaks) run(first, end int) {
 	if last := len(peaks.runs) - 1; last >= 0 && peaks.runs[last].End == first {
 		peaks.runs[last].End = end
@@ -190,10 +185,10 @@ func (peaks *MapPeaks) run(first, end int) {
 	peaks.runs = append(peaks.runs, costmodel.Interval{First: first, End: end})
 }
 
-// Tied is how many units are in groups.
+// Tied returns the number of units in groups.
 func (peaks *MapPeaks) Tied() int { return len(peaks.tied) }
 
-// CountNothingIdle takes overhead off devices that hold nothing.
+// CountNothingIdle removes the overhead of idle devices.
 func (peaks *MapPeaks) CountNothingIdle() {
 	for device := range peaks.Idle {
 		if peaks.Idle[device] == peaks.Overhead[device] {
@@ -203,7 +198,7 @@ func (peaks *MapPeaks) CountNothingIdle() {
 	peaks.additive = false
 }
 
-// Chain is the chain problem with these peaks.
+// Chain returns the chain problem with these peaks.
 func (peaks *MapPeaks) Chain() chain.Problem {
 	out := peaks.Items.Chain()
 	out.Peak, out.Additive = peaks.Peak, peaks.additive
@@ -214,7 +209,7 @@ func (peaks *MapPeaks) Chain() chain.Problem {
 	return out
 }
 
-// classes numbers the devices by the figures that the chain solver sees.
+// classes numbers the devices by the figures that the chain solver uses.
 func (peaks *MapPeaks) classes(budgets []int64) []int {
 	type figures struct {
 		resident               timeline.Resident
@@ -232,9 +227,9 @@ func (peaks *MapPeaks) classes(budgets []int64) []int {
 	return out
 }
 
-// TooLarge names a group or an item that does not fit even on an empty device,
-// and the least that it needs on one; none if all fit, or the context ends before.
-// least is a lower bound on the peak of a device with items [a, b), or a group.
+// TooLarge names a group or an item that does not fit even on an empty device, and its least memory
+// there. It names none if all fit, or if the context ends. Argument least returns a lower bound on
+// the peak of a device with items [a, b), or a group.
 func (items *Items) TooLarge(ctx context.Context, least func(device, a, b int, groups uint64) int64) (unit string, needs int64) {
 	alone := func(a, b int, groups uint64) (need int64, fits bool) {
 		need = math.MaxInt64

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// match lists the units that a pattern names: those it is the path of, those
-// inside the module it names, those that hold the layer it names, or with a
-// trailing * those that begin with it.
+// match lists the units that a pattern names: the unit or the layer with this path, or all units in
+// the module with this path. A trailing * matches any ending.
 func match(graph *modelgraph.Graph, field, pattern string) ([]int, error) {
 	var units []int
 	stem, wild := strings.CutSuffix(pattern, "*")
@@ -49,7 +48,7 @@ type Pinned struct {
 	Units []int
 }
 
-// resolvePins finds the units of the pins, in the order of these.
+// resolvePins finds the units of each pin.
 func resolvePins(graph *modelgraph.Graph, devices int, pins []Pin) ([]Pinned, error) {
 	var out []Pinned
 	for _, pin := range pins {
@@ -71,7 +70,7 @@ type Joined struct {
 	Units    []int
 }
 
-// resolveTogether finds the units of the together-groups, in the order of these.
+// resolveTogether finds the units of each together-group.
 func resolveTogether(graph *modelgraph.Graph, together [][]string) ([]Joined, error) {
 	var out []Joined
 	for _, patterns := range together {
@@ -89,14 +88,13 @@ func resolveTogether(graph *modelgraph.Graph, together [][]string) ([]Joined, er
 	return out, nil
 }
 
-// Constraints are what every map must keep: pins and together-groups, in the
-// order in which they were asked for.
+// Constraints are the pins and together-groups that every map must keep, in the caller's order.
 type Constraints struct {
 	Pins     []Pinned
 	Together []Joined
 }
 
-// joined are the units of the together-groups.
+// joined returns the units of the together-groups.
 func (constraints *Constraints) joined() [][]int {
 	var out [][]int
 	for i := range constraints.Together {
@@ -105,7 +103,7 @@ func (constraints *Constraints) joined() [][]int {
 	return out
 }
 
-// near is a hint to the module that was meant; empty where none is like it.
+// near returns a hint with the closest module name; empty if none is close.
 func near(graph *modelgraph.Graph, pattern string) string {
 	if name := closest(graph, pattern); name != "" {
 		return fmt.Sprintf("; the nearest is %q", name)

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Linked reports the first pair of devices that a map needs a link between
-// and has none, as a [*LinkError].
+// Linked returns a [*LinkError] for the first pair of devices that lacks a link it needs; nil if
+// there is none.
 func (in *Instance) Linked(placed devicemap.Map) error {
 	for unit := 1; unit < len(placed); unit++ {
 		from, to := placed[unit-1], placed[unit]
@@ -19,8 +19,8 @@ func (in *Instance) Linked(placed devicemap.Map) error {
 	return nil
 }
 
-// Contiguous reports that each device holds one run of the units, in device
-// order, tie groups aside.
+// Contiguous reports that each device has one run of the units, in device order. It ignores tie
+// groups.
 func (in *Instance) Contiguous(placed devicemap.Map) bool {
 	tied := make([]bool, len(placed))
 	for _, units := range in.Graph.TiedUnits() {
@@ -41,10 +41,9 @@ func (in *Instance) Contiguous(placed devicemap.Map) bool {
 	return true
 }
 
-// Sent is the bytes that cross between devices in a step under a map: what a
-// unit makes goes once to every other device that reads it, its gradient
-// comes back in training, and the model's outputs go to the input's device. 0
-// where nothing runs (load).
+// Sent returns the bytes that cross between devices in a step. A unit's output goes once to every
+// other device that reads it, and its gradient returns in training. The model's outputs go to the
+// input's device. It returns 0 in load mode, as nothing runs.
 func (in *Instance) Sent(placed devicemap.Map) int64 {
 	if in.Costs.Workload.Mode == costmodel.Load || placed == nil {
 		return 0
@@ -52,8 +51,8 @@ func (in *Instance) Sent(placed devicemap.Map) int64 {
 	return NewSender(in).Sent(placed)
 }
 
-// SentNote says what a map that is not contiguous sends; empty for one that
-// is, and where nothing runs.
+// SentNote returns a note with the bytes that a map sends if it is not contiguous; otherwise, and
+// in load mode, it is empty.
 func (in *Instance) SentNote(placed devicemap.Map) string {
 	if in.Contiguous(placed) || in.Costs.Workload.Mode == costmodel.Load {
 		return ""
@@ -61,14 +60,14 @@ func (in *Instance) SentNote(placed devicemap.Map) string {
 	return fmt.Sprintf("not one run of layers a device: %v cross between devices in a step", costmodel.Bytes(in.Sent(placed)))
 }
 
-// Sender counts what crosses, map after map.
+// Sender counts the bytes that maps send.
 type Sender struct {
 	costs   *costmodel.Table
-	readers [][]int // of each unit's output
+	readers [][]int // units that read each unit's output
 	seen    []int   // per device, the last unit whose output it has
 }
 
-// NewSender finds who reads what.
+// NewSender finds the readers of each output.
 func NewSender(in *Instance) *Sender {
 	out := &Sender{costs: in.Costs, readers: make([][]int, len(in.Graph.Units)), seen: make([]int, len(in.Topology.Devices))}
 	for unit := range in.Graph.Units {
@@ -79,8 +78,8 @@ func NewSender(in *Instance) *Sender {
 	return out
 }
 
-// Sent is [Instance.Sent]; in load mode, where no output has a size, the number
-// of outputs that cross.
+// Sent is [Instance.Sent]. In load mode outputs have no size, so it returns the number of outputs
+// that cross.
 func (sender *Sender) Sent(placed devicemap.Map) int64 {
 	workload := &sender.costs.Workload
 	for device := range sender.seen {

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestSent counts by hand: h.0 and h.1 are read by the next one, 8 B and 16 B
-// a micro-batch, and h.2 is the model's output.
+// TestSent counts by hand. The next unit reads the outputs of h.0 and h.1, 8 B and 16 B per
+// micro-batch; h.2's output is the model's.
 func TestSent(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{1, 1, 1}, 100, 100)
 	p.Costs.Workload = costmodel.Workload{Mode: costmodel.Train, MicroBatches: 2}

@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Set is units that share a device: one unit, or those that ties and
-// together-groups join.
+// Set is units that share a device: a single unit, or units joined by ties and together-groups.
 type Set struct {
 	Units  []int // ascending
-	Device int   // that a pin gives it, or -1
+	Device int   // pinned device, or -1
 	pin    Pin
 }
 
-// newSets joins units (union–find; of joined units the first stands for all)
-// and gives each set its pin. Sets are in the order of their first units.
+// newSets joins units by union–find and gives each set its pin. The first unit of a set is its
+// root. Sets are in the order of their roots.
 func newSets(in *Instance) ([]Set, error) {
 	units := len(in.Graph.Units)
 	root := make([]int, units)
@@ -36,7 +35,7 @@ func newSets(in *Instance) ([]Set, error) {
 	}
 	var sets []Set
 	setOf := make([]int, units)
-	for unit := range units { // a root comes before the units that it stands for
+	for unit := range units { // a root comes before the other units of its set
 		if first := find(unit); first == unit {
 			setOf[unit] = len(sets)
 			sets = append(sets, Set{Units: []int{unit}, Device: -1})

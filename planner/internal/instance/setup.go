@@ -6,21 +6,21 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Setup is a workload on devices: what its units cost and where they run.
+// Setup is a workload on devices: the costs of its units and the topology.
 type Setup struct {
-	// Costs are those of peaks: methods try maps by the thousand. Pooled are the
-	// costs as they were given, whose pools may be followed ([costmodel.Table.Marks]),
-	// which takes longer than all else that is predicted of a map.
+	// Costs are for peaks without simulated pools, as methods try thousands of maps. Pooled is the
+	// caller's table. Its pools may be simulated ([costmodel.Table.Marks]), which takes longer than
+	// the rest of a prediction.
 	Costs, Pooled *costmodel.Table
 	Topology      *costmodel.Topology
-	// Request: under Time, the step is that of one request, a micro-batch that
-	// has the devices to itself. Devices hold what they hold at work.
+	// Request: under Time, the step is that of one request, a micro-batch alone on the devices.
+	// Memory is that of the whole workload.
 	Request bool
 
 	timed *costmodel.Table
 }
 
-// Piped reports a problem of stages.
+// Piped reports that the model runs as pipeline stages.
 func (setup *Setup) Piped() bool { return setup.Costs.Workload.Strategy.Traits().Staged }
 
 // Replicated reports that every device runs the whole model.
@@ -29,27 +29,26 @@ func (setup *Setup) Replicated() bool { return setup.Costs.Workload.Strategy.Tra
 // Trains reports that a step has a backward pass and an update.
 func (setup *Setup) Trains() bool { return setup.Costs.Workload.Mode == costmodel.Train }
 
-// Passes is how often a unit's forward (and backward) runs in a step, and how
-// many tokens are generated after.
+// Passes returns how often a unit's forward (and backward) runs in a step, and the number of tokens
+// generated after that.
 func (setup *Setup) Passes() (microBatches, tokens float64) {
 	workload := &setup.Timed().Workload
 	return float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
 }
 
-// Timed is the table by which steps are timed: the costs, or where a step is
-// that of one request, these with one micro-batch.
+// Timed returns the table for step times: Costs, or, if a step is one request, Costs with one
+// micro-batch.
 func (setup *Setup) Timed() *costmodel.Table { return cmp.Or(setup.timed, setup.Costs) }
 
-// rules are those of the engine.
+// rules returns the stage rules of the engine.
 func (setup *Setup) rules() costmodel.StageRules {
 	return costmodel.StageRulesOf(setup.Costs.Workload.Runtime)
 }
 
-// Schedule is the pipeline schedule on the instance's devices, TimedSchedule
-// that of the step that is timed.
+// Schedule returns the pipeline schedule on the instance's devices. It determines memory.
 func (setup *Setup) Schedule() costmodel.Schedule { return setup.scheduleOf(&setup.Costs.Workload) }
 
-// TimedSchedule is described at Schedule.
+// TimedSchedule returns the pipeline schedule of the step in [Setup.Timed].
 func (setup *Setup) TimedSchedule() costmodel.Schedule {
 	return setup.scheduleOf(&setup.Timed().Workload)
 }
@@ -65,8 +64,8 @@ func (setup *Setup) scheduleOf(workload *costmodel.Workload) costmodel.Schedule 
 // Looped reports a pipeline whose devices run several stages each.
 func (setup *Setup) Looped() bool { return setup.Piped() && setup.Schedule().Chunks > 1 }
 
-// CapsAt are the peaks whose share is at most a share, to the nearest byte: a
-// share that was a quotient of integers gives its peak again.
+// CapsAt returns the peaks of a share, rounded to the nearest byte. A share computed from a peak
+// gives that peak again.
 func (setup *Setup) CapsAt(share float64) []int64 {
 	out := make([]int64, len(setup.Topology.Devices))
 	for device := range out {
@@ -75,8 +74,8 @@ func (setup *Setup) CapsAt(share float64) []int64 {
 	return out
 }
 
-// Uniform reports that all devices and links are the same, so that the order of
-// devices makes no difference except for the input's device.
+// Uniform reports that all devices and links are the same. The order of devices then matters only
+// for the input's device.
 func (setup *Setup) Uniform() bool {
 	for device := 1; device < len(setup.Topology.Devices); device++ {
 		if !interchangeable(setup.Topology, 0, device) {
@@ -86,8 +85,7 @@ func (setup *Setup) Uniform() bool {
 	return true
 }
 
-// Unlike is one device of each kind: those of a kind take the same time for
-// any unit.
+// Unlike returns one device of each kind. Devices of a kind take the same time for any unit.
 func (setup *Setup) Unlike() []int {
 	known := make(map[costmodel.Device]bool)
 	var out []int

@@ -6,11 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// StagePeaks answers what a device of a pipeline needs at its peak.
+// StagePeaks computes the peak of a device in a pipeline.
 type StagePeaks struct {
 	*Items
 	devices
-	Costs    func(first, end int) timeline.Summary // of Order
+	Costs    func(first, end int) timeline.Summary // by positions in Order
 	stages   timeline.Ranks
 	schedule costmodel.Schedule
 }
@@ -21,7 +21,7 @@ func NewStagePeaks(items *Items) *StagePeaks {
 	return &StagePeaks{Items: items, devices: newDevices(in), Costs: newChain(items), stages: timeline.NewRanks(in.Costs), schedule: in.Schedule()}
 }
 
-// interval is items [a, b) as units.
+// interval returns items [a, b) as units.
 func (peaks *StagePeaks) interval(a, b int) costmodel.Interval {
 	return costmodel.Interval{First: peaks.Start[a], End: peaks.Start[b]}
 }
@@ -30,19 +30,18 @@ func (peaks *StagePeaks) stage(device, a, b int) timeline.Rank {
 	return timeline.Rank{Schedule: peaks.schedule, Index: int64(device), Chunks: []costmodel.Interval{peaks.interval(a, b)}}
 }
 
-// Peak is what stage device holds at its peak with items [a, b).
+// Peak returns the peak of a stage's device with items [a, b).
 func (peaks *StagePeaks) Peak(device, a, b int) int64 {
 	return peaks.stages.Peak(peaks.stage(device, a, b), peaks.residents[device].Workspace) + peaks.Overhead[device]
 }
 
-// Floor is what stage device holds at least, with items [a, b) and any more.
+// Floor returns a lower bound of the peak of a stage's device with at least items [a, b).
 func (peaks *StagePeaks) Floor(device, a, b int) int64 {
 	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
 }
 
-// Share is the share of device where run c of the cuts is on device c mod p
-// (torch 2.11, distributed/pipelining/_utils.py,
-// generate_stage_to_rank_mapping).
+// Share returns a device's share if run c of the cuts is on device c mod p (torch 2.11,
+// distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
 func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
 	for c := device; c < len(cuts)-1; c += int(peaks.schedule.Stages) {
@@ -51,8 +50,8 @@ func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
 }
 
-// LeastShare is what the share of the device of run c with items [a, b) is at
-// least, whatever its other runs.
+// LeastShare returns a lower bound of the share of the device of run c with items [a, b), for any
+// other runs.
 func (peaks *StagePeaks) LeastShare(c, a, b int) float64 {
 	ranks := int(peaks.schedule.Stages)
 	device := c % ranks
@@ -65,7 +64,7 @@ func (peaks *StagePeaks) shareOf(device int, peak int64) float64 {
 	return float64(peak+peaks.Overhead[device]) / float64(peaks.In.Topology.Devices[device].Budget())
 }
 
-// Chain is the chain problem with these peaks.
+// Chain returns the chain problem with these peaks.
 func (peaks *StagePeaks) Chain() chain.Problem {
 	out := peaks.Items.Chain()
 	out.Peak = func(device, a, b int, _ uint64) int64 {

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// passing lists sets of units that one stage holds: one that passes goes with
-// the next ([costmodel.Unit.Passes]), and at the end of the model with the one
-// before.
+// passing lists sets of units that share a stage. A unit that passes ([costmodel.Unit.Passes]) goes
+// with the next one, or at the end of the model with the previous one.
 func passing(units []costmodel.Unit) [][]int {
 	var sets [][]int
 	for unit := range len(units) - 1 {
@@ -25,7 +24,7 @@ func passing(units []costmodel.Unit) [][]int {
 	return sets
 }
 
-// checkStages refuses what no pipeline runs.
+// checkStages refuses stages that no pipeline runs.
 func (items *Items) checkStages() error {
 	in, schedule, count := items.In, items.In.Schedule(), items.Count()
 	if !in.rules().Alone && !slices.ContainsFunc(in.Costs.Units, func(unit costmodel.Unit) bool { return !unit.Passes() }) {
@@ -43,7 +42,7 @@ func (items *Items) checkStages() error {
 	}
 	mode := in.Costs.Workload.Mode
 	if mode == costmodel.Load || mode == costmodel.Infer && schedule.Kind != costmodel.Interleaved {
-		return nil // forward only: a run a GPU takes any number
+		return nil // forward only: any number of micro-batches with one run per GPU
 	}
 	if err := schedule.Check(); err != nil {
 		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
@@ -51,8 +50,7 @@ func (items *Items) checkStages() error {
 	return nil
 }
 
-// tooFew is the error of a model with fewer units than stages, and what works
-// with as many.
+// tooFew returns the error of a model with fewer units than stages. It says which settings work.
 func tooFew(schedule costmodel.Schedule, count int) *StageError {
 	gpus, runs := count/int(schedule.Chunks), count/int(schedule.Stages)
 	if schedule.Chunks == 1 {
@@ -76,8 +74,8 @@ func tooFew(schedule costmodel.Schedule, count int) *StageError {
 	return out
 }
 
-// refusedParts is the error of a number of micro-batches, with those that
-// divide the batch too where the nearest that the schedule takes do not.
+// refusedParts returns the error of a number of micro-batches. If the nearest numbers that the
+// schedule allows do not divide the batch, it names those that do.
 func refusedParts(err error, schedule costmodel.Schedule, batch int64) costmodel.Message {
 	divides := func(step int64) bool {
 		near := schedule
@@ -92,8 +90,8 @@ func refusedParts(err error, schedule costmodel.Schedule, batch int64) costmodel
 	return costmodel.Messagef("%v, and a divisor of the batch of %d (%s)", err, batch, schedule.Parts(batch))
 }
 
-// pinEnds holds the chain's ends on the first and the last device, as a
-// pipeline's stages are in device order and none is empty.
+// pinEnds pins the chain's ends to the first and the last device. A pipeline's stages are in device
+// order, and none is empty.
 func (items *Items) pinEnds() error {
 	last := len(items.In.Topology.Devices) - 1
 	for item, device := range map[int]int{0: 0, items.Count() - 1: last} {
@@ -112,7 +110,7 @@ func (items *Items) pinEnds() error {
 	return nil
 }
 
-// noStage says that the pins leave a stage without a unit.
+// noStage returns the error for pins that leave a stage without a unit.
 func (items *Items) noStage(empty *chain.EmptyError) error {
 	stages := len(items.In.Topology.Devices)
 	return &StageError{"pin", stages, items.Count(), costmodel.Messagef("no map keeps the pins and has a unit on each of the %d stages: none is left for device %d", stages, empty.Device)}

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestLeavingAverage: whatever leaves for the host, and wherever the rest is,
-// no map has a smaller largest share than what must stay on average.
+// TestLeavingAverage: no map has a smaller largest share than the average of the bytes that must
+// stay, for any offloaded units.
 func TestLeavingAverage(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(71, 72))
@@ -22,11 +22,11 @@ func TestLeavingAverage(t *testing.T) {
 	for i := range 1200 {
 		p := randomproblem.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
-		if i%3 == 0 && len(p.Graph.Units) > 2 { // what is pinned stays
+		if i%3 == 0 && len(p.Graph.Units) > 2 { // pinned units stay
 			p.Pins = []devicemap.Pin{{Pattern: p.Graph.Units[1].Name, Device: 0}, {Pattern: p.Graph.Units[2].Name, Device: 0}}
 		}
 		if len(p.Graph.TiedUnits()) > 0 || math.Pow(float64(1+len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
-			continue // tied units leave whole, which is not tried here
+			continue // tied units leave together, which this test does not try
 		}
 		w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: randomproblem.Pick(rng, costmodel.Infer, costmodel.Load), Batch: 1, Seq: 1, Precision: costmodel.BF16True})
 		if err != nil {
@@ -42,7 +42,7 @@ func TestLeavingAverage(t *testing.T) {
 		best := math.Inf(1)
 		randomproblem.EveryMap(&p, devicemap.CPU, func(m devicemap.Map) {
 			if !slices.Contains(m, 0) {
-				return // the first device runs what left, and is to hold something
+				return // offloaded units run on the first device, which needs memory for them
 			}
 			if len(p.Pins) > 0 && slices.Contains(m[1:3], devicemap.CPU) {
 				return

@@ -9,14 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// class are sets of units that leave together and have the same costs.
+// class is a group of sets with equal costs. The units of a set leave together.
 type class struct {
 	sets  [][]int
-	bytes int64 // travelling, of one
-	frees int64 // what one takes off the devices
+	bytes int64 // bytes copied per forward, of one set
+	frees int64 // device memory that one set frees
 }
 
-// newSearch finds what may leave: a pinned unit stays, with all that share its
+// newSearch finds the sets that may leave. A pinned unit stays, with all units that share its
 // device.
 func newSearch(in *instance.Instance) (*search, error) {
 	sets, err := in.Sets()
@@ -47,7 +47,7 @@ func newSearch(in *instance.Instance) (*search, error) {
 			k.run, k.alone = timeline.Of(&in.Costs.Units[set[0]]), -1
 		}
 		c, ok := at[k]
-		if !ok || len(state.classes[c].sets) == math.MaxUint16 { // what a count holds
+		if !ok || len(state.classes[c].sets) == math.MaxUint16 { // the limit of a count
 			c = len(state.classes)
 			at[k] = c
 			state.classes = append(state.classes, class{bytes: k.bytes, frees: k.frees})
@@ -59,16 +59,15 @@ func newSearch(in *instance.Instance) (*search, error) {
 	return state, nil
 }
 
-// needs is the peak memory of a forward on all devices together, as if one
-// device ran it all: at that moment their peaks add up to no less. Each device
-// in use has its context too.
+// needs computes the peak memory of a forward as if one device ran it all. The devices' peaks add
+// up to at least that. Each device in use also has its CUDA context.
 func (state *search) needs() {
 	table := state.in.Costs
 	var summary timeline.Summary
 	for unit := range table.Units {
 		summary = summary.Join(timeline.Of(&table.Units[unit]))
 	}
-	summary.Products = false // a workspace is on some devices, and not on others
+	summary.Products = false // only some devices have a workspace
 	state.least = summary.Static
 	if table.Workload.Mode != costmodel.Load {
 		state.least = summary.Peak(timeline.Resident{Output: table.OutputBytes})
@@ -79,11 +78,11 @@ func (state *search) needs() {
 	}
 }
 
-// short reports that what is held is more than the devices can hold together,
-// whatever leaves: nothing fits, and that is proved.
+// short reports that nothing fits, whatever units leave: the least memory exceeds all devices
+// together.
 func (state *search) short() bool { return state.minimum() > state.budgets }
 
-// minimum is a lower bound on the memory of all devices together, whatever leaves.
+// minimum returns a lower bound on the memory of all devices together, for any units that leave.
 func (state *search) minimum() int64 {
 	least := state.least
 	for c := range state.classes {
@@ -92,7 +91,7 @@ func (state *search) minimum() int64 {
 	return max(0, least)
 }
 
-// average is a largest share that no map is below, whatever leaves.
+// average returns a lower bound of the largest share, for any units that leave.
 func (state *search) average() float64 {
 	var budgets int64
 	for device := range state.in.Topology.Devices {

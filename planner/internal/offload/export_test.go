@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Average is the share that no map is below, whatever leaves.
+// Average returns a lower bound of the largest share, for any offloaded units.
 func Average(in *instance.Instance) (float64, error) {
 	s, err := newSearch(in)
 	if err != nil {

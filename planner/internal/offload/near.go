@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Where the search by bytes comes to its limits, or the time is up, nearest
-// gives so long at most for some set, as without one there is no answer; and,
-// where there is time, so many sets to make it better.
+// The search by bytes may reach its limits or its time without an answer. Then nearest has this
+// time to find some set, and tries so many exchanges to improve it.
 const (
 	nearestTime = 2 * time.Second
 	maxSwaps    = 400
@@ -34,8 +33,8 @@ func (state *search) options() []option {
 	return out
 }
 
-// nearest bisects over how much leaves, from the front of the chain on, and
-// then puts smaller units in the place of larger ones while the rest fits.
+// nearest bisects over the memory that leaves, from the front of the chain. Then it replaces larger
+// units by smaller ones as long as the rest fits.
 func (state *search) nearest(ctx context.Context, limits instance.Limits) *left {
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
 	defer cancel()
@@ -63,8 +62,7 @@ func (state *search) nearest(ctx context.Context, limits instance.Limits) *left 
 	return state.swap(brief, all, best, found, limits)
 }
 
-// pick takes units from the front until they free enough, the last of them
-// as small as can be.
+// pick takes units from the front until they free enough. The last one is as small as possible.
 func pick(all []option, enough int64) []option {
 	var out []option
 	var freed int64
@@ -101,7 +99,7 @@ func unitsOf(picked []option) []int {
 	return out
 }
 
-// swap takes units back, or smaller ones in their place, the largest first.
+// swap returns units to the devices, or replaces them by smaller ones, the largest first.
 func (state *search) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
 	tried := 0
 	for gained := true; gained; {
@@ -111,7 +109,7 @@ func (state *search) swap(ctx context.Context, all, best []option, found *left, 
 		for _, out := range order {
 			seen := map[int64]bool{}
 			rest := slices.DeleteFunc(slices.Clone(best), func(choice option) bool { return choice.units[0] == out.units[0] })
-			for _, in := range append([]option{{}}, all...) { // the first: nothing in its place
+			for _, in := range append([]option{{}}, all...) { // the empty option: no replacement
 				inside := len(in.units) > 0 && slices.ContainsFunc(best, func(choice option) bool { return choice.units[0] == in.units[0] })
 				if inside || in.bytes >= out.bytes || seen[in.bytes] || state.least-sum(rest)-in.frees > state.budgets {
 					continue

@@ -1,7 +1,7 @@
-// Package offload finds which units leave the devices where not all fit, so that
-// the fewest bytes travel in a forward, and places the rest: sets of units in
-// the order of what travels (the m best combinations of a knapsack, by a heap:
-// Lawler, Management Science 18, 1972), until one leaves a rest that fits.
+// Package offload finds the units that leave the devices if not all fit, so that the fewest bytes
+// are copied in a forward, and places the rest. It tries sets of units in the order of their bytes
+// until the rest fits. The order is that of the m best combinations of a knapsack, by a heap
+// (Lawler, Management Science 18, 1972).
 package offload
 
 import (
@@ -26,21 +26,21 @@ func (Method) Serves(in *instance.Instance) bool {
 // Error says that nothing can be offloaded here.
 type Error struct {
 	Msg costmodel.Message
-	// TooLittle: the tier cannot hold what would have to leave.
+	// TooLittle: the tier is too small for the units that would have to leave.
 	TooLittle bool
 }
 
 // Error implements error.
 func (err *Error) Error() string { return err.Words(costmodel.Setting.String) }
 
-// Words is the error with its settings as name says them.
+// Words returns the message. name formats its settings.
 func (err *Error) Words(name func(costmodel.Setting) string) string {
 	return name(costmodel.Setting{Field: "offload"}) + ": " + err.Msg.Words(name)
 }
 
-// Solve implements [instance.Method], for an instance that does not fit whole. An
-// error of [instance.ErrNone] comes with an answer whose note says what the
-// devices lack, and which is proved where they lack it whatever leaves.
+// Solve implements [instance.Method], for an instance that does not fit whole. With the error
+// [instance.ErrNone], the answer's note says what the devices lack. The answer is proved if they
+// lack it with any units offloaded.
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	switch workload := &in.Costs.Workload; {
 	case in.Trains():
@@ -59,8 +59,8 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	return search.answer(found, bound, ctx.Err() != nil)
 }
 
-// place is the best map of the remaining units; nil if they do not fit, or no
-// unit remains on the device that runs what left.
+// place returns the best map of the remaining units. It returns nil if they do not fit, or if no
+// unit remains on the device that runs the offloaded units.
 func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *instance.Answer {
 	items, err := in.Items()
 	if err != nil {
@@ -78,8 +78,8 @@ func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *
 	return nil
 }
 
-// answer puts the units on their tiers. Bytes come first: where they are not
-// proved least, the bound of the share is that of whatever else may leave.
+// answer puts the units on their tiers. Their bytes are the first objective. Without a proof that
+// the bytes are minimal, another set could leave, so the bound of the share covers any set.
 func (state *search) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
 	in, out := state.in, found.rest
 	hostMemory := in.Topology.HostMemoryBytes

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// leastTravel is the least that travels in any map that fits, by trying every
-// unit on every device in order and on the host; tied units together.
+// leastTravel returns the fewest bytes copied from the host in any map that fits. It tries every
+// unit on every device in order and on the host, with tied units together.
 func leastTravel(p *planner.Problem) int64 {
 	least := int64(math.MaxInt64)
 	m := make(devicemap.Map, len(p.Costs.Units))
@@ -30,7 +30,7 @@ func leastTravel(p *planner.Problem) int64 {
 				}
 			}
 			for _, d := range m {
-				if d == 0 { // what leaves runs there
+				if d == 0 { // offloaded units run there
 					least = bytes
 				}
 			}
@@ -47,8 +47,8 @@ func leastTravel(p *planner.Problem) int64 {
 	return least
 }
 
-// TestOffloadRandom: exhaustive search finds no fewer bytes that travel, the
-// bound is no larger, and they are equal if the answer says so.
+// TestOffloadRandom: exhaustive search finds no map with fewer copied bytes. The bound is at most
+// that, and equal if the answer is optimal.
 func TestOffloadRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
@@ -65,7 +65,7 @@ func TestOffloadRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Graph.TiedUnits()) > 0 {
-			continue // a tie group may be on any device, which the exhaustive search does not try
+			continue // a tie group may be on any device, which exhaustive search does not try
 		}
 		for d := range p.Topology.Devices {
 			dev := &p.Topology.Devices[d]
@@ -77,7 +77,7 @@ func TestOffloadRandom(t *testing.T) {
 		var inf *planner.InfeasibleError
 		if errors.As(err, &inf) {
 			if want < math.MaxInt64 {
-				none++ // nothing is left for the first device, and not said to be
+				none++ // a map fits, but the search found none
 			}
 			continue
 		}
@@ -85,7 +85,7 @@ func TestOffloadRandom(t *testing.T) {
 			t.Fatalf("%d: %v", i, err)
 		}
 		if sol.Offloaded == nil {
-			continue // it fits without
+			continue // it fits without offloading
 		}
 		o := sol.Offloaded
 		if o.Bytes < want || o.LowerBound > want || sol.Status == planner.Optimal && o.Bytes != want || sol.LargestShare > 1 {
@@ -105,8 +105,8 @@ func TestOffloadRandom(t *testing.T) {
 	}
 }
 
-// TestOffloadTiers: the host's memory is kept, and what it does not hold is
-// read from disk or is missing.
+// TestOffloadTiers: the answer keeps to the host's memory. Bytes that do not fit there are read
+// from disk, or are missing.
 func TestOffloadTiers(t *testing.T) {
 	p := randomproblem.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
 	p.Offload = planner.Disk

@@ -12,33 +12,31 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Bounds of the search for what leaves: sets looked at, and sets for which
-// the rest was placed.
+// These limits bound the sets tried, and the sets for which the rest was placed.
 const (
 	maxSets     = 200_000
 	maxPlacings = 1500
 )
 
-// search is the search for the units that leave: sets in the order of what
-// travels, until one leaves a rest that fits. Units with equal costs are a
-// class; of a class, the first leave, next to the first device, which runs
-// them, or the last.
+// search finds the units that leave. It tries sets in the order of their bytes until the rest fits.
+// Units with equal costs are a class. The first units of a class leave, next to the first device,
+// which runs them; or the last units leave.
 type search struct {
 	in      *instance.Instance
 	classes []class
-	least   int64 // the least memory of the units, before any leaves
+	least   int64 // memory of all units, before any leaves
 	budgets int64
 }
 
-// left is a set of units that left, and the map of the rest.
+// left is a set of offloaded units, and the map of the rest.
 type left struct {
 	units []int
 	rest  *instance.Answer
-	bytes float64 // by the order of sets; NaN where that was left
+	bytes float64 // NaN if the set is not from the search by bytes
 }
 
-// run is the first set, by bytes, whose rest fits; and the bytes that no set
-// is below: the first that frees what the devices lack in sum.
+// run returns the first set, by bytes, whose rest fits. It also returns a lower bound of the bytes:
+// those of the first set that frees what the devices lack together.
 func (state *search) run(ctx context.Context, limits instance.Limits) (*left, int64) {
 	order := newSetOrder(state.classes)
 	bound, placed := int64(-1), 0
@@ -66,8 +64,8 @@ func (state *search) run(ctx context.Context, limits instance.Limits) (*left, in
 	}
 }
 
-// floor is a number of bytes that every set which frees enough has: what is
-// lacking, at the least bytes for what they free.
+// floor returns a lower bound of the bytes of every set that frees enough: the lacking memory at
+// the best ratio of bytes to freed memory.
 func (state *search) floor() int64 {
 	ratio := math.Inf(1)
 	for c := range state.classes {
@@ -76,7 +74,7 @@ func (state *search) floor() int64 {
 	return int64(float64(state.least-state.budgets) * ratio * (1 - instance.Tolerance))
 }
 
-// try places the remaining units if so many of each class left.
+// try places the remaining units after counts of each class left.
 func (state *search) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
 	front := state.units(counts, false)
 	got := state.tryUnits(ctx, front, limits)
@@ -100,7 +98,7 @@ func (state *search) tryUnits(ctx context.Context, units []int, limits instance.
 	return &left{units, placed, math.NaN()}
 }
 
-// units are the first, or the last, of each class.
+// units returns the first, or the last, units of each class.
 func (state *search) units(counts []uint16, last bool) []int {
 	var out []int
 	for count, n := range counts {
@@ -116,7 +114,7 @@ func (state *search) units(counts []uint16, last bool) []int {
 	return out
 }
 
-// lacking says what the devices lack where as much left as can.
+// lacking says what the devices lack after all units left that can leave.
 func (state *search) lacking(ctx context.Context) string {
 	if len(state.classes) == 0 {
 		return "nothing may leave"

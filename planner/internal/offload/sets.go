@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// set is how many of each class have left; last is the highest class
-// among them.
+// set is the number of offloaded sets of each class; last is the highest class among them.
 type set struct {
 	counts []uint16
 	last   int
@@ -14,11 +13,10 @@ type set struct {
 	frees  int64
 }
 
-// setOrder lists sets in the order of the bytes that travel. A set with n of its
-// last class has up to three successors: with one more of that class, with one of
-// the next class added, and, if n is 1, with that one in its place. Classes are in
-// the same order. So each set is made once, from one with no more bytes, and the
-// heap grows by at most two a set, however many classes there are.
+// setOrder lists sets in the order of their bytes. A set with n of its last class has up to three
+// successors. One has another of that class, and one adds the next class. If n is 1, one has the
+// next class instead. Classes are in order of bytes too. So each set is made once, from a set with
+// no more bytes. The heap grows by at most two per set, however many classes there are.
 type setOrder struct {
 	classes []class
 	heap    setHeap
@@ -32,8 +30,7 @@ func newSetOrder(classes []class) *setOrder {
 	return order
 }
 
-// push adds the set with one less of class drop (none: -1) and one more of
-// class add.
+// push adds the set with one less of class drop (none: -1) and one more of class add.
 func (order *setOrder) push(s set, drop, add int) {
 	if int(s.counts[add]) == len(order.classes[add].sets) {
 		return
@@ -47,7 +44,7 @@ func (order *setOrder) push(s set, drop, add int) {
 	heap.Push(&order.heap, next)
 }
 
-// next is the set that comes after those before; false where there is none.
+// next returns the next set in order; false if there is none.
 func (order *setOrder) next() (set, bool) {
 	if len(order.heap) == 0 {
 		return set{}, false

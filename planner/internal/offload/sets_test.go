@@ -4,8 +4,7 @@ import (
 	"testing"
 )
 
-// TestLeavingOrder: every set of units is listed once, in the order of what
-// travels.
+// TestLeavingOrder: every set of units is listed once, in the order of copied bytes.
 func TestLeavingOrder(t *testing.T) {
 	classes := []class{
 		{bytes: 0, frees: 2, sets: make([][]int, 2)},

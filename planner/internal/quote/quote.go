@@ -1,6 +1,6 @@
-// Package quote writes text from outside (names of models, files and folders)
-// into other languages: one function for each, so that no name is read as code.
-// JSON is left to its encoder; [JSON] is for JSON inside a program.
+// Package quote writes text from outside (names of models, files and folders) into other languages.
+// Each language has its own function, so that no name is read as code. [JSON] is for JSON inside a
+// program; other JSON has its own encoder.
 package quote
 
 import (
@@ -12,21 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// Steers reports characters that change how a terminal or an editor shows a line:
-// control characters, ends of lines and paragraphs, and those that turn the
-// direction of reading (Unicode's Bidi_Control).
+// Steers reports characters that change how a terminal or an editor shows a line: control
+// characters, line and paragraph separators, and changes of reading direction (Unicode's
+// Bidi_Control).
 func Steers(char rune) bool {
 	return unicode.IsControl(char) || unicode.In(char, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// Comment is text for a comment of one line, of a shell or Python: what steers
-// is written as \u001b, and invalid UTF-8 as \xff.
+// Comment returns text for a one-line comment in shell or Python. Characters that steer become
+// \u001b, and invalid UTF-8 becomes \xff.
 func Comment(text string) string {
 	return escape(text, "", `\u%04x`, `\x%02x`)
 }
 
-// Shell is one word of a POSIX shell, which reads it as exactly this text. It is
-// one line, unless the text ends in the end of a line.
+// Shell returns one word that a POSIX shell reads as exactly this text. It is one line, unless the
+// text ends with line ends.
 func Shell(word string) string {
 	body := strings.TrimRight(word, "\n")
 	switch {
@@ -43,8 +43,7 @@ func Shell(word string) string {
 	return body
 }
 
-// Path is a file's name as a word of a POSIX shell that no command takes for a
-// flag.
+// Path returns a file name as a word of a POSIX shell. No command takes the word for a flag.
 func Path(name string) string {
 	if strings.HasPrefix(name, "-") {
 		name = "./" + name
@@ -52,14 +51,14 @@ func Path(name string) string {
 	return Shell(name)
 }
 
-// special reports characters that a shell may read as more than themselves.
+// special reports characters that may have a meaning in a shell.
 func special(char rune) bool {
 	return char == utf8.RuneError || !unicode.IsLetter(char) && !unicode.IsDigit(char) && !strings.ContainsRune("_-./,:=@%+", char)
 }
 
 func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// printfFormat is text as the format of printf, between single quotes.
+// printfFormat returns text as a format of printf, for single quotes.
 func printfFormat(text string) string {
 	var format strings.Builder
 	for at := 0; at < len(text); {
@@ -79,14 +78,14 @@ func printfFormat(text string) string {
 	return format.String()
 }
 
-// Python is a string literal of Python, on one line. Invalid UTF-8 is written
-// as Python's own file functions read it (PEP 383).
+// Python returns a Python string literal on one line. Invalid UTF-8 becomes the characters that
+// Python's own file functions read (PEP 383).
 func Python(text string) string {
 	text = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(text)
 	return `"` + escape(text, "", `\u%04x`, `\udc%02x`) + `"`
 }
 
-// pythonWords are what Python reserves (keyword.kwlist of 3.13).
+// pythonWords lists Python's reserved words (keyword.kwlist of 3.13).
 var pythonWords = strings.Fields(`False None True and as assert async await break class continue def del
 elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield`)
 
@@ -97,14 +96,14 @@ func IsPythonName(text string) bool {
 	return pythonName.MatchString(text) && !slices.Contains(pythonWords, text)
 }
 
-// JSON writes what steers in a JSON text as JSON's own \u001b. White space stays:
-// all else that steers is inside strings.
+// JSON writes characters that steer in a JSON text as escapes. It leaves white space unchanged: all
+// other such characters are inside strings.
 func JSON(text string) string {
 	return escape(text, "\n\r\t", `\u%04x`, `\ufffd`)
 }
 
-// escape writes characters that steer in one form, except those in allowed,
-// and invalid UTF-8 in another.
+// escape writes characters that steer in one form, except those in allowed, and invalid UTF-8 in
+// another.
 func escape(text, allowed, char, octet string) string {
 	var safe strings.Builder
 	for at := 0; at < len(text); {

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// hostile are texts that mean something to a shell, to Python or to a terminal.
+// hostile lists texts with a meaning to a shell, to Python or to a terminal.
 var hostile = []string{
 	"", "plain-1.0_x/y", "a b", "it's", `"x"`, "$(touch PWN)", "`touch PWN`", "x\ntouch PWN\n#", "'; touch PWN; '", "-rf", "--help",
 	"\u202ereversed", "a\u2066b\u2069", "tab\tand\rreturn", "ends\n\n", "\n", "100%s\n", `back\slash`, "\\n\n", "é~*?[x]{a,b}!", "\x1b[31mred", "\xff\xfe", "-\n", `"""`, "\u2028",
@@ -68,7 +68,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// TestJSON: the text means the same, and nothing in it steers but white space.
+// TestJSON: the text means the same, and has no control characters except white space.
 func TestJSON(t *testing.T) {
 	text, err := json.MarshalIndent(hostile[:len(hostile)-1], "", "\t")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Arenas has devmap's own engine run a problem: units take regions of an arena,
-// of any size, some in place, recomputed or passing, tied as the graph says, in
-// any number of micro-batches; and capacities are around an even share of it.
+// Arenas changes a problem to one of devmap's own engine. Units get arena regions of random sizes;
+// some are in place, recomputed or passing, and ties follow the graph. The number of micro-batches
+// is random, and capacities are around an equal share of the memory.
 func Arenas(rng *rand.Rand, problem *planner.Problem) {
 	table := *problem.Costs
 	problem.Costs = &table
@@ -74,8 +74,8 @@ func arenaUnits(rng *rand.Rand, problem *planner.Problem) []costmodel.Unit {
 	return units
 }
 
-// arenaSampler samples the regions of units: at most so many blocks of weights,
-// of what is saved, and of a message.
+// arenaSampler samples the regions of units. Its fields are the most blocks of weights, of saved
+// tensors and of a message.
 type arenaSampler struct {
 	rng                     *rand.Rand
 	mode                    costmodel.Mode
@@ -86,7 +86,7 @@ func (sampler *arenaSampler) size(most int64) int64 {
 	return costmodel.RegionAlign * sampler.rng.Int64N(most)
 }
 
-// regions are a unit's; the model's first keeps no input.
+// regions returns the regions of a unit. The model's first unit keeps no input.
 func (sampler *arenaSampler) regions(first bool) costmodel.Regions {
 	regions := costmodel.Regions{Weights: 512 + sampler.size(sampler.weights), Output: costmodel.RegionAlign + sampler.size(sampler.message), Token: costmodel.RegionAlign}
 	switch sampler.mode {
@@ -109,7 +109,7 @@ func (sampler *arenaSampler) regions(first bool) costmodel.Regions {
 	return regions
 }
 
-// tie is a weight of another unit's.
+// tie returns a tie to a weight of another unit.
 func (sampler *arenaSampler) tie(owner int) costmodel.Tie {
 	tie := costmodel.Tie{Owner: owner, Tensor: "shared", Weights: 256}
 	if sampler.mode == costmodel.Train {

@@ -17,7 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// OnH200 is a built-in model on so many H200.
+// OnH200 returns a problem of a built-in model on H200 GPUs.
 func OnH200(t *testing.T, model string, workload costmodel.Workload, gpus int) planner.Problem {
 	t.Helper()
 	config, err := fs.ReadFile(fixtures.Models(), model+"/config.json")
@@ -32,7 +32,7 @@ func OnH200(t *testing.T, model string, workload costmodel.Workload, gpus int) p
 	return planner.Problem{Graph: graph, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(workload.Mode)}, gpus)}}
 }
 
-// Costs is the model of a config and what its units cost.
+// Costs returns the model of a config and its cost table.
 func Costs(t *testing.T, config []byte, workload costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
 	t.Helper()
 	graph, err := hf.FromConfig("config.json", config)
@@ -42,7 +42,7 @@ func Costs(t *testing.T, config []byte, workload costmodel.Workload) (*modelgrap
 	return graph, Table(t, graph, workload)
 }
 
-// Table is what a model's units cost under a workload.
+// Table returns a model's cost table for a workload.
 func Table(tb testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
 	tb.Helper()
 	workload, err := estimate.Resolve(graph, workload)
@@ -56,9 +56,9 @@ func Table(tb testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) 
 	return table
 }
 
-// Rough holds the answer of a problem too large for the search for the shortest
-// step to that of the search: a map that fits, whose bound is none above what
-// the search finds, and whose step is near it.
+// Rough checks the answer of a problem too large for the search for the shortest step. The map must
+// fit, its bound must not exceed the step that the search found, and its step must be within a
+// factor of that.
 func Rough(t *testing.T, in *instance.Instance, rough, searched *instance.Answer, within float64) {
 	t.Helper()
 	if !(LargestShare(&planner.Problem{Costs: in.Costs, Topology: in.Topology}, rough.Map) <= 1) {
@@ -72,8 +72,7 @@ func Rough(t *testing.T, in *instance.Instance, rough, searched *instance.Answer
 	}
 }
 
-// Chain is a problem of units that hold so many bytes, on devices of a capacity
-// each.
+// Chain returns a problem of units with the given bytes, on devices with the given capacities.
 func Chain(t *testing.T, sizes []int64, capacities ...int64) planner.Problem {
 	t.Helper()
 	var layers []modelgraph.Layer

@@ -71,8 +71,8 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 	return problem, nil
 }
 
-// randomDevices returns devices with random links, and capacities around the
-// largest peak of a cut into stages of as many units.
+// randomDevices returns devices with random links. Capacities are around the largest peak of a cut
+// into stages with equal numbers of units.
 func randomDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.Topology {
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, count)}
 	even := make(devicemap.Map, len(table.Units))
@@ -110,7 +110,8 @@ func randomDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel
 	return topo
 }
 
-// Configs of models for pipelines: few units for all maps, and two real sizes.
+// Configs of models for pipelines: one with few units, so that tests can try all maps, and two of
+// real sizes.
 const (
 	SixBlocks = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
 	Llama8B   = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -119,7 +120,7 @@ const (
 		"num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}`
 )
 
-// PipelineOf is the model of a config, to train or run as a pipeline.
+// PipelineOf returns the problem of training or running a config's model as a pipeline.
 func PipelineOf(t *testing.T, config string, gpus int, workload costmodel.Workload) planner.Problem {
 	t.Helper()
 	workload.Strategy, workload.World, workload.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
@@ -138,7 +139,7 @@ func PipelineOf(t *testing.T, config string, gpus int, workload costmodel.Worklo
 	return planner.Problem{Graph: graph, Costs: table, Topology: topo}
 }
 
-// Near reports values that are equal but for the rounding of a quotient.
+// Near reports values that are equal up to the rounding of a quotient.
 func Near(a, b float64) bool {
 	diff := a - b
 	return diff <= 1e-12*a && -diff <= 1e-12*a

@@ -1,5 +1,5 @@
-// Package randomproblem generates small problems for the tests of the planner
-// and its methods, from a source that the test gives.
+// Package randomproblem generates small problems for the tests of the planner and its methods, from
+// the test's random source.
 package randomproblem
 
 import (
@@ -91,8 +91,7 @@ func randomTopology(rng *rand.Rand) *costmodel.Topology {
 // Pick returns one of some values.
 func Pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-// EveryMap calls f with every assignment of the units to first and the devices
-// after it.
+// EveryMap calls f with every assignment of the units to devices from first on.
 func EveryMap(problem *planner.Problem, first devicemap.Device, f func(devicemap.Map)) {
 	placement := make(devicemap.Map, len(problem.Costs.Units))
 	var put func(unit int)
@@ -108,7 +107,7 @@ func EveryMap(problem *planner.Problem, first devicemap.Device, f func(devicemap
 	put(0)
 }
 
-// LargestShare is that of a map's fullest device.
+// LargestShare returns the share of a map's fullest device.
 func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 	most := 0.
 	for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, placement) {
@@ -117,7 +116,7 @@ func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 	return most
 }
 
-// Instance is a problem resolved.
+// Instance returns the resolved problem.
 func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
 	in, err := instance.New(instance.Instance{Graph: problem.Graph, Setup: instance.Setup{Costs: problem.Costs, Topology: problem.Topology}, Objective: instance.Objective(problem.Objective), AnyAssignment: problem.Unconstrained, Offload: instance.Tier(problem.Offload)}, problem.Pins, problem.Together)
@@ -127,8 +126,8 @@ func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	return in
 }
 
-// Samples is the number of problems that a random test tries: few, so that
-// tests are quick, or a multiple of it: SAMPLES=4 go test ./planner/...
+// Samples returns the number of problems for a random test: few, or a multiple of few with
+// SAMPLES=4 go test ./planner/...
 func Samples(few int) int {
 	if times, err := strconv.Atoi(os.Getenv("SAMPLES")); err == nil {
 		return few * times

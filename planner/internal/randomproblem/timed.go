@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Timed is a random problem with random times: units of integer
-// FLOPs, so that ties are common, on devices and links that differ half of
-// the time.
+// Timed returns a random problem with random times. Units have integer FLOPs, so that ties are
+// common. Devices and links differ half of the time.
 func Timed(t *testing.T, rng *rand.Rand) planner.Problem {
 	t.Helper()
 	for {
@@ -59,8 +58,7 @@ func Timed(t *testing.T, rng *rand.Rand) planner.Problem {
 	}
 }
 
-// Hosted makes the host waited for, now and then, and several micro-batches
-// or tokens of the step.
+// Hosted adds random issue times of the host, and several micro-batches or tokens.
 func Hosted(rng *rand.Rand, problem *planner.Problem) {
 	workload := &problem.Costs.Workload
 	workload.MicroBatches = 1 + rng.Int64N(3)
@@ -78,7 +76,7 @@ func Hosted(rng *rand.Rand, problem *planner.Problem) {
 	}
 }
 
-// Uniform reports that no order of the devices is better than another.
+// Uniform reports that all orders of the devices are equivalent.
 func Uniform(topo *costmodel.Topology) bool {
 	for a := range topo.Devices {
 		if topo.Devices[a] != topo.Devices[0] {
@@ -93,11 +91,10 @@ func Uniform(topo *costmodel.Topology) bool {
 	return true
 }
 
-// Close reports sums that are equal but for rounding.
+// Close reports sums that are equal up to rounding.
 func Close(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.Abs(a)) }
 
-// TimedChain is a chain of units of a second each, on devices that differ in
-// what they hold.
+// TimedChain returns a chain of units of one second each, on devices with different memory.
 func TimedChain(t *testing.T, units, devices int) planner.Problem {
 	t.Helper()
 	sizes, budgets := make([]int64, units), make([]int64, devices)

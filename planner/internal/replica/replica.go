@@ -1,5 +1,5 @@
-// Package replica is the one placement there is where every GPU runs the whole
-// model (data parallelism, sharded or not): what it comes to is its own bound.
+// Package replica is the method for workloads in which every GPU runs the whole model (data
+// parallelism, sharded or not). There is only one placement, and its value is its bound.
 package replica
 
 import (

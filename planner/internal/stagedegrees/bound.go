@@ -7,32 +7,31 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// bound is what is left of a step from a stage on, at least: of the stages from
-// an item and a number of GPUs on, so many in all.
+// bound has lower bounds of the rest of a step, for the stages from an item on with some GPUs and a
+// fixed number of stages.
 type bound struct {
-	around float64 // a micro-batch through them and back
-	ahead  float64 // the same forward only
-	whole  float64 // until the first of them has its last gradient
+	around float64 // one micro-batch through them and back
+	ahead  float64 // one micro-batch forward only
+	whole  float64 // until the first stage has its last gradient
 	ends   float64 // until the last update
-	host   float64 // the longest that a host issues kernels
+	host   float64 // the longest time in which a host issues kernels
 }
 
 var nothing = bound{around: math.Inf(1), ahead: math.Inf(1), whole: math.Inf(1), ends: math.Inf(1), host: math.Inf(1)}
 
-// below is a lower bound on the step of any stages within the caps. It starts
-// from the last stage, for each number of stages that follow. Each figure is the
-// least over what the stage may be, so that the largest of them is a bound too. A
-// stage of f forward and b backward seconds, k−1 stages before the end, has
-// w = min(m, k) micro-batches in flight, and a round trip r through the stages
-// after it. It is at work, or waits, for
+// below returns a lower bound on the step of any stages within the caps. It starts from the last
+// stage, for each number of later stages. Each figure is the least over all forms of the stage, so
+// the largest figure is a bound too. A stage takes f forward and b backward seconds. If k−1 stages
+// follow, it has w = min(m, k) micro-batches in flight and a round trip r through these stages. It
+// works or waits for
 //
 //	m·(f+b) + r                                   GPipe
 //	m·(f+b) + max(0, r−(w−1)f) + max(0, r−(w−1)b) 1F1B
 //
-// (package stagetime says why). It costs stages × GPUs × items² × forms.
+// (see package stagetime). It costs stages × GPUs × items² × forms.
 func (problem *problem) below(ctx context.Context) float64 {
 	items, gpus := problem.items.Count(), len(problem.in.Topology.Devices)
-	behind := make([][]bound, items+1) // by item and GPUs left, of one stage fewer
+	behind := make([][]bound, items+1) // by item and GPUs left, with one stage less
 	for a := range behind {
 		behind[a] = make([]bound, gpus+1)
 		for left := range behind[a] {
@@ -64,8 +63,8 @@ func (problem *problem) below(ctx context.Context) float64 {
 	return max(least, problem.average())
 }
 
-// stageBound lowers the bounds from item a on by those of a stage [a, b) of any
-// form before the stages after it.
+// stageBound lowers the bounds from item a on by those of a stage [a, b) of any form before the
+// later stages.
 func (problem *problem) stageBound(from, behind []bound, a, b, stages int) {
 	for at, one := range problem.forms {
 		size := one.gpus
@@ -91,7 +90,7 @@ func (problem *problem) stageBound(from, behind []bound, a, b, stages int) {
 	}
 }
 
-// first counts the first stage's update, which comes behind all of its step.
+// first counts the first stage's update, which comes after its whole step.
 func first(a int) float64 {
 	if a == 0 {
 		return 1
@@ -99,8 +98,8 @@ func first(a int) float64 {
 	return 0
 }
 
-// width is the time of a stage between its first forward and its last backward,
-// given the round trip after it.
+// width returns the time of a stage between its first forward and its last backward, given the
+// round trip after it.
 func (problem *problem) width(stages int, forward, backward, behind float64) float64 {
 	workload := &problem.in.Costs.Workload
 	batches := float64(max(1, workload.MicroBatches))
@@ -116,8 +115,8 @@ func (problem *problem) width(stages int, forward, backward, behind float64) flo
 	return all + max(up, back)
 }
 
-// average is all work, each item in the form that has a GPU do least of it, over
-// all GPUs.
+// average returns the work of all items divided by all GPUs, each item in the form with the least
+// work per GPU.
 func (problem *problem) average() float64 {
 	var sum float64
 	for item := range problem.items.Count() {

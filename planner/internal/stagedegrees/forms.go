@@ -7,20 +7,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// form is one that a stage may have, with what its units cost.
+// form is one form of a stage, with the costs of its units.
 type form struct {
 	table  *costmodel.Table
 	gpus   int
 	chain  timeline.Ranks
-	device *costmodel.Device // that its GPUs fold to
-	// Prefix sums over items, in seconds: of a micro-batch, of the host to issue
-	// it, and of the update with what replicas exchange.
+	device *costmodel.Device // the stage's GPUs as one device
+	// Prefix sums over items, in seconds per micro-batch; issue is the host's time. update includes
+	// the replicas' communication.
 	forward, backward, issue, update []float64
 	workspace                        int64
-	// deepest, by stage, is behind how many more it fits at most; -1: none.
+	// deepest, by stage, is the most later stages with which it fits; -1: none.
 	deepest []int16
-	// overhead is the memory of a GPU outside the model: of the only stage, at an
-	// end of the pipeline, and between two stages.
+	// overhead is the memory of a GPU outside the model: for the only stage, at an end of the
+	// pipeline, and between two stages.
 	overhead [3]int64
 }
 
@@ -31,7 +31,7 @@ const (
 	between
 )
 
-// newForm prepares the sums of a table over the items of an instance.
+// newForm computes the sums of a table over the items of an instance.
 func newForm(table *costmodel.Table, items *instance.Items) *form {
 	topo, device := items.In.Topology, &items.In.Topology.Devices[0]
 	out := &form{table: table, chain: timeline.NewRanks(table), device: device}
@@ -65,8 +65,7 @@ func newForm(table *costmodel.Table, items *instance.Items) *form {
 	return out
 }
 
-// peak is the peak memory of a GPU of a stage with items [a, b), followed by so
-// many stages.
+// peak returns the peak memory of a GPU of a stage with items [a, b) and after later stages.
 func (one *form) peak(problem *problem, a, b, after int) int64 {
 	place := between
 	switch {
@@ -80,8 +79,7 @@ func (one *form) peak(problem *problem, a, b, after int) int64 {
 	return one.chain.Peak(timeline.Rank{Schedule: schedule, Chunks: []costmodel.Interval{units}}, one.workspace) + one.overhead[place]
 }
 
-// message is the time of what crosses the cut before an item between stages of
-// this form.
+// message returns the time of the transfer at the cut before an item between stages of this form.
 func (one *form) message(problem *problem, item int) float64 {
 	if item == 0 || item == problem.items.Count() {
 		return 0

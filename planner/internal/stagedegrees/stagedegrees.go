@@ -14,11 +14,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// Method implements [instance.Method] for pipelines whose stages choose their
-// form among those of the tables.
+// Method implements [instance.Method] for pipelines whose stages choose among the forms of the
+// tables.
 type Method struct{ Forms []*costmodel.Table }
 
-// Serves implements [instance.Method]. It is asked by name.
+// Serves implements [instance.Method]. The planner calls this method explicitly.
 func (Method) Serves(*instance.Instance) bool { return false }
 
 // Why implements [instance.Method].
@@ -29,18 +29,18 @@ func (Method) Why(in *instance.Instance) string {
 	return "bisection over the largest share, a dynamic program over cuts, GPUs and forms of the stages, from the last stage on, for each: what a stage holds depends on how many follow it"
 }
 
-// problem is an instance in the terms of the dynamic programs.
+// problem is an instance in the form of the dynamic programs.
 type problem struct {
 	items *instance.Items
-	in    *instance.Instance // on all its GPUs
+	in    *instance.Instance // with all its GPUs
 	forms []*form
-	// sizes are how many GPUs forms take, and of says which forms take as many.
+	// sizes are the numbers of GPUs of the forms, and of lists the forms of each size.
 	sizes []int
 	of    [][]int
-	most  int // stages
+	most  int // number of stages
 }
 
-// cost is that of items [a, b) in a form, before so many stages.
+// cost returns the cost of items [a, b) in a form, with behind stages after it.
 type cost func(form, a, b, behind int) float64
 
 func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, error) {
@@ -65,19 +65,19 @@ func newProblem(in *instance.Instance, tables []*costmodel.Table) (*problem, err
 		out.forms = append(out.forms, one)
 	}
 	workload := &in.Costs.Workload
-	if workload.Schedule != costmodel.GPipe { // 1F1B takes no fewer micro-batches than stages
+	if workload.Schedule != costmodel.GPipe { // 1F1B needs at least as many micro-batches as stages
 		out.most = min(out.most, int(workload.MicroBatches))
 	}
 	return out, nil
 }
 
-// share is the part of a budget that a stage needs.
+// share returns the share of a budget that a stage needs.
 func (problem *problem) share(form, a, b, behind int) float64 {
 	return float64(problem.forms[form].peak(problem, a, b, behind)) / float64(problem.in.Topology.Devices[0].Budget())
 }
 
-// fits reports a stage within the caps. A stage holds no less with more stages
-// after it, so bisection finds the most with which it fits.
+// fits reports that a stage is within the caps. Its memory does not fall with more stages after it,
+// so bisection finds the most with which it fits.
 func (problem *problem) fits(form, a, b, after int) bool {
 	one := problem.forms[form]
 	width := problem.items.Count() + 1
@@ -96,8 +96,8 @@ func (problem *problem) fits(form, a, b, after int) bool {
 // unknown marks a stage whose depth is not computed yet.
 const unknown = -2
 
-// chain is the problem of package stagechain with a cost of a stage; of the
-// forms of a size the one that costs least.
+// chain returns the problem of package stagechain with a cost of a stage. For each size it uses the
+// cheapest form.
 func (problem *problem) chain(steady, fill float64, of cost) *stagechain.Problem {
 	return &stagechain.Problem{
 		Units: problem.items.Count(), Devices: len(problem.in.Topology.Devices), MostStages: problem.most,
@@ -122,7 +122,7 @@ func (problem *problem) best(a, b, size, behind int, of cost) (form int, least f
 // stage is items [a, b) in a form.
 type stage struct{ form, a, b int }
 
-// stagesOf are those of a solution, each in its best form.
+// stagesOf returns the stages of a solution, each in its best form.
 func (problem *problem) stagesOf(found []stagechain.Stage, of cost) []stage {
 	out := make([]stage, len(found))
 	for i, one := range found {
@@ -132,7 +132,7 @@ func (problem *problem) stagesOf(found []stagechain.Stage, of cost) []stage {
 	return out
 }
 
-// placed is a map of the stages, by their first GPUs, and their tables.
+// placed returns a map of the stages, by their first GPUs, and the table with their tables.
 func (problem *problem) placed(stages []stage) (devicemap.Map, *costmodel.Table) {
 	out, costs := make(devicemap.Map, len(problem.in.Graph.Units)), *problem.in.Costs
 	gpu := 0
@@ -146,7 +146,7 @@ func (problem *problem) placed(stages []stage) (devicemap.Map, *costmodel.Table)
 	return out, &costs
 }
 
-// Solve implements [instance.Method]. The answer says the tables of its stages.
+// Solve implements [instance.Method]. The answer has the tables of its stages.
 func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	problem, err := newProblem(in, method.Forms)
 	if err != nil {
@@ -158,7 +158,7 @@ func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instanc
 	return problem.level(ctx)
 }
 
-// level is the smallest largest share.
+// level minimizes the largest share.
 func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
 	found, err := stagechain.Solve(ctx, problem.chain(1, 0, problem.share))
 	if err != nil {
@@ -172,7 +172,7 @@ func (problem *problem) level(ctx context.Context) (*instance.Answer, error) {
 	return out, nil
 }
 
-// none says that no stages fill the GPUs.
+// none returns the error for stages that cannot fill the GPUs.
 func (problem *problem) none(err error) error {
 	if !errors.Is(err, stagechain.ErrNone) {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// shortest is the shortest step that is found of stages within the caps: that
-// of the least (m − 1)·slowest + sum of all stages, which is a step of m
-// micro-batches without waits at its ends, then moved while that shortens it.
+// shortest returns the shortest step found for stages within the caps. It starts from the stages
+// with the least (m − 1)·slowest + sum of all stages, which is a step of m micro-batches without
+// waits at its ends. Then it moves them as long as that shortens the step.
 func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) {
 	batches := float64(max(1, problem.in.Costs.Workload.MicroBatches))
 	out := &instance.Answer{Uneven: instance.StepUneven, Claim: certificate.Claim{Bound: "stages, and the way through those behind", Rounding: certificate.Sums}}
@@ -35,7 +35,7 @@ func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) 
 		return out, instance.ErrNone
 	case err == nil:
 		start = search.shorter(start, problem.stagesOf(found.Stages, cost))
-	case start == nil: // the most level fit where any do
+	case start == nil: // if any stages fit, the most balanced ones do
 		found, err := stagechain.Solve(ctx, problem.chain(1, 0, problem.share))
 		if err != nil {
 			return nil, err
@@ -56,18 +56,18 @@ func (problem *problem) shortest(ctx context.Context) (*instance.Answer, error) 
 	return out, nil
 }
 
-// work is a micro-batch through items [a, b) and back.
+// work returns the seconds of a micro-batch through items [a, b) and back.
 func (one *form) work(a, b int) float64 {
 	return one.forward[b] - one.forward[a] + one.backward[b] - one.backward[a]
 }
 
-// climber moves stages while that shortens the simulated step.
+// climber moves stages as long as that shortens the simulated step.
 type climber struct {
 	*problem
 	tried int
 }
 
-// step is that of stages, +Inf where one is past its cap.
+// step returns the step of stages, +Inf if one exceeds its cap.
 func (search *climber) step(stages []stage) float64 {
 	for i, one := range stages {
 		if !search.fits(one.form, one.a, one.b, len(stages)-1-i) {
@@ -83,7 +83,7 @@ func (search *climber) step(stages []stage) float64 {
 	return *seconds
 }
 
-// shorter is the one of two with the shorter step.
+// shorter returns the stages with the shorter step.
 func (search *climber) shorter(one, other []stage) []stage {
 	if one == nil || search.step(other) <= search.step(one) {
 		return other
@@ -91,8 +91,7 @@ func (search *climber) shorter(one, other []stage) []stage {
 	return one
 }
 
-// even are the best stages of one form that are cut to about the same work; nil
-// where none fit.
+// even returns the best stages of one form with about equal work; nil if none fit.
 func (search *climber) even() []stage {
 	var best []stage
 	least, items, gpus := math.Inf(1), search.items.Count(), len(search.in.Topology.Devices)
@@ -119,8 +118,8 @@ func (search *climber) even() []stage {
 	return best
 }
 
-// climb tries to move each stretch of cuts by an item, and each stage to another
-// form of as many GPUs, until nothing helps or the time ends.
+// climb tries to move each run of cuts by an item, and each stage to another form with as many
+// GPUs, until nothing helps or the time ends.
 func (search *climber) climb(ctx context.Context, stages []stage) []stage {
 	best := search.step(stages)
 	try := func(next []stage) bool {
@@ -155,7 +154,7 @@ func (search *climber) climb(ctx context.Context, stages []stage) []stage {
 	return stages
 }
 
-// swaps trades the forms of neighbours, which moves GPUs between them.
+// swaps exchanges the forms of neighbours, which moves GPUs between them.
 func (search *climber) swaps(stages []stage, try func([]stage) bool) bool {
 	gained := false
 	for i := 1; i < len(stages); i++ {
@@ -169,7 +168,7 @@ func (search *climber) swaps(stages []stage, try func([]stage) bool) bool {
 	return gained
 }
 
-// sameSize are the other forms of as many GPUs.
+// sameSize returns the other forms with as many GPUs.
 func (search *climber) sameSize(form int) (out []int) {
 	for other, one := range search.forms {
 		if other != form && one.gpus == search.forms[form].gpus {
@@ -179,8 +178,7 @@ func (search *climber) sameSize(form int) (out []int) {
 	return out
 }
 
-// shifted moves the cuts before stages lo+1 to hi by an item; nil where that
-// leaves one empty.
+// shifted moves the cuts before stages lo+1 to hi by some items; nil if a stage becomes empty.
 func shifted(stages []stage, lo, hi, by int) []stage {
 	next := slices.Clone(stages)
 	for i := lo; i < hi; i++ {

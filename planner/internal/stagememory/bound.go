@@ -10,11 +10,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// weightBound is a share that no cuts are below. At one moment of its own
-// each device has at least f micro-batches of every chunk in flight, so that
-// together they hold what is there throughout and f times what the units save;
-// where all chunks have run back once, their gradients too. The largest item
-// alone, on the device that has it, is a bound too.
+// weightBound returns a lower bound of the largest share of any cuts. At some moment each device
+// has at least f micro-batches of every chunk in flight. So the devices together have the static
+// memory and f times the saved activations. After all chunks have run back once, the gradients
+// count too. The largest single item on its device is another bound.
 func weightBound(peaks *instance.StagePeaks) float64 {
 	if costmodel.StageRulesOf(peaks.In.Costs.Workload.Runtime).Arena {
 		return arenaBound(peaks)
@@ -36,8 +35,8 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 	return max(float64(all)/float64(budgets), float64(most+slices.Min(peaks.Overhead))/float64(budget))
 }
 
-// bareSaved is what an item's units save wherever a cut is: without inputs
-// that might be a stage's buffer, and outputs that it sends.
+// bareSaved returns the bytes that an item's units save with any cuts. It leaves out inputs that
+// may be a stage's buffer, and outputs that a stage sends.
 func bareSaved(items *instance.Items, item int) int64 {
 	var total int64
 	for _, unitIndex := range items.Units(item) {
@@ -47,19 +46,18 @@ func bareSaved(items *instance.Items, item int) int64 {
 	return total
 }
 
-// arenaBound is weightBound where every device has an arena. What a unit takes
-// of a device is what it holds throughout, a tied weight once, and as many sets
-// of what it saves as the device has micro-batches in flight, in the chunk with
-// the fewest; of one micro-batch what it saves or its gradients, whichever are
+// arenaBound is weightBound for devices with an arena. A unit takes its static memory, with a tied
+// weight once. It also takes its saved activations for each micro-batch in flight, in the chunk
+// with the fewest. With one micro-batch, it counts saved activations or gradients, whichever are
 // more in all.
 //
-// The devices differ in that number d. With a price λ on each device's bytes,
+// The devices differ in the number d of micro-batches in flight. With a price λ on each device's
+// bytes,
 //
 //	share · Σ λ·budget ≥ Σ λ·peak ≥ Σ over devices λ·overhead + Σ over units min over devices λ·(static + d·saved)
 //
-// for whatever the prices are (weak duality of the fractional assignment). Two
-// are tried: one price for all, and for each device the inverse of what the whole
-// model would take of it, which is tight if the units are equal.
+// for any prices (weak duality of the fractional assignment). It tries two: one price for all, and
+// for each device the inverse of the whole model's memory there, which is tight for equal units.
 func arenaBound(peaks *instance.StagePeaks) float64 {
 	units, depth := arenaUnits(peaks)
 	even, inverse := make([]float64, len(depth)), make([]float64, len(depth))
@@ -86,14 +84,13 @@ func arenaBound(peaks *instance.StagePeaks) float64 {
 		}
 		best = max(best, paid/budgets)
 	}
-	return best * (1 - 1e-12) // past the rounding of the sums
+	return best * (1 - 1e-12) // below the rounding of the sums
 }
 
-// arenaUnit is what a unit takes of any device: throughout, and for each
-// micro-batch in flight.
+// arenaUnit is a unit's memory on any device: static, and for each micro-batch in flight.
 type arenaUnit struct{ static, saved float64 }
 
-// arenaUnits are all units, and the micro-batches in flight on each device.
+// arenaUnits returns all units, and the micro-batches in flight on each device.
 func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []float64) {
 	schedule, trains := peaks.In.Schedule(), peaks.In.Trains()
 	units, depth = make([]arenaUnit, len(peaks.In.Costs.Units)), make([]float64, schedule.Stages)
@@ -106,7 +103,7 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []float64)
 			saved, grads = saved+regions.Input+regions.Saved, grads+regions.Grads
 		}
 	}
-	if trains && schedule.MicroBatches == 1 { // a stack has either, not both
+	if trains && schedule.MicroBatches == 1 { // a stack has one of them, not both
 		for i := range units {
 			regions := &peaks.In.Costs.Units[i].Regions
 			units[i].static -= float64(regions.Grads)

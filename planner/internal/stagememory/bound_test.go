@@ -17,8 +17,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// TestWeightBound: no way to cut an interleaved pipeline has a smaller largest
-// share than its bound, by the walk; outputs, weights and devices differ.
+// TestWeightBound: no cuts of an interleaved pipeline have a smaller largest share than its bound.
+// Outputs, weights and devices differ.
 func TestWeightBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(67, 68))
@@ -56,12 +56,12 @@ func TestWeightBound(t *testing.T) {
 	}
 }
 
-// declaredPipeline is an interleaved pipeline of units that differ in all that
-// a file can declare.
+// declaredPipeline returns an interleaved pipeline of units that differ in every figure of a model
+// file.
 func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Problem {
 	t.Helper()
 	n := gpus*chunks + rng.IntN(4)
-	// What binds: weights and states, activations, or one unit.
+	// The largest part is weights and states, activations, or one unit.
 	weight, saved := randomproblem.Pick[int64](rng, 20, 200), randomproblem.Pick[int64](rng, 50, 300, 900)
 	large := -1
 	if rng.IntN(4) == 0 {
@@ -93,7 +93,7 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	table.Comm = costmodel.Comm{} // NCCL's buffers dwarf the rest
+	table.Comm = costmodel.Comm{} // NCCL's buffers are much larger than the rest
 	topo := &costmodel.Topology{}
 	for range gpus {
 		topo.Devices = append(topo.Devices, costmodel.Device{CapacityBytes: 30_000 + rng.Int64N(3000), ContextBytes: rng.Int64N(2000), WorkspaceBytes: rng.Int64N(40)})
@@ -101,8 +101,8 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 	return planner.Problem{Graph: g, Costs: table, Topology: topo}
 }
 
-// recomputedPipeline is one of a small Llama, whose blocks are recomputed from
-// their inputs or not, with many tokens for its weights.
+// recomputedPipeline returns an interleaved pipeline of a small Llama, with many tokens compared
+// with its weights. Its blocks are recomputed from their inputs, or not.
 func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Problem {
 	t.Helper()
 	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
@@ -120,8 +120,8 @@ func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.
 	return planner.Problem{Graph: g, Costs: table, Topology: topo}
 }
 
-// TestBareSaved: with each further micro-batch in flight a stage holds at
-// least what its items are said to save wherever it is cut, by the walk.
+// TestBareSaved: for each further micro-batch in flight, a stage needs at least the BareSaved bytes
+// of its items, at any cuts.
 func TestBareSaved(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(69, 70))
@@ -133,7 +133,7 @@ func TestBareSaved(t *testing.T) {
 			p = recomputedPipeline(t, rng, gpus, 1+i%3)
 		}
 		w := &p.Costs.Workload
-		const few, more = 6, 12 // in flight, as GPipe holds all
+		const few, more = 6, 12 // in flight: GPipe keeps all micro-batches
 		w.Mode, w.Schedule, w.Batch, w.MicroBatches = costmodel.Train, costmodel.GPipe, more, few
 		items, saved, err := stagememory.BareSaved(randomproblem.Instance(t, &p))
 		if err != nil {
@@ -168,8 +168,8 @@ func TestBareSaved(t *testing.T) {
 	}
 }
 
-// TestLoopedBounds holds the bounds of an interleaved pipeline's largest share,
-// and what the search finds where not all cuts are tried, to the best of all.
+// TestLoopedBounds compares with the best of all cuts: the bounds on an interleaved pipeline's
+// largest share, and the result of a search that does not try all cuts.
 func TestLoopedBounds(t *testing.T) {
 	t.Parallel()
 	loops, climbed := 0, 0

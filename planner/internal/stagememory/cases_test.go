@@ -16,11 +16,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// layer is one of a chain of declared layers: bytes of its parameters, and of
-// its output.
+// layer is a declared layer: the bytes of its parameters and of its output.
 type layer struct{ params, output int64 }
 
-// chainOn is a pipeline of declared layers on equal devices.
+// chainOn returns a pipeline of declared layers on equal devices.
 func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmodel.Workload) planner.Problem {
 	t.Helper()
 	var ls []modelgraph.Layer
@@ -45,8 +44,8 @@ func infer(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
 	return costmodel.Workload{Mode: costmodel.Infer, Schedule: kind, Batch: m, MicroBatches: m}
 }
 
-// TestPipelineUneven: five layers whose ends send much and whose middle sends
-// little, with no cut that the greedy search of a chain can reach.
+// TestPipelineUneven: five layers whose ends send much and whose middle sends little. The greedy
+// search of a chain reaches no allowed cut.
 func TestPipelineUneven(t *testing.T) {
 	layers := []layer{{1e6, 2e8}, {1e6, 1}, {1e6, 1}, {1e6, 2e8}, {1e6, 1}}
 	for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
@@ -64,8 +63,8 @@ func TestPipelineUneven(t *testing.T) {
 	}
 }
 
-// TestPipelineRing: interleaved runs go from the last device to the first
-// again, and need that link.
+// TestPipelineRing: in an interleaved pipeline the last device sends to the first, and needs that
+// link.
 func TestPipelineRing(t *testing.T) {
 	layers := slices.Repeat([]layer{{1e6, 1e3}}, 7)
 	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
@@ -79,8 +78,8 @@ func TestPipelineRing(t *testing.T) {
 	}
 }
 
-// TestPipelinePinnedOrder: under --objective time devices may be in any order,
-// and a pin makes orders differ even if the devices are the same.
+// TestPipelinePinnedOrder: under --objective time devices may be in any order. With a pin, orders
+// differ even if the devices are equal.
 func TestPipelinePinnedOrder(t *testing.T) {
 	p := chainOn(t, []layer{{60e6, 1}, {60e6, 1}, {1e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
 	p.Objective, p.Pins = planner.Time, []devicemap.Pin{{Pattern: "u1", Device: 0}}
@@ -90,8 +89,8 @@ func TestPipelinePinnedOrder(t *testing.T) {
 	}
 }
 
-// TestPipelineTooLarge: a unit that is too large as a stage of its own, with
-// all that it receives and sends, is not so in every stage.
+// TestPipelineTooLarge: a unit alone with its messages may be too large, and still fit in a longer
+// stage.
 func TestPipelineTooLarge(t *testing.T) {
 	p := chainOn(t, []layer{{20e6, 1}, {40e6, 60e6}, {30e6, 60e6}, {40e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
 	_, err := planner.Solve(t.Context(), p, planner.Settings{})
@@ -105,8 +104,8 @@ func TestPipelineTooLarge(t *testing.T) {
 	}
 }
 
-// TestPipelineNoStage: pins that leave a stage without a unit, and a model
-// without any unit that can be a stage.
+// TestPipelineNoStage: pins that leave a stage without a unit, and a model without a unit that can
+// be a stage.
 func TestPipelineNoStage(t *testing.T) {
 	p := chainOn(t, slices.Repeat([]layer{{1e6, 1}}, 6), 4, 1<<30, infer(costmodel.GPipe, 1))
 	p.Pins = []devicemap.Pin{{Pattern: "u2", Device: 1}, {Pattern: "u3", Device: 3}}
@@ -128,8 +127,8 @@ func TestPipelineNoStage(t *testing.T) {
 	}
 }
 
-// TestPipelineUnlinked: an order of devices without a link is none, however few
-// micro-batches there are to wait for it.
+// TestPipelineUnlinked: an order of devices without a link is not allowed, even if few
+// micro-batches use the link.
 func TestPipelineUnlinked(t *testing.T) {
 	w := infer(costmodel.OneFOneB, 4)
 	w.Mode, w.Optimizer = costmodel.Train, costmodel.SGD

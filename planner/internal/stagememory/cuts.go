@@ -11,19 +11,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// allCuts is the number of ways to cut up to which all are tried.
+// allCuts is the most cuts that the search tries exhaustively.
 const allCuts = 5000
 
-// Looped is the search for cuts of a pipeline by trial, where run c of the
-// chain is on device c mod p (torch 2.11, distributed/pipelining/_utils.py,
-// generate_stage_to_rank_mapping).
+// Looped searches the cuts of a pipeline by trial. Run c of the chain is on device c mod p (torch
+// 2.11, distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
 type Looped struct {
 	*instance.StagePeaks
 	Cuts     []int // of items, length p·v + 1
 	schedule costmodel.Schedule
 	share    []float64
 	tried    int
-	floor    float64 // no cuts have a largest share below it; set by search
+	floor    float64 // lower bound of the largest share of any cuts; set by search
 }
 
 // score orders cuts: the largest share, then the sum of squares.
@@ -33,7 +32,7 @@ func (s score) less(t score) bool {
 	return s.most < t.most-1e-12 || s.most < t.most+1e-12 && s.squares < t.squares-1e-12
 }
 
-// NewLooped begins with even cuts.
+// NewLooped returns a search that starts with even cuts.
 func NewLooped(peaks *instance.StagePeaks) *Looped {
 	looped := &Looped{StagePeaks: peaks, schedule: peaks.In.Schedule()}
 	looped.share = make([]float64, looped.schedule.Stages)
@@ -41,7 +40,7 @@ func NewLooped(peaks *instance.StagePeaks) *Looped {
 	return looped
 }
 
-// Even begins with runs of about the same static bytes, an item each at least.
+// Even sets cuts with about the same static bytes per run and at least one item each.
 func (looped *Looped) Even() {
 	items, k := len(looped.Start)-1, int(looped.schedule.Stages*looped.schedule.Chunks)
 	weight := make([]int64, items+1)
@@ -57,10 +56,10 @@ func (looped *Looped) Even() {
 	}
 }
 
-// Few reports that the ways to cut are few enough to try all.
+// Few reports that there are few enough cuts to try all.
 func (looped *Looped) Few() bool { return choose(looped.Count()-1, len(looped.Cuts)-2) <= allCuts }
 
-// search tries all cuts where these are few, and else climbs.
+// search tries all cuts if there are few. Otherwise it climbs.
 func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bool) {
 	if looped.Few() {
 		best = score{math.Inf(1), 0}
@@ -79,7 +78,7 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 	return best, false, stopped
 }
 
-// climb descends from two beginnings and then from random changes of the best.
+// climb descends from two starts, then from random changes of the best cuts.
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	best = score{math.Inf(1), 0}
 	var bestCuts []int
@@ -89,7 +88,7 @@ func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 			best, bestCuts = got, slices.Clone(looped.Cuts)
 		}
 	}
-	rng := rand.New(rand.NewPCG(1, 1)) // the same cuts every time
+	rng := rand.New(rand.NewPCG(1, 1)) // fixed seed: the same cuts every time
 	for range restarts {
 		if ctx.Err() != nil || best.most <= looped.floor {
 			break
@@ -104,8 +103,7 @@ func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	return best, ctx.Err() != nil
 }
 
-// Each calls f with every way to place the cuts from c on, until the context
-// ends.
+// Each calls f with every placement of the cuts from c on, until the context ends.
 func (looped *Looped) Each(ctx context.Context, c int, f func()) {
 	k, items := len(looped.Cuts)-1, len(looped.Start)-1
 	if c == k {
@@ -121,8 +119,8 @@ func (looped *Looped) Each(ctx context.Context, c int, f func()) {
 	}
 }
 
-// Move shifts cuts lo to hi, so that run lo−1 and run hi trade an item, where
-// none becomes empty.
+// Move shifts cuts lo to hi by some items, from one end run to the other. It returns false if a run
+// would become empty.
 func (looped *Looped) Move(lo, hi, by int) bool {
 	if looped.Cuts[lo]+by <= looped.Cuts[lo-1] || looped.Cuts[hi]+by >= looped.Cuts[hi+1] {
 		return false
@@ -138,7 +136,7 @@ func Shift(cuts []int, lo, hi, by int) {
 	}
 }
 
-// choose is how many ways there are to take k of count, cut off above allCuts.
+// choose returns the binomial coefficient of count and k, limited to 1<<40.
 func choose(count, k int) int {
 	c := 1
 	for i := range min(k, count-k) {
@@ -149,7 +147,7 @@ func choose(count, k int) int {
 	return cmp.Or(c, 1)
 }
 
-// Moves tries every stretch of cuts one item down and up, until none helps.
+// Moves tries every run of cuts one item down and up, until none helps.
 func Moves(k int, try func(lo, hi, by int) bool) {
 	for gained := true; gained; {
 		gained = false

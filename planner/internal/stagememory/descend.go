@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// restarts is how often the search for cuts starts again from a random change of
-// its best; maxRuns bounds the runs that [Looped.level] looks at.
+// restarts is the number of random changes of the best cuts from which the search starts again.
+// maxRuns limits the runs that [Looped.level] computes.
 const (
 	restarts = 30
 	maxRuns  = 20_000_000
 )
 
-// descend moves cuts while that makes the score less: one to any other place
-// between its neighbours, or a stretch of them by an item.
+// descend moves cuts as long as the score falls: one cut to any place between its neighbours, or a
+// run of cuts by an item.
 func (looped *Looped) descend(ctx context.Context) score {
 	best := looped.score()
 	for gained := true; gained && ctx.Err() == nil; {
@@ -39,8 +39,8 @@ func (looped *Looped) descend(ctx context.Context) score {
 	return best
 }
 
-// place moves a cut to the best place between its neighbours. The devices of
-// the runs before and after it are all that change.
+// place moves a cut to the best place between its neighbours. Only the devices of the runs before
+// and after it change.
 func (looped *Looped) place(c int, best *score) (gained bool) {
 	p := len(looped.share)
 	before, after := (c-1)%p, c%p
@@ -64,9 +64,9 @@ func (looped *Looped) kick(rng *rand.Rand) {
 	}
 }
 
-// level starts from the cuts whose largest share of a single run is least, by a
-// dynamic program over all runs. It returns that share, a lower bound for all
-// cuts; 0 if there are too many runs, or the context ended.
+// level starts from the cuts whose largest share of a single run is least, by a dynamic program
+// over all runs. It returns that share, a lower bound for all cuts; 0 if there are too many runs,
+// or the context ended.
 func (looped *Looped) level(ctx context.Context) float64 {
 	items, k := len(looped.Start)-1, len(looped.Cuts)-1
 	if items*items*k > maxRuns {

@@ -11,7 +11,7 @@ import (
 // The tests of bounds call the search's parts here, so that they check each part
 // and not only an answer.
 
-// WeightBound is the bound of an interleaved pipeline's largest share.
+// WeightBound returns the bound of an interleaved pipeline's largest share.
 func WeightBound(in *instance.Instance) (float64, error) {
 	items, err := in.Items()
 	if err != nil {
@@ -20,8 +20,8 @@ func WeightBound(in *instance.Instance) (float64, error) {
 	return weightBound(instance.NewStagePeaks(items)), nil
 }
 
-// BareSaved is where the items of a pipeline begin, and what each saves of a
-// micro-batch wherever a cut is.
+// BareSaved returns the first unit of each item of a pipeline, and the bytes that each item saves
+// of a micro-batch at any cuts.
 func BareSaved(in *instance.Instance) (start []int, saved []int64, err error) {
 	items, err := in.Items()
 	if err != nil {
@@ -33,9 +33,8 @@ func BareSaved(in *instance.Instance) (start []int, saved []int64, err error) {
 	return items.Start, saved, nil
 }
 
-// LoopedBounds are the two bounds on the largest share of an interleaved
-// pipeline, and what the search for cuts finds where they are too many to try
-// all.
+// LoopedBounds returns the two bounds on the largest share of an interleaved pipeline, and the
+// share that the search finds if there are too many cuts to try all.
 func LoopedBounds(ctx context.Context, in *instance.Instance) (weights, run, found float64, err error) {
 	items, err := in.Items()
 	if err != nil {
@@ -46,14 +45,14 @@ func LoopedBounds(ctx context.Context, in *instance.Instance) (weights, run, fou
 	return weightBound(s.StagePeaks), s.floor, best.most, nil
 }
 
-// Proof is what [Looped.prove] makes of cuts.
+// Proof is the result of [Looped.prove] for some cuts.
 type Proof struct {
-	Start, Found, Least float64 // shares: of the cuts, of what is found, of the best of all cuts
+	Start, Found, Least float64 // shares of the first cuts, of those found, and of the best
 	Proved              bool
 }
 
-// ProofOf proves the best cuts of an interleaved pipeline from random ones, and
-// tries all.
+// ProofOf proves the best cuts of an interleaved pipeline, from random cuts. It also tries all
+// cuts.
 func ProofOf(ctx context.Context, in *instance.Instance, rng *rand.Rand) (out Proof, err error) {
 	items, err := in.Items()
 	if err != nil {
@@ -75,7 +74,7 @@ func ProofOf(ctx context.Context, in *instance.Instance, rng *rand.Rand) (out Pr
 // ProofEnds is [proofEnds].
 var ProofEnds = proofEnds
 
-// ProofWithin proves the even cuts with so many ends of runs.
+// ProofWithin proves the even cuts, with at most so many ends of runs.
 func ProofWithin(ctx context.Context, in *instance.Instance, ends int) (out Proof, err error) {
 	items, err := in.Items()
 	if err != nil {

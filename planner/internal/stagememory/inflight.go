@@ -8,8 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// inFlight is, of the rank with the least, the most micro-batches that every
-// chunk has in flight at one moment: at any, and when all have gradients.
+// inFlight returns the most micro-batches that every chunk has in flight at one moment, for the
+// rank with the least. before is for any moment, and after for moments with gradients of all
+// chunks.
 func inFlight(schedule costmodel.Schedule) (before, after int64) {
 	before, after = math.MaxInt64, math.MaxInt64
 	for rank := range schedule.Stages {

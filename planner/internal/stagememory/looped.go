@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// solveLooped solves an interleaved pipeline: every way to cut where these are
-// few, else by a search for better cuts ([Looped.search]), and a proof that none
-// are better ([Looped.prove]) for as long as the context lasts, and as the effort
-// asked for allows.
+// solveLooped solves an interleaved pipeline. It tries all cuts if there are few. Otherwise it
+// searches for better cuts ([Looped.search]), then tries to prove that none are better
+// ([Looped.prove]), within the context and the effort.
 func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Duration) (*instance.Answer, error) {
 	in := peaks.In
 	if len(in.Pins) > 0 {
@@ -32,25 +31,25 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Du
 	if looped.floor > out.LowerBound {
 		out.LowerBound, out.Bound = looped.floor, "largest run"
 	}
-	if proved { // all cuts were tried, or those left out are worse
+	if proved { // all cuts were tried, or the rest is worse
 		out.LowerBound, out.Bound = best.most, "search"
 	}
 	return out, nil
 }
 
-// RefusePins is the error of pins on runs that go round the devices.
+// RefusePins returns the error for pins with interleaved runs.
 func RefusePins(in *instance.Instance) error {
 	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "pins are not built for interleaved schedules: a GPU has several runs, and which of them a pin means is not searched; without pins, or with another schedule, it is planned"}
 }
 
-// Level are the cuts of the smallest largest share that the search finds; false
-// where it found none.
+// Level sets the cuts with the smallest largest share that the search finds; false if it finds
+// none.
 func (looped *Looped) Level(ctx context.Context) bool {
 	best, _, _ := looped.search(ctx)
 	return !math.IsInf(best.most, 1)
 }
 
-// score works the shares of the cuts out.
+// score computes the shares of the cuts.
 func (looped *Looped) score() score {
 	for device := range looped.share {
 		looped.share[device] = looped.Share(device, looped.Cuts)
@@ -58,7 +57,7 @@ func (looped *Looped) score() score {
 	return looped.sum()
 }
 
-// sum is the score of the devices' shares.
+// sum returns the score of the devices' shares.
 func (looped *Looped) sum() (out score) {
 	looped.tried++
 	for _, share := range looped.share {

@@ -8,26 +8,24 @@ import (
 	"time"
 )
 
-// endsPerSecond are the ends of runs that [Looped.prove] tries for a second of the
-// time limit. A core tries three to five times as many, so that a proof that does not
-// succeed ends by this number and not by the clock: what it found until then decides
-// the step of the answer, which is to be the same on every machine.
+// endsPerSecond is the number of ends of runs that [Looped.prove] tries per second of the time
+// limit. A core tries three to five times as many. So a proof that does not succeed ends by this
+// number and not by the clock. Its result decides the answer's step, which must be the same on
+// every machine.
 const endsPerSecond = 500_000
 
-// proofEnds bounds the ends that a proof tries, by the time that was asked for: whole
-// seconds, as some of it has gone until a search begins.
+// proofEnds returns the number of ends that a proof tries for a time limit. It rounds up to whole
+// seconds, as some time has passed before the search starts.
 func proofEnds(effort time.Duration) int {
 	return int(math.Ceil(cmp.Or(effort, 10*time.Second).Seconds())) * endsPerSecond
 }
 
-// prove searches all cuts for ones whose largest share is below that of best,
-// which is of the present cuts, depth first, run after run. It leaves the best
-// cuts, and returns their score and whether nothing below it is left: false if
-// the context, or what it may try, ended first.
+// prove searches all cuts for a smaller largest share than that of best, the score of the present
+// cuts. It goes depth first, run after run. It sets the best cuts, and returns their score and
+// whether it is proved. The proof fails if the context ends, or after maxEnds ends.
 //
-// A branch ends if a device is too full: with one of its runs and no more, or
-// with all of them; or if the runs to come cannot take the items that are left
-// ([Looped.suffix]).
+// A branch ends if a device is too full, with one of its runs or with all. It also ends if the
+// later runs cannot take the items left ([Looped.suffix]).
 func (looped *Looped) prove(ctx context.Context, best score, maxEnds int) (score, bool) {
 	search := &proof{Looped: looped, ctx: ctx, best: best, maxEnds: maxEnds, bestCuts: slices.Clone(looped.Cuts), rest: looped.suffix(ctx)}
 	if search.rest == nil {
@@ -37,7 +35,7 @@ func (looped *Looped) prove(ctx context.Context, best score, maxEnds int) (score
 	proved := ctx.Err() == nil && search.ends < search.maxEnds
 	copy(looped.Cuts, search.bestCuts)
 	if search.best.less(best) {
-		return looped.descend(ctx), proved // as even as that share allows
+		return looped.descend(ctx), proved // balanced within that share
 	}
 	return search.best, proved
 }
@@ -48,12 +46,12 @@ type proof struct {
 	ctx      context.Context
 	best     score
 	bestCuts []int
-	ends     int // tried
+	ends     int // ends tried
 	maxEnds  int
-	rest     [][]float64 // of the runs from c on with the items from a on, the least largest share
+	rest     [][]float64 // least largest share of the runs from c on with the items from a on
 }
 
-// run places the end of run c, whose beginning is placed.
+// run tries every end of run c, whose start is fixed.
 func (search *proof) run(c int) {
 	looped := search.Looped
 	k, items, ranks := len(looped.Cuts)-1, looped.Count(), len(looped.share)
@@ -85,9 +83,9 @@ func (search *proof) run(c int) {
 	}
 }
 
-// suffix is, for the runs from c on and the items from a on, a share that some
-// device has at least: the dynamic program of [Looped.level] from the end. nil
-// if there are too many runs, or the context ended.
+// suffix returns a lower bound of some device's share, for the runs from c on and the items from a
+// on. It is the dynamic program of [Looped.level] from the end. It returns nil if there are too
+// many runs, or the context ended.
 func (looped *Looped) suffix(ctx context.Context) [][]float64 {
 	items, k := looped.Count(), len(looped.Cuts)-1
 	if items*items*k > maxRuns {

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// TestProve: the cuts that the proof leaves are the best of all, which are
-// tried one by one, whatever cuts it starts from.
+// TestProve: the proof finds the best of all cuts from any first cuts. The test tries all cuts one
+// by one.
 func TestProve(t *testing.T) {
 	t.Parallel()
 	loops, improved := 0, 0
@@ -44,7 +44,7 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// TestInterleavedProved: a pipeline with too many cuts to try is proved.
+// TestInterleavedProved: a pipeline with too many cuts to try all is proved.
 func TestInterleavedProved(t *testing.T) {
 	deep := strings.Replace(randomproblem.SixBlocks, `"num_hidden_layers": 6`, `"num_hidden_layers": 24`, 1)
 	problem := randomproblem.PipelineOf(t, deep, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.Interleaved, Batch: 8, MicroBatches: 8, Seq: 512, VirtualStages: 2})
@@ -57,8 +57,8 @@ func TestInterleavedProved(t *testing.T) {
 	}
 }
 
-// TestInterleavedEffort: a longer limit is a longer proof; a short one ends by its
-// number of ends, and not by the clock, with the same answer each time.
+// TestInterleavedEffort: a larger limit gives a longer proof. A small limit ends the proof after a
+// number of ends, not by the clock, and the answer is always the same.
 func TestInterleavedEffort(t *testing.T) {
 	t.Parallel()
 	deep := strings.Replace(randomproblem.SixBlocks, `"num_hidden_layers": 6`, `"num_hidden_layers": 24`, 1)

@@ -1,9 +1,8 @@
-// Package stagememory finds the cuts of a pipeline whose largest share of a
-// budget is smallest. What a stage holds depends on how many micro-batches are
-// in flight in it (Narayanan et al., SC 2021, §2.2), and may fall as the stage
-// grows where its last unit hands less on, so that with one stage a device a
-// dynamic program over the cuts takes the place of a reach; with several, all
-// stages of a device count together, and cuts are tried.
+// Package stagememory finds the cuts of a pipeline with the smallest largest share of a budget. A
+// stage's memory depends on its micro-batches in flight (Narayanan et al., SC 2021, §2.2). It may
+// fall as the stage grows, if its last unit sends less. So with one stage per device, it uses a
+// dynamic program over the cuts, not a greedy reach. With several stages per device, they count
+// together, and it tries cuts.
 package stagememory
 
 import (
@@ -41,8 +40,8 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	return items.SolveChain(ctx, peaks.Chain(), limits)
 }
 
-// TooLarge implements [instance.Sizer]. Of a device that has several runs, no
-// unit is alone on it.
+// TooLarge implements [instance.Sizer]. It names no unit if a device has several runs, as no unit
+// is then alone.
 func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string, needs int64) {
 	items, err := in.Items()
 	if err != nil || in.Looped() {

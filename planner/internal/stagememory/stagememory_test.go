@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestPipelineBest: the solver's map is as good as the best of all cuts, by
-// the walk, for a few units on few devices.
+// TestPipelineBest: for a few units on few devices, the solver's map is as good as the best of all
+// cuts.
 func TestPipelineBest(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
 		gpus, chunks := 3, 1
@@ -31,7 +31,7 @@ func TestPipelineBest(t *testing.T) {
 				m := make(devicemap.Map, len(p.Graph.Units))
 				for c := range len(cuts) - 1 {
 					if cuts[c+1] == cuts[c]+1 && p.Costs.Units[cuts[c]].Params == 0 {
-						return // the rotary alone is no stage
+						return // the rotary unit alone is no stage
 					}
 					for u := cuts[c]; u < cuts[c+1]; u++ {
 						m[u] = devicemap.Device(c % gpus)
@@ -54,8 +54,8 @@ func TestPipelineBest(t *testing.T) {
 	}
 }
 
-// TestPipelinePlans: every GPU has a stage, in order, the parts of a tied
-// parameter are on both ends, and the bound is below the value.
+// TestPipelinePlans: the GPUs have stages in order, both ends have a copy of a tied parameter, and
+// the bound is at most the value.
 func TestPipelinePlans(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
 		for _, gpus := range []int{1, 2, 4, 8} {
@@ -84,7 +84,7 @@ func TestPipelinePlans(t *testing.T) {
 	}
 }
 
-// TestPipelineRefused: what no engine runs, with what works.
+// TestPipelineRefused: errors for workloads that no engine runs name what works.
 func TestPipelineRefused(t *testing.T) {
 	train := func(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
 		return costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: m, MicroBatches: m, Seq: 64}
@@ -111,7 +111,7 @@ func TestPipelineRefused(t *testing.T) {
 	}
 }
 
-// TestPipelineFaults: stages that the schedule cannot run.
+// TestPipelineFaults: Check finds stages that the schedule cannot run.
 func TestPipelineFaults(t *testing.T) {
 	p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
 	m := make(devicemap.Map, len(p.Graph.Units))

@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// balanced cuts a pipeline of too many stretches for a search: so that the
-// longest work of a stage is the least that cuts from one end find within the
-// caps, which is what sets a pipeline's pace, in the order of the devices
-// alone. The bound is that of all work on all devices.
+// balanced cuts a pipeline with too many stretches for a search. It minimizes the longest work of a
+// stage, which sets a pipeline's pace, by cuts from one end within the caps. It uses only the given
+// order of devices. The bound is all work divided by all devices.
 func (pipeline *pipes) balanced(ctx context.Context, caps []int64) (*instance.Answer, error) {
 	order := &pipeline.orders[0]
 	out := instance.NoStep(append(slices.Clone(pipeline.notes),
@@ -24,7 +23,7 @@ func (pipeline *pipes) balanced(ctx context.Context, caps []int64) (*instance.An
 	}
 	best, step := []int(nil), math.Inf(1)
 	for count := 0; count < balances && (count == 0 || ctx.Err() == nil); count++ {
-		limit := high // the first time whatever fits
+		limit := high // first any cuts that fit
 		if count > 0 {
 			limit = low + (high-low)/2
 		}
@@ -46,10 +45,10 @@ func (pipeline *pipes) balanced(ctx context.Context, caps []int64) (*instance.An
 	return out, nil
 }
 
-// balances halve what is between two limits, to one part in 10⁹.
+// balances is the number of halvings between two limits, for a precision of one part in 10⁹.
 const balances = 31
 
-// work is, by stage, a prefix sum of the items' work.
+// work returns prefix sums of the items' work, by stage.
 func (order *pipeOrder) work() [][]float64 {
 	out := make([][]float64, len(order.costs.forward))
 	for device := range out {
@@ -61,8 +60,8 @@ func (order *pipeOrder) work() [][]float64 {
 	return out
 }
 
-// cutsWithin gives each stage in turn as many items as its work and its cap
-// allow; nil where that leaves some, or nothing for the last.
+// cutsWithin gives each stage in turn as many items as its work and its cap allow. It returns nil
+// if items remain, or the last stage gets none.
 func (order *pipeOrder) cutsWithin(limit float64, caps []int64) []int {
 	costs, stages, items := order.costs, len(order.order), order.peaks.Count()
 	cuts := make([]int, stages+1)
@@ -71,7 +70,7 @@ func (order *pipeOrder) cutsWithin(limit float64, caps []int64) []int {
 		ok := func(b int) bool {
 			return costs.barred[stage][a] == costs.barred[stage][b] && order.peaks.Peak(stage, a, b) <= caps[order.order[stage]]
 		}
-		// As many as the work allows, then fewer until they fit.
+		// Take as many as the work allows, then fewer until they fit.
 		b := a + sort.Search(last-a, func(count int) bool {
 			to := a + count + 1
 			return costs.forward[stage][to]-costs.forward[stage][a]+costs.backward[stage][to]-costs.backward[stage][a] > limit

@@ -9,13 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
-// TestBalanced: cut to about the same work, an answer is rough.
+// TestBalanced: an answer of stages with about equal work is close to the best.
 func TestBalanced(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		model    string
 		schedule costmodel.ScheduleKind
-		within   float64 // of the step searched
+		within   float64 // of the best step found
 	}{
 		{"llama-3.2-1b", costmodel.OneFOneB, 1.1},
 		{"qwen2.5-3b", costmodel.GPipe, 1.1},

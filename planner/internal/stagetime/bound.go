@@ -6,49 +6,46 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// pipeBound holds lower bounds on what is left of a step when the first
-// stages are cut, for pipelines with one stage a device. With t = f + b the
-// seconds of a stage's micro-batch and r the way from its end through all
-// later stages and back, a stage is at work, or waits for what it sent, for
+// pipeBound has lower bounds on the rest of a step after the first stages are cut, for pipelines
+// with one stage per device. Let t = f + b be the seconds of a stage's micro-batch, and r the time
+// from its end through all later stages and back. The stage works, or waits for its results, for
 //
 //	m·t + r                                   forward only, and GPipe
 //	m·t + max(0, r−(w−1)f) + max(0, r−(w−1)b) 1F1B, w = its forwards in flight
 //
-// as GPipe's first backward comes after the last forward's return, and
-// 1F1B's w−1 other micro-batches are all that fills the wait for the first
-// backward and for the last (Narayanan et al., SC 2021, §2.2, for stages that
-// differ). As the forward of micro-batch i+w waits for i's backward, it is
-// also at least ⌊(m−1)/w⌋ round trips. Before the stage, its first
-// micro-batch passes all earlier stages, and its last gradient after it.
+// GPipe's first backward comes after the last forward's return. In 1F1B only w−1 other
+// micro-batches fill the waits for the first and the last backward (Narayanan et al., SC 2021,
+// §2.2, for stages that differ). The forward of micro-batch i+w waits for the backward of i, so the
+// time is also at least ⌊(m−1)/w⌋ round trips. Before the stage starts, its first micro-batch
+// passes all earlier stages, and its last gradient passes them after it.
 type pipeBound struct {
 	stages, items, batches int
 	train                  bool
 	kind                   costmodel.ScheduleKind
-	// around[problem][under] is the least of the way through stages s… with the items
-	// from a on, and back; token the least time of a token there. whole and
-	// ends are bounds on the end of the first stage's device after it got
-	// there, and on the last update.
+	// around[stage][a] is the least time through the stages from stage on with the items from a on,
+	// and back. Field token is the least time of a token there. Fields whole and ends bound the end
+	// of the first stage's device after the first micro-batch arrives, and the last update.
 	around, token, whole, ends [][]float64
-	// host is the least of the longest time in which a stage's host issues
-	// all its kernels, from the start of the step.
+	// host is the least of the longest time in which a stage's host issues all its kernels, from
+	// the start of the step.
 	host [][]float64
 }
 
-// cutter has the costs of stretches as stages. fits says which stretches fit a
-// stage; to and from are the seconds of what passes at a cut.
+// cutter has the costs of stretches as stages. fits says which stretches fit on a stage. to and
+// from are the seconds of the messages at a cut.
 type cutter struct {
 	*pipeCosts
-	fits     [][]bool    // by stage, a·(items+1)+b
-	to, from [][]float64 // by stage and item: the message at a cut after it
+	fits     [][]bool    // by stage and a·(items+1)+b
+	to, from [][]float64 // by stage and item: the message at a cut after the stage
 }
 
 func (cut *cutter) ok(stage, a, b, items int) bool { return cut.fits[stage][a*(items+1)+b] }
 
-// width is the time of a stage between its first forward and its last
-// backward, given the round trip after it.
+// width returns the time of a stage between its first forward and its last backward, given the
+// round trip after it.
 func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	m := float64(bound.batches)
-	if !bound.train || bound.kind != costmodel.OneFOneB { // its own work and one way round: so in any order
+	if !bound.train || bound.kind != costmodel.OneFOneB { // its own work and one round trip, for any schedule
 		return m*(f+b) + r
 	}
 	flying := min(bound.batches, bound.stages-stage)
@@ -63,7 +60,7 @@ func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	return max(m*(f+b)+wait, rest*f+float64(rounds)*(f+b+r)+r+b)
 }
 
-// newPipeBound is nil if the context of the watch ends first.
+// newPipeBound returns nil if the watch's context ends first.
 func newPipeBound(watch *stretchWatch, schedule costmodel.Schedule, train bool, cut *cutter, items int) *pipeBound {
 	bound := &pipeBound{stages: int(schedule.Stages), items: items, batches: int(schedule.MicroBatches), train: train, kind: schedule.Kind}
 	for _, rows := range []*[][]float64{&bound.around, &bound.token, &bound.whole, &bound.ends, &bound.host} {
@@ -101,10 +98,10 @@ func (bound *pipeBound) fill(cut *cutter, stage, a int) {
 	}
 }
 
-// stageView is one stage of given items in numbers.
+// stageView has the figures of one stage with given items.
 type stageView struct {
 	through float64 // a micro-batch through it, to the next stage, and back
-	ahead   float64 // the same forward only
+	ahead   float64 // a micro-batch forward only
 	width   float64
 	update  float64
 	token   float64
@@ -127,7 +124,7 @@ func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {
 	}
 }
 
-// issued is the time in which a stage's host issues its kernels of a step.
+// issued returns the time in which a stage's host issues its kernels of a step.
 func (costs *pipeCosts) issued(stage, a, b, batches int) float64 {
 	return float64(batches) * (costs.issue[stage][b] - costs.issue[stage][a] + costs.issueBack[stage][b] - costs.issueBack[stage][a])
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// pipeCase is a pipeline in bare numbers: the items' seconds on each rank, and
-// the messages' at each cut, all of them random.
+// pipeCase is a pipeline of random numbers: the items' seconds on each rank, and the messages'
+// seconds at each cut.
 type pipeCase struct {
 	*cutter
 	schedule costmodel.Schedule
@@ -24,9 +24,9 @@ func randomPipe(rng *rand.Rand) *pipeCase {
 	p := &pipeCase{items: stages + rng.IntN(4), train: rng.IntN(4) > 0, schedule: costmodel.Schedule{
 		Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: int64(stages), Chunks: 1, MicroBatches: 1 + rng.Int64N(9),
 	}}
-	p.schedule.MicroBatches = max(p.schedule.MicroBatches, p.schedule.Stages) // what 1F1B asks for
+	p.schedule.MicroBatches = max(p.schedule.MicroBatches, p.schedule.Stages) // the least that 1F1B runs
 	p.cutter = &cutter{pipeCosts: &pipeCosts{}}
-	host, slow := rng.IntN(3) == 0, float64(rng.IntN(3)) // whether the host, and the links, are waited for
+	host, slow := rng.IntN(3) == 0, float64(rng.IntN(3)) // whether hosts and links take time
 	sums := func(scale float64) []float64 {
 		out := make([]float64, p.items+1)
 		for i := range p.items {
@@ -36,7 +36,7 @@ func randomPipe(rng *rand.Rand) *pipeCase {
 	}
 	for range stages {
 		c := p.pipeCosts
-		back, issue := 0., 0. // without training there are no gradients and no update
+		back, issue := 0., 0. // inference has no gradients and no update
 		if p.train {
 			back = 1
 		}
@@ -52,20 +52,20 @@ func randomPipe(rng *rand.Rand) *pipeCase {
 		p.to, p.from = append(p.to, to), append(p.from, from)
 		p.fits = append(p.fits, slices.Repeat([]bool{true}, (p.items+1)*(p.items+1)))
 	}
-	clear(p.to[stages-1]) // nothing is sent on from the last
+	clear(p.to[stages-1]) // the last stage sends nothing
 	clear(p.from[stages-1])
 	return p
 }
 
-// done is a forward, or a backward, of a micro-batch.
+// done is a forward or a backward of a micro-batch.
 type done struct {
 	batch int64
 	back  bool
 }
 
-// order is what a rank does: forwards up to those that fit in flight, then
-// backwards and forwards in turn (torch 2.11, schedules.py,
-// Schedule1F1B._step_microbatches; GPipe has no forwards left by then).
+// order returns the actions of a rank: forwards up to the limit in flight, then backwards and
+// forwards in turn (torch 2.11, schedules.py, Schedule1F1B._step_microbatches). GPipe has no
+// forwards left by then.
 func (p *pipeCase) order(rank int64) []done {
 	flying := p.schedule.MicroBatches
 	if p.schedule.Kind == costmodel.OneFOneB {
@@ -86,9 +86,9 @@ func (p *pipeCase) order(rank int64) []done {
 	return out
 }
 
-// simulate returns when the last rank has finished its update. It simulates those
-// orders action by action: an action begins when its rank is free and its input
-// has arrived, and ends no sooner than its rank's host has issued all up to it.
+// simulate returns the end of the last rank's update. It simulates the orders action by action. An
+// action begins when its rank is free and its input has arrived. It ends no sooner than the rank's
+// host has issued all work up to it.
 func (p *pipeCase) simulate(cuts []int) float64 {
 	type key struct {
 		stage, batch int64
@@ -136,7 +136,7 @@ func (p *pipeCase) simulate(cuts []int) float64 {
 	return end
 }
 
-// eachCuts calls f with every way to cut; the slice is good until it returns.
+// eachCuts calls f with all possible cuts; the slice is valid until f returns.
 func (p *pipeCase) eachCuts(f func(cuts []int)) {
 	cuts := make([]int, p.schedule.Stages+1)
 	cuts[p.schedule.Stages] = p.items
@@ -153,9 +153,8 @@ func (p *pipeCase) eachCuts(f func(cuts []int)) {
 	put(1)
 }
 
-// TestPipeBound compares every bound on a step with the simulated schedule: the
-// bound of every prefix of every way to cut, whatever the stages after it, and
-// the root's bound with the best of them.
+// TestPipeBound compares every bound on a step with the simulated schedule. The bound of every
+// prefix of all cuts is for any later stages, and the root's bound is compared with the best cuts.
 func TestPipeBound(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(51, 52))
@@ -189,9 +188,8 @@ func TestPipeBound(t *testing.T) {
 	}
 }
 
-// TestPipeBoundEven: for equal stages and no messages both schedules take
-// (m + p − 1)(f + b) (Narayanan et al., SC 2021, §2.2), and the bound of the
-// cuts says so before any is made.
+// TestPipeBoundEven: for equal stages and no messages, both schedules take (m + p − 1)(f + b)
+// (Narayanan et al., SC 2021, §2.2). The bound before the first cut is as large.
 func TestPipeBoundEven(t *testing.T) {
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe} {
 		for _, m := range []int64{4, 5, 8, 11} {

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// climb improves cuts by moving one, or several together, by an item while
-// that shortens the step.
+// climb moves one cut, or several together, by an item, as long as that shortens the step.
 func (search *pipeSearch) climb(ctx context.Context, cuts []int) {
 	got := search.step(cuts)
 	if got >= search.cutoff {
@@ -33,7 +32,7 @@ func (search *pipeSearch) climb(ctx context.Context, cuts []int) {
 	})
 }
 
-// between checks the stages that a move shifted whole.
+// between reports that the stages between two moved cuts still fit.
 func (search *pipeSearch) between(cuts []int, lo, hi int) bool {
 	for c := lo; c < hi; c++ {
 		if !search.ok(c, cuts[c], cuts[c+1], search.items) {

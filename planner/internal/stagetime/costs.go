@@ -9,20 +9,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// pipeCosts are the seconds of the chain's items on the ranks of a pipeline,
-// as prefix sums.
+// pipeCosts are the seconds of the chain's items on the ranks of a pipeline, as prefix sums.
 type pipeCosts struct {
 	*instance.StagePeaks
 	schedule                         costmodel.Schedule
 	train                            bool
 	forward, backward, token, update [][]float64 // by rank
 	issue, issueBack                 [][]float64
-	barred                           [][]int // prefix counts of items that pins keep off a rank
+	barred                           [][]int // prefix counts of items that pins exclude from a rank
 	tokens                           float64
-	// ticks simulate a step of devmap's own engine; nil under another engine.
+	// ticks simulate a step of devmap's own engine; nil for other engines.
 	ticks *steptime.Ticks
-	// firstRun and lastRun are the units that run kernels first and last, where
-	// some pass.
+	// firstRun and lastRun are the first and the last unit that run kernels.
 	firstRun, lastRun int
 }
 
@@ -76,15 +74,14 @@ func (costs *pipeCosts) add(device int) {
 	costs.issue, costs.issueBack = append(costs.issue, issue), append(costs.issueBack, issueBack)
 }
 
-// repeat appends the sums of the device before, which is equal.
+// repeat appends the sums of the previous device, which is equal.
 func (costs *pipeCosts) repeat() {
 	for _, rows := range []*[][]float64{&costs.forward, &costs.backward, &costs.token, &costs.update, &costs.issue, &costs.issueBack} {
 		*rows = append(*rows, (*rows)[len(*rows)-1])
 	}
 }
 
-// message is the time of what passes at a cut before an item; +Inf where no
-// link joins the two.
+// message returns the time of the message at a cut before an item; +Inf if no link joins the two.
 func (costs *pipeCosts) message(from, to, item int) float64 {
 	in := costs.In
 	if from == to {
@@ -94,13 +91,13 @@ func (costs *pipeCosts) message(from, to, item int) float64 {
 		return math.Inf(1)
 	}
 	if unit := costs.Order[costs.Start[item]]; costs.ticks != nil && (unit <= costs.firstRun || unit > costs.lastRun) {
-		return 0 // nothing runs before it, or behind
+		return 0 // nothing runs before it, or after
 	}
 	batch, _ := steptime.SendSeconds(&in.Timed().Workload, in.Topology.SendSeconds(from, to, in.Timed().Units[costs.Order[costs.Start[item]-1]].Work.Output))
 	return batch
 }
 
-// step is the time of a step with these cuts, stage s on rank s.
+// step returns the time of a step with these cuts, stage s on rank s.
 func (costs *pipeCosts) step(cuts []int) float64 {
 	if costs.ticks != nil {
 		return costs.planned(costs.Map(cuts, nil))
@@ -126,8 +123,8 @@ func (costs *pipeCosts) step(cuts []int) float64 {
 	return slowest + costs.tokens*token
 }
 
-// planned is the step of devmap's own engine: +Inf where a link is missing, or
-// the stages would wait for each other.
+// planned returns the step of devmap's own engine. It is +Inf if a link is missing, or if stages
+// would wait for each other.
 func (costs *pipeCosts) planned(placement devicemap.Map) float64 {
 	place := make([]int, len(placement))
 	for unit, device := range placement {
@@ -145,8 +142,8 @@ func (costs *pipeCosts) planned(placement devicemap.Map) float64 {
 	return seconds
 }
 
-// tokenOf is a stage's time of a token: the host starts with it, and the
-// stage's units wait for it one after the other.
+// tokenOf returns a stage's time of a token. The host starts with the token, and the stage's units
+// wait for it one after the other.
 func (costs *pipeCosts) tokenOf(device, a, b int) float64 {
 	var issued, ends float64
 	if costs.tokens == 0 {

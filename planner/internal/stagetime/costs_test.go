@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
-// TestStep: the search's sums give every cut the step that steptime counts for
-// its map, whoever is waited for; none where a link is missing.
+// TestStep: for any cuts, the search's sums give the step that steptime computes for the map. There
+// is no step if a link is missing.
 func TestStep(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(71, 72))
@@ -30,7 +30,7 @@ func TestStep(t *testing.T) {
 		in := randomproblem.Instance(t, &problem)
 		items, err := in.Items()
 		if err != nil {
-			continue // a pipeline that has no stages of this form
+			continue // no pipeline of this form
 		}
 		exhaustive.Cuts(items.Count(), len(problem.Topology.Devices), nil, func(cuts []int) {
 			got, placement, err := stagetime.Step(in, cuts)

@@ -6,11 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// evenOrders is up to how many orders the largest share is made small for a
-// step; above, it is made small for the order that was found.
+// evenOrders is the most orders for which finish lowers the largest share in every order. Above
+// that, it uses only the order of the answer.
 const evenOrders = 120
 
-// finish lowers the largest share while the step stays, and sets the map.
+// finish lowers the largest share without a longer step, and sets the map.
 func (pipeline *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int) {
 	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
 	lo, hi := 0., pipeline.orders[at].share(cuts)
@@ -39,8 +39,7 @@ func (pipeline *pipes) finish(ctx context.Context, out *instance.Answer, found *
 	out.Map, out.Value = instance.Restored(order.unitMap(cuts), order.order), order.costs.step(cuts)
 }
 
-// under finds cuts within the caps whose step is below the cutoff, in any of
-// the orders.
+// under finds cuts within the caps whose step is below the cutoff, in any of the orders.
 func (pipeline *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff float64, out *instance.Answer) (order int, cuts []int) {
 	for _, i := range orders {
 		if ctx.Err() != nil {

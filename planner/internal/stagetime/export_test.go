@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// Step is the step of cuts by the search's sums, and their map.
+// Step returns the step of cuts by the search's sums, and their map.
 func Step(in *instance.Instance, cuts []int) (float64, devicemap.Map, error) {
 	items, err := in.Items()
 	if err != nil {
@@ -17,7 +17,7 @@ func Step(in *instance.Instance, cuts []int) (float64, devicemap.Map, error) {
 	return newPipeCosts(peaks).step(cuts), peaks.Map(cuts, nil), nil
 }
 
-// Balanced is the answer where the tables of the search would be too large.
+// Balanced returns the answer for a problem too large for the tables of the search.
 func Balanced(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
 	s, err := newPipes(ctx, in)
 	if err != nil {

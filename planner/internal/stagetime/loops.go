@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 )
 
-// looped finds cuts of an interleaved pipeline. It tries all cuts if these are
-// few. Otherwise it starts from the most balanced ones in memory, and from ones
-// balanced in time, and moves cuts while that shortens the step.
+// looped finds cuts of an interleaved pipeline. It tries all cuts if there are few. Otherwise it
+// starts from the most balanced cuts in memory, and from cuts balanced in time, and moves them as
+// long as that shortens the step.
 func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
 	if len(pipeline.in.Pins) > 0 {
 		return nil, stagememory.RefusePins(pipeline.in)
@@ -59,12 +59,12 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 	return out, nil
 }
 
-// withinUntil is within, and false once the context has ended: the check takes long.
+// withinUntil is within, but false once the context has ended, as the check takes long.
 func (order *pipeOrder) withinUntil(ctx context.Context, cuts []int, caps []int64) bool {
 	return ctx.Err() == nil && order.within(cuts, caps) && ctx.Err() == nil
 }
 
-// looped is the step of runs that go round the devices.
+// looped returns the step of interleaved runs.
 func (order *pipeOrder) looped(cuts []int) float64 {
 	placement := order.unitMap(cuts)
 	if order.costs.ticks != nil {
@@ -73,7 +73,7 @@ func (order *pipeOrder) looped(cuts []int) float64 {
 	return *devicemap.StepSeconds(order.in.Timed(), order.in.Topology, placement)
 }
 
-// shorten tries cuts; true where it tried all.
+// shorten tries cuts; it returns true if it tried all.
 func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, try func() bool) bool {
 	if loop.Few() {
 		loop.Each(ctx, 1, func() { try() })
@@ -104,7 +104,7 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 	return false
 }
 
-// evenTime begins with runs of about the same time.
+// evenTime sets cuts with about the same time per run.
 func evenTime(loop *stagememory.Looped, costs *pipeCosts) {
 	items, k := loop.Count(), len(loop.Cuts)-1
 	at := make([]float64, items+1)

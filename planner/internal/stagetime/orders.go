@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// maxOrders is up to how many orders of unequal devices a pipeline tries.
+// maxOrders is the most orders of unequal devices that a pipeline tries.
 const maxOrders = 720
 
 // pipeOrder is the problem with its devices in another order.
@@ -41,7 +41,7 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 	var failed error
 	for _, order := range all {
 		if err := out.add(order); err != nil && failed == nil {
-			failed = err // pins that this order cannot keep leave it out
+			failed = err // skip orders that cannot keep the pins
 		}
 		if ctx.Err() != nil && len(out.orders) > 0 {
 			out.partly = len(out.orders) < len(all)
@@ -54,8 +54,8 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 	return out, nil
 }
 
-// ring reports that each device has a link to the next, and the last to the
-// first: what runs that go round the devices need.
+// ring reports that each device has a link to the next, and the last to the first. Interleaved runs
+// need that.
 func (order *pipeOrder) ring() bool {
 	count := len(order.in.Topology.Devices)
 	for device := range count {
@@ -66,7 +66,7 @@ func (order *pipeOrder) ring() bool {
 	return true
 }
 
-// add takes an order in.
+// add adds an order of the devices.
 func (pipeline *pipes) add(order []int) error {
 	permuted := pipeline.in.Permuted(order)
 	items, err := permuted.Items()
@@ -78,9 +78,8 @@ func (pipeline *pipes) add(order []int) error {
 	return nil
 }
 
-// anyOrder is a step that no map is below, whatever the order of devices: a
-// micro-batch through all units, each on its fastest device, and all of the
-// work over all devices.
+// anyOrder returns a lower bound of every map's step, for any order of devices. A micro-batch runs
+// through all units, each on its fastest device, and the devices share all work at best equally.
 func (pipeline *pipes) anyOrder() float64 {
 	costs := pipeline.orders[0].costs
 	var sum, token float64
@@ -99,7 +98,7 @@ func (pipeline *pipes) anyOrder() float64 {
 	return (max(sum, sum*microBatches/float64(len(costs.forward))) + costs.tokens*token) * (1 - instance.Tolerance)
 }
 
-// share is the largest share of a pipeline with these cuts.
+// share returns the largest share of a pipeline with these cuts.
 func (order *pipeOrder) share(cuts []int) float64 {
 	most := 0.
 	for device := range order.in.Topology.Devices {
@@ -110,7 +109,7 @@ func (order *pipeOrder) share(cuts []int) float64 {
 
 func (order *pipeOrder) unitMap(cuts []int) devicemap.Map { return order.peaks.Map(cuts, nil) }
 
-// within reports that every device keeps its cap.
+// within reports that every device is within its cap.
 func (order *pipeOrder) within(cuts []int, caps []int64) bool {
 	for device, old := range order.order {
 		budget := float64(order.in.Topology.Devices[device].Budget())

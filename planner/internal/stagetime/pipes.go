@@ -9,17 +9,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// pipes solves pipelines: one stage a device by branch and bound for every
-// order of the devices, several by a search for better cuts.
+// pipes solves pipelines. With one stage per device it uses branch and bound for every order of the
+// devices. With several it searches for better cuts.
 type pipes struct {
 	in     *instance.Instance
 	orders []pipeOrder
 	notes  []string
-	partly bool // the context ended before all orders were taken in
+	partly bool // the context ended before all orders were added
 }
 
-// shortest is the map with the shortest step, of those the one with the
-// smallest largest share, within the caps.
+// shortest returns the map within the caps with the shortest step. Ties go to the smallest largest
+// share.
 func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.Answer, error) {
 	if pipeline.in.Schedule().Chunks > 1 {
 		return pipeline.looped(ctx, caps)
@@ -59,8 +59,8 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 	return out, nil
 }
 
-// searches are those of the orders, the most promising first, and the bound
-// of all; false where the context ended before they were all made.
+// searches returns the searches of the orders, the most promising first, and sets the bound of all.
+// It returns false if the context ended first.
 func (pipeline *pipes) searches(ctx context.Context, caps []int64, out *instance.Answer) (all []*pipeSearch, complete bool) {
 	complete, out.LowerBound = !pipeline.partly, math.Inf(1)
 	for i := range pipeline.orders {
@@ -76,15 +76,15 @@ func (pipeline *pipes) searches(ctx context.Context, caps []int64, out *instance
 		all = append(all, one)
 		out.LowerBound = min(out.LowerBound, one.root()*(1-instance.Tolerance))
 	}
-	if !complete { // an order that was not looked at may be better
+	if !complete { // an order that is missing may be better
 		out.LowerBound = pipeline.anyOrder()
 	}
 	slices.SortStableFunc(all, func(a, b *pipeSearch) int { return cmp.Compare(a.root(), b.root()) })
 	return all, complete
 }
 
-// best runs the searches in turn, each for a step below those before; -1
-// where none finds one, and false where one came to its limits.
+// best runs the searches one after the other, each for a step below the best so far. at is -1 if
+// none finds one. complete is false if one reached its limits.
 func (pipeline *pipes) best(ctx context.Context, searches []*pipeSearch, out *instance.Answer) (at int, complete bool) {
 	at, complete = -1, true
 	cutoff := math.Inf(1)
@@ -104,8 +104,7 @@ func (pipeline *pipes) best(ctx context.Context, searches []*pipeSearch, out *in
 	return at, complete
 }
 
-// searchOf is the search of an order; nil if the context ends before its
-// tables are made.
+// searchOf returns the search of an order; nil if the context ends before its tables are complete.
 func (pipeline *pipes) searchOf(ctx context.Context, i int, caps []int64) *pipeSearch {
 	order := &pipeline.orders[i]
 	own := make([]int64, len(caps))

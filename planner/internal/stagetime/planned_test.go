@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// randomPlanned returns a chain of devmap's own engine, and the sums that the
-// bounds rest on. The engine simulates it by channels with slots, and updates
-// when all gradients are there.
+// randomPlanned returns a chain for devmap's own engine, and the times that the bounds use. The
+// engine simulates it with slots per channel, and updates when it has all gradients.
 func randomPlanned(rng *rand.Rand) (*pipeCase, *steptime.Ticks) {
 	stages := 1 + rng.IntN(4)
 	p := &pipeCase{items: stages + rng.IntN(4), schedule: costmodel.Schedule{
@@ -65,7 +64,7 @@ func randomPlanned(rng *rand.Rand) (*pipeCase, *steptime.Ticks) {
 	return p, steptime.TicksOf(table, topo)
 }
 
-// TestPlannedBound holds the bounds to the steps of devmap's own engine.
+// TestPlannedBound compares the bounds with the steps of devmap's own engine.
 func TestPlannedBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
 	met := 0

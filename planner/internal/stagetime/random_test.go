@@ -13,9 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimePipeline holds the shortest step of a pipeline, and the smallest
-// largest share with it, to every way to cut and, where devices differ, every
-// order of them.
+// TestTimePipeline compares the shortest step of a pipeline, and the smallest largest share with
+// it, with all cuts. If devices differ, it tries all their orders.
 func TestTimePipeline(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for round := range 12 {
@@ -36,8 +35,7 @@ func TestTimePipeline(t *testing.T) {
 	}
 }
 
-// vary samples other times for the units, slow links, and for half of the
-// problems devices that differ.
+// vary changes the units' times and slows the links. In half of the problems, devices differ.
 func vary(rng *rand.Rand, p *planner.Problem) {
 	for u := range p.Costs.Units {
 		w := &p.Costs.Units[u].Work
@@ -46,7 +44,7 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 		w.Update *= 1 + 100*rng.Float64()
 	}
 	p.Costs.Workload.World = int64(len(p.Topology.Devices))
-	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // the ranks inside hold two of them
+	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // an inner rank has two of these buffers
 	slow, different := 1+200*rng.Float64(), rng.IntN(2) == 0
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]

@@ -9,35 +9,35 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// maxBranches ends a branch and bound, maxStretches its tables.
+// maxBranches limits a branch and bound, maxStretches its tables.
 const (
 	maxBranches  = 4_000_000
 	maxStretches = 100_000_000
 )
 
-// pipeSearch is the branch and bound over the cuts of a pipeline with one
-// stage a device: stage by stage from the first, the most promising end of
-// the stage first, and what the bounds of [pipeBound] exclude left out.
+// pipeSearch is the branch and bound over the cuts of a pipeline with one stage per device. It goes
+// stage by stage from the first, the most promising end of the stage first. The bounds of
+// [pipeBound] prune it.
 type pipeSearch struct {
 	*cutter
 	*pipeBound
-	at     int     // the number of its order of devices
-	cutoff float64 // maps must be below
-	first  bool    // any will do
+	at     int     // index of its order of devices
+	cutoff float64 // steps must be below it
+	first  bool    // any map will do
 	best   []int
 	cuts   []int
 	nodes  int
-	ended  bool // by the context or maxBranches: not all was looked at
+	ended  bool // by the context or maxBranches: the search is incomplete
 }
 
-// prefix is the stages cut so far.
+// prefix has the bounds of the stages cut so far.
 type prefix struct {
-	through, ahead, token float64 // to the next stage, there and back; forward only
+	through, ahead, token float64 // a micro-batch to the next stage and back; forward only
 	whole, ends, host     float64
 	firstUpdate           float64
 }
 
-// newPipeSearch makes the tables for these caps; nil if the context ends first.
+// newPipeSearch builds the tables for these caps; nil if the context ends first.
 func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
 	items, stages := costs.Count(), int(schedule.Stages)
 	cut, watch := &cutter{pipeCosts: costs}, &stretchWatch{ctx: ctx}
@@ -49,7 +49,7 @@ func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Sch
 				to[b], from[b] = costs.message(stage, stage+1, b), costs.message(stage+1, stage, b)
 			}
 			if math.IsInf(to[b], 1) || math.IsInf(from[b], 1) {
-				continue // no link, and no time to reckon with
+				continue // no link, so no finite time
 			}
 			if watch.over(b - stage) {
 				return nil
@@ -57,7 +57,7 @@ func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Sch
 			for a := b - 1; a >= stage; a-- {
 				fit := costs.barred[stage][a] == costs.barred[stage][b] && costs.Peak(stage, a, b) <= caps[stage]
 				if fits[a*(items+1)+b] = fit; !fit && costs.Floor(stage, a, b) > caps[stage] {
-					break // more items need no less
+					break // more items need at least as much
 				}
 			}
 		}
@@ -73,10 +73,10 @@ func newPipeSearch(ctx context.Context, costs *pipeCosts, schedule costmodel.Sch
 	}
 }
 
-// root is a step that no cuts are below; +Inf: none fit.
+// root returns a lower bound of all cuts' steps; +Inf: none fit.
 func (search *pipeSearch) root() float64 { return search.below(prefix{}, 0, 0) }
 
-// below is the bound of a prefix whose next stage begins at an item.
+// below returns the bound of a prefix whose next stage starts at an item.
 func (search *pipeSearch) below(p prefix, stage, a int) float64 {
 	return max(
 		max(p.whole, p.through+search.whole[stage][a])+p.firstUpdate,
@@ -96,13 +96,13 @@ func (p prefix) with(stage int, view stageView) prefix {
 	return out
 }
 
-// search goes through all cuts below the cutoff.
+// search searches all cuts below the cutoff.
 func (search *pipeSearch) search(ctx context.Context) {
 	search.nodes, search.ended = 0, false
 	search.branch(ctx, prefix{}, 0)
 }
 
-// branched is a way to go on.
+// branched is one end of the next stage.
 type branched struct {
 	end   int
 	bound float64
@@ -129,9 +129,9 @@ func (search *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 	}
 }
 
-// over counts a node, and says that the search has come to its end.
+// over counts a node, and reports that the search must end.
 func (search *pipeSearch) over(ctx context.Context) bool {
-	const often = 1 << 17 // ends of a stage that were looked at
+	const often = 1 << 17 // ends of a stage between two checks of the context
 	search.nodes++
 	if search.nodes%max(1, min(1<<8, often/search.items)) == 0 && ctx.Err() != nil || search.nodes > maxBranches {
 		search.ended = true
@@ -139,7 +139,7 @@ func (search *pipeSearch) over(ctx context.Context) bool {
 	return search.ended || search.first && search.best != nil
 }
 
-// branches are the ends of a stage that may be below the cutoff, best bound first.
+// branches returns the ends of a stage that may be below the cutoff, best bound first.
 func (search *pipeSearch) branches(p prefix, stage int) []branched {
 	a := search.cuts[stage]
 	var branches []branched

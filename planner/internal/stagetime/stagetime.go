@@ -1,8 +1,7 @@
-// Package stagetime finds the cuts of a pipeline with the shortest step: a
-// branch and bound over the cuts, for each order of unequal devices, under
-// bounds from the waits that a schedule must have (Narayanan et al., SC 2021,
-// §2.2, for stages that differ). Where a device runs several stages, cuts are
-// moved while that helps.
+// Package stagetime finds the cuts of a pipeline with the shortest step. It is a branch and bound
+// over the cuts, for each order of unequal devices. The bounds are waits that every schedule has
+// (Narayanan et al., SC 2021, §2.2, for stages that differ). If a device runs several stages, it
+// moves cuts as long as that helps.
 package stagetime
 
 import (
@@ -36,7 +35,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 	if len(in.Topology.Devices) > instance.MaxTimed/max(1, items.Count()+1) {
 		return instance.NoStep([]string{"the units and devices are too many for a search for a shorter step: the map is that of the memory objective"}, "none"), instance.ErrNone
 	}
-	const many = 1 << 17 // items × devices, whose sums take so long that they are not begun late
+	const many = 1 << 17 // items × devices: their sums take long, so start them early or not at all
 	if len(in.Topology.Devices)*items.Count() > many && ctx.Err() != nil {
 		out := instance.NoStep(nil, "work")
 		out.Stopped = true

@@ -9,13 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 )
 
-// TestTimePipelineStopped: a search over orders of devices that may not begin
-// proves nothing.
+// TestTimePipelineStopped: a search over orders of devices that is stopped at once proves nothing.
 func TestTimePipelineStopped(t *testing.T) {
 	p := randomproblem.PipelineOf(t, randomproblem.Llama8B, 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
 	p.Objective = planner.Time
 	for d := range p.Topology.Devices {
-		p.Topology.Devices[d].FLOPS /= float64(4 - d) // the fastest last
+		p.Topology.Devices[d].FLOPS /= float64(4 - d) // the fastest is last
 		p.Topology.Devices[d].CapacityBytes = 20<<30 - int64(d)<<30
 	}
 	best, err := planner.Solve(t.Context(), p, planner.Settings{})

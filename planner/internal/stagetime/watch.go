@@ -6,11 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// manyStretches is from how many stretches on the tables take so long that
-// cuts are found before they are made.
+// manyStretches is the number of stretches from which tables take so long that balanced cuts come
+// first.
 const manyStretches = 1 << 22
 
-// stretchWatch looks at the context once in some thousand stretches.
+// stretchWatch checks the context once in some thousand stretches.
 type stretchWatch struct {
 	ctx   context.Context
 	count int
@@ -27,14 +27,14 @@ func (watch *stretchWatch) over(more int) bool {
 	return watch.ended
 }
 
-// stretches is how many a search of all orders looks at.
+// stretches returns the number of stretches in a search of all orders.
 func (pipeline *pipes) stretches(stages int) int {
 	items := pipeline.orders[0].peaks.Count()
 	return len(pipeline.orders) * stages * items * items
 }
 
-// first is the answer of balanced cuts, which remains if the search is stopped
-// before it finds a shorter step; nil if they find none.
+// first returns the answer of balanced cuts; nil if there is none. It remains if the search is
+// stopped before it finds a shorter step.
 func (pipeline *pipes) first(ctx context.Context, caps []int64) *instance.Answer {
 	answer, err := pipeline.balanced(ctx, caps)
 	if err != nil {
@@ -44,8 +44,7 @@ func (pipeline *pipes) first(ctx context.Context, caps []int64) *instance.Answer
 	return answer
 }
 
-// instead is the first answer in place of a search that was stopped, with what
-// the search proved.
+// instead returns the first answer in place of a stopped search, with the search's bound.
 func instead(first, search *instance.Answer) *instance.Answer {
 	first.Tried += search.Tried
 	first.Stopped = search.Stopped

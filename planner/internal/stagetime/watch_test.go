@@ -16,7 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
 
-// looks is a context that ends at a number of looks at it.
+// looks is a context that ends after a number of calls of Err.
 type looks struct {
 	context.Context
 	left, count int
@@ -30,7 +30,7 @@ func (looks *looks) Err() error {
 	return nil
 }
 
-// longPipeline is a problem of a chain of declared layers on equal GPUs.
+// longPipeline returns a pipeline of declared layers on equal GPUs.
 func longPipeline(t *testing.T, layers, gpus int) planner.Problem {
 	t.Helper()
 	all := make([]string, layers)
@@ -52,8 +52,8 @@ func longPipeline(t *testing.T, layers, gpus int) planner.Problem {
 	return problem
 }
 
-// TestTablesStopped: the tables of a search end at the first look at a context
-// that has ended, and there are looks at every stage.
+// TestTablesStopped: making a search's tables stops at the first check of an ended context. There
+// is a check at every stage.
 func TestTablesStopped(t *testing.T) {
 	t.Parallel()
 	problem := longPipeline(t, 600, 4)
@@ -70,8 +70,8 @@ func TestTablesStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedInTables: a search that is stopped while it makes large tables
-// answers with cuts that were balanced before.
+// TestStoppedInTables: a search that is stopped while it makes large tables returns the balanced
+// cuts from before.
 func TestStoppedInTables(t *testing.T) {
 	t.Parallel()
 	problem := longPipeline(t, 1100, 4)
@@ -86,7 +86,7 @@ func TestStoppedInTables(t *testing.T) {
 	}
 }
 
-// TestLate: a search of a large problem whose time has ended is not begun.
+// TestLate: a search of a large problem does not start after its time has ended.
 func TestLate(t *testing.T) {
 	t.Parallel()
 	problem := longPipeline(t, 600, 256)

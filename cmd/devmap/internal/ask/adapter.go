@@ -20,11 +20,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// adapterName is PEFT's file in a folder of adapters (peft/utils/constants.py).
+// adapterName is the name of PEFT's file in a folder of adapters (peft/utils/constants.py).
 const adapterName = "adapter_config.json"
 
-// adapter is what PEFT's LoraConfig says of memory (peft/tuners/lora/config.py).
-// Fields that are not counted are kept as they are written.
+// adapter is the part of PEFT's LoraConfig that affects memory (peft/tuners/lora/config.py). Fields
+// that devmap does not count keep their JSON.
 type adapter struct {
 	Type        string         `json:"peft_type"`
 	Base        string         `json:"base_model_name_or_path"`
@@ -37,12 +37,12 @@ type adapter struct {
 	DoRA        bool           `json:"use_dora"`
 }
 
-// moduleName is a name of modules that --lora-targets takes.
+// moduleName matches a module name that --lora-targets accepts.
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// Base is the model that a command's MODEL argument leads to. A folder of PEFT
-// adapters, or its adapter_config.json, leads to the base, trained with LoRA of that
-// rank and those targets as if the flags were given. Any other argument is the model.
+// Base returns the base model of a command's MODEL argument. For a folder of PEFT adapters, or its
+// adapter_config.json, that is the base. The request then trains it with LoRA of that rank and
+// those targets, as if you gave the flags. Any other argument is the model itself.
 func Base(request *Request, arg string) (base string, notes []string, err error) {
 	file := adapterFile(arg)
 	if file == "" {
@@ -80,8 +80,8 @@ func Base(request *Request, arg string) (base string, notes []string, err error)
 	return read.Base, append([]string{note}, read.uncounted()...), nil
 }
 
-// adapterFile is the adapter_config.json that an argument names, or that is in the
-// folder that it names, without a model's config; empty if it names something else.
+// adapterFile returns the adapter_config.json that an argument names, or that is in a folder
+// without a model's config. It is empty for any other argument.
 func adapterFile(arg string) string {
 	place, builtIn := load.Place(arg, load.Options{})
 	if place == "" || builtIn != nil {
@@ -100,8 +100,8 @@ func adapterFile(arg string) string {
 	return filepath.Join(place, adapterName)
 }
 
-// parseAdapter reads an adapter_config.json. targets is what --lora-targets takes,
-// empty for a pattern.
+// parseAdapter reads an adapter_config.json. targets is the value of --lora-targets, empty for a
+// pattern.
 func parseAdapter(file string, data []byte) (read adapter, targets string, err error) {
 	fault := func(place, format string, args ...any) (adapter, string, error) {
 		return adapter{}, "", &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
@@ -128,8 +128,8 @@ func parseAdapter(file string, data []byte) (read adapter, targets string, err e
 	return read, targets, nil
 }
 
-// targetsOf is what --lora-targets takes for target_modules, empty for a pattern, or
-// else what is wrong with it.
+// targetsOf returns the value of --lora-targets for target_modules, empty for a pattern. If the
+// value is invalid, wrong says why.
 func targetsOf(value jsontext.Value) (targets, wrong string) {
 	var names []string
 	switch value.Kind() {
@@ -148,7 +148,7 @@ func targetsOf(value jsontext.Value) (targets, wrong string) {
 	default:
 		return "", "it names no modules, and PEFT's defaults of a model type are not known here: give the base and --lora-targets"
 	}
-	slices.Sort(names) // PEFT writes a set
+	slices.Sort(names) // PEFT writes a set, in any order
 	for _, name := range names {
 		if !moduleName.MatchString(name) {
 			return "", fmt.Sprintf("%q is not the name of a module", name)
@@ -157,7 +157,7 @@ func targetsOf(value jsontext.Value) (targets, wrong string) {
 	return strings.Join(slices.Compact(names), ","), ""
 }
 
-// uncounted is a note on what else a config trains, which devmap does not count.
+// uncounted returns a note on the config's other trained parts, which devmap does not count.
 func (read *adapter) uncounted() (notes []string) {
 	var more []string
 	for name, is := range map[string]bool{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBase: what an adapter's config asks for, and what it is refused for.
+// TestBase: the flags that an adapter's config sets, and the reasons to refuse a config.
 func TestBase(t *testing.T) {
 	for name, is := range map[string]struct {
 		config  string
@@ -54,8 +54,8 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestNoAdapter: what is no folder of adapters stays as it is, and a huge file or a
-// device is not read.
+// TestNoAdapter: other arguments than an adapter's folder are not changed. A huge file or a device
+// is not read.
 func TestNoAdapter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "model/config.json", "{}")
@@ -92,8 +92,8 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// FuzzAdapter: no text makes the reader panic, and what it reads is words that a
-// flag takes as they are.
+// FuzzAdapter: no text makes the reader panic. The texts it reads are words that flags accept
+// unchanged.
 func FuzzAdapter(f *testing.F) {
 	for _, s := range []string{`{"peft_type":"LORA","base_model_name_or_path":"a","r":1,"target_modules":["q"]}`, `{"peft_type":"LORA","base_model_name_or_path":"a","r":1,"target_modules":"all-linear","layers_to_transform":[1]}`, `{"r":-1}`, `[`, `{"target_modules":{"a":1},"peft_type":"LORA","r":2,"base_model_name_or_path":"x"}`} {
 		f.Add([]byte(s))

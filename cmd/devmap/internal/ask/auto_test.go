@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// asking is devmap plan --gpus auto, with more flags.
+// asking returns the request of devmap plan --gpus auto with more flags.
 func asking(t *testing.T, flags string) *ask.Request {
 	t.Helper()
 	cmd := &cobra.Command{Use: "plan MODEL"}
@@ -23,8 +23,8 @@ func asking(t *testing.T, flags string) *ask.Request {
 	return request
 }
 
-// TestAuto: --gpus auto plans on the measured GPUs, prints a remedy as a count of them,
-// and measures once whatever is tried.
+// TestAuto: --gpus auto plans on the measured GPUs, and measures once for any number of plans. A
+// proposed change prints the number of GPUs.
 func TestAuto(t *testing.T) {
 	request := asking(t, "--mode train --batch 64 --reserve 1GiB")
 	measured := 0
@@ -55,7 +55,7 @@ func TestAuto(t *testing.T) {
 	}
 }
 
-// TestAutoRefused: what cannot be measured is not planned on.
+// TestAutoRefused: without a measurement there is no plan.
 func TestAutoRefused(t *testing.T) {
 	request := asking(t, "")
 	if _, err := request.Problem("llama-3.2-1b"); err == nil || !strings.Contains(err.Error(), "--gpus auto: this build has no CUDA support") {

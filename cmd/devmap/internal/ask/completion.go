@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// CompleteModel completes the MODEL argument: built-in configs, and the files
-// and folders that a model may be. What follows it is a file (MAP).
+// CompleteModel completes the MODEL argument: built-in configs, and files and folders that may be a
+// model. The next argument is a file (MAP).
 func CompleteModel(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -24,7 +24,7 @@ func CompleteModel(_ *cobra.Command, args []string, prefix string) ([]cobra.Comp
 		}
 	}
 	dir, _ := filepath.Split(prefix)
-	entries, _ := os.ReadDir(filepath.Join(".", dir)) // what cannot be listed is not offered
+	entries, _ := os.ReadDir(filepath.Join(".", dir)) // skip folders that cannot be listed
 	if filepath.IsAbs(prefix) {
 		entries, _ = os.ReadDir(dir)
 	}

@@ -22,13 +22,13 @@ import (
 
 const (
 	configName = "devmap.toml"
-	// configVariable names a file that is read in place of the others.
+	// names a config file that replaces the others
 	configVariable = "DEVMAP_CONFIG"
 	maxDefaults    = 1 << 20 // bytes of a config file
 )
 
-// ConfigFiles are the files that set defaults, the first to win first. A missing
-// file is no error, unless DEVMAP_CONFIG names it.
+// ConfigFiles lists the files that set defaults, highest priority first. A missing file is an error
+// only if DEVMAP_CONFIG names it.
 func ConfigFiles() []string {
 	if named := os.Getenv(configVariable); named != "" {
 		return []string{named}
@@ -41,19 +41,19 @@ func ConfigFiles() []string {
 	if roaming := os.Getenv("AppData"); runtime.GOOS == "windows" && roaming != "" {
 		folder = roaming
 	}
-	if filepath.IsAbs(folder) { // as the XDG specification wants it
+	if filepath.IsAbs(folder) { // required by the XDG specification
 		files = append(files, filepath.Join(folder, "devmap", configName))
 	}
 	return files
 }
 
-// outside is a default from outside of the command line.
+// outside is a default from the environment or a config file.
 type outside struct {
-	flag, place string   // the place: DEVMAP_GPU, or devmap.toml:3
-	values      []string // several of a list
+	flag, place string   // for example DEVMAP_GPU or devmap.toml:3
+	values      []string // a list has several
 }
 
-// configDefaults are the defaults of a config file.
+// configDefaults returns the defaults in a config file.
 func configDefaults(path string) ([]outside, error) {
 	data, err := readConfigFile(path)
 	if errors.Is(err, fs.ErrNotExist) && path != os.Getenv(configVariable) {
@@ -104,7 +104,7 @@ func syntaxError(path string, data []byte, fault *toml.DecodeError) error {
 	return out.Usagef("%s: not valid TOML: %s%s", place, strings.TrimPrefix(fault.Error(), "toml: "), hint)
 }
 
-// underscored is a flag's name as a file has it.
+// underscored returns a flag's name as it is in the file.
 func underscored(name string, lines map[string]int) string {
 	if _, found := lines[name]; found {
 		return name
@@ -135,7 +135,7 @@ func readConfigFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxDefaults))
 }
 
-// reason is the error of a file operation without the operation and the name.
+// reason returns the error of a file operation without the operation and the name.
 func reason(err error) error {
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return path.Err
@@ -143,7 +143,7 @@ func reason(err error) error {
 	return err
 }
 
-// keyLines are the lines of the keys of a valid TOML file.
+// keyLines returns the line of each key of a valid TOML file.
 func keyLines(data []byte) map[string]int {
 	lines := map[string]int{}
 	var parser unstable.Parser
@@ -159,7 +159,7 @@ func keyLines(data []byte) map[string]int {
 	return lines
 }
 
-// outsideValues are the words of a value: several of an array.
+// outsideValues returns a value as words; an array gives several.
 func outsideValues(value any) ([]string, error) {
 	switch value := value.(type) {
 	case string:
@@ -184,7 +184,7 @@ func outsideValues(value any) ([]string, error) {
 	return nil, errors.New("want a string, a number, true or false, or an array of them")
 }
 
-// nearOutside is a hint to the name that was meant.
+// nearOutside returns a hint with the name that the user probably meant.
 func nearOutside(name string) string {
 	if ours := elsewhere(name); ours != "" && outsideSets(ours) {
 		return ": did you mean " + ours + "?"

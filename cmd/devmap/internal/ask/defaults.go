@@ -17,10 +17,10 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Defaults of flags come from the environment and from config files. A flag that has
-// one counts as given, and its annotation names the place.
+// Defaults of flags come from the environment and from config files. A flag with such a default
+// counts as given, and its annotation names the place.
 
-// placeOf is the annotation of a flag whose value is a default from outside.
+// placeOf is the annotation of a flag with a default from the environment or a config file.
 const placeOf = "devmap_place"
 
 // globals are the flags that every command has.
@@ -33,8 +33,8 @@ func AddGlobals(set *pflag.FlagSet) {
 	set.String("color", out.Auto, "Colour: auto, always, never [auto]")
 }
 
-// outsideSets reports that defaults can be set for a flag: for every flag of plan but
-// the file that is written.
+// outsideSets reports that the environment and config files can set a flag: every flag of plan
+// except --output.
 func outsideSets(name string) bool {
 	if slices.Contains(globals, name) {
 		return true
@@ -43,7 +43,7 @@ func outsideSets(name string) bool {
 	return i >= 0 && flags[i].on&onPlan != 0 && flags[i].hidden&onPlan == 0 && name != "output"
 }
 
-// outsideNames are all flags that have defaults from outside.
+// outsideNames lists the flags that the environment and config files can set.
 func outsideNames() []string {
 	names := slices.Clone(globals)
 	for i := range flags {
@@ -54,13 +54,13 @@ func outsideNames() []string {
 	return names
 }
 
-// variable is that of a flag.
+// variable returns the environment variable of a flag.
 func variable(name string) string {
 	return "DEVMAP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// ApplyDefaults gives the flags that the user left out the values of the environment and of
-// the config files. Notes name variables that look like a flag's and are none.
+// ApplyDefaults sets the flags that the user left out from the environment and the config files.
+// Notes name variables that look like a flag's but match none.
 func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
 	levels := [][]outside{environment()}
 	for _, file := range ConfigFiles() {
@@ -84,7 +84,7 @@ func ApplyDefaults(cmd *cobra.Command) (notes []string, err error) {
 	return misspelled(), nil
 }
 
-// environment are the defaults of the environment. An empty variable is none.
+// environment returns the defaults of the environment. An empty variable sets none.
 func environment() []outside {
 	var defaults []outside
 	for _, name := range outsideNames() {
@@ -95,7 +95,7 @@ func environment() []outside {
 	return defaults
 }
 
-// misspelled are notes on variables whose names are nearly those of flags.
+// misspelled returns notes on variables whose names are close to those of flags.
 func misspelled() []string {
 	var known []string
 	for _, name := range outsideNames() {
@@ -110,7 +110,7 @@ func misspelled() []string {
 		}
 		slips := 1
 		if len(name) > len("DEVMAP_GPU") {
-			slips = 2 // two letters that changed places
+			slips = 2 // two letters swapped
 		}
 		if near := modelgraph.Nearest(name, known, 1, slips); near != nil {
 			notes = append(notes, fmt.Sprintf("variable %s is unknown: did you mean %s?", name, near[0]))
@@ -119,8 +119,8 @@ func misspelled() []string {
 	return notes
 }
 
-// excluded are the flags whose defaults do not apply, because a flag that was given
-// says the same in another way.
+// excluded lists the flags whose defaults do not apply, because the user gave an alternative to
+// them.
 func excluded(set *pflag.FlagSet) []string {
 	var names []string
 	for _, pair := range [][2]string{{"gpus", "topology"}, {"topology", "gpus"}, {"ds-config", "strategy"}, {"verbose", "quiet"}, {"quiet", "verbose"}} {
@@ -131,8 +131,8 @@ func excluded(set *pflag.FlagSet) []string {
 	return names
 }
 
-// takesDefault reports that a command takes a default: it has the flag, and the user left
-// it out. Estimate compares strategies by their steps and offloads nothing.
+// takesDefault reports that a default applies to a command: it has the flag, and the user left it
+// out. estimate compares strategies by their steps and offloads nothing.
 func takesDefault(cmd *cobra.Command, given *outside) bool {
 	flag := cmd.Flags().Lookup(given.flag)
 	switch {
@@ -170,7 +170,7 @@ func apply(cmd *cobra.Command, given *outside) error {
 	return cmd.Flags().SetAnnotation(given.flag, placeOf, []string{given.place})
 }
 
-// fromOutside is the place that a flag's value comes from; empty if the user gave it.
+// fromOutside returns the place of a flag's default; empty if the user gave the flag.
 func fromOutside(flag *pflag.Flag) string {
 	if flag == nil || len(flag.Annotations[placeOf]) == 0 {
 		return ""
@@ -178,7 +178,7 @@ func fromOutside(flag *pflag.Flag) string {
 	return flag.Annotations[placeOf][0]
 }
 
-// drop takes a default back that does not apply.
+// drop removes a default that does not apply.
 func drop(set *pflag.FlagSet, name string) {
 	flag := set.Lookup(name)
 	if fromOutside(flag) == "" {
@@ -199,14 +199,14 @@ func drop(set *pflag.FlagSet, name string) {
 	delete(flag.Annotations, placeOf)
 }
 
-// DropDefaults takes back all defaults from outside: a file says what they would.
+// DropDefaults removes all defaults of the environment and config files: a plan file replaces them.
 func DropDefaults(cmd *cobra.Command) {
 	for i := range flags {
 		drop(cmd.Flags(), flags[i].name)
 	}
 }
 
-// GivenByUser reports that the user gave a flag of these names on the command line.
+// GivenByUser reports that the user gave a flag with one of these names on the command line.
 func GivenByUser(cmd *cobra.Command, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		flag := cmd.Flags().Lookup(name)
@@ -214,7 +214,7 @@ func GivenByUser(cmd *cobra.Command, names ...string) bool {
 	})
 }
 
-// DefaultNotes name the defaults from outside that a command used.
+// DefaultNotes lists the defaults of the environment and config files that a command used.
 func DefaultNotes(cmd *cobra.Command) []string {
 	var notes []string
 	for i := range flags {
@@ -227,7 +227,7 @@ func DefaultNotes(cmd *cobra.Command) []string {
 	return notes
 }
 
-// Sourced adds to an error the places of the defaults that it is about.
+// Sourced adds to an error the places of the defaults that it names.
 func Sourced(cmd *cobra.Command, err error) error {
 	if none := (*out.Infeasible)(nil); err == nil || cmd == nil || errors.As(err, &none) {
 		return err

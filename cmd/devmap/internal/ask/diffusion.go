@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Pipeline is the problem that the flags define for a diffusion pipeline, which MODEL
-// names and whose files are in a folder, of the built-in configs if they are given.
+// Pipeline returns the problem of the flags for the diffusion pipeline that MODEL names. Its files
+// are in folder, on disk or in builtIn.
 func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question, error) {
 	if request.IsLatency() {
 		return nil, out.Usagef("--objective latency: %s is a pipeline of components, whose phases are planned for memory alone", model)
@@ -41,7 +41,7 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	if err != nil {
 		return nil, err
 	}
-	if builtIn != nil { // engines load it by its name on the hub
+	if builtIn != nil { // engines load it by its hub name
 		pipeline.Folder = slices.Concat(HubIDs(folder), []string{folder})[0]
 		model = pipeline.Folder
 	}
@@ -60,18 +60,17 @@ func (request *Request) Pipeline(model, folder string, builtIn fs.FS) (*Question
 	return &Question{Problem: planner.Problem{Diffusion: diffusion, Topology: topology}, Options: strategy.Options{Fixed: request.fixed(topology)}, Source: model, request: request}, nil
 }
 
-// pipelinePreset is the program that trains adapters of a diffusion pipeline.
+// pipelinePreset trains adapters of a diffusion pipeline.
 const pipelinePreset = "diffusers-dreambooth-lora"
 
-// pipelineTraining are the fields that its users set, and the values of those
-// that have few; none: any.
+// pipelineTraining lists the fields that its users may set, and the allowed values; nil: any.
 var pipelineTraining = map[string][]string{
 	"mode": {"train"}, "strategy": {"ddp"}, "optimizer": {"adamw"}, "recompute": {"none", "full"}, "attention": {"sdpa"},
 	"preset": nil, "batch": nil, "micro_batches": nil, "precision": nil, "lora_rank": nil, "lora_targets": nil,
 }
 
-// trainsPipeline is the workload of [pipelinePreset], nil if it is not asked for.
-// It refuses settings that its program does not have.
+// trainsPipeline returns the workload of [pipelinePreset], nil if it was not requested. It refuses
+// settings that its program does not have.
 func trainsPipeline(request *Request, model string) (*costmodel.Workload, error) {
 	if !request.Given("preset") || request.work.Preset != pipelinePreset {
 		return nil, nil
@@ -105,8 +104,7 @@ func trainsPipeline(request *Request, model string) (*costmodel.Workload, error)
 	return &work, nil
 }
 
-// checkGenerating refuses what says how a language model is run: a plan that passed
-// over it would be of something else than was asked for.
+// checkGenerating refuses flags about language models, which a pipeline's plan would ignore.
 func checkGenerating(set *pflag.FlagSet, model string) error {
 	planned := map[string]string{"mode": string(costmodel.Infer), "precision": "bf16-true", "attention": "sdpa"}
 	for _, field := range costmodel.Fields() {
@@ -123,7 +121,7 @@ func checkGenerating(set *pflag.FlagSet, model string) error {
 	return nil
 }
 
-// notOfPipelines is the error of a flag that says how a language model is run.
+// notOfPipelines returns the error of a flag about language models.
 func notOfPipelines(flag *pflag.Flag, name, model string) error {
 	switch {
 	case name == "preset":
@@ -139,7 +137,7 @@ func notOfPipelines(flag *pflag.Flag, name, model string) error {
 	}
 }
 
-// only leaves one component.
+// only keeps one component.
 func only(pipeline *diffusers.Pipeline, name string) error {
 	if name == "" {
 		return nil
@@ -156,8 +154,8 @@ func only(pipeline *diffusers.Pipeline, name string) error {
 	return pipeline.Components[0].Fault
 }
 
-// generation is what a command's flags ask a diffusion pipeline for, or a program
-// that trains it.
+// generation returns the workload of a diffusion pipeline, or of a program that trains it, from the
+// flags.
 func generation(request *Request, training *costmodel.Workload) phases.Workload {
 	given := &request.Generation
 	work := phases.Workload{
@@ -174,7 +172,7 @@ func generation(request *Request, training *costmodel.Workload) phases.Workload 
 	return work
 }
 
-// OfModel refuses what is a pipeline's where MODEL is none.
+// OfModel refuses pipeline flags if MODEL is not a pipeline.
 func (request *Request) OfModel(model string) error {
 	names := []string{"steps"}
 	for i := range generationFlags {
@@ -197,7 +195,7 @@ func (request *Request) OfModel(model string) error {
 	return nil
 }
 
-// OwnRelease refuses a release of Transformers for a pipeline, which diffusers builds.
+// OwnRelease refuses a release of Transformers for a pipeline, as diffusers builds it.
 func OwnRelease(request *Request, model string) error {
 	if request.Transformers == "" {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// isSet reports the fields that a preset leaves alone: those that the flags or
-// --ds-config set, and the strategy of commands that have one without it.
+// isSet returns a function that reports the fields that a preset does not change. These are fields
+// that the flags or --ds-config set, and the strategy of some commands.
 func isSet(request *Request, workload *costmodel.Workload) func(field string) bool {
 	estimates := request.cmd.Name() == "estimate" && !request.Given("strategy") && request.work.DeepSpeed == nil
 	if estimates {
@@ -26,9 +26,8 @@ func isSet(request *Request, workload *costmodel.Workload) func(field string) bo
 	}
 }
 
-// configures reports a field that --ds-config says. Transformers fills in open and
-// "auto" fields from its own arguments (transformers/integrations/deepspeed.py,
-// trainer_config_process).
+// configures reports a field that --ds-config sets. Transformers fills in open and "auto" fields
+// from its own arguments (transformers/integrations/deepspeed.py, trainer_config_process).
 func configures(workload *costmodel.Workload, field string) bool {
 	if workload.DeepSpeed == nil {
 		return false
@@ -47,9 +46,9 @@ func configures(workload *costmodel.Workload, field string) bool {
 	return false
 }
 
-// matchDeepSpeed compares DeepSpeed's configuration with a trainer's file as
-// the Trainer does: what differs is refused, and "auto" is what the file says
-// (transformers/integrations/deepspeed.py, fill_match).
+// matchDeepSpeed compares DeepSpeed's configuration with a trainer's file as the Trainer does
+// (transformers/integrations/deepspeed.py, fill_match). It refuses differences, and "auto" becomes
+// the file's value.
 func (set *presetting) matchDeepSpeed(request *Request) error {
 	if set.workload.DeepSpeed == nil || set.file.file == nil || request == nil {
 		return nil
@@ -61,12 +60,12 @@ func (set *presetting) matchDeepSpeed(request *Request) error {
 	}
 	keys := set.file.file.Keys
 	if keys["per_device_train_batch_size"] == nil && keys["micro_batch_size"] == nil || request.Given("batch") || request.Given("micro-batches") {
-		return nil // the file is not of TrainingArguments, or the flags say it
+		return nil // the file has no TrainingArguments, or the flags set it
 	}
 	return set.matchBatches()
 }
 
-// matchBatches compares the batches, those that no key sets too.
+// matchBatches compares the batches, also if no key sets them.
 func (set *presetting) matchBatches() error {
 	asked := &set.workload.DeepSpeed.Asked
 	usual := ""
@@ -75,7 +74,7 @@ func (set *presetting) matchBatches() error {
 	}
 	key, micro := set.file.number("batch", usual)
 	name, steps := set.file.number("micro_batches", "1")
-	if set.file.file.Preset == "ms-swift" && name == "" { // it follows from the GPUs
+	if set.file.file.Preset == "ms-swift" && name == "" { // it follows from the number of GPUs
 		return nil
 	}
 	for _, one := range []struct {
@@ -93,9 +92,9 @@ func (set *presetting) matchBatches() error {
 	return nil
 }
 
-// matchSections refuses sections of precision that differ from the file's, and leaves
-// one that is absent to the file: Accelerate adds it, enabled
-// (accelerate/utils/dataclasses.py, DeepSpeedPlugin.set_mixed_precision).
+// matchSections refuses sections of precision that differ from the file's. If a section is missing,
+// Accelerate adds it, enabled (accelerate/utils/dataclasses.py,
+// DeepSpeedPlugin.set_mixed_precision).
 func (set *presetting) matchSections() error {
 	asked := &set.workload.DeepSpeed.Asked
 	kind, known := set.file.mixed()
@@ -114,8 +113,8 @@ func (set *presetting) matchSections() error {
 	return nil
 }
 
-// mixed is the mixed precision that a file gives the Trainer: bf16, fp16 or none.
-// Not known: ms-swift takes it from the weights.
+// mixed returns the mixed precision that a file gives the Trainer: bf16, fp16 or none. known is
+// false for ms-swift, which takes it from the weights.
 func (read *trainerRead) mixed() (kind string, known bool) {
 	values := read.values
 	if read.file == nil || read.file.Keys["bf16"] == nil || strings.EqualFold(values["bf16"], "full") {
@@ -142,7 +141,7 @@ func (read *trainerRead) mixed() (kind string, known bool) {
 
 const mixedBF16, mixedFP16 = "bf16", "fp16"
 
-// number is a whole number that a file sets, or what the preset has without it.
+// number returns a whole number that a file sets, or the preset's default.
 func (read *trainerRead) number(field, usual string) (key string, number int64) {
 	key = read.source(field)
 	value := cmp.Or(read.values[key], usual)
@@ -150,13 +149,12 @@ func (read *trainerRead) number(field, usual string) (key string, number int64) 
 	return key, number
 }
 
-// mismatch refuses a value of DeepSpeed's that is not the file's.
+// mismatch returns the error of a DeepSpeed value that differs from the file's.
 func (read *trainerRead) mismatch(theirs, ours, said, is string) error {
 	return out.Usagef("%s: DeepSpeed's %s is %s and the trainer's %s is %s, which the Trainer refuses (transformers/integrations/deepspeed.py): set %s to auto", read.name, theirs, said, ours, is, theirs)
 }
 
-// settle compares what a file says with the number of GPUs, and fills in what follows
-// from it.
+// settle compares a file with the number of GPUs, and fills in values that follow from it.
 func (set *presetting) settle(request *Request, workload *costmodel.Workload, gpus int64) (notes []string, err error) {
 	if set.train > 0 && set.train != set.batch*gpus {
 		return nil, set.file.mismatch("train_batch_size", fmt.Sprintf("batch of all %d GPUs (%d each)", gpus, set.batch), fmt.Sprint(set.train), fmt.Sprint(set.batch*gpus))
@@ -174,9 +172,8 @@ func (set *presetting) settle(request *Request, workload *costmodel.Workload, gp
 	return notes, err
 }
 
-// configured is the workload that the flags ask for on top of the
-// configuration file of --ds-config: what they leave open the file says, its
-// stage the strategy.
+// configured returns the workload of the flags with the file of --ds-config. The file sets fields
+// that the flags leave open, and its stage sets the strategy.
 func (request *Request) configured() (costmodel.Workload, error) {
 	name, text, err := deepSpeedOf(request)
 	if text == nil || err != nil {
@@ -203,8 +200,8 @@ func (request *Request) configured() (costmodel.Workload, error) {
 	return work, nil
 }
 
-// deepSpeedOf is DeepSpeed's configuration: the file of --ds-config, or the section of
-// a training program's file. No text: there is none.
+// deepSpeedOf returns DeepSpeed's configuration: the file of --ds-config, or the section of a
+// training program's file. text is nil if there is none.
 func deepSpeedOf(request *Request) (name string, text []byte, err error) {
 	if request.dsConfig != "" {
 		text, err = modelgraph.ReadSmall(request.dsConfig, "a DeepSpeed configuration", maxConfigBytes)
@@ -217,7 +214,7 @@ func deepSpeedOf(request *Request) (name string, text []byte, err error) {
 	return read.name + ": deepspeed", read.inline, err
 }
 
-// readOnce is [readTrainerFile] for the file of a request, or for none.
+// readOnce is [readTrainerFile] with a cache in the request, which may be nil.
 func readOnce(request *Request, name string) (trainerRead, error) {
 	if request == nil {
 		return readTrainerFile(name)

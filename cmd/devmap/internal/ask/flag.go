@@ -14,54 +14,52 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// flag describes a flag. Parsing, help, completion, what overrides a plan file,
-// what reproduces a row and what a hint prints are read off it.
+// flag describes a flag. Parsing, help, completion, overrides of a plan file, commands that
+// reproduce a row, and hints all use it.
 type flag struct {
 	name  string
 	short string
-	// help is its line; {values} stands for the values that are taken. helpOn
-	// is another where a command means something else by it.
+	// help is its line; {values} becomes the list of values. helpOn replaces it for commands that
+	// use the flag in another way.
 	help   string
 	helpOn map[command]string
-	// field is the workload's where the flag sets one; else at is where the
-	// request keeps it: *string, *int64, *float64, *bool, *[]string,
-	// *time.Duration.
+	// field is the field of the workload that the flag sets. For other flags, at returns the place
+	// in the request: *string, *int64, *float64, *bool, *[]string or *time.Duration.
 	field *costmodel.Field
 	at    func(request *Request) any
-	// defaultValue is the value that leaving it out means.
+	// defaultValue is the value if the flag is left out.
 	defaultValue string
-	// each: a list whose every value is a flag of its own.
+	// each: every value of the list is printed as a flag of its own.
 	each bool
 
 	on, hidden command
 
-	// values are the named values that are taken, later those that the contract
-	// has and this version has not.
+	// values lists the allowed named values. later lists values of the contract that this version
+	// does not support.
 	values []string
 	later  []string
-	// offers are what completion offers, if that is not the values: names whose
-	// parts are taken too.
+	// offers lists the words for completion, if these are not the values: parts of names are
+	// allowed too.
 	offers []string
-	// meant are values as other programs or people call ours. Where a name has
-	// been given to two things, both stand.
+	// meant maps values in other programs to ours. If a value has two meanings, it lists both.
 	meant map[string]string
-	// also are the flag's names in other programs.
+	// also lists the flag's names in other programs.
 	also []string
 
-	// counts: 0 or less is refused. leftOut says what leaving a number out
-	// means, which 0 would stand for without a word.
+	// counts: values below 1 are errors. leftOut describes the result of leaving a number out,
+	// which 0 would otherwise mean silently.
 	counts  bool
 	leftOut string
-	// leftOutOn is the same of a command that has a default of its own.
+	// leftOutOn is leftOut for commands with their own default.
 	leftOutOn map[command]string
-	// idle are the cases in which it changes nothing.
+	// idle lists the cases in which the flag changes nothing.
 	idle []*idleness
-	// reopens are the flags that follow this one: what a plan says of them no
-	// longer holds once this one is given over it.
+	// reopens lists the flags that depend on this one: if the user gives it, the plan's values of
+	// these no longer hold.
 	reopens []string
-	// again: it is printed as it was given where a row is reproduced.
+	// again: a command that reproduces a row repeats the flag as given.
 	again bool
-	// benchmark: it means something to a benchmark file.
+	// benchmark: the flag applies to a benchmark file.
 	benchmark bool
 }
 
@@ -82,13 +80,13 @@ const (
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
 	working   = placing | onInspect
-	executing = onSimulate | onRun // what a plan says is done
+	executing = onSimulate | onRun // runs a plan's workload
 )
 
 var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe, "watch": onWatch}
 
-// flagNamed is the flag of a name, or of the field that a library calls it by;
-// nil where there is none.
+// flagNamed returns the flag with a name, or the one of the library's field with that name; nil if
+// there is none.
 func flagNamed(name string) *flag {
 	name = strings.ReplaceAll(name, "_", "-")
 	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == name })
@@ -98,7 +96,7 @@ func flagNamed(name string) *flag {
 	return &flags[i]
 }
 
-// add gives a command the flag, which then sets its part of the request.
+// add adds the flag to a command; it then sets its part of the request.
 func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	set := cmd.Flags()
 	help, at := f.usage(which), f.at(request)
@@ -111,12 +109,12 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *int64:
 		f.addNumber(set, at, request, help)
 	case *float64:
-		number, _ := strconv.ParseFloat(f.defaultValue, 64) // likewise
+		number, _ := strconv.ParseFloat(f.defaultValue, 64) // the same
 		set.Float64Var(at, f.name, number, help)
 	case *bool:
 		set.BoolVar(at, f.name, f.defaultValue == "true", help)
 	case *time.Duration:
-		duration, _ := time.ParseDuration(f.defaultValue) // a time of the table
+		duration, _ := time.ParseDuration(f.defaultValue) // a time in the table
 		set.DurationVar(at, f.name, duration, help)
 	case *[]string:
 		if f.each {
@@ -126,21 +124,21 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 		}
 	case *costmodel.Degree:
 		set.VarP(degree{at}, f.name, f.short, help)
-	case *costmodel.Field: // of named values
+	case *costmodel.Field: // with named values
 		value := &named{field: at, work: &request.work}
 		value.Set(f.defaultValue) //nolint:errcheck // it never fails
 		set.VarP(value, f.name, f.short, help)
 	}
 	if f.hidden&which != 0 {
 		if err := set.MarkHidden(f.name); err != nil {
-			panic(err) // the flag was made above
+			panic(err) // the code above added the flag
 		}
 	}
 }
 
-// addNumber gives a command a flag that takes a number; of images, their mean too.
+// addNumber adds a flag with a number to a command. For images it also reads their mean.
 func (f *flag) addNumber(set *pflag.FlagSet, at *int64, request *Request, help string) {
-	count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number of the table, or none: 0
+	count, _ := strconv.ParseInt(f.defaultValue, 10, 64) // a number in the table, or empty: 0
 	if f.name == "images" {
 		set.Var(&meanMost{most: at, mean: &request.work.ImagesMean}, f.name, help)
 		return
@@ -157,8 +155,8 @@ func (f *flag) usage(which command) string {
 	return f.bracketed(strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", ")))
 }
 
-// named is the value of a flag that sets a field of named values. Which are
-// known is looked at once all flags are read.
+// named is the value of a flag that sets a field with named values. [Request.Refuse] checks the
+// value after all flags are read.
 type named struct {
 	field *costmodel.Field
 	work  *costmodel.Workload
@@ -178,7 +176,7 @@ func (v *named) Set(text string) error {
 // Type implements pflag's Value.
 func (*named) Type() string { return "string" }
 
-// meanMost is the value of a flag that sets a number, or "mean,max" of one.
+// meanMost is the value of a flag with a number, or "mean,max".
 type meanMost struct {
 	most *int64
 	mean *float64
@@ -219,11 +217,11 @@ func (v *meanMost) Set(text string) error {
 // Type implements pflag's Value.
 func (*meanMost) Type() string { return "int64" }
 
-// degree is the value of a flag that sets a degree.
+// degree is the value of a flag with a degree.
 type degree struct{ *costmodel.Degree }
 
 // Type implements pflag's Value.
 func (degree) Type() string { return "degree" }
 
-// given reports that the user gave a flag of these names.
+// given reports that the user gave a flag with one of these names.
 func given(set *pflag.FlagSet, names ...string) bool { return slices.ContainsFunc(names, set.Changed) }

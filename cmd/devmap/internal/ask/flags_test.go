@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// another is a value that each flag of a workload has by no default.
+// another lists for each flag of a workload a value other than its default.
 var another = map[string]string{
 	"preset": "transformers", "built-on": "cpu",
 	"mode": "train", "batch": "3", "micro-batches": "3", "seq": "7", "target-seq": "5", "new-tokens": "2",
@@ -24,7 +24,7 @@ var another = map[string]string{
 	"loss": "fused", "attention": "eager", "kernels": "package", "loss-only": "true", "gradient-as-bucket-view": "true", "ema": "true",
 }
 
-// parsed is a command's request with words of a command line.
+// parsed returns a command's request for the words of a command line.
 func parsed(t *testing.T, command string, words ...string) *Request {
 	t.Helper()
 	cmd := &cobra.Command{Use: command}
@@ -35,7 +35,7 @@ func parsed(t *testing.T, command string, words ...string) *Request {
 	return r
 }
 
-// workloadFlagNames are those of the table that set a field.
+// workloadFlagNames returns the names of the flags that set a field of a workload.
 func workloadFlagNames() []string {
 	var names []string
 	for i := range flags {
@@ -46,8 +46,8 @@ func workloadFlagNames() []string {
 	return names
 }
 
-// TestFlagsReproduce: every flag that asks for a workload is among those that
-// reproduce a row, and reads back as the same workload.
+// TestFlagsReproduce: every flag that sets a field of a workload is among the flags that reproduce
+// a row, and reads back as the same workload.
 func TestFlagsReproduce(t *testing.T) {
 	for _, name := range workloadFlagNames() {
 		given := parsed(t, "plan", "--"+name+"="+another[name])
@@ -66,14 +66,14 @@ func TestFlagsReproduce(t *testing.T) {
 	}
 }
 
-// TestFlagsAgain: every other flag of estimate's is printed as it was given.
+// TestFlagsAgain: every other flag of estimate is printed as it was given.
 func TestFlagsAgain(t *testing.T) {
 	for i := range flags {
 		name := flags[i].name
 		if flags[i].field != nil || flags[i].on&onEstimate == 0 || flags[i].hidden&onEstimate != 0 {
 			continue
 		}
-		// Of one row alone, refused, how the rows are printed, and how long it may take.
+		// These are for one row alone, refused, or about the output and the time.
 		if slices.Contains([]string{"contiguous", "offload", "json", "output", "time-limit"}, name) {
 			continue
 		}
@@ -83,15 +83,15 @@ func TestFlagsAgain(t *testing.T) {
 	}
 }
 
-// follow are the flags that say nothing more once another is given over a plan:
-// --target-seq is as --seq, and what an engine makes of adapters follows it.
+// follow lists the flags that are open again if another flag is given over a plan. --target-seq is
+// equal to --seq, and settings for adapters depend on the engine.
 var follow = map[string][]string{
 	"seq": {"target-seq"}, "runtime": {"lora-precision", "mem-fraction"}, "schedule": {"virtual-stages"},
 	"strategy": {"runtime", "lora-precision", "schedule", "virtual-stages", "dp", "tp", "cp", "ep", "pp", "sequence-parallel", "expert-capacity", "uniform", "shard-degree", "mem-fraction"},
 }
 
-// TestOver: a flag that is given over a plan is the workload's, what follows it
-// is open again, and all else stays the plan's.
+// TestOver: a flag that is given over a plan sets its field, opens the flags that follow, and keeps
+// the plan's other values.
 func TestOver(t *testing.T) {
 	names := workloadFlagNames()
 	var all []string
@@ -125,7 +125,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// unlike is a value that is another than [another] has.
+// unlike returns a value that differs from the one in [another].
 func (f *flag) unlike() string {
 	switch f.field.Ref(new(costmodel.Workload)).(type) {
 	case *int64:
@@ -142,8 +142,8 @@ func (f *flag) unlike() string {
 	return f.values[slices.IndexFunc(f.values, func(v string) bool { return v != another[f.name] })]
 }
 
-// TestTable: every field of a workload has a flag, names are given once, and
-// what one flag says of others names flags.
+// TestTable: every field of a workload has a flag, all names differ, and flags refer only to flags
+// that exist.
 func TestTable(t *testing.T) {
 	seen := map[string]string{}
 	claim := func(name, by string) {
@@ -157,7 +157,7 @@ func TestTable(t *testing.T) {
 		claim(f.name, "a flag")
 		for _, also := range f.also {
 			if other := flagNamed(also); other != nil && other.on&f.on&^f.hidden == 0 {
-				continue // of a command that has the one flag or shows the other
+				continue // one command has only one of the flags, or shows only the other
 			}
 			claim(also, "meant for "+f.name)
 		}
@@ -187,8 +187,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestAdd: a command has the flags that the table says it has, each with its
-// default, and no value is named that its flag does not take.
+// TestAdd: a command has exactly its flags of the table with their defaults. All named values of a
+// flag are accepted.
 func TestAdd(t *testing.T) {
 	for command, which := range commands {
 		cmd := &cobra.Command{Use: command}

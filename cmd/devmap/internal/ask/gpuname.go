@@ -16,11 +16,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// defaultGPU is planned for if nothing is named or probed.
+// defaultGPU is the GPU if the user names none and measures none.
 const defaultGPU = "h100-80gb"
 
-// normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by
-// the catalogue's name, 4x24GB as a list.
+// normalise converts --gpu to the catalogue's name, and --gpus such as 4x24GB to a list.
 func (asked *GPUs) normalise() error {
 	if asked.cmd.Flags().Lookup("gpu") == nil { // a command without devices
 		return nil
@@ -50,8 +49,8 @@ func (asked *GPUs) normalise() error {
 	return nil
 }
 
-// gpuNamed finds the one GPU of the catalogue that a name means: h200 and
-// 4090 do, h100 means two. The message has the name nearest to an unknown one.
+// gpuNamed returns the only GPU of the catalogue that matches a name. h200 and 4090 match one, h100
+// matches two. The error names the GPU closest to an unknown name.
 func gpuNamed(name string) (string, error) {
 	gpu, err := catalogue.Find(strings.TrimSpace(name))
 	if err == nil {
@@ -79,8 +78,8 @@ func gpuNamed(name string) (string, error) {
 	return "", out.Usagef("--gpu %q is unknown%s (devmap gpus lists the names; for others give the memory: --gpus 4x48GiB)", name, near)
 }
 
-// nearestGPU is the first with the number of a model in a name (4080 of 4080-super),
-// else the one with the most like name, if any is.
+// nearestGPU returns the first GPU that has the model number in a name (4080 of 4080-super), else
+// the one with the most similar name, if any.
 func nearestGPU(name string) []string {
 	for _, gpu := range catalogue.Names() {
 		if slices.ContainsFunc(gpuWords(name), func(word string) bool {
@@ -92,13 +91,13 @@ func nearestGPU(name string) []string {
 	return modelgraph.Nearest(name, catalogue.Names(), 1, max(3, len(name)/2))
 }
 
-// formWords do not tell one GPU of the catalogue from another in the names that drivers
-// give: makers, series, boards and kinds of memory. The 480 GB of a GH200 are the host's.
+// formWords do not distinguish GPUs of the catalogue in the names that drivers report: makers,
+// series, boards and kinds of memory. The 480 GB of a GH200 are the host's.
 var formWords = strings.Fields("nvidia geforce tesla quadro amd instinct rtx gpu graphics generation blackwell server workstation edition sxm " +
 	"sxm2 sxm3 sxm4 sxm5 sxm6 pcie hbm2 hbm2e hbm3 hbm3e nvl oam ac 480gb")
 
-// ofDriver are the catalogue's GPUs that a name of nvidia-smi or torch means, such as
-// NVIDIA A100-SXM4-80GB: those of the same model, and size if the name has one.
+// ofDriver lists the catalogue's GPUs for a name of nvidia-smi or torch, such as NVIDIA
+// A100-SXM4-80GB: those with the same model, and size if the name has one.
 func ofDriver(name string) []string {
 	model, size := modelAndSize(name)
 	if len(model) == 0 {
@@ -114,7 +113,7 @@ func ofDriver(name string) []string {
 	return found
 }
 
-// modelAndSize parts the words of a GPU's name that tell it from others.
+// modelAndSize returns the words of a GPU's name that distinguish it from others, and its size.
 func modelAndSize(name string) (model []string, size string) {
 	for _, word := range gpuWords(strings.ToLower(name)) {
 		digits, sized := strings.CutSuffix(word, "gb")
@@ -129,13 +128,13 @@ func modelAndSize(name string) (model []string, size string) {
 	return model, size
 }
 
-// gpuWords are the words of a GPU's name.
+// gpuWords returns the words of a GPU's name.
 func gpuWords(name string) []string {
 	return strings.FieldsFunc(name, func(char rune) bool { return char == ' ' || char == '-' || char == '_' })
 }
 
-// like are the catalogue's GPUs that a name may mean: those with all of its
-// words, else those that it is a part of.
+// like lists the catalogue's GPUs that a name may mean: those with all of its words, else those
+// that contain it.
 func like(name string) []string {
 	low := strings.ToLower(name)
 	for _, maker := range []string{"nvidia", "geforce", "tesla", "quadro", "amd", "instinct"} {
@@ -162,12 +161,11 @@ func like(name string) []string {
 	return part
 }
 
-// leastBytes is the least size that a flag takes without a unit: 80 is meant
-// for 80 GiB, not for bytes.
+// leastBytes is the smallest size that a flag accepts without a unit: 80 probably means 80 GiB, not
+// bytes.
 const leastBytes = 1 << 20
 
-// parseSize reads a size: 80GiB, 24GB (10^9; of GPUs see [soldAs]) or a plain
-// number.
+// parseSize reads a size: 80GiB, 24GB (10^9; for GPUs see [soldAs]) or a plain number of bytes.
 func parseSize(text string) (int64, error) {
 	count, err := humanize.ParseBytes(strings.TrimSpace(text))
 	if err != nil || count > math.MaxInt64/64 {
@@ -176,7 +174,7 @@ func parseSize(text string) (int64, error) {
 	return int64(count), nil
 }
 
-// size reads a size of a flag's list.
+// size reads one size of a flag's list.
 func size(part string) (int64, error) {
 	bytes, err := parseSize(part)
 	if err != nil {
@@ -188,8 +186,7 @@ func size(part string) (int64, error) {
 	return bytes, nil
 }
 
-// DeviceNotes say which GPU stands behind sizes alone, and what several
-// reserves come to.
+// DeviceNotes returns notes on the GPU assumed for plain sizes, and on the sum of several reserves.
 func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
 	if _, err := strconv.Atoi(asked.gpus); err != nil && asked.gpus != "" && !asked.measures() && asked.topology == "" && !given(asked.cmd.Flags(), "gpu") {

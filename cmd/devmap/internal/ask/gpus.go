@@ -16,26 +16,26 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// GPUs are the flags that say what the GPUs are.
+// GPUs has the flags that describe the GPUs.
 type GPUs struct {
 	gpus, gpu, topology string
 	reserve             []string
 	nodes               int64
-	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
+	// Probe measures this machine's GPUs for --gpus auto and returns a topology file; nil if this
 	// build cannot.
 	Probe func() ([]byte, error)
 
 	cmd *cobra.Command
 }
 
-// NamesDevices reports that the flags say what the GPUs are.
+// NamesDevices reports that the flags describe the GPUs.
 func (asked *GPUs) NamesDevices() bool { return asked.gpus != "" || asked.topology != "" }
 
-// TopologyFile is the file of --topology, empty without one.
+// TopologyFile returns the file of --topology, empty without one.
 func (asked *GPUs) TopologyFile() string { return asked.topology }
 
-// devices builds the topology that the flags name: a file, a count, or a list
-// of capacities. count is the default if no flag says how many.
+// devices builds the topology of the flags: a file, a count, or a list of capacities. count is the
+// default number.
 func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
 	gpu, err := catalogue.Find(asked.gpu)
 	if err != nil {
@@ -66,10 +66,10 @@ func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology,
 	return topology, nil
 }
 
-// measures reports that GPUs are this machine's, as they are.
+// measures reports that the GPUs are this machine's, measured now.
 func (asked *GPUs) measures() bool { return asked.gpus == "auto" }
 
-// probed is the topology of this machine's GPUs.
+// probed returns the topology of this machine's GPUs.
 func (asked *GPUs) probed(base func(name string) costmodel.Device) (*costmodel.Topology, error) {
 	document, err := asked.Probe()
 	if err != nil {
@@ -78,8 +78,8 @@ func (asked *GPUs) probed(base func(name string) costmodel.Device) (*costmodel.T
 	return costmodel.ParseTopology("devmap probe", document, base)
 }
 
-// knownDevice is what the catalogue knows of a device in a topology file. If it
-// knows nothing, the device has the rates of gpu, but not its capacity.
+// knownDevice returns the catalogue's data of a device in a topology file. For an unknown device it
+// returns the rates of gpu without its capacity.
 func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.Device {
 	if named, err := catalogue.Find(name); err == nil {
 		return named.Device(mode)
@@ -112,7 +112,8 @@ func (asked *GPUs) listed(gpu costmodel.Device, count int) (*costmodel.Topology,
 	return topology, nil
 }
 
-// namedByMistake are the catalogue's names that a text in the place of a size means.
+// namedByMistake returns the catalogue's names for a GPU name given as a size; empty if none
+// matches.
 func namedByMistake(value string) string {
 	if gpu, err := gpuNamed(value); err == nil {
 		return gpu
@@ -120,8 +121,8 @@ func namedByMistake(value string) string {
 	return strings.Join(ofDriver(value), " or ")
 }
 
-// capacities reads 80GiB,80GiB,24GiB: what the user may use, whole; and 48GB, a
-// size that GPUs are sold as ([soldAs]).
+// capacities reads 80GiB,80GiB,24GiB: usable sizes. 48GB is a size that GPUs are sold as
+// ([soldAs]).
 func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	topology := &costmodel.Topology{}
 	for _, value := range strings.Split(asked.gpus, ",") {
@@ -142,7 +143,7 @@ func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error)
 	return topology, nil
 }
 
-// setAside adds --reserve to what is reserved.
+// setAside adds --reserve to the reserved bytes.
 func (asked *GPUs) setAside(topology *costmodel.Topology) error {
 	for _, sizes := range asked.reserve {
 		parts := strings.Split(sizes, ",")
@@ -160,11 +161,11 @@ func (asked *GPUs) setAside(topology *costmodel.Topology) error {
 	return nil
 }
 
-// betweenHosts are the bytes/s of a GPU to other hosts under --nodes: one 400 Gb/s port
-// for each GPU, as DGX H100 has (NVIDIA DGX H100/H200 User Guide, ConnectX-7).
+// betweenHosts is the bytes/s of a GPU to other hosts with --nodes: one 400 Gb/s port per GPU, as
+// in DGX H100 (NVIDIA DGX H100/H200 User Guide, ConnectX-7).
 const betweenHosts = 50e9
 
-// onHosts spreads the GPUs over the hosts of --nodes, one host after another.
+// onHosts divides the GPUs among the hosts of --nodes, one host after another.
 func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
 	count := int64(len(topology.Devices))
 	switch {
@@ -201,8 +202,8 @@ func readTopology(path string, base func(name string) costmodel.Device) (*costmo
 	return costmodel.ParseTopology(path, data, base)
 }
 
-// otherDevices refuses devices that are not the plan's, as far as the flags say
-// what they are: a count says nothing of their kind.
+// otherDevices refuses devices that differ from the plan's. It compares only properties that the
+// flags set: a count says nothing about the kind.
 func (asked *GPUs) otherDevices(plan *devicemap.Plan) error {
 	if !given(asked.cmd.Flags(), "gpus", "gpu", "topology", "reserve") {
 		return nil
@@ -226,7 +227,7 @@ func (asked *GPUs) otherDevices(plan *devicemap.Plan) error {
 	return nil
 }
 
-// devicesGiven are the flags that were given of those that say what the GPUs are.
+// devicesGiven lists the given flags that describe GPUs.
 func (asked *GPUs) devicesGiven() string {
 	var words []string
 	for _, name := range []string{"gpus", "gpu", "topology", "reserve"} {
@@ -237,10 +238,10 @@ func (asked *GPUs) devicesGiven() string {
 	return strings.Join(words, " ")
 }
 
-// topologyPlace is a device as errors of topology files name it.
+// topologyPlace matches a device's place in errors of topology files.
 var topologyPlace = regexp.MustCompile(`^devices\[(\d+)\]: `)
 
-// gpuFault is a fault of GPUs that flags name, not a file.
+// gpuFault returns an error about GPUs from flags, not from a file.
 func gpuFault(err error) error {
 	return out.Usagef("%s", topologyPlace.ReplaceAllString(err.Error(), "GPU $1: "))
 }

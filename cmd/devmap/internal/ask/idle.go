@@ -15,9 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// idleness is a case in which flags change nothing. They are taken there, so
-// that one set of flags serves several modes and strategies, and a note says
-// so.
+// idleness is a case in which flags change nothing. The command accepts them with a note, so that
+// one set of flags serves several modes and strategies.
 type idleness struct {
 	when func(workload *costmodel.Workload) bool
 	why  string
@@ -76,8 +75,8 @@ var (
 	}
 )
 
-// IdleNotes name the flags that were given and change nothing of a workload, and the
-// targets of adapters that were not given.
+// IdleNotes names the given flags that do not change the workload, and the adapters' targets if the
+// user left them out.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	out := slices.Clone(request.presetNotes)
 	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, lossAlways, notPrepared, completions, noSchedule, allAlike} {
@@ -101,7 +100,7 @@ func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	return append(out, targetNotes(request, workload)...)
 }
 
-// targetNotes name the modules that get adapters where the user named none.
+// targetNotes names the modules with adapters if the user named none.
 func targetNotes(request *Request, workload *costmodel.Workload) []string {
 	if workload.LoRARank == 0 || len(workload.LoRATargets) == 0 || !request.Given("lora-rank") || request.Given("lora-targets") || presetSets(workload.Preset, "lora_targets") {
 		return nil
@@ -109,8 +108,7 @@ func targetNotes(request *Request, workload *costmodel.Workload) []string {
 	return []string{fmt.Sprintf("--lora-targets is PEFT's default for this model: %s (--lora-targets all-linear adapts every linear layer but the head)", strings.Join(workload.LoRATargets, ","))}
 }
 
-// impliesTraining reports a flag that only training has, with a value that does
-// not turn it off.
+// impliesTraining reports a flag that only training has, with a value that does not turn it off.
 func impliesTraining(name, value string) bool {
 	f := flagNamed(name)
 	switch {
@@ -133,8 +131,8 @@ func impliesInference(name, value string) bool {
 	return false
 }
 
-// implyTraining sets the mode that a setting of training means where none is
-// given, and keeps the first such flag for the answer to say so.
+// implyTraining sets the mode to training if a flag implies it and the user gave no mode. It
+// records the first such flag for a note.
 func implyTraining(request *Request) {
 	if commands[request.cmd.Name()]&working == 0 || request.Given("mode") {
 		return
@@ -157,11 +155,10 @@ func implyTraining(request *Request) {
 	}
 }
 
-// moved reports a flag that was given another value than its own.
+// moved reports a flag with a value other than its default.
 func moved(f *pflag.Flag) bool { return f != nil && f.Changed && f.Value.String() != f.DefValue }
 
-// Contradicted refuses the flags that say another workload or other devices than
-// a plan: the plan is simulated.
+// Contradicted refuses flags that contradict the workload or the devices of a plan to simulate.
 func (request *Request) Contradicted(plan *devicemap.Plan) error {
 	if err := checkValues(request.cmd.Flags()); err != nil {
 		return err
@@ -186,8 +183,7 @@ func (request *Request) Contradicted(plan *devicemap.Plan) error {
 	return request.otherDevices(plan)
 }
 
-// Idle refuses the flags of a workload, of devices and of a plan, where a program
-// has all of that in it.
+// Idle refuses flags of a workload, of devices and of a plan for a program, which has its own.
 func (request *Request) Idle() error {
 	for i := range flags {
 		f := &flags[i]
@@ -199,7 +195,7 @@ func (request *Request) Idle() error {
 	return nil
 }
 
-// valueOf prints what a pointer to a field points to.
+// valueOf formats the value that a field's pointer points to.
 func valueOf(field any) string {
 	value := reflect.ValueOf(field).Elem()
 	if value.Kind() == reflect.Slice {

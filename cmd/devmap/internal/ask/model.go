@@ -21,8 +21,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// Reading says how a model is read: by a release of Transformers ("": the model's own),
-// and with sizes of ONNX's symbolic dimensions, each as NAME=N.
+// Reading says how to read a model: by a release of Transformers ("": the model's own), and with
+// sizes of ONNX's symbolic dimensions, each as NAME=N.
 type Reading struct {
 	Transformers string
 	Dims         []string
@@ -48,7 +48,7 @@ func ReadModel(arg string, how ...Reading) (*modelgraph.Graph, error) {
 	return load.Model(arg, options)
 }
 
-// Costs resolves the workload for a model and works out its table.
+// Costs resolves the workload for a model and computes its table.
 func Costs(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Table, error) {
 	workload, err := estimate.Resolve(graph, workload)
 	if err != nil {
@@ -61,11 +61,11 @@ func Costs(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	return table, nil
 }
 
-// maxConfigBytes bounds a config.json.
+// maxConfigBytes is the largest size of a config.json.
 const maxConfigBytes = 64 << 20
 
-// ReadConfig is the text of the config.json that [ReadModel] makes a model of.
-// A model of another form has none.
+// ReadConfig returns the text of the config.json that [ReadModel] reads. Models in another form
+// have none.
 func ReadConfig(arg string) ([]byte, error) {
 	place, builtIn := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
 	if builtIn != nil {
@@ -91,11 +91,11 @@ var hub = sync.OnceValue(func() (table map[string][]string) {
 		err = json.Unmarshal(data, &table)
 	}
 	if err != nil {
-		panic("the table of hub names: " + err.Error()) // embedded: a build fault
+		panic("the table of hub names: " + err.Error()) // the table is embedded, so this is a build error
 	}
 	return table
 })
 
-// HubIDs are the names on a hub of models with a built-in config, the model's own
-// first. Some have none.
+// HubIDs returns the hub names of models with a built-in config, the model's own first. Some have
+// none.
 func HubIDs(builtIn string) []string { return hub()[builtIn] }

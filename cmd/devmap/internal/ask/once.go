@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// once is a flag that takes one value: of two, pflag keeps the last without a
-// word. A switch may be repeated as it is.
+// once is a flag that takes one value: pflag would silently keep the last of two. A switch may be
+// repeated with the same value.
 type once struct {
 	pflag.Value
 	given bool
@@ -42,7 +42,7 @@ func (err *repeatedError) Error() string {
 	return fmt.Sprintf("it takes one value and has two, %q and %q", err.first, err.second)
 }
 
-// Single makes every flag of a command, other than lists, take one value.
+// Single makes every flag of a command, except lists, take one value.
 func Single(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, list := f.Value.(pflag.SliceValue); !list {
@@ -51,7 +51,7 @@ func Single(cmd *cobra.Command) {
 	})
 }
 
-// FlagError words what pflag says of flags.
+// FlagError rewrites pflag's errors.
 func FlagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
@@ -79,8 +79,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return out.Usagef("%w (devmap help %s)", err, cmd.Name())
 }
 
-// unreadable says why a value is none of its flag's type; empty where pflag's
-// own words do.
+// unreadable says why a value does not have its flag's type; empty if pflag's own error says it.
 func unreadable(err *pflag.InvalidValueError) string {
 	switch kind := err.GetFlag().Value.Type(); {
 	case kind == "bool":
@@ -97,7 +96,7 @@ func unreadable(err *pflag.InvalidValueError) string {
 	return ""
 }
 
-// spelled spells out a number with a suffix, which tells 8192 from 8000.
+// spelled returns a number with a suffix as digits, in both readings: 8k may be 8192 or 8000.
 func spelled(value string) string {
 	if value == "" {
 		return ""
@@ -115,8 +114,8 @@ func spelled(value string) string {
 	return ""
 }
 
-// nearFlag is a command's flag that an unknown name means: another program's name for
-// it, or one that is nearly the same; empty where there is none.
+// nearFlag returns a command's flag for an unknown name: the flag with that name in another
+// program, or one with a similar name; empty if there is none.
 func nearFlag(cmd *cobra.Command, name string) string {
 	if ours := elsewhere(name); ours != "" && cmd.Flags().Lookup(ours) != nil {
 		return ours
@@ -130,8 +129,8 @@ func nearFlag(cmd *cobra.Command, name string) string {
 	return Nearest(strings.ReplaceAll(name, "_", "-"), names)
 }
 
-// Nearest is the name that a word is a slip of the fingers from, or the only
-// one that begins with it; empty where there is none.
+// Nearest returns the name closest to a misspelled word, or the only name that begins with it;
+// empty if there is none.
 func Nearest(word string, names []string) string {
 	slips := 1
 	if len(word) > 3 {
@@ -147,7 +146,7 @@ func Nearest(word string, names []string) string {
 	return ""
 }
 
-// elsewhere is our flag of a name that other programs give it.
+// elsewhere returns our flag for its name in another program.
 func elsewhere(name string) string {
 	i := slices.IndexFunc(flags, func(f flag) bool { return slices.Contains(f.also, name) })
 	if i < 0 {

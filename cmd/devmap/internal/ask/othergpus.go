@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// replacements are the devices that other numbers of GPUs are taken from, as flags
-// name them: those of a topology file, which no flag alters, in flags of their
-// own; nil if they are the command's own.
+// replacements returns the devices for other numbers of GPUs, in the form that flags give them. nil
+// means the command's own devices. GPUs of a topology file become flags, as no flag changes the
+// file.
 func (asked *GPUs) replacements(now *costmodel.Topology, mode costmodel.Mode) ([]costmodel.Device, error) {
 	if asked.topology == "" && !asked.measures() {
 		return nil, nil
@@ -26,16 +26,15 @@ func (asked *GPUs) replacements(now *costmodel.Topology, mode costmodel.Mode) ([
 	return topology.Devices, nil
 }
 
-// kindless reports flags that name no kind of GPU: a list of capacities has the
-// same sizes under any.
+// kindless reports flags that name no kind of GPU: sizes of a list are the same for any kind.
 func (asked *GPUs) kindless() bool {
 	_, err := strconv.Atoi(asked.gpus)
 	return err != nil && asked.topology == "" && !asked.measures()
 }
 
-// otherGPUs says how the user would ask for another number of GPUs, or for
-// those of another kind: a count as a count, a list with more of its largest,
-// a topology file, which no flag alters, in flags of its own.
+// otherGPUs returns the settings for another number or kind of GPUs, in the user's form. A count
+// stays a count, and a list gets more of its largest size. A topology file becomes flags, as no
+// flag changes the file.
 func (asked *GPUs) otherGPUs(now *costmodel.Topology, count int, kind string) (set []costmodel.Setting, without []string) {
 	other, total := *asked, len(now.Devices)
 	more := slices.Repeat([]int{largest(now)}, max(0, count-total))
@@ -59,7 +58,7 @@ func (asked *GPUs) otherGPUs(now *costmodel.Topology, count int, kind string) (s
 	return asked.insteadBy(&other)
 }
 
-// insteadBy are the flags that make the command's GPUs those of another.
+// insteadBy returns the flags that change the command's GPUs to those of another.
 func (asked *GPUs) insteadBy(other *GPUs) (set []costmodel.Setting, without []string) {
 	differs := func(field, was, is string) {
 		if is != was {
@@ -82,8 +81,8 @@ func (asked *GPUs) insteadBy(other *GPUs) (set []costmodel.Setting, without []st
 	return set, without
 }
 
-// unfiled puts flags in place of a topology file: GPUs of the catalogue as
-// they are, else the capacity of each.
+// unfiled replaces a topology file by flags: the name of the catalogue's GPU if it matches, else
+// the capacity of each.
 func (asked *GPUs) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
 	asked.topology, asked.reserve = "", nil
 	asked.gpus, asked.gpu = strconv.Itoa(count), kind
@@ -108,8 +107,7 @@ func (asked *GPUs) unfiled(now *costmodel.Topology, count int, more []int, kind 
 	}
 }
 
-// resized is the list of as many sizes: fewer, or with those of the devices
-// in more after them.
+// resized returns a list of count sizes: fewer, or with the sizes of the devices in more appended.
 func resized(sizes []string, count int, more []int) string {
 	out := slices.Clone(sizes[:min(count, len(sizes))])
 	for _, device := range more {
@@ -118,7 +116,7 @@ func resized(sizes []string, count int, more []int) string {
 	return strings.Join(out, ",")
 }
 
-// largest is the first device of the largest budget.
+// largest returns the first device with the largest budget.
 func largest(topology *costmodel.Topology) int {
 	best := 0
 	for device := range topology.Devices {
@@ -129,7 +127,7 @@ func largest(topology *costmodel.Topology) int {
 	return best
 }
 
-// exact is a size as a flag takes it, to the byte.
+// exact returns a size for a flag, exact to the byte.
 func exact(bytes int64) string {
 	if bytes%(1<<30) == 0 {
 		return fmt.Sprintf("%dGiB", bytes>>30)

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Setting takes workload and devices from a plan, each flag that is given over
-// it; without a plan from the flags alone, on as many devices as the map names.
+// Setting returns workload and devices. With a plan it starts from the plan, and given flags
+// override it. Without one it uses the flags, with as many devices as the map names.
 func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (costmodel.Workload, *costmodel.Topology, error) {
 	workload, err := request.Workload()
 	if err != nil {
@@ -25,7 +25,7 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 	}
 	if plan != nil {
 		workload = request.over(plan.Workload)
-		if request.Given("preset") { // its sizes and types are the plan's
+		if request.Given("preset") { // the plan has its sizes and types
 			ofPlan := func(field string) bool {
 				return field != "loss_only" && field != "built_on" || request.Given(strings.ReplaceAll(field, "_", "-"))
 			}
@@ -50,13 +50,13 @@ func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (cost
 	return workload, &topo, nil
 }
 
-// over lays the flags that were given over a plan's workload. What follows such
-// a flag is open again, unless it was given too.
+// over returns a plan's workload with the given flags. Fields that depend on such a flag are open
+// again, unless they were given too.
 func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 	workload := planned
 	usual := flagNamed("preset").field
 	if usual.Implied(&planned) && request.Given("mode", "strategy", "runtime", "recompute") {
-		workload.Preset = string(costmodel.Auto) // that of the new workload
+		workload.Preset = string(costmodel.Auto) // the default of the new workload
 		workload.LossOnly = workload.LossOnly && planned.Preset == ""
 	}
 	var none costmodel.Workload
@@ -80,13 +80,13 @@ func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 	case request.work.DeepSpeed != nil:
 		workload.DeepSpeed = request.work.DeepSpeed
 	case workload.Strategy != planned.Strategy:
-		workload.DeepSpeed = nil // another strategy's
+		workload.DeepSpeed = nil // it belonged to another strategy
 	}
 	return workload
 }
 
-// Defaults are the settings of an answer that the user did not give, as flags.
-// Those that a configuration file says are not among them.
+// Defaults returns the settings of an answer that the user did not give, as flags. It leaves out
+// settings of a configuration file.
 func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Workload) []string {
 	names := []string{"mode", "gpu"}
 	if resolved.Mode != costmodel.Load {
@@ -112,8 +112,8 @@ func Defaults(request *Request, graph *modelgraph.Graph, resolved *costmodel.Wor
 	})
 }
 
-// StoredAs is the type of most weights, if they keep one that no precision is named for:
-// float64, or an 8-bit float. Else it is empty.
+// StoredAs returns the type of most weights if no precision has its name: float64, or an 8-bit
+// float. Otherwise it is empty.
 func StoredAs(graph *modelgraph.Graph, resolved *costmodel.Workload) string {
 	size, most := map[string]int64{}, ""
 	for i := range graph.Layers {
@@ -131,17 +131,17 @@ func StoredAs(graph *modelgraph.Graph, resolved *costmodel.Workload) string {
 	return ""
 }
 
-// DiffusionDefaults are the same of a diffusion pipeline.
+// DiffusionDefaults is [Defaults] for a diffusion pipeline.
 func DiffusionDefaults(request *Request, work *phases.Workload) []string {
 	return leftOpen(request, []string{"gpu", "batch", "height", "width", "frames", "steps"}, map[string]string{
 		"gpu": request.gpu, "batch": fmt.Sprint(work.Batch), "height": fmt.Sprint(work.Height), "width": fmt.Sprint(work.Width),
 		"frames": fmt.Sprint(work.Frames), "steps": fmt.Sprint(work.Steps),
 	}, func(name string) bool {
-		return name == "frames" && work.Frames == 1 || work.Train != nil && (name == "steps" || name == "batch") // the preset's note has it
+		return name == "frames" && work.Frames == 1 || work.Train != nil && (name == "steps" || name == "batch") // the preset's note lists them
 	})
 }
 
-// leftOpen are the flags of a few names that were not given, with their values.
+// leftOpen returns the flags among names that were not given, with their values.
 func leftOpen(request *Request, names []string, values map[string]string, except func(name string) bool) []string {
 	var words []string
 	for _, name := range names {

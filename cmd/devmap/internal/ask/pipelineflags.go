@@ -1,7 +1,7 @@
 package ask
 
-// Generation has the flags of a diffusion pipeline other than --batch and --offload.
-// Zero: the pipeline's own.
+// Generation has the flags of a diffusion pipeline except --batch and --offload. Zero means the
+// pipeline's default.
 type Generation struct {
 	Height, Width, Frames                            int64
 	VAETiling, VAESlicing, CacheLatents              bool
@@ -10,10 +10,10 @@ type Generation struct {
 	Component                                        string
 }
 
-// offloadModes are those of diffusers: a component, a module, a block at a time.
+// offloadModes lists diffusers' modes: one component, one module or one block at a time.
 var offloadModes = []string{"model", "sequential", "group"}
 
-// generationFlags are those of folders with a model_index.json.
+// generationFlags are the flags for pipelines, folders with a model_index.json.
 var generationFlags = []flag{
 	ofPipeline("height", "Image height [the pipeline's default]", func(request *Request) any { return &request.Generation.Height }),
 	ofPipeline("width", "Image width [the pipeline's default]", func(request *Request) any { return &request.Generation.Width }),

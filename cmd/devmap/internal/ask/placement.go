@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Placement is what a map is asked to be: what is minimised, and what may sit
-// where.
+// Placement is the objective and the constraints of a map.
 type Placement struct {
 	objective, offload string
 	pins, together     []string
@@ -20,13 +19,13 @@ type Placement struct {
 // Front is the objective that prints several maps.
 const Front = "front"
 
-// IsFront reports that several maps are asked for.
+// IsFront reports a request for several maps.
 func (placement *Placement) IsFront() bool { return placement.objective == Front }
 
-// IsLatency reports that the time of one request is asked for.
+// IsLatency reports a request for the shortest time of one request.
 func (placement *Placement) IsLatency() bool { return placement.objective == string(planner.Latency) }
 
-// minimised is what one map is asked for; a front's ends are both.
+// minimised returns the objective of one map; for a front it is Memory.
 func (placement *Placement) minimised() planner.Objective {
 	switch objective := planner.Objective(placement.objective); objective {
 	case planner.Time, planner.Latency:
@@ -38,7 +37,7 @@ func (placement *Placement) minimised() planner.Objective {
 
 const noOffload = "none"
 
-// tier is where units may leave the GPUs for.
+// tier returns the tier for offloaded units; empty if there is none.
 func (placement *Placement) tier() planner.Tier {
 	if placement.offload == noOffload {
 		return ""

@@ -19,21 +19,21 @@ var trainerDefaults []byte
 
 // preset is the defaults of a training program.
 type preset struct {
-	Name, Program string // Program: packages and versions that they were read in
+	Name, Program string // Program: packages and versions of the defaults
 	Sets          []presetSet
-	Like          string // a preset before it whose defaults it has
+	Like          string // an earlier preset whose defaults it has
 	Notes         []presetNote
 }
 
-// presetNote is what is to be said of a preset where it is true.
+// presetNote is a note on a preset, with its conditions.
 type presetNote struct {
 	Text   string
 	When   string // lora or full
 	Under  string // a strategy
-	Unless string // a field that is set otherwise: its note is out of date
+	Unless string // the note is outdated if this field was set otherwise
 }
 
-// UnmarshalJSON reads a note that is always true as a text.
+// UnmarshalJSON reads an unconditional note as a text.
 func (note *presetNote) UnmarshalJSON(text []byte) error {
 	type object presetNote
 	if text[0] == '"' {
@@ -42,7 +42,7 @@ func (note *presetNote) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*object)(note))
 }
 
-// notesFor are the texts of the notes that are true of a workload.
+// notesFor returns the texts of the notes that apply to a workload.
 func (preset *preset) notesFor(workload *costmodel.Workload, given func(field string) bool) (texts []string) {
 	for _, note := range preset.Notes {
 		if lora := workload.LoRARank > 0; note.When == "lora" && !lora || note.When == "full" && lora || note.Unless != "" && given(note.Unless) || note.Under != "" && note.Under != string(workload.Strategy) {
@@ -63,24 +63,24 @@ var presets = sync.OnceValue(func() []preset {
 	return rows
 })
 
-// presetting lays a preset's defaults under the flags.
+// presetting adds a preset's defaults to the fields that flags leave open.
 type presetting struct {
 	workload *costmodel.Workload
 	given    func(field string) bool
 	made     []costmodel.Setting
 	sets     []presetSet
 	file     trainerRead // of --preset FILE
-	// train is DeepSpeed's train_batch_size, and batch a GPU's part of a step by the
-	// file: 0, it is not to be compared.
+	// train is DeepSpeed's train_batch_size. batch is a GPU's part of a step in the file; 0: there
+	// is nothing to compare.
 	train, batch int64
 }
 
-// layPreset lays what --preset says under the flags; without it, the default
-// follows from the strategy as the workload is resolved.
+// layPreset applies --preset to the fields that flags leave open. Without it, the default follows
+// from the strategy when the workload is resolved.
 func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 	if !request.Given("preset") {
 		if request.Given("loss-only") && !workload.LossOnly {
-			workload.Preset = "" // no trainer keeps the logits: the loop is written by hand
+			workload.Preset = "" // every trainer drops the logits, so the loop is handwritten
 		}
 		return nil
 	}
@@ -89,21 +89,21 @@ func layPreset(request *Request, workload *costmodel.Workload) (err error) {
 		return err
 	}
 	if presetSets(workload.Preset, "mode") {
-		request.Implied = "" // the preset trains, whatever else implies it
+		request.Implied = "" // the preset trains, so no other flag implies it
 	}
 	request.preset = set
-	laid := *request // the mode and strategy that it set may contradict flags
+	laid := *request // the mode and strategy that it sets may contradict flags
 	laid.work = *workload
 	return cmp.Or(laid.refuseUnconstrained(), laid.refuseOffload(), laid.refuseSearch())
 }
 
-// applyPreset lays the defaults of --preset, or what its file says, under the
-// flags; it returns what is to be said of them.
+// applyPreset applies the defaults of --preset, or the values of its file, to open fields. It
+// returns the notes to print.
 func applyPreset(workload *costmodel.Workload, given func(field string) bool) (notes []string, err error) {
 	return (&presetting{workload: workload, given: given}).lay(nil)
 }
 
-// lay is [applyPreset] for a command, whose other flags a file may need; nil: none.
+// lay is [applyPreset] for a command, whose other flags a file may need; request may be nil.
 func (set *presetting) lay(request *Request) (notes []string, err error) {
 	workload, given := set.workload, set.given
 	if name := workload.Preset; isFile(name) {
@@ -118,7 +118,7 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	}
 	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == workload.Preset })
 	if i < 0 {
-		return notes, nil // a loop by hand, or it is refused with the reason
+		return notes, nil // a handwritten loop, or it is refused with the reason
 	}
 	set.sets = slices.Concat(set.file.sets, presets()[i].Sets, set.file.defaults)
 	if err := set.matchDeepSpeed(request); err != nil {
@@ -137,7 +137,7 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	switch {
 	case parts <= 1:
 	case !given("batch"):
-		set.multiply(parts) // the program's is that of a micro-batch
+		set.multiply(parts) // the program's batch is that of one micro-batch
 	case workload.Batch%parts != 0 && set.file.source("micro_batches") != "" && !given("micro_batches"):
 		return nil, set.file.cut(workload.Batch, parts)
 	}
@@ -145,9 +145,9 @@ func (set *presetting) lay(request *Request) (notes []string, err error) {
 	return slices.Concat([]string{set.said()}, presets()[i].notesFor(workload, said), notes), nil
 }
 
-// fillPrecision fills in the "auto" of bf16.enabled and fp16.enabled, as the Trainer
-// does from arguments that are both false unless a file sets them (transformers/
-// integrations/deepspeed.py, trainer_config_process).
+// fillPrecision fills in the "auto" of bf16.enabled and fp16.enabled as the Trainer does. Its
+// arguments are both false unless a file sets them (transformers/integrations/deepspeed.py,
+// trainer_config_process).
 func (set *presetting) fillPrecision() {
 	asked := &set.workload.DeepSpeed.Asked
 	program := set.file.preset == "transformers" || set.file.preset == "llamafactory"
@@ -156,7 +156,7 @@ func (set *presetting) fillPrecision() {
 	}
 }
 
-// said is the note of what the preset sets, in flags that can be typed together.
+// said returns the note with the preset's settings, as flags that work together on a command line.
 func (set *presetting) said() string {
 	i := slices.IndexFunc(presets(), func(preset preset) bool { return preset.Name == set.workload.Preset })
 	first := "preset " + set.workload.Preset + " (" + presets()[i].Program + "):"
@@ -174,7 +174,7 @@ func (set *presetting) said() string {
 	return first
 }
 
-// multiply makes the program's batch that of more micro-batches or GPUs.
+// multiply multiplies the program's batch by a number of micro-batches or GPUs.
 func (set *presetting) multiply(by int64) {
 	if i := slices.IndexFunc(set.made, func(made costmodel.Setting) bool { return made.Field == "batch" }); i >= 0 {
 		set.workload.Batch *= by
@@ -182,7 +182,7 @@ func (set *presetting) multiply(by int64) {
 	}
 }
 
-// under lays what depends on the strategy under the workload of one row.
+// under applies the strategy's defaults to the workload of one row.
 func (set *presetting) under(workload *costmodel.Workload) {
 	var none costmodel.Workload
 	fields := costmodel.Fields()
@@ -191,29 +191,29 @@ func (set *presetting) under(workload *costmodel.Workload) {
 		depends := func(one presetSet) bool { return one.Field == made.Field && len(one.Under) > 0 }
 		if made.Field != "strategy" && made.Field != "runtime" && slices.ContainsFunc(set.sets, depends) {
 			field := fields[slices.IndexFunc(fields, func(field costmodel.Field) bool { return field.Name == made.Field })]
-			field.Copy(workload, &none) // what was said of all strategies
+			field.Copy(workload, &none) // undo the default for all strategies
 			continue
 		}
 		row.made = append(row.made, made)
 	}
 	for _, one := range set.sets {
-		if one.Field == "strategy" || one.Field == "runtime" || one.Field == "offload" { // the row's own
+		if one.Field == "strategy" || one.Field == "runtime" || one.Field == "offload" { // the row sets these
 			continue
 		}
 		if row.apply(&one) != nil {
-			return // a number that was refused before
+			return // such a number was refused before
 		}
 	}
 }
 
-// presetSets reports a field that a preset gives a default of its own.
+// presetSets reports that a preset has its own default of a field.
 func presetSets(name, field string) bool {
 	return slices.ContainsFunc(presets(), func(preset preset) bool {
 		return preset.Name == name && slices.ContainsFunc(preset.Sets, func(set presetSet) bool { return set.Field == field })
 	})
 }
 
-// apply sets a field that neither the flags nor what came before have set.
+// apply sets a field if neither the flags nor an earlier default has set it.
 func (set *presetting) apply(one *presetSet) error {
 	workload := set.workload
 	made := func(made costmodel.Setting) bool { return made.Field == one.Field }
@@ -245,8 +245,8 @@ func (set *presetting) apply(one *presetSet) error {
 	return nil
 }
 
-// deepSpeed refuses a DeepSpeed configuration that a file names and the command
-// does not read: its name says nothing certain of its stage.
+// deepSpeed refuses a DeepSpeed configuration that a file names and the command does not read: its
+// name does not determine the stage.
 func (read *trainerRead) deepSpeed(request *Request) (notes []string, err error) {
 	name, stage := read.values["deepspeed"], read.values["deepspeed_config.zero_stage"]
 	if strings.EqualFold(read.values["distributed_type"], "deepspeed") {

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// TestPresetTables: every default is a value of a field, has a source, and is of
-// a preset of the cost model; so is what every key of a file sets.
+// TestPresetTables: every default is a value of a field, has a source, and belongs to a preset of
+// the cost model. So does every value that a key of a file sets.
 func TestPresetTables(t *testing.T) {
 	fields := costmodel.Fields()
 	names := flagNamed("preset").field.Values
@@ -64,7 +64,7 @@ func TestPresetTables(t *testing.T) {
 	}
 }
 
-// FuzzTrainerFile: any file is read or refused, and what it sets is a workload.
+// FuzzTrainerFile: any file is read or refused, and a file that is read gives a workload.
 func FuzzTrainerFile(f *testing.F) {
 	for _, text := range []string{
 		"finetuning_type: lora\nlora_rank: 16\nbf16: true\n", "base_model: a\nfsdp_version: 2\nadapter: null\n",
@@ -94,9 +94,8 @@ func FuzzTrainerFile(f *testing.F) {
 	})
 }
 
-// TestDefaultPreset: a training that names no preset has the code path of
-// Transformers' Trainer where Accelerate runs the strategy, and its flags read
-// back as the same row.
+// TestDefaultPreset: a training without a preset has the code path of Transformers' Trainer if
+// Accelerate runs the strategy. The flags of a row read back as the same row.
 func TestDefaultPreset(t *testing.T) {
 	graph, err := ReadModel("llama-3.2-1b")
 	if err != nil {
@@ -137,8 +136,8 @@ func TestDefaultPreset(t *testing.T) {
 	}
 }
 
-// TestPresetOverPlan: what follows from a plan's strategy is open again under
-// another, and an old plan of a loop stays one.
+// TestPresetOverPlan: values that depend on a plan's strategy are open again with another strategy.
+// An old plan of a loop stays a loop.
 func TestPresetOverPlan(t *testing.T) {
 	plan := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Runtime: "accelerate", Recompute: "none", Preset: "transformers", LossOnly: true}
 	old := plan
@@ -162,7 +161,7 @@ func TestPresetOverPlan(t *testing.T) {
 	}
 }
 
-// presetOf is a workload under a trainer's file, and the notes or the error.
+// presetOf returns a workload with a trainer's file, and the notes or the error.
 func presetOf(t *testing.T, text string) (workload costmodel.Workload, said string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.yaml")
@@ -177,8 +176,8 @@ func presetOf(t *testing.T, text string) (workload costmodel.Workload, said stri
 	return workload, strings.Join(notes, "\n")
 }
 
-// TestSilentKeys: what a program leaves unread without a word is named with what
-// it would need or what was meant, and sets nothing.
+// TestSilentKeys: a note names each key that the program ignores without a message, with the key
+// that it needs or that was meant. Such a key sets nothing.
 func TestSilentKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		"output_dir: o\nfsdp_config: {activation_checkpointing: true}\n":                                   "fsdp_config changes nothing without fsdp: true",
@@ -198,8 +197,8 @@ func TestSilentKeys(t *testing.T) {
 	}
 }
 
-// TestRefusedKeys: what devmap does not count is an error that names what to do,
-// and a key that is nearly one is named with it.
+// TestRefusedKeys: a setting that devmap does not count is an error that names what to do. An
+// unknown key is named with the most similar one.
 func TestRefusedKeys(t *testing.T) {
 	for text, want := range map[string]string{
 		"stage: dpo\nfinetuning_type: lora\n":                                                                           "devmap counts DPO as --preset trl-dpo",
@@ -254,7 +253,7 @@ func TestRefusedKeys(t *testing.T) {
 
 const replicate = "parallelism_config: {parallelism_config_dp_replicate_size: "
 
-// TestReadKeys: what a program makes of keys that depend on each other.
+// TestReadKeys: the workloads of keys that depend on each other.
 func TestReadKeys(t *testing.T) {
 	const lora = "base_model: a\nadapter: lora\nlora_r: 4\n"
 	const trl = "dataset_name: a\nmodel_name_or_path: b\n"
@@ -284,7 +283,7 @@ func TestReadKeys(t *testing.T) {
 	}
 }
 
-// TestPresetNotes: a note is printed where it is true alone.
+// TestPresetNotes: a note is printed only if it is true.
 func TestPresetNotes(t *testing.T) {
 	for _, is := range []struct {
 		words, part string
@@ -324,7 +323,7 @@ func TestPresetNotes(t *testing.T) {
 	}
 }
 
-// TestPresetHints: an error names what works first.
+// TestPresetHints: an error begins with what works.
 func TestPresetHints(t *testing.T) {
 	for words, want := range map[string]string{
 		"--label-tokens 0": "a step without labels trains nothing",

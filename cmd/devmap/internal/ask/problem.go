@@ -11,21 +11,21 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Problem is the one that the flags of plan or estimate define for a MODEL, open
-// in what the user left open.
+// Problem returns the problem of the flags of plan or estimate for a MODEL. It leaves open what the
+// user left open.
 func (request *Request) Problem(model string) (*Question, error) {
 	model, notes, err := Base(request, model)
 	if err != nil {
 		return nil, err
 	}
 	asked, err := request.parse(nil)
-	if err != nil { // what the flags say may be said of a program
+	if err != nil { // the error may concern a flag that a program does not need
 		if graph, unread := ReadModel(model, ReadingOf(request)); unread == nil && request.asProgram(graph) {
 			asked, err = request.parse(nil)
 		}
 	}
 	if err != nil {
-		if !request.NamesDevices() { // a file that cannot be read may be one that names its own devices
+		if !request.NamesDevices() { // a file that cannot be read may name its own devices
 			if _, unread := ReadModel(model, ReadingOf(request)); unread != nil {
 				return nil, unread
 			}
@@ -52,9 +52,8 @@ func (request *Request) Problem(model string) (*Question, error) {
 	return asked, nil
 }
 
-// parse returns the problem of the flags, for any model. A topology file that was read
-// before is not read again: it may be a pipe; nor is what was measured before
-// measured again.
+// parse returns the problem of the flags, for any model. It does not read a topology file again,
+// which may be a pipe, and does not measure again.
 func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	workload, err := placed(request)
 	if err != nil {
@@ -88,8 +87,8 @@ func (request *Request) parse(file *costmodel.Topology) (*Question, error) {
 	return asked, nil
 }
 
-// presetRows gives the rows of all strategies what the preset has under each: the
-// program's batch is of one GPU, and that of rows is of all together.
+// presetRows gives the rows of all strategies the preset's defaults for each. The program's batch
+// is that of one GPU, and a row's batch that of all GPUs.
 func presetRows(request *Request, asked *Question) {
 	set := request.preset
 	asked.Options.Under = set.under
@@ -103,7 +102,7 @@ func presetRows(request *Request, asked *Question) {
 	}
 }
 
-// placed is the workload of the flags before its strategy fills it in.
+// placed returns the workload of the flags before the defaults of its strategy.
 func placed(request *Request) (costmodel.Workload, error) {
 	workload, err := request.Workload()
 	if err != nil {
@@ -112,14 +111,14 @@ func placed(request *Request) (costmodel.Workload, error) {
 	if request.cmd.Name() == "estimate" && !request.Given("strategy") && workload.DeepSpeed == nil {
 		workload.Strategy = costmodel.Auto
 	}
-	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file says it
-		workload.MicroBatches = 0 // as many as the strategy takes
+	if !request.Given("micro-batches") && workload.MicroBatches == request.work.MicroBatches { // no file sets it
+		workload.MicroBatches = 0 // the strategy's default
 	}
 	err = estimate.CheckPlaced(&workload)
 	return workload, err
 }
 
-// fixed are the fields that no change of this command's problem may set.
+// fixed lists the fields that no change to this problem may set.
 func (request *Request) fixed(topology *costmodel.Topology) []string {
 	var fields []string
 	if request.IsFront() {
@@ -129,7 +128,7 @@ func (request *Request) fixed(topology *costmodel.Topology) []string {
 		fields = append(fields, "offload")
 	}
 	if len(topology.Links) > 0 && request.minimised() != planner.Memory {
-		fields = append(fields, "gpus") // the flags have no links, and a step without them says nothing
+		fields = append(fields, "gpus") // flags cannot give links, and steps without links are meaningless
 	}
 	if request.kindless() {
 		fields = append(fields, "gpu")
@@ -137,7 +136,7 @@ func (request *Request) fixed(topology *costmodel.Topology) []string {
 	return fields
 }
 
-// copyFlags gives a command the flags of another with a change made to them.
+// copyFlags sets the flags of one command on another, with a change applied.
 func copyFlags(from, to *pflag.FlagSet, change *strategy.Change) error {
 	var fault error
 	from.Visit(func(f *pflag.Flag) {
@@ -156,7 +155,7 @@ func copyFlags(from, to *pflag.FlagSet, change *strategy.Change) error {
 	return to.Parse(typed(change))
 }
 
-// valuesOf are the values of a flag, several of a list.
+// valuesOf returns the values of a flag; a list has several.
 func valuesOf(f *pflag.Flag) []string {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		return list.GetSlice()
@@ -164,8 +163,8 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// Again are the flags of a row other than its workload's, as the user gave them:
-// what the GPUs are, and what may sit where.
+// Again returns the flags to reproduce a row, except the workload's, as the user gave them: GPUs
+// and constraints.
 func (request *Request) Again() []string {
 	var words []string
 	for i := range flags {
@@ -180,13 +179,13 @@ func (request *Request) Again() []string {
 	return words
 }
 
-// Degrees are those of data and tensor parallelism of a pipeline's stages, as
-// they were given: 0 if they were not, below 0 if they are to be chosen.
+// Degrees returns the given degrees of data and tensor parallelism of a pipeline's stages: 0 if
+// they were left out, below 0 for automatic ones.
 func (request *Request) Degrees() (data, tensor int) {
 	return int(request.work.DP), int(request.work.TP)
 }
 
-// NotForBenchmark are the flags that were given and mean nothing to a benchmark file.
+// NotForBenchmark lists the given flags that do not apply to a benchmark file.
 func (request *Request) NotForBenchmark() []string {
 	var words []string
 	request.cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -1,7 +1,6 @@
-// Package ask is what the command's flags ask for. A flag is one declaration in
-// its table; parsing, help, completion, what lies over a plan file, what
-// reproduces a row and what a hint prints are read off it. The library names
-// fields, and they become flags here.
+// Package ask converts the command's flags to a problem. Its table declares each flag once.
+// Parsing, help, completion, overrides of a plan file, commands that reproduce a row, and hints use
+// that declaration. The library's settings have fields' names, and become flags here.
 package ask
 
 import (
@@ -21,23 +20,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Question is the problem that a command's flags define, and the way back: changes
-// of it as flags of the command.
+// Question is the problem of a command's flags. It also converts changes to the problem back to
+// flags.
 type Question struct {
 	planner.Problem
 	Options strategy.Options
-	// Source is how the command line names a diffusion pipeline.
+	// Source is the name of a diffusion pipeline on the command line.
 	Source string
 
 	request *Request
 }
 
-// Smallest are the changes that make the problem fit, as flags.
+// Smallest returns the smallest changes that make the problem fit, as flags.
 func (asked *Question) Smallest(ctx context.Context) []strategy.Change {
 	return asked.said(strategy.Smallest(ctx, asked.Problem, asked.Options))
 }
 
-// NoChange says that no change was found that fits, and what was tried.
+// NoChange says that no tried change fits, and which changes were tried.
 func (asked *Question) NoChange(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return "--time-limit ended the search before a change that fits was found: use a longer one"
@@ -64,18 +63,18 @@ func (asked *Question) NoChange(ctx context.Context) string {
 	return "no change was found that fits; tried, alone and together: " + strings.Join(tried, ", ")
 }
 
-// Next are the next-best changes from a value on, as flags.
+// Next returns the changes that give the next better values, as flags.
 func (asked *Question) Next(ctx context.Context, value float64) []strategy.Change {
 	return asked.said(strategy.Next(ctx, asked.Problem, asked.Options, value))
 }
 
-// Alternatives are those of a map whose largest share one unit sets, as flags.
+// Alternatives returns changes for a map whose largest share is that of one unit, as flags.
 func (asked *Question) Alternatives(ctx context.Context, value float64) (fewer, lower []strategy.Change) {
 	fewer, lower = strategy.Alternatives(ctx, asked.Problem, asked.Options, value)
 	return asked.said(fewer), asked.said(lower)
 }
 
-// said are the changes that the command can be asked for, each once.
+// said returns the changes that the command's flags can express, each once.
 func (asked *Question) said(changes []strategy.Change) []strategy.Change {
 	var out []strategy.Change
 	words := map[string]bool{}
@@ -89,8 +88,8 @@ func (asked *Question) said(changes []strategy.Change) []strategy.Change {
 	return out
 }
 
-// Say is a change in the fields of the command's own flags, which say GPUs in
-// several ways; false where the command with them would ask for something else.
+// Say converts a change to the command's own flags, which describe GPUs in several forms. It
+// returns false if the command with these flags would define another problem.
 func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	ofGPUs := func(setting costmodel.Setting) bool { return setting.Field == "gpus" || setting.Field == "gpu" }
 	if slices.ContainsFunc(change.Set, ofGPUs) {
@@ -113,7 +112,7 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 			return with, true
 		}
 	}
-	// The change may add or replace the flag that said what the mode is.
+	// The change may add or replace the flag that implied the mode.
 	mode := costmodel.Set("mode", change.Row.Resolved.Mode)
 	if asked.request.Given("mode") || mode.Value == "" || slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return setting.Field == mode.Field }) {
 		return change, false
@@ -123,14 +122,14 @@ func (asked *Question) Say(change strategy.Change) (strategy.Change, bool) {
 	return change, accepted
 }
 
-// place is where a field is printed among others; below 0 for one of no workload.
+// place returns the position of a field among others; below 0 if it is not a workload's.
 func place(name string) int {
 	return slices.IndexFunc(costmodel.Fields(), func(field costmodel.Field) bool { return field.Name == name })
 }
 
-// leftOpen are the settings that differ between the command and the change that was
-// tried. A preset follows flags of the change: its batch is that of one micro-batch, and
-// adapters have defaults of their own.
+// leftOpen returns the settings in which the command's new problem differs from the tried change. A
+// preset depends on flags of the change: its batch is that of one micro-batch, and adapters have
+// their own defaults.
 func (asked *Question) leftOpen(change *strategy.Change) (out []costmodel.Setting) {
 	if !asked.request.Given("preset") || change.To.Diffusion != nil {
 		return nil
@@ -153,8 +152,8 @@ func (asked *Question) leftOpen(change *strategy.Change) (out []costmodel.Settin
 	return out
 }
 
-// again is what the command asks for with a change's flags; nil if it is refused. The
-// flags are parsed as the user's were.
+// again returns the problem of the command with a change's flags, parsed like the user's; nil if
+// the command refuses them.
 func (asked *Question) again(change *strategy.Change) *Question {
 	from := asked.request.cmd
 	cmd := &cobra.Command{Use: from.Use}
@@ -174,8 +173,8 @@ func (asked *Question) again(change *strategy.Change) *Question {
 	return parsed
 }
 
-// takes reports that the command with a change's flags is accepted, and asks for what
-// the change was tried as.
+// takes reports that the command accepts a change's flags, and that they define the problem that
+// was tried.
 func (asked *Question) takes(change *strategy.Change) bool {
 	parsed, to := asked.again(change), change.To
 	switch {

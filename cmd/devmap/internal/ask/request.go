@@ -18,7 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Request is what a command is asked for: the values of its flags.
+// Request has the values of a command's flags.
 type Request struct {
 	GPUs
 	Placement
@@ -26,7 +26,7 @@ type Request struct {
 	dsConfig, lengths   string
 	presetNotes         []string
 	preset              *presetting  // nil: no --preset
-	trainer             *trainerRead // of --preset FILE, once it is read
+	trainer             *trainerRead // of --preset FILE, after reading
 	JSON, Explain       bool
 	Force, Try          bool
 	Output, For, Emit   string
@@ -38,12 +38,11 @@ type Request struct {
 	Run                 Run
 	Generation          Generation
 	Watch               Watch
-	// Implied is the flag that means --mode train, which was not given; empty:
-	// none does.
+	// Implied is the flag that implies --mode train; empty if there is none.
 	Implied string
 }
 
-// New gives a command its flags.
+// New adds its flags to a command.
 func New(cmd *cobra.Command) *Request {
 	request := &Request{GPUs: GPUs{cmd: cmd}}
 	which := commands[cmd.Name()]
@@ -55,13 +54,13 @@ func New(cmd *cobra.Command) *Request {
 	return request
 }
 
-// ReadingOf is how the flags of a command have its model read.
+// ReadingOf returns how to read the model, from the flags.
 func ReadingOf(request *Request) Reading { return Reading{request.Transformers, request.Dims} }
 
-// Given reports that the user gave a flag of these names.
+// Given reports that the user gave a flag with one of these names.
 func (request *Request) Given(names ...string) bool { return given(request.cmd.Flags(), names...) }
 
-// Workload is the one that the flags ask for.
+// Workload returns the workload of the flags.
 func (request *Request) Workload() (costmodel.Workload, error) {
 	for i := range flags {
 		if f := &flags[i]; f.counts {
@@ -87,14 +86,14 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 		return workload, err
 	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
-		workload.Strategy = strategy // the one that it runs
+		workload.Strategy = strategy // the engine's own strategy
 	}
 	err = layGrid(request, &workload)
 	return workload, err
 }
 
-// layGrid gives a workload the strategy of an engine of many degrees: a pipeline, or
-// for torchtitan without degrees, FSDP2 as its preset has it.
+// layGrid sets the strategy of an engine with many degrees: a pipeline, or for torchtitan without
+// degrees, FSDP2 as in its preset.
 func layGrid(request *Request, workload *costmodel.Workload) error {
 	titan := workload.Runtime == "torchtitan"
 	switch {
@@ -118,10 +117,10 @@ func layGrid(request *Request, workload *costmodel.Workload) error {
 	return nil
 }
 
-// maxLengthsBytes bounds a file of lengths: a million of them are some 5 MiB.
+// maxLengthsBytes is the largest size of a file of lengths: a million lengths take about 5 MiB.
 const maxLengthsBytes = 64 << 20
 
-// isThere reports a path of something.
+// isThere reports that a path exists.
 func isThere(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
@@ -155,7 +154,7 @@ func readLengths(request *Request) error {
 	return nil
 }
 
-// Alone is a workload for a model that no GPUs are named for: a program has one.
+// Alone returns the workload for a model without named GPUs. A program has one GPU.
 func (request *Request) Alone(graph *modelgraph.Graph, workload costmodel.Workload) costmodel.Workload {
 	request.native(graph, &workload)
 	if _, runtime := estimate.Native(nil); workload.Runtime == runtime {
@@ -164,8 +163,8 @@ func (request *Request) Alone(graph *modelgraph.Graph, workload costmodel.Worklo
 	return workload
 }
 
-// asProgram reports a model that is a program whose engine the user did not name, and
-// asks for that engine.
+// asProgram reports a model that is an engine's program, if the user named no engine, and selects
+// that engine.
 func (request *Request) asProgram(graph *modelgraph.Graph) bool {
 	strategy, runtime := estimate.Native(graph)
 	if runtime == "" || request.Given("strategy", "runtime") {
@@ -175,8 +174,7 @@ func (request *Request) asProgram(graph *modelgraph.Graph) bool {
 	return true
 }
 
-// native gives a workload the engine that a model is a program of, where the user
-// named none.
+// native sets the engine of a model that is its program, if the user named none.
 func (request *Request) native(graph *modelgraph.Graph, workload *costmodel.Workload) {
 	if strategy, runtime := estimate.Native(graph); runtime != "" && !request.Given("strategy", "runtime") {
 		workload.Runtime = runtime
@@ -186,7 +184,7 @@ func (request *Request) native(graph *modelgraph.Graph, workload *costmodel.Work
 	}
 }
 
-// Lengths refuses lengths that the model does not read.
+// Lengths refuses lengths that the model does not have.
 func (request *Request) Lengths(graph *modelgraph.Graph) error {
 	if request.work.Mode == costmodel.Load {
 		return nil
@@ -194,8 +192,8 @@ func (request *Request) Lengths(graph *modelgraph.Graph) error {
 	return estimate.CheckLengths(graph, request.Given("seq"), request.Given("target-seq"))
 }
 
-// Refuse reports values that are unknown, values that the contract has and this
-// version has not, and flags that contradict each other.
+// Refuse reports unknown values, values that this version does not support, and flags that
+// contradict each other.
 func (request *Request) Refuse() error {
 	set := request.cmd.Flags()
 	if err := checkValues(set); err != nil {
@@ -205,7 +203,7 @@ func (request *Request) Refuse() error {
 	return cmp.Or(request.normalise(), checkZeros(set, commands[request.cmd.Name()]), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
-// checkZeros refuses the numbers that count something and were given as nothing.
+// checkZeros refuses values below 1 of flags that count something.
 func checkZeros(set *pflag.FlagSet, on command) error {
 	for i := range flags {
 		if flags[i].leftOut == "" {
@@ -218,13 +216,13 @@ func checkZeros(set *pflag.FlagSet, on command) error {
 	return nil
 }
 
-// notBuilt refuses a value that the contract has and this version has not.
+// notBuilt returns the error of a value that this version does not support.
 func notBuilt(name, value, built string) error {
 	return out.Usagef("--%s %q is not supported; choose %s", name, value, built)
 }
 
-// refuseUnconstrained reports --contiguous=false if nothing would apply it. check
-// judges the map as it is, and estimate's other rows have no device map.
+// refuseUnconstrained reports --contiguous=false if it has no effect. check evaluates the given
+// map, and estimate's other rows have no device map.
 func (request *Request) refuseUnconstrained() error {
 	if command := commands[request.cmd.Name()]; command&searching == 0 || request.Contiguous {
 		return nil
@@ -242,7 +240,7 @@ func (request *Request) refuseUnconstrained() error {
 	return nil
 }
 
-// refuseOffload reports --offload if nothing would apply it.
+// refuseOffload reports --offload if it has no effect.
 func (request *Request) refuseOffload() error {
 	switch {
 	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):
@@ -265,15 +263,14 @@ func (request *Request) refuseOffload() error {
 	return nil
 }
 
-// offloadsStates reports that --offload is DeepSpeed's or FSDP's: of optimizer
-// states and parameters, not of the units of a map.
+// offloadsStates reports that --offload means DeepSpeed's or FSDP's: of optimizer states and
+// parameters, not of a map's units.
 func offloadsStates(request *Request) bool {
 	traits := request.work.Strategy.Traits()
 	return request.offload == string(planner.CPU) && (traits.ZeroStage > 0 || request.dsConfig != "")
 }
 
-// refuseStates reports --offload where DeepSpeed's own file says what is offloaded,
-// or nothing is trained.
+// refuseStates reports --offload if DeepSpeed's own file sets it, or if nothing is trained.
 func refuseStates(request *Request) error {
 	switch {
 	case request.dsConfig != "":
@@ -288,7 +285,7 @@ func refuseStates(request *Request) error {
 	return nil
 }
 
-// refuseSearch reports what plan and estimate cannot search by.
+// refuseSearch reports objectives that plan and estimate cannot use.
 func (request *Request) refuseSearch() error {
 	switch strategy := request.work.Strategy; {
 	case request.cmd.Name() == "estimate" && request.IsFront():

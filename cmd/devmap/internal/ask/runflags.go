@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// Run is what the flags of devmap run ask for.
+// Run has the flags of devmap run.
 type Run struct {
 	Weights, Tokens, Resume string
 	Save, SaveState         string
@@ -41,7 +41,7 @@ const (
 	Host = "host"
 )
 
-// runFlags are those of what a program is run with.
+// runFlags are the flags about a program's run.
 var runFlags = []flag{
 	{
 		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, defaultValue: Checkpoint,
@@ -141,7 +141,7 @@ var runFlags = []flag{
 	},
 }
 
-// Betas are AdamW's.
+// Betas returns AdamW's betas.
 func (run *Run) Betas() (first, second float64, err error) {
 	text := run.betas
 	before, after, _ := strings.Cut(text, ",")
@@ -155,7 +155,7 @@ func (run *Run) Betas() (first, second float64, err error) {
 	return first, second, nil
 }
 
-// Stops are the ids of --stop.
+// Stops returns the token ids of --stop.
 func (run *Run) Stops() ([]int32, error) {
 	var ids []int32
 	for _, text := range run.stops {
@@ -168,7 +168,7 @@ func (run *Run) Stops() ([]int32, error) {
 	return ids, nil
 }
 
-// Dumps are the files of --dump, by kind.
+// Dumps returns the files of --dump, by kind.
 func (run *Run) Dumps() (map[string]string, error) {
 	files := map[string]string{}
 	for _, text := range run.dumps {
@@ -186,7 +186,7 @@ func (run *Run) Dumps() (map[string]string, error) {
 	return files, nil
 }
 
-// Watch is what the flags of devmap watch ask for.
+// Watch has the flags of devmap watch.
 type Watch struct {
 	PID                      int64 // 0: none
 	Strict, NoHook, Baseline bool
@@ -194,7 +194,7 @@ type Watch struct {
 	RankFromEnv              bool
 }
 
-// watchFlags are those of what is watched.
+// watchFlags are the flags about a watched process.
 var watchFlags = []flag{
 	{
 		name: "pid", at: func(request *Request) any { return &request.Watch.PID }, on: onWatch,

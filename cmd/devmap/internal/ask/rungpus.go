@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// Devices are the GPUs of --devices, one for each device of a plan; none: it was
-// left out.
+// Devices returns the GPUs of --devices, one for each device of a plan; nil if the flag was left
+// out.
 func (run *Run) Devices() ([]int, error) {
 	if run.devices == "" {
 		return nil, nil
@@ -27,8 +27,7 @@ func (run *Run) Devices() ([]int, error) {
 	return gpus, nil
 }
 
-// GPUFlags names the first flag that was given and only means something on GPUs;
-// empty: none was.
+// GPUFlags returns the first given flag that applies only to GPUs; empty if there is none.
 func (request *Request) GPUFlags() string {
 	for _, name := range []string{"devices", "transport", "fault", "keep", "certify"} {
 		if given := request.cmd.Flags().Lookup(name); moved(given) {
@@ -41,13 +40,13 @@ func (request *Request) GPUFlags() string {
 	return ""
 }
 
-// Fault is one that is made to happen.
+// Fault is a fault to inject.
 type Fault struct {
-	Kind string // oom@map; empty: none
-	At   int64  // which one, from 1
+	Kind string // for example oom@map; empty: none
+	At   int64  // which occurrence, from 1
 }
 
-// Faults of processes; a backend has others.
+// These faults are of processes; a backend has others.
 const (
 	KillLoad  = "kill@load"
 	KillStep  = "kill@step"
@@ -55,7 +54,7 @@ const (
 	KillWake  = "kill@wake"
 )
 
-// faults are all kinds, and what each does at the Nth.
+// faults lists all kinds, and the effect of each at occurrence N.
 var faults = []struct{ kind, does string }{
 	{string(executor.FailMap), "memory allocation N of a plan fails"},
 	{string(executor.CorruptPath), "copy path N between GPUs changes a byte"},
@@ -67,7 +66,7 @@ var faults = []struct{ kind, does string }{
 	{KillWake, "the worker is killed while plan turn N wakes up"},
 }
 
-// FaultHelp lists the kinds of --fault, one a line.
+// FaultHelp lists the kinds of --fault, one per line.
 func FaultHelp() string {
 	var lines []string
 	for _, fault := range faults {
@@ -84,7 +83,7 @@ func faultsKnown() string {
 	return strings.Join(known, ", ")
 }
 
-// FaultAsked is that of --fault.
+// FaultAsked returns the fault of --fault.
 func (run *Run) FaultAsked() (fault Fault, err error) {
 	text := run.Fault
 	if text == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestFaults: what is no fault, or none of those that are counted from 1, is
-// refused; those of a backend are the backend's.
+// TestFaults: an unknown text is refused, and so is a number below 1. A backend's faults are left
+// to the backend.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]Fault{
 		"": {}, "kill@step:3": {KillStep, 3}, "kill@load:1": {KillLoad, 1}, "oom@map:2": {string(executor.FailMap), 2},
@@ -39,7 +39,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestGPUFlags: only a flag with another value than its own asks for GPUs.
+// TestGPUFlags: only a flag with a value other than its default asks for GPUs.
 func TestGPUFlags(t *testing.T) {
 	for want, words := range map[string][]string{
 		"": {"--transport", "auto", "--devices", ""}, "--devices 0": {"--devices", "0"}, "--transport host": {"--transport", "host"}, "--fault oom@map:1": {"--fault", "oom@map:1"},

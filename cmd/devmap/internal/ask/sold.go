@@ -12,15 +12,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// decimalSize is a size as GPUs are sold: a whole number of GB.
+// decimalSize matches a size as GPUs are sold: a whole number of GB.
 var decimalSize = regexp.MustCompile(`^([1-9]\d{0,3}) ?[gG][bB]$`)
 
-// soldAs is what can be used of a GPU that is sold as a size such as 48GB: the
-// least of the catalogue's GPUs of that size, and the GPU that shows it. Those
-// with memory taken by ECC codes count only where there are no others: a user who
-// names a size alone has most often a card without them, and 44.4 GiB of an
-// RTX 6000 Ada would say no more than 48e9 bytes do. So 48GB is 47.5 GiB, as the RTX
-// A6000 shows it. A size that no GPU is sold as stays a decimal number.
+// soldAs returns the usable bytes of a GPU sold as a size such as 48GB, and the GPU they are from:
+// the least of the catalogue's GPUs of that size. GPUs whose ECC codes take memory count only if
+// there are no others: most users who give only a size have a card without them. So 48GB is 47.5
+// GiB, from the RTX A6000. A size that no GPU is sold as stays a decimal number.
 func soldAs(text string) (bytes int64, like string) {
 	found := decimalSize.FindStringSubmatch(strings.TrimSpace(text))
 	if found == nil {
@@ -38,7 +36,7 @@ func soldAs(text string) (bytes int64, like string) {
 	return usable(&least), least.Name
 }
 
-// ofSize are the catalogue's GPUs that are sold as so many GB.
+// ofSize returns the catalogue's GPUs that are sold as so many GB.
 func ofSize(count string) []catalogue.GPU {
 	var sold []catalogue.GPU
 	for _, name := range catalogue.Names() {
@@ -51,10 +49,10 @@ func ofSize(count string) []catalogue.GPU {
 
 func byUsable(a, b catalogue.GPU) int { return cmp.Compare(usable(&a), usable(&b)) }
 
-// usable is what a process finds free on an idle GPU.
+// usable returns the bytes that a process finds free on an idle GPU.
 func usable(gpu *catalogue.GPU) int64 { return gpu.CapacityBytes - gpu.ReservedBytes }
 
-// soldNotes say what the sizes of --gpus that GPUs are sold as were taken for.
+// soldNotes returns notes on sizes in --gpus that GPUs are sold as, and the bytes used for them.
 func soldNotes(gpus string) []string {
 	var notes []string
 	for _, part := range strings.Split(gpus, ",") {
@@ -74,8 +72,8 @@ func soldNotes(gpus string) []string {
 	return notes
 }
 
-// HardwareNotes say what the named GPUs cannot do of a workload, and whose rates
-// are not published.
+// HardwareNotes returns notes on parts of a workload that the named GPUs cannot run, and on GPUs
+// without published rates.
 func HardwareNotes(topology *costmodel.Topology, workload *costmodel.Workload) []string {
 	fp16 := costmodel.FP16True
 	if workload.Precision == costmodel.BF16Mixed || workload.Mode == costmodel.Train {

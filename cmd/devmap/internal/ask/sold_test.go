@@ -10,11 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// TestSoldAs: a size that GPUs are sold as is what the least of them shows, those
-// with ECC codes only where there are no others.
+// TestSoldAs: a size that GPUs are sold as gives the memory of the smallest of them. GPUs with ECC
+// codes count only if there are no others.
 func TestSoldAs(t *testing.T) {
 	for text, want := range map[string]struct {
-		gib  float64 // 0: no GPU is sold as it
+		gib  float64 // 0 if no GPU is sold as this size
 		like string
 	}{
 		"48GB": {47.40, "rtx-a6000"}, "48 gb": {47.40, "rtx-a6000"}, "24GB": {23.58, "rtx-4090"}, "80GB": {79.15, "a100-80gb"},
@@ -28,11 +28,11 @@ func TestSoldAs(t *testing.T) {
 	}
 }
 
-// TestSoldSizes: --gpus takes them, and a note says how; GiB is exact.
+// TestSoldSizes: --gpus takes such sizes, and a note explains them; sizes in GiB are exact.
 func TestSoldSizes(t *testing.T) {
 	for gpus, want := range map[string]struct {
 		bytes []int64
-		notes int // that say "sold as"
+		notes int // the number of notes with "sold as"
 	}{
 		"2x48GB":          {[]int64{50895362457, 50895362457}, 1},
 		"48GB,48GiB":      {[]int64{50895362457, 48 << 30}, 1},
@@ -65,12 +65,12 @@ func TestSoldSizes(t *testing.T) {
 	}
 }
 
-// TestGPUNamed: what people call a GPU, and the nearest name of an unknown one.
+// TestGPUNamed: common names of a GPU, and the nearest name for an unknown one.
 func TestGPUNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"A6000": "rtx-a6000", "NVIDIA RTX A6000": "rtx-a6000", "5090": "rtx-5090", "RTX 2080 Ti": "rtx-2080-ti", "4060ti": "rtx-4060-ti-16gb", "t4": "t4-16gb",
 		"Tesla T4": "t4-16gb", "MI300X": "mi300x-192gb", "AMD Instinct MI250X": "mi250x-64gb", "h20": "h20-96gb", "RTX 6000 Ada": "rtx-6000-ada", "RTX PRO 6000": "rtx-pro-6000", "GH200": "gh200-96gb",
-		// As nvidia-smi and torch print them.
+		// These are names of nvidia-smi and torch.
 		"NVIDIA A100-SXM4-80GB": "a100-80gb", "NVIDIA A100-SXM4-40GB": "a100-40gb", "NVIDIA A100-PCIE-40GB": "a100-40gb", "A100-PCIE-40GB": "a100-40gb", "NVIDIA A100 80GB PCIe": "a100-80gb",
 		"NVIDIA H100 80GB HBM3": "h100-80gb", "NVIDIA H200": "h200-141gb", "NVIDIA H200 NVL": "h200-141gb", "NVIDIA B200": "b200-180gb", "NVIDIA GH200 480GB": "gh200-96gb",
 		"Tesla V100-SXM2-16GB": "v100-16gb", "Tesla V100-SXM2-32GB": "v100-32gb", "NVIDIA RTX 6000 Ada Generation": "rtx-6000-ada", "NVIDIA A10G": "a10g-24gb", "NVIDIA L4": "l4-24gb",
@@ -94,8 +94,8 @@ func TestGPUNamed(t *testing.T) {
 	}
 }
 
-// TestHardwareNotes: bf16 without units for it, rates that are not published, and
-// what was measured on other makers' GPUs.
+// TestHardwareNotes: notes for bf16 without hardware units, for unpublished rates, and for GPUs of
+// makers without measurements.
 func TestHardwareNotes(t *testing.T) {
 	for _, is := range []struct {
 		gpu  string
@@ -124,7 +124,7 @@ func TestHardwareNotes(t *testing.T) {
 	}
 }
 
-// TestGPUsHints: a count under --gpu and a name under --gpus hint at the other flag.
+// TestGPUsHints: a count under --gpu and a name under --gpus get a hint at the other flag.
 func TestGPUsHints(t *testing.T) {
 	if _, err := gpuNamed("2"); err == nil || err.Error() != "--gpu 2 is a count, not the name of a GPU: write --gpus 2" {
 		t.Errorf("%v", err)

@@ -9,11 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// flags are all, in the order in which they are printed: those of a workload in the
-// order of its fields, after those of the GPUs.
+// flags lists all flags in the order of printing: those of the GPUs, then those of the workload in
+// the order of its fields.
 var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags)
 
-// workloadFlags sets what the workload's fields say of their flags.
+// workloadFlags completes the flags of the workload's fields.
 func workloadFlags() []flag {
 	fields := costmodel.Fields()
 	out := make([]flag, len(fields))
@@ -290,7 +290,7 @@ var placementFlags = []flag{
 	},
 }
 
-// ownFlags are those of the commands themselves.
+// ownFlags are the flags about the commands themselves.
 var ownFlags = []flag{
 	{
 		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
@@ -353,7 +353,7 @@ var ownFlags = []flag{
 	},
 }
 
-// programFlags are those of what becomes a program.
+// programFlags are the flags about a program of a plan.
 var programFlags = []flag{
 	{
 		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing,

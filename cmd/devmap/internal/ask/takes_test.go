@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestTakes: a change is not printed if its flags ask for something else than
-// was tried.
+// TestTakes: a change is not printed if its flags ask for anything else than the tried problem.
 func TestTakes(t *testing.T) {
 	cmd := &cobra.Command{Use: "plan MODEL"}
 	r := ask.New(cmd)

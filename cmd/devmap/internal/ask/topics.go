@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// Topics are the pages of help that are about no command: devmap help NAME.
+// Topics returns the help pages that are not about a command: devmap help NAME.
 func Topics() []*cobra.Command {
 	pages := []struct{ name, short, text string }{
 		{"precision", "Values of --precision, and what engines call them", precisionTopic},
@@ -95,7 +95,7 @@ Without --precision devmap takes the type of the checkpoint or config. Under
 zero1, zero2 and zero3 it takes bf16-mixed for a bf16 model and 16-mixed for an
 fp16 model, as "bf16": {"enabled": true} and "fp16": {"enabled": true} do.`
 
-// presetsTopic lists the presets with the packages that their defaults were read in.
+// presetsTopic lists the presets with the packages that their defaults are from.
 func presetsTopic() string {
 	text := `Values of --preset: the code path of a training program, and its defaults.
 Flags that you give win.
@@ -162,7 +162,7 @@ The --precision that bf16: true means, by the type that weights are loaded in:
 With LoRA, --precision bf16-mixed keeps the base in its stored type under a
 trainer's preset. Under accelerate-loop it means an fp32 base.`
 
-// strategiesTopic lists the strategies with the engines that run them.
+// strategiesTopic lists the strategies with their engines.
 func strategiesTopic() string {
 	does := map[costmodel.Strategy]string{
 		costmodel.DeviceMap: "layers in a row over the GPUs; one GPU works at a time",

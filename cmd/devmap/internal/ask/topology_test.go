@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestReadTopology: a topology is a file, and a small one.
+// TestReadTopology: a topology is a small file.
 func TestReadTopology(t *testing.T) {
 	base := func(string) costmodel.Device { return costmodel.Device{} }
 	path := filepath.Join(t.TempDir(), "topology.json")

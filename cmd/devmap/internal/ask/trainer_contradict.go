@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// contradicts refuses keys that do not go together.
+// contradicts refuses keys that contradict each other.
 func (file *trainerFile) contradicts(values map[string]string) error {
 	on := func(key string) bool { return strings.EqualFold(values[key], "true") }
 	version := values["fsdp_version"] + values["fsdp_config.fsdp_version"] + values["fsdp_config.version"]
@@ -28,12 +28,12 @@ func (file *trainerFile) contradicts(values map[string]string) error {
 	return cmp.Or(file.contradictsTrainer(values), file.contradictsSizes(values))
 }
 
-// hasDeepSpeed reports a configuration of DeepSpeed's: a file, or a section.
+// hasDeepSpeed reports a DeepSpeed configuration: a file, or a section.
 func hasDeepSpeed(values map[string]string) bool {
 	return isOn(values, "deepspeed") || slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(key string) bool { return strings.HasPrefix(key, "deepspeed.") })
 }
 
-// contradictsAxolotl refuses what axolotl or PyTorch refuses.
+// contradictsAxolotl refuses keys that axolotl or PyTorch refuses.
 func contradictsAxolotl(values map[string]string) error {
 	adapter, whole := isOn(values, "adapter"), !hasDeepSpeed(values)
 	half := isOn(values, "fp16") && !isOn(values, "bf16") || isOn(values, "fp16") && strings.EqualFold(values["bf16"], "auto")
@@ -50,12 +50,12 @@ func contradictsAxolotl(values map[string]string) error {
 	return nil
 }
 
-// errBothRecompute refuses what recomputes twice.
+// errBothRecompute is the error of two settings that recompute the same.
 func errBothRecompute(key string) error {
 	return fmt.Errorf("gradient_checkpointing and %s are both true, which the Trainer refuses (transformers/trainer.py): set gradient_checkpointing: false", key)
 }
 
-// contradictsTrainer refuses what transformers' Trainer refuses of FSDP.
+// contradictsTrainer refuses FSDP keys that transformers' Trainer refuses.
 func (file *trainerFile) contradictsTrainer(values map[string]string) error {
 	if _, has := file.Keys["fsdp"]; !has || !isOn(values, "fsdp") {
 		return nil
@@ -65,7 +65,7 @@ func (file *trainerFile) contradictsTrainer(values map[string]string) error {
 	}
 	usual := file.Preset == "trl-sft" && values["gradient_checkpointing"] == "" // trl/trainer/base_config.py
 	for _, key := range []string{"fsdp_config.activation_checkpointing", "fsdp_config.fsdp_activation_checkpointing"} {
-		// ms-swift sets gradient_checkpointing to false itself (arguments/sft_args.py).
+		// ms-swift itself sets gradient_checkpointing to false (arguments/sft_args.py).
 		if isOn(values, key) && (usual || isOn(values, "gradient_checkpointing")) && file.Preset != "ms-swift" {
 			return errBothRecompute(key)
 		}
@@ -73,8 +73,8 @@ func (file *trainerFile) contradictsTrainer(values map[string]string) error {
 	return nil
 }
 
-// sizeKeys are the degrees of data parallelism in axolotl's file, or those of
-// accelerate config's parallelism_config.
+// sizeKeys returns the keys of the data-parallel degrees in axolotl's file, or in accelerate
+// config's parallelism_config.
 func (file *trainerFile) sizeKeys() (copies, shards string) {
 	copies, shards = "dp_replicate_size", "dp_shard_size"
 	if file.Preset != "axolotl" {
@@ -84,8 +84,8 @@ func (file *trainerFile) sizeKeys() (copies, shards string) {
 	return copies, shards
 }
 
-// contradictsSizes refuses degrees below 1 and words (accelerate/parallelism_config.py,
-// __post_init__), and degrees above 1 without FSDP2.
+// contradictsSizes refuses degrees that are below 1 or not numbers
+// (accelerate/parallelism_config.py, __post_init__), and degrees above 1 without FSDP2.
 func (file *trainerFile) contradictsSizes(values map[string]string) error {
 	copies, shards := file.sizeKeys()
 	for _, key := range []string{copies, shards} {
@@ -116,10 +116,10 @@ func (file *trainerFile) underFSDP2(values map[string]string) bool {
 	return strings.EqualFold(values["distributed_type"], "FSDP") && version == "2"
 }
 
-// shards is how many GPUs a copy of the weights is spread over by the file's degrees.
-// 0: it says nothing. All degrees together are the GPUs
-// (accelerate/parallelism_config.py, _validate_accelerator; axolotl/utils/distributed.py,
-// _get_parallel_config_kwargs, which works out the one that is left out).
+// shards returns the number of GPUs that share one copy of the weights, from the file's degrees; 0:
+// the file gives none. The product of all degrees is the number of GPUs. Sources:
+// accelerate/parallelism_config.py, _validate_accelerator; axolotl/utils/distributed.py,
+// _get_parallel_config_kwargs, which computes a missing degree.
 func (read *trainerRead) shards(gpus int64) (degree int64, note string, err error) {
 	ofCopies, ofShards := read.file.sizeKeys()
 	copies, _ := strconv.ParseInt(read.values[ofCopies], 10, 32)
@@ -150,8 +150,8 @@ func (read *trainerRead) shards(gpus int64) (degree int64, note string, err erro
 	return degree, note, nil
 }
 
-// tuneTargets are the modules with adapters in torchtune's recipe. One key names
-// those of attention, and one switches those of MLPs.
+// tuneTargets returns the modules with adapters in torchtune's recipe. One key lists those of
+// attention, and another switches those of MLPs.
 func (file *trainerFile) tuneTargets(values map[string]string) []presetSet {
 	const key = "model.lora_attn_modules"
 	if file.Keys[key] == nil || values[key] == "" {

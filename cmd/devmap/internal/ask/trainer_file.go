@@ -21,22 +21,22 @@ import (
 //go:embed trainer_files.json
 var trainerFiles []byte
 
-// presetSet is a default: a field of the workload, its value, and its place in the
-// program's source (file:name).
+// presetSet is a default: a field of the workload, its value, and its place in the program's source
+// (file:name).
 type presetSet struct {
 	Field, Value, Source string
-	Under                []string // strategies that have it; none: all
-	When                 string   // lora or full, where it holds with or without adapters alone
+	Under                []string // strategies with this default; nil: all
+	When                 string   // lora or full, if it holds only with or without adapters
 }
 
-// applies reports that a default is one under a workload's strategy and method.
+// applies reports that a default applies to a workload's strategy and method.
 func (set *presetSet) applies(workload *costmodel.Workload) bool {
 	strategy := workload.Strategy
 	if strategy.Traits().Open && slices.Contains(set.Under, string(costmodel.FSDP)) {
-		strategy = costmodel.DDP // what holds under both may be said of all
+		strategy = costmodel.DDP // defaults of both hold for all strategies
 	}
 	if set.Field == "max_pixels" && workload.Images == 0 {
-		return false // a bound of images that there are none of
+		return false // without images, a limit of their size has no use
 	}
 	when, ofAdapters := "full", strings.HasPrefix(set.Field, "lora_") && set.Field != "lora_rank"
 	if workload.LoRARank > 0 {
@@ -45,7 +45,7 @@ func (set *presetSet) applies(workload *costmodel.Workload) bool {
 	return !ofAdapters && (set.When == "" || set.When == when) && (len(set.Under) == 0 || slices.Contains(set.Under, string(strategy)))
 }
 
-// table reads a table that is part of the program.
+// table reads an embedded table.
 func table[row any](text []byte) (rows []row) {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		panic(err)
@@ -56,41 +56,41 @@ func table[row any](text []byte) (rows []row) {
 // trainerFile is a training program's configuration file.
 type trainerFile struct {
 	Preset string
-	Marks  []string // keys that no other program's file has
-	// Keys are those that devmap reads, by path, and what their values set; "*"
-	// stands for any value, which is then the field's own.
+	Marks  []string // keys that only this program's file has
+	// Keys maps the keys that devmap reads, by path, to the settings of each value. "*" matches any
+	// value, which then becomes the field's value.
 	Keys    map[string]map[string][]presetSet
 	Refused map[string]string // parts of values that devmap does not count, by key
-	Instead map[string]string // what to do about a value that devmap does not count, by key
+	Instead map[string]string // the fix for a value that devmap does not count, by key
 	Nothing map[string]string // why a switch changes nothing, by key
-	Ignored []string          // they change no memory on a GPU
-	// Evaluates is the key of an evaluation's batch, and the batch without it: a number,
-	// or another key.
+	Ignored []string          // keys that change no GPU memory
+	// Evaluates is the key of an evaluation's batch, and the batch without it: a number, or another
+	// key.
 	Evaluates []string
 }
 
 var files = sync.OnceValue(func() []trainerFile { return table[trainerFile](trainerFiles) })
 
-// offValues are what turns a setting off, in a file as in a flag.
+// offValues lists the values that turn a setting off, in a file and in a flag.
 var offValues = []string{"", "0", "false", "none", "off"}
 
-// maxPresetBytes and maxPresetKeys bound a training program's configuration.
+// maxPresetBytes and maxPresetKeys limit a training program's configuration.
 const (
 	maxPresetBytes = 1 << 20
 	maxPresetKeys  = 2000
 )
 
-// isFile reports a value of --preset that is a file's name.
+// isFile reports that a value of --preset is a file name.
 func isFile(preset string) bool { return strings.ContainsAny(preset, "/.\\") }
 
-// trainerRead is what a training program's configuration says.
+// trainerRead is the content of a training program's configuration.
 type trainerRead struct {
 	name, preset string
 	file         *trainerFile
 	inline       []byte            // DeepSpeed's configuration, if it is a section of the file
 	values       map[string]string // by path
 	sets         []presetSet
-	defaults     []presetSet // what follows from the file if the preset sets nothing
+	defaults     []presetSet // settings that follow from the file if the preset sets none
 	notes        []string
 }
 
@@ -101,7 +101,7 @@ func (read *trainerRead) cut(batch, parts int64) error {
 		batch, key, out.OneLine(read.name), parts, batch*parts)
 }
 
-// source is the file's key that sets a field.
+// source returns the file's key that sets a field.
 func (read *trainerRead) source(field string) string {
 	if i := slices.IndexFunc(read.sets, func(set presetSet) bool { return set.Field == field }); i >= 0 {
 		return read.sets[i].Source
@@ -109,7 +109,7 @@ func (read *trainerRead) source(field string) string {
 	return ""
 }
 
-// differs are notes on a model and a number of GPUs that the file says otherwise.
+// differs returns notes on a model and a number of GPUs that differ from the file's.
 func (read *trainerRead) differs(model string, gpus int) (notes []string) {
 	bare := func(name string) string {
 		name = strings.ToLower(name[strings.LastIndexByte(strings.TrimRight(name, "/"), '/')+1:])
@@ -132,8 +132,8 @@ func (read *trainerRead) differs(model string, gpus int) (notes []string) {
 	return notes
 }
 
-// readTrainerFile reads a training program's own configuration: its preset, what
-// it sets, and the keys that devmap does not know.
+// readTrainerFile reads a training program's own configuration: its preset, its settings, and the
+// keys that devmap does not know.
 func readTrainerFile(name string) (read trainerRead, err error) {
 	text, err := modelgraph.ReadSmall(name, "a trainer's configuration", maxPresetBytes)
 	if err != nil {
@@ -176,13 +176,13 @@ func readTrainerFile(name string) (read trainerRead, err error) {
 		read.notes = append(read.notes, name+": devmap does not read "+strings.Join(unknown, ", "))
 	}
 	read.preset = variant(file.Preset, read.sets)
-	if read.preset == file.Preset { // FSDP1's evaluation is not counted
+	if read.preset == file.Preset { // devmap does not count FSDP1's evaluation
 		read.defaults = file.usualEvaluation(values)
 	}
 	return read, nil
 }
 
-// deepSpeedSection is DeepSpeed's configuration in a file, as JSON; nil: there is none.
+// deepSpeedSection returns DeepSpeed's configuration in a file as JSON; nil if there is none.
 func deepSpeedSection(file *yaml.Node) ([]byte, error) {
 	for i := 0; i+1 < len(file.Content); i += 2 {
 		if file.Content[i].Value != "deepspeed" || file.Content[i+1].Kind != yaml.MappingNode {
@@ -197,8 +197,8 @@ func deepSpeedSection(file *yaml.Node) ([]byte, error) {
 	return nil, nil
 }
 
-// variant is the preset of what a file says of FSDP1: its prefetch matters there
-// alone.
+// variant returns the preset for a file with FSDP1, with or without prefetch, which matters only
+// there.
 func variant(preset string, sets []presetSet) string {
 	says := func(name string) bool {
 		return slices.ContainsFunc(sets, func(set presetSet) bool { return set.Field == "preset" && set.Value == name })
@@ -213,7 +213,7 @@ func variant(preset string, sets []presetSet) string {
 	return preset
 }
 
-// flatten lists values by path: fsdp_config.version.
+// flatten adds values by path, for example fsdp_config.version.
 func flatten(values map[string]string, below string, node *yaml.Node) error {
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
@@ -237,7 +237,7 @@ func flatten(values map[string]string, below string, node *yaml.Node) error {
 			var items []string
 			for _, item := range value.Content {
 				if path == "test_datasets" && item.Kind == yaml.MappingNode {
-					items = append(items, "{}") // a dataset is there
+					items = append(items, "{}") // stands for a dataset
 				}
 				items = append(items, item.Value)
 			}
@@ -251,7 +251,7 @@ func flatten(values map[string]string, below string, node *yaml.Node) error {
 	return nil
 }
 
-// fileOf is the program of whose own keys a file has most; nil: none.
+// fileOf returns the program that has most of a file's keys as its own; nil if none has any.
 func fileOf(values map[string]string) *trainerFile {
 	var best *trainerFile
 	most := 0
@@ -269,11 +269,11 @@ func fileOf(values map[string]string) *trainerFile {
 	return best
 }
 
-// withoutFSDP takes out the keys under fsdp_config if the program ignores them. It
-// returns the key that is missing: fsdp (training_args.py, _process_fsdp_args), or
-// distributed_type in accelerate's own file. Empty: none is.
+// withoutFSDP removes the keys under fsdp_config if the program ignores them. It returns the
+// missing key: fsdp (training_args.py, _process_fsdp_args), or distributed_type in accelerate's own
+// file. Empty: no key is missing.
 func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) {
-	if file.Keys["fsdp"] != nil && file.Keys["fsdp"]["true"] == nil { // axolotl needs no key but fsdp_version
+	if file.Keys["fsdp"] != nil && file.Keys["fsdp"]["true"] == nil { // axolotl needs only fsdp_version
 		return ""
 	}
 	missing = "fsdp: true"
@@ -291,7 +291,7 @@ func (file *trainerFile) withoutFSDP(values map[string]string) (missing string) 
 	return missing
 }
 
-// read is what the file sets, what others depend on first.
+// read returns the file's settings, in the order of their dependencies.
 func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	if err := file.contradicts(values); err != nil {
 		return nil, err
@@ -301,7 +301,7 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 		value, ok := values[key]
 		means := file.Keys[key]["absent"]
 		if !ok && means != nil && slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(other string) bool { return strings.HasPrefix(other, "fsdp_config.") }) {
-			sets = append(sets, sourced(means, key)...) // what the program assumes
+			sets = append(sets, sourced(means, key)...) // the program's default
 		}
 		if !ok || value == "null" {
 			continue
@@ -324,8 +324,8 @@ func (file *trainerFile) read(values map[string]string) ([]presetSet, error) {
 	return sets, nil
 }
 
-// liger is axolotl's plugin with all of its kernels, which devmap counts as Liger. The
-// key of the loss is taken out: alone it is a fused loss.
+// liger returns axolotl's plugin with all of its kernels, which devmap counts as Liger. It removes
+// the key of the loss, which alone means a fused loss.
 func (file *trainerFile) liger(values map[string]string) []presetSet {
 	const loss = "liger_fused_linear_cross_entropy"
 	for _, key := range []string{loss, "liger_rope", "liger_rms_norm", "liger_glu_activation"} {
@@ -337,7 +337,7 @@ func (file *trainerFile) liger(values map[string]string) []presetSet {
 	return []presetSet{{Field: "liger", Value: "true", Source: loss}}
 }
 
-// uncounted refuses a value, with what to do, or the value that is nearest.
+// uncounted returns the error of a value, with the fix or the closest value.
 func (file *trainerFile) uncounted(key, value string) error {
 	near := ""
 	if names := modelgraph.Nearest(value, slices.Sorted(maps.Keys(file.Keys[key])), 1, slips(value)); len(names) > 0 && names[0] != "" {
@@ -355,8 +355,8 @@ func isOn(values map[string]string, key string) bool {
 	return !slices.Contains(offValues, value) && value != "no" && value != "null"
 }
 
-// evaluates reports an evaluation between steps: without a strategy for it, or
-// axolotl's samples, there is none.
+// evaluates reports an evaluation between steps. It needs a strategy, and with axolotl also
+// samples.
 func (file *trainerFile) evaluates(values map[string]string) bool {
 	on := func(key string) bool { return isOn(values, key) }
 	if file.Preset == "axolotl" { // core/builders/base.py, _configure_save_and_eval_strategy
@@ -365,21 +365,21 @@ func (file *trainerFile) evaluates(values map[string]string) bool {
 	return len(file.Evaluates) > 0 && (on("eval_strategy") || on("evaluation_strategy"))
 }
 
-// keepsSamples reports samples that axolotl keeps for evaluations.
+// keepsSamples reports samples that axolotl reserves for evaluations.
 func keepsSamples(values map[string]string) bool {
 	size, err := strconv.ParseFloat(values["val_set_size"], 64)
 	return err == nil && size > 0 || isOn(values, "test_datasets")
 }
 
-// perEpoch reports evals_per_epoch that becomes eval_steps: a part of all steps below
-// 1 (axolotl, utils/config/__init__.py, normalize_config).
+// perEpoch reports evals_per_epoch that becomes eval_steps: a fraction of all steps below 1
+// (axolotl, utils/config/__init__.py, normalize_config).
 func perEpoch(values map[string]string) bool {
 	each, err := strconv.ParseFloat(values["evals_per_epoch"], 64)
 	epochs, bad := strconv.ParseFloat(cmp.Or(values["num_epochs"], "1"), 64)
 	return err == nil && bad == nil && each*epochs > 1
 }
 
-// evaluation is the batch of an evaluation that the file gives.
+// evaluation returns the file's batch of an evaluation.
 func (file *trainerFile) evaluation(values map[string]string) []presetSet {
 	if !file.evaluates(values) || values[file.Evaluates[0]] == "" || values[file.Evaluates[0]] == "null" {
 		return nil
@@ -387,7 +387,7 @@ func (file *trainerFile) evaluation(values map[string]string) []presetSet {
 	return []presetSet{{Field: "eval_batch", Value: values[file.Evaluates[0]], Source: file.Evaluates[0]}}
 }
 
-// usualEvaluation is the program's own batch of an evaluation, where devmap counts one.
+// usualEvaluation returns the program's default batch of an evaluation, if devmap counts one.
 func (file *trainerFile) usualEvaluation(values map[string]string) []presetSet {
 	if !file.evaluates(values) {
 		return nil
@@ -396,8 +396,8 @@ func (file *trainerFile) usualEvaluation(values map[string]string) []presetSet {
 	return []presetSet{{Field: "eval_batch", Value: batch, Source: file.Evaluates[0], Under: []string{"ddp", "fsdp", "hsdp", "zero1", "zero2", "zero3"}}}
 }
 
-// switches are keys that a program leaves unread without another. Sources: trl/
-// trainer/model_config.py, get_peft_config; trl/trainer/sft_trainer.py, pack_dataset;
+// switches lists keys that a program ignores unless another key is on. Sources:
+// trl/trainer/model_config.py (get_peft_config), trl/trainer/sft_trainer.py (pack_dataset) and
 // axolotl/loaders/model.py.
 var switches = []struct{ preset, key, value, unread string }{
 	{"trl-sft", "use_peft", "true", "lora_target_modules lora_dropout lora_r"},
@@ -405,8 +405,8 @@ var switches = []struct{ preset, key, value, unread string }{
 	{"axolotl", "adapter", "lora", "lora_target_modules lora_target_linear lora_modules_to_save lora_dropout lora_r"},
 }
 
-// withoutSwitch takes out the keys that a program leaves unread without another, and
-// names one for each. It also says of axolotl's samples that no evaluation reads them.
+// withoutSwitch removes the keys that a program ignores because of a switch, and returns a note for
+// one of each. It also notes axolotl's samples that no evaluation reads.
 func (file *trainerFile) withoutSwitch(values map[string]string) (notes []string) {
 	for _, one := range switches {
 		if file.Preset != one.preset || isOn(values, one.key) {
@@ -429,7 +429,7 @@ func (file *trainerFile) withoutSwitch(values map[string]string) (notes []string
 	return notes
 }
 
-// sourced are settings with the key that makes them as their source.
+// sourced returns settings with their key as the source.
 func sourced(sets []presetSet, key string) []presetSet {
 	out := slices.Clone(sets)
 	for i := range out {
@@ -438,11 +438,11 @@ func sourced(sets []presetSet, key string) []presetSet {
 	return out
 }
 
-// rank orders settings that others depend on before them; full training is a
-// rank of 0, whatever another key says.
+// rank orders settings by their dependencies. Full training has the lowest rank of its field, so it
+// overrides other keys.
 func (set *presetSet) rank() int {
 	switch {
-	case set.Field == "strategy" && strings.HasPrefix(set.Source, "parallelism_config."): // distributed_type says FSDP of HSDP too
+	case set.Field == "strategy" && strings.HasPrefix(set.Source, "parallelism_config."): // distributed_type is FSDP for HSDP too
 		return -1
 	case set.Field == "strategy":
 		return 0
@@ -458,8 +458,7 @@ func (set *presetSet) rank() int {
 	return 4
 }
 
-// unknown are the keys that devmap does not know, with the known key that is
-// nearest.
+// unknown lists the keys that devmap does not know, with the closest known key.
 func (file *trainerFile) unknown(values map[string]string) []string {
 	known := slices.Concat(slices.Sorted(maps.Keys(file.Keys)), file.Ignored, files()[0].Ignored)
 	var out []string
@@ -479,8 +478,8 @@ func (file *trainerFile) unknown(values map[string]string) []string {
 	return out
 }
 
-// nearWords is the known key that has all words of a key in order, or longer forms of
-// them, and the fewest others. It is empty if no key has them.
+// nearWords returns the known key that has all words of a key in order, or longer forms of them. It
+// prefers the fewest other words, at most two. It returns "" if there is no such key.
 func nearWords(key string, known []string) (near string) {
 	split := func(name string) []string {
 		return strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '.' })
@@ -502,5 +501,5 @@ func nearWords(key string, known []string) (near string) {
 	return near
 }
 
-// slips are how many letters of a word may be wrong: more of a long one.
+// slips returns how many letters of a word may be wrong: more in a long one.
 func slips(word string) int { return min(4, len(word)/5) }

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// groups are the flags as help prints them: the groups and the flags of each in this
-// order, each flag with the name of its value. A command prints those that it has.
+// groups lists the groups of flags in help, and the flags of each in order, each with the name of
+// its value. A command prints the flags that it has.
 var groups = []struct {
 	title string
 	flags []string
@@ -50,17 +50,16 @@ var groups = []struct {
 	}},
 }
 
-// helpLine is what help prints of a flag: its name with that of its value, and its
-// explanation.
+// helpLine is a flag's line in help: its name with that of its value, and its explanation.
 type helpLine struct{ name, help string }
 
-// helpGroup is a group of flags that a command has.
+// helpGroup is a group of a command's flags.
 type helpGroup struct {
 	title string
 	lines []helpLine
 }
 
-// groupsOf are the groups of a command's visible flags. Flags in no group come last.
+// groupsOf returns the groups of a command's visible flags. Flags in no group come last.
 func groupsOf(cmd *cobra.Command) []helpGroup {
 	left := map[string]*pflag.Flag{}
 	var names []string
@@ -108,14 +107,13 @@ func lineOf(flag *pflag.Flag, value string) helpLine {
 	if value != "" && flag.Value.Type() != "bool" {
 		name += " " + value
 	}
-	if flag.Name == "help" { // cobra's own, which names the command
+	if flag.Name == "help" { // cobra's own flag names the command
 		help = "Show this help"
 	}
 	return helpLine{name, help}
 }
 
-// bracketed is a flag's explanation with its default, unless that is nothing or said
-// already.
+// bracketed returns a flag's explanation with its default, unless that is empty or already there.
 func (f *flag) bracketed(help string) string {
 	if strings.Contains(help, "[") || slices.Contains([]string{"", "false", "0"}, f.defaultValue) {
 		return help
@@ -123,7 +121,7 @@ func (f *flag) bracketed(help string) string {
 	return help + " [" + f.defaultValue + "]"
 }
 
-// Help prints what a command or a topic is for, and how it is used.
+// Help prints the description and the usage of a command or a topic.
 func Help(cmd *cobra.Command, _ []string) {
 	to := cmd.OutOrStdout()
 	width := out.Width(to)
@@ -134,14 +132,14 @@ func Help(cmd *cobra.Command, _ []string) {
 	}
 }
 
-// Usage prints how a command is used.
+// Usage prints a command's usage.
 func Usage(cmd *cobra.Command) error {
 	to := cmd.OutOrStderr()
 	_, err := io.WriteString(to, out.Readable(usage(cmd, out.Width(to))))
 	return err
 }
 
-// usage is how a command is used: its form, examples, commands, groups of flags.
+// usage returns a command's usage: its form, examples, commands and groups of flags.
 func usage(cmd *cobra.Command, width int) string {
 	var text strings.Builder
 	text.WriteString("Usage:\n")
@@ -168,7 +166,7 @@ func usage(cmd *cobra.Command, width int) string {
 	return text.String()
 }
 
-// topics are those that the help of a command ends with.
+// topics lists the topics at the end of each command's help.
 var topics = map[string]string{
 	"plan":     "precision, presets, gpus, models, strategies, optimizers, offload, topology, exit-codes, environment",
 	"estimate": "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
@@ -178,7 +176,7 @@ var topics = map[string]string{
 	"simulate": "exit-codes", "run": "exit-codes", "watch": "exit-codes", "probe": "topology",
 }
 
-// commandGroups are a command's own commands in their groups, help topics last.
+// commandGroups returns a command's subcommands in their groups, help topics last.
 func commandGroups(cmd *cobra.Command) []helpGroup {
 	var found []helpGroup
 	for _, group := range append(cmd.Groups(), &cobra.Group{Title: "Commands"}) {
@@ -196,10 +194,10 @@ func commandGroups(cmd *cobra.Command) []helpGroup {
 	return found
 }
 
-// writeGroup writes a group as two columns, the second wrapped; one below the other if
-// the terminal is narrow.
+// writeGroup writes a group as two columns, the second wrapped. On a narrow terminal, explanations
+// go below the names.
 func writeGroup(text *strings.Builder, group helpGroup, width int) {
-	const indent, gap, least = 2, 2, 24 // columns of the explanation
+	const indent, gap, least = 2, 2, 24 // least columns of the explanation
 	widest := 0
 	for _, line := range group.lines {
 		widest = max(widest, len(line.name))
@@ -223,11 +221,11 @@ func writeGroup(text *strings.Builder, group helpGroup, width int) {
 	}
 }
 
-// flagColumn is where the explanations of flags begin: behind the longest name.
+// flagColumn is the column of flags' explanations, after the longest name.
 const flagColumn = 33
 
-// reflowed is a text whose paragraphs are as wide as the terminal, if that is narrower
-// than the text. Lines that begin with a blank stay as they are.
+// reflowed wraps a text's paragraphs to the terminal if it is narrower than the text. Lines that
+// begin with a blank are not wrapped.
 func reflowed(text string, width int) string {
 	if width >= textWidth {
 		return text
@@ -241,5 +239,5 @@ func reflowed(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// textWidth is that of the texts of help.
+// textWidth is the width of help texts.
 const textWidth = 80

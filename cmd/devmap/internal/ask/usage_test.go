@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNarrowUsage: on a terminal of 40 columns the groups of flags and the paragraphs
-// of texts fit.
+// TestNarrowUsage: the groups of flags and the paragraphs of texts fit a terminal of 40 columns.
 func TestNarrowUsage(t *testing.T) {
 	cmd := &cobra.Command{Use: "plan MODEL", Run: func(*cobra.Command, []string) {}}
 	New(cmd)

@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
-// Targets are the values of --for, sorted.
+// Targets returns the values of --for, sorted.
 func Targets() []string {
 	var names []string
 	for _, target := range emit.Targets() {
@@ -21,7 +21,7 @@ func Targets() []string {
 	return names
 }
 
-// aliases are the targets by what others call them.
+// aliases maps other names of targets to ours.
 func aliases() map[string]string {
 	names := map[string]string{}
 	for _, target := range emit.Targets() {
@@ -44,7 +44,7 @@ func checkValues(set *pflag.FlagSet) error {
 	return nil
 }
 
-// check refuses a value that is not built, and one that is unknown.
+// check refuses values that are unknown or not supported.
 func (f *flag) check(value string) error {
 	switch {
 	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
@@ -65,8 +65,8 @@ func (f *flag) check(value string) error {
 	}
 }
 
-// guess is the known value nearest to an unknown one: another program's name for it,
-// other letters, or a typing error. It is empty if no value is near.
+// guess returns the known value closest to an unknown one: a name in another program, a difference
+// in case, or a typing error. It is empty if no value is close.
 func (f *flag) guess(value string) string {
 	low := strings.ToLower(strings.TrimSpace(value))
 	if names := f.meant[low]; names != "" && everyIn(names, f.values) {
@@ -76,7 +76,7 @@ func (f *flag) guess(value string) string {
 		return low
 	}
 	for _, slips := range []int{1, 2} {
-		short := func(known string) bool { return len(known) < 2*slips } // it would become another word
+		short := func(known string) bool { return len(known) < 2*slips } // short values would become other words
 		if near := modelgraph.Nearest(low, slices.DeleteFunc(slices.Clone(f.values), short), 1, slips); near != nil {
 			return near[0]
 		}
@@ -84,10 +84,10 @@ func (f *flag) guess(value string) string {
 	return ""
 }
 
-// Guess is the known value of a flag nearest to an unknown one; empty if none is near.
+// Guess returns the known value of a flag closest to an unknown one; empty if none is close.
 func Guess(name, value string) string { return flagNamed(name).guess(value) }
 
-// everyIn reports that all names of "a, b or c" are taken.
+// everyIn reports that values has all names of "a, b or c".
 func everyIn(names string, values []string) bool {
 	for _, name := range strings.FieldsFunc(strings.ReplaceAll(names, " or ", ","), func(char rune) bool { return char == ',' || char == ' ' }) {
 		if !slices.Contains(values, name) {
@@ -97,7 +97,7 @@ func everyIn(names string, values []string) bool {
 	return true
 }
 
-// Complete lets shells complete the named values of a command's flags.
+// Complete adds completion of the named values to a command's flags.
 func Complete(cmd *cobra.Command) {
 	for i := range flags {
 		offers := flags[i].values
@@ -108,12 +108,12 @@ func Complete(cmd *cobra.Command) {
 			continue
 		}
 		if err := cmd.RegisterFlagCompletionFunc(flags[i].name, cobra.FixedCompletions(offers, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-			panic(err) // the flag is there, and has no other completion
+			panic(err) // the flag exists, and has no other completion
 		}
 	}
 }
 
-// Values are those that a flag takes.
+// Values returns the allowed values of a flag.
 func Values(name string) []string { return flagNamed(name).values }
 
 // OtherNames returns the names that other programs have for the flags of a command,

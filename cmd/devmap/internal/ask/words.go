@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// wordsOf is a setting as words of a command line. A switch has none of its own
-// for its value.
+// wordsOf returns a setting as words of a command line. A switch has no word for its value.
 func wordsOf(setting costmodel.Setting) []string {
 	name, toggle := strings.ReplaceAll(setting.Field, "_", "-"), false
 	if f := flagNamed(setting.Field); f != nil {
@@ -30,10 +29,10 @@ func wordsOf(setting costmodel.Setting) []string {
 	return []string{"--" + name, setting.Value}
 }
 
-// Say is a setting as it is typed.
+// Say returns a setting as the user would type it.
 func Say(setting costmodel.Setting) string { return strings.Join(quoted(wordsOf(setting)), " ") }
 
-// quoted are words as a shell reads them back.
+// quoted returns words quoted for a shell.
 func quoted(words []string) []string {
 	for i, word := range words {
 		words[i] = emit.Shell(word)
@@ -41,7 +40,7 @@ func quoted(words []string) []string {
 	return words
 }
 
-// Texts are messages, each with the flags that set what it names.
+// Texts returns the messages' texts, with settings as flags.
 func Texts(messages []costmodel.Message) []string {
 	var texts []string
 	for _, message := range messages {
@@ -50,7 +49,7 @@ func Texts(messages []costmodel.Message) []string {
 	return texts
 }
 
-// modeSaid puts the mode before settings that would otherwise mean training.
+// modeSaid adds the mode before settings that would otherwise imply training.
 func modeSaid(workload *costmodel.Workload, settings []costmodel.Setting) []costmodel.Setting {
 	isMode := func(setting costmodel.Setting) bool { return setting.Field == "mode" }
 	trains := func(setting costmodel.Setting) bool {
@@ -62,10 +61,9 @@ func modeSaid(workload *costmodel.Workload, settings []costmodel.Setting) []cost
 	return slices.Concat([]costmodel.Setting{{Field: "mode", Value: string(workload.Mode)}}, settings)
 }
 
-// Flags are those of `devmap plan` that ask for a workload: with the model and
-// the GPUs they reproduce a row's plan. Values that are the flags' defaults
-// are left out, other than the strategy, its runtime, and fields with another
-// default in the preset.
+// Flags returns the flags of `devmap plan` for a workload. With the model and the GPUs they
+// reproduce a row's plan. It leaves out default values, except the strategy, its runtime, and
+// fields with another default in the preset.
 func Flags(workload *costmodel.Workload) []string {
 	var settings []costmodel.Setting
 	for _, field := range costmodel.Fields() {
@@ -80,7 +78,7 @@ func Flags(workload *costmodel.Workload) []string {
 	return typed
 }
 
-// said is the value that a flag of `devmap plan` needs; empty: none.
+// said returns the value that a flag of `devmap plan` needs; empty: none.
 func said(workload *costmodel.Workload, field *costmodel.Field) string {
 	value, isPreset := field.Text(workload), field.Name == "preset"
 	switch {
@@ -92,7 +90,7 @@ func said(workload *costmodel.Workload, field *costmodel.Field) string {
 	return value
 }
 
-// typed are the flags that set what a change sets.
+// typed returns the flags of a change.
 func typed(change *strategy.Change) []string {
 	var words []string
 	for _, setting := range change.Set {
@@ -101,9 +99,8 @@ func typed(change *strategy.Change) []string {
 	return words
 }
 
-// ChangeText is a change as it is printed: what to set, a word on it, and what to
-// leave out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
-// --schedule)`.
+// ChangeText returns a change as text: flags to set, notes, and flags to leave out, as in `--batch
+// 4 --strategy ddp (gradient accumulation) (without --schedule)`.
 func ChangeText(change *strategy.Change) string {
 	parts := quoted(typed(change))
 	if len(change.Notes) > 0 {
@@ -119,7 +116,7 @@ func ChangeText(change *strategy.Change) string {
 	return strings.Join(parts, " ")
 }
 
-// Remedies are changes for programs, each without its text.
+// Remedies returns changes for programs, without their text.
 func Remedies(changes []strategy.Change) []out.Remedy {
 	remedies := make([]out.Remedy, len(changes))
 	for i := range changes {
@@ -136,22 +133,21 @@ func Remedies(changes []strategy.Change) []out.Remedy {
 	return remedies
 }
 
-// settingError is an error that says itself with its settings as they are
-// named: one that holds a [costmodel.Message] has Words too.
+// settingError is an error that formats its settings with a function; one with a
+// [costmodel.Message] has Words too.
 type settingError interface {
 	error
 	Words(name func(costmodel.Setting) string) string
 }
 
-// ErrorText is the text of an error, each part of it that names settings with the
-// flags that set them. What wraps such a part repeats its text, and there it
-// is replaced.
+// ErrorText returns the text of an error, with settings as flags. An error that wraps others
+// repeats their text, and ErrorText replaces it there.
 func ErrorText(err error) string {
 	text := err.Error()
 	switch fault := err.(type) { //nolint:errorlint // one step of the chain at a time
 	case settingError:
 		return fault.Words(Say)
-	case *fs.PathError: // without the system call: stat, open
+	case *fs.PathError: // without the system call (stat, open)
 		return fault.Path + ": " + fault.Err.Error()
 	case *os.LinkError:
 		return fault.New + ": " + fault.Err.Error()
@@ -174,7 +170,7 @@ func ErrorText(err error) string {
 	return text
 }
 
-// changed reports a flag of the command that a change sets again or leaves out.
+// changed reports a flag of the command that a change sets or leaves out.
 func changed(change *strategy.Change, name string) bool {
 	return slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return strings.ReplaceAll(setting.Field, "_", "-") == name }) ||
 		slices.ContainsFunc(change.Without, func(field string) bool { return strings.ReplaceAll(field, "_", "-") == name })

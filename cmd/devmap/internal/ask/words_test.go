@@ -13,8 +13,8 @@ type fieldError struct{ costmodel.Message }
 
 func (e fieldError) Error() string { return e.String() }
 
-// TestErrorText: an error's fields are printed as flags, whatever wraps it, and the
-// rest of the text stays.
+// TestErrorText: an error's fields are printed as flags, also if other errors wrap it, and the rest
+// of the text stays.
 func TestErrorText(t *testing.T) {
 	field := fieldError{costmodel.Messagef("%v is nothing (%v works)", costmodel.Setting{Field: "lora_rank"}, costmodel.Setting{Field: "mode", Value: "train"})}
 	const flags = "--lora-rank is nothing (--mode train works)"

@@ -1,5 +1,5 @@
-// Package backends is the one place at which the command names the backends that run
-// programs: everything else knows them by the types of package executor.
+// Package backends is the only place where the command names the backends that run programs. All
+// other code uses the types of package executor.
 package backends
 
 import (
@@ -11,11 +11,10 @@ import (
 // CPU returns the reference backend, on this machine's processor.
 func CPU() executor.Backend { return cpu.New() }
 
-// GPU returns the backend of GPUs; [executor.ErrNotBuilt] in a build without one.
+// GPU returns the backend of GPUs. In a build without one, the error is [executor.ErrNotBuilt].
 func GPU(options executor.GPUOptions) (executor.Backend, error) { return cuda.New(options) }
 
-// Built returns nil if this build has a backend of GPUs, and says otherwise what is
-// missing.
+// Built returns nil if this build has a backend of GPUs; otherwise the error says what is missing.
 func Built() error {
 	_, err := cuda.New(executor.GPUOptions{})
 	return err
@@ -24,11 +23,11 @@ func Built() error {
 // GPUs returns the GPUs that the driver shows to the process.
 func GPUs() ([]executor.GPU, error) { return cuda.GPUs() }
 
-// Found says what programs are run with here, a line each: driver, libraries, GPUs.
+// Found lists the driver, libraries and GPUs that run programs here, one per line.
 func Found() []string { return cuda.Found() }
 
-// Paths measures copies inside GPUs, by their numbers, between them and with the host.
+// Paths measures copies inside the numbered GPUs, between them and with the host.
 func Paths(gpus []int) ([]executor.PathRates, error) { return cuda.Paths(gpus) }
 
-// Observer begins to look at GPUs. This process must not use them yet.
+// Observer starts to monitor GPUs. This process must not use them yet.
 func Observer(gpus []int) (executor.GPUMonitor, error) { return cuda.NewMonitor(gpus) }

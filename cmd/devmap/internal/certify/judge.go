@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// The checks.
+// These are the names of the checks.
 const (
 	ledger      = "ledger"
 	driverFree  = "driver_free"
@@ -22,16 +22,16 @@ const (
 	baseline    = "baseline"
 )
 
-// Granule is what memory of every GPU that is known is mapped in, and by how much what
-// is free may be less than the reference.
+// Granule is the unit of memory mapping on every known GPU, and the allowed loss of free memory
+// against the reference.
 const Granule = 2 << 20
 
-// finding is what a check has found: what is wrong, what is not known, and what it says
-// where there is neither. Wrong is only what cannot be another process's doing.
+// finding is the result of a check: faults, unknowns, and a text if there are neither. Only faults
+// that no other process can cause are wrong.
 type finding struct {
 	wrong, open []string
 	right       string
-	excused     bool // memory is not where it was, and may be another's
+	excused     bool // memory changed, possibly by another process
 }
 
 func (found *finding) fail(format string, args ...any) {
@@ -42,8 +42,8 @@ func (found *finding) leave(format string, args ...any) {
 	found.open = append(found.open, fmt.Sprintf(format, args...))
 }
 
-// blame enters a fault that may be another process's: it counts as that if there is
-// an excuse.
+// blame records a fault that another process may have caused. It counts as unknown if there is an
+// excuse.
 func (found *finding) blame(excuse, format string, args ...any) {
 	if excuse != "" {
 		found.excused = true
@@ -53,7 +53,7 @@ func (found *finding) blame(excuse, format string, args ...any) {
 	found.fail(format, args...)
 }
 
-// most bounds how many faults a check tells of.
+// most is the most faults that a check lists.
 const most = 2
 
 func (found *finding) check(name string) Check {
@@ -72,8 +72,8 @@ func (found *finding) check(name string) Check {
 	return Check{name, report.Pass, found.right, false}
 }
 
-// JudgeRun fills in checks, verdict and reasons of a run that unloaded models. broke is
-// why it did not come to its end; empty: it did.
+// JudgeRun sets checks, verdict and reasons of a run that unloaded models. broke says why the run
+// failed; empty: it did not.
 func (document *Document) JudgeRun(broke string) {
 	memory := []Check{document.driverFree(), document.nvmlFree(), document.growth(), document.refill()}
 	after := document.baseline()
@@ -81,22 +81,21 @@ func (document *Document) JudgeRun(broke string) {
 		[]Check{document.ledger()}, memory, []Check{document.poison(), document.others(moved(append(memory, after)...)), document.processGone(), after})...)
 }
 
-// JudgeLeft fills them in of a command of any engine that has ended.
+// JudgeLeft sets checks, verdict and reasons of an ended command of any engine.
 func (document *Document) JudgeLeft() {
 	checks := []Check{document.baseline()}
-	if len(document.Refill) > 0 { // it is tried by builds with CUDA
+	if len(document.Refill) > 0 { // only builds with CUDA refill
 		checks = append(checks, document.refill())
 	}
 	document.judge("", append(checks, document.others(moved(checks...)), document.processGone())...)
 }
 
-// moved reports that memory is not where it was, and that it is not known who moved it.
+// moved reports that memory changed, possibly by another process.
 func moved(checks ...Check) bool {
 	return slices.ContainsFunc(checks, func(check Check) bool { return check.excused })
 }
 
-// judge makes the verdict: fail where a check fails, as none does that another process
-// may have had a hand in, else inconclusive where something is not known.
+// judge sets the verdict: fail if a check fails, inconclusive if something is unknown, else pass.
 func (document *Document) judge(broke string, checks ...Check) {
 	document.FormatVersion, document.Checks, document.Verdict, document.Reasons = Format, checks, report.Pass, nil
 	for _, check := range checks {
@@ -121,7 +120,7 @@ func (document *Document) judge(broke string, checks ...Check) {
 	}
 }
 
-// open enters a reason by which the verdict is no pass.
+// open records a reason why the verdict is not pass.
 func (document *Document) open(reason string) {
 	if document.Verdict == report.Pass {
 		document.Verdict = report.Inconclusive
@@ -129,7 +128,7 @@ func (document *Document) open(reason string) {
 	document.Reasons = append(document.Reasons, reason)
 }
 
-// passed is what a certificate certifies.
+// passed returns the statement of a passed certificate.
 func (document *Document) passed() string {
 	switch {
 	case len(document.Cycles) == 0 && len(document.Refill) == 0:
@@ -141,7 +140,7 @@ func (document *Document) passed() string {
 	return fmt.Sprintf("%d unloads in %d cycles lost no granule, and the GPUs hold what they held before", len(document.Cycles), last.Of)
 }
 
-// gpu finds one by its number.
+// gpu returns a GPU by its number.
 func (document *Document) gpu(number int) *GPU {
 	for i := range document.GPUs {
 		if document.GPUs[i].GPU == number {
@@ -151,10 +150,9 @@ func (document *Document) gpu(number int) *GPU {
 	return &GPU{}
 }
 
-// excuse is why memory that a GPU lacks may be another process's; empty: it is this
-// one's. If others moved it may be theirs. If no process that the driver shows has it,
-// it is not known whose it is. own is what this process has more than at the reference;
-// nil: that is not known.
+// excuse says why another process may have the memory that a GPU lacks; empty: this process has it.
+// If other processes changed, it may be theirs. If no visible process has the memory, its owner is
+// unknown. own is this process's growth since the reference; nil: unknown.
 func (gpu *GPU) excuse(lost int64, own *int64) string {
 	switch unknown := gpu.unknown(); {
 	case unknown != "":
@@ -167,8 +165,8 @@ func (gpu *GPU) excuse(lost int64, own *int64) string {
 	return ""
 }
 
-// unknown is why it is not known who holds a GPU's memory; empty: the driver reports it,
-// and no process moved.
+// unknown says why the owner of a GPU's memory is unknown. It is empty if the driver reports owners
+// and no other process changed.
 func (gpu *GPU) unknown() string {
 	switch {
 	case gpu.Unmeasured != "":

@@ -17,7 +17,8 @@ const (
 
 func known(bytes int64) *int64 { return &bytes }
 
-// run is what is seen of two plans that take five turns on two GPUs and leave nothing.
+// run returns the document of a run of two plans that take five turns on two GPUs and leave no
+// memory in use.
 func run(end string) *Document {
 	document := new(Document)
 	for gpu := range 2 {
@@ -62,7 +63,7 @@ func unloaded(cycle int64, plan, end string, ledger []executor.Holding) Unload {
 	return unload
 }
 
-// lacks has a GPU lack bytes after an unload; this process has own of them.
+// lacks removes bytes from a GPU's free memory after an unload; this process has own of them.
 func (unload *Unload) lacks(gpu int, bytes, own int64) {
 	left := &unload.GPUs[gpu]
 	left.DriverFreeBytes -= bytes
@@ -70,7 +71,7 @@ func (unload *Unload) lacks(gpu int, bytes, own int64) {
 	left.Curve = []Reading{{0.001, left.DriverFreeBytes, left.NVMLUsedBytes}, {0.99, left.DriverFreeBytes, left.NVMLUsedBytes}}
 }
 
-// lose has every cycle behind the second lose bytes of GPU 1 which this process keeps.
+// lose makes every cycle after the second lose bytes of GPU 1; this process keeps own of them.
 func lose(document *Document, each, own int64) {
 	for i := range document.Cycles {
 		if behind := document.Cycles[i].Cycle - 2; behind > 0 {
@@ -79,7 +80,7 @@ func lose(document *Document, each, own int64) {
 	}
 }
 
-// verdicts are those of checks that do not pass: "ledger fail, others inconclusive".
+// verdicts lists the checks that do not pass: "ledger fail, others inconclusive".
 func verdicts(document *Document) string {
 	var all []string
 	for _, check := range document.Checks {
@@ -90,8 +91,8 @@ func verdicts(document *Document) string {
 	return strings.Join(all, ", ")
 }
 
-// TestExcuse: memory that the process does not have is another's when it is a
-// granule or more.
+// TestExcuse: lost memory is another process's if the part outside of this process is at least a
+// granule.
 func TestExcuse(t *testing.T) {
 	t.Parallel()
 	gpu := &GPU{MonitoredGPU: executor.MonitoredGPU{Process: 7}}
@@ -102,8 +103,8 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
-// TestJudgeRun: what is wrong fails its own check; what may be another's doing leaves
-// that open, and is never a pass.
+// TestJudgeRun: each fault fails its own check. A loss that another process may have caused leaves
+// the check open, and never passes.
 func TestJudgeRun(t *testing.T) {
 	t.Parallel()
 	const came = "process 9 came, with 300.0 MiB"
@@ -111,7 +112,7 @@ func TestJudgeRun(t *testing.T) {
 		end    string
 		change func(document *Document)
 		want   report.Verdict
-		checks string // that do not pass
+		checks string // the checks that do not pass
 		reason string
 	}{
 		"nothing stays": {Closed, func(*Document) {}, report.Pass, "", "10 unloads in 5 cycles lost no granule"},
@@ -324,7 +325,7 @@ func TestJudgeRun(t *testing.T) {
 	}
 }
 
-// hidden is a container in which the driver shows no process.
+// hidden makes the document that of a container, in which the driver shows no process.
 func hidden(document *Document) {
 	document.After.Shown = false
 	for i := range document.GPUs {
@@ -332,8 +333,7 @@ func hidden(document *Document) {
 	}
 }
 
-// TestBroken: a run that failed does not pass, and its certificate is a fail if that is
-// seen already.
+// TestBroken: a failed run does not pass. Its certificate fails if a fault was found before.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	document := run(Closed)
@@ -348,8 +348,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestJudgeLeft: of a command of any engine what is seen from outside is judged, and
-// the refill where there is one.
+// TestJudgeLeft: for a command of any engine, the readings from outside are judged, and the refill
+// if there is one.
 func TestJudgeLeft(t *testing.T) {
 	t.Parallel()
 	left := func() *Document {
@@ -375,7 +375,7 @@ func TestJudgeLeft(t *testing.T) {
 	}
 }
 
-// TestManyFaults: a check tells of the first few.
+// TestManyFaults: a check lists only the first few faults.
 func TestManyFaults(t *testing.T) {
 	t.Parallel()
 	document := run(Closed)

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// refill: all that a GPU has free but a margin can be had in one piece, and holds what
-// is written into it.
+// refill checks that a GPU's free memory, except for a margin, can be allocated in one piece, and
+// that it keeps written bytes.
 func (document *Document) refill() Check {
 	found := finding{}
 	var largest int64
@@ -37,8 +37,8 @@ func (document *Document) refill() Check {
 	return found.check(refill)
 }
 
-// others: what other processes hold stayed as it was. Where the driver shows no process
-// that is known by what memory did: moved says that some changed hands.
+// others checks that other processes' memory did not change. If the driver shows no processes,
+// moved is the evidence: memory changed.
 func (document *Document) others(moved bool) Check {
 	found := finding{right: "no other process came, left or changed"}
 	shown, measured := document.After != nil && document.After.Shown, false
@@ -64,7 +64,7 @@ func (document *Document) others(moved bool) Check {
 	return found.check(others)
 }
 
-// processGone: the process has ended, and the driver shows it on no GPU.
+// processGone checks that the process has ended, and that the driver shows it on no GPU.
 func (document *Document) processGone() Check {
 	after := document.After
 	found := finding{}
@@ -89,7 +89,7 @@ func (document *Document) processGone() Check {
 	return found.check(processGone)
 }
 
-// baseline: when the process has ended every GPU holds what it held before.
+// baseline checks that every GPU's usage is the same as before, after the process has ended.
 func (document *Document) baseline() Check {
 	after := document.After
 	found := finding{}
@@ -112,7 +112,7 @@ func (document *Document) baseline() Check {
 				excuse = "the driver shows no process here that could have it"
 			}
 			found.blame(excuse, "GPU %d holds %v more than before", now.GPU, costmodel.Bytes(more))
-		case more < -Granule: // what it held before was another's
+		case more < -Granule: // another process released memory
 			excuse := gpu.Others
 			if excuse == "" {
 				excuse = "whose that was is not known"

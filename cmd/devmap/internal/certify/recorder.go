@@ -9,34 +9,33 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// Margin is what a refill leaves free of a GPU, in bytes: what cuMemGetInfo has free is
-// partly in pieces smaller than a granule, and the mapping itself takes page tables. Of
-// one H200 under driver 580 all but two granules could be had in one piece; six more are
-// for others' tables and pieces.
+// Margin is the bytes that a refill leaves free on a GPU. Part of cuMemGetInfo's free memory is in
+// pieces smaller than a granule, and the mapping itself needs page tables. On one H200 with driver
+// 580, one allocation could take all but two granules; six more are for other tables and pieces.
 const Margin = 8 * Granule
 
-// often is the time between looks at GPUs after an unload. still is how long they are to
-// be the same while there is no reference yet.
+// often is the time between readings after an unload. still is how long readings must be equal
+// while there is no reference yet.
 const (
 	often = 20 * time.Millisecond
 	still = 100 * time.Millisecond
 )
 
-// Recorder looks at GPUs after each unload of a run, and reports what it sees.
+// Recorder reads GPUs after each unload of a run, and reports the readings.
 type Recorder struct {
 	Observer executor.GPUMonitor
-	// Tell is called with what was seen as soon as it was.
+	// Tell receives each observation immediately.
 	Tell func(observation *Observation)
-	// Sleep waits; tests have time of their own.
+	// Sleep waits; tests replace it.
 	Sleep func(time.Duration)
 	Now   func() time.Time
 
-	reference []Reference // by GPU; nil: the first cycle is not over
+	reference []Reference // by GPU; nil: before the end of the first cycle
 	lock      sync.Mutex
 	poison    []Poison // since the last unload
 }
 
-// Observation is what a recorder has seen. One of its fields is set.
+// Observation is a recorder's message. Exactly one field is set.
 type Observation struct {
 	GPUs      []executor.MonitoredGPU `json:"gpus,omitzero"`
 	Unload    *Unload                 `json:"unload,omitzero"`
@@ -44,22 +43,22 @@ type Observation struct {
 	Reference []Reference             `json:"reference,omitzero"` // by GPU
 }
 
-// NewRecorder returns a recorder, and reports the GPUs that it looks at.
+// NewRecorder returns a recorder, and reports the GPUs that it reads.
 func NewRecorder(observer executor.GPUMonitor, tell func(observation *Observation)) *Recorder {
 	tell(&Observation{GPUs: observer.GPUs()})
 	return &Recorder{Observer: observer, Tell: tell, Sleep: time.Sleep, Now: time.Now}
 }
 
-// Poisoned notes what reading an arena back found before it was released. Devices may
-// call it concurrently.
+// Poisoned records the result of reading an arena back before its release. Devices may call it
+// concurrently.
 func (recorder *Recorder) Poisoned(device int32, bytes int64, wrong bool) {
 	recorder.lock.Lock()
 	defer recorder.lock.Unlock()
 	recorder.poison = append(recorder.poison, Poison{device, bytes, wrong})
 }
 
-// Unloaded looks at what is left of a model that was unloaded just now, since when. Its
-// Cycle, Of, Plan and End are given; last: it ends its cycle.
+// Unloaded reads the GPUs after a model was unloaded at time since. The caller sets Cycle, Of, Plan
+// and End. last says that the unload ends its cycle.
 func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) error {
 	recorder.lock.Lock()
 	unload.Ledger, unload.Poison = recorder.Observer.Holdings(), recorder.poison
@@ -85,8 +84,8 @@ func (recorder *Recorder) Unloaded(unload Unload, last bool, since time.Time) er
 	return nil
 }
 
-// poll looks again and again: until all is back, or the time for that is over; where
-// there is no reference, until nothing has changed for a while.
+// poll reads until all memory is released, or the time is over. Without a reference it reads until
+// nothing changes for a while.
 func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
 	gpus := recorder.Observer.GPUs()
 	all := make([]Left, len(gpus))
@@ -111,7 +110,7 @@ func (recorder *Recorder) poll(since time.Time, settle bool) ([]Left, error) {
 	}
 }
 
-// add enters a look.
+// add appends a reading.
 func (left *Left) add(gpu int, seconds float64, seen *executor.MemoryReading) {
 	left.GPU, left.DriverFreeBytes, left.NVMLUsedBytes, left.OwnBytes = gpu, seen.DriverFree, seen.NVMLUsed, seen.Own
 	left.Curve = append(left.Curve, Reading{seconds, seen.DriverFree, seen.NVMLUsed})
@@ -121,8 +120,8 @@ func same(one, other *int64) bool {
 	return one == nil && other == nil || one != nil && other != nil && *one == *other
 }
 
-// back reports that all GPUs have what they had at the reference but for some bytes, and
-// notes when each came to that but for a granule.
+// back reports that all GPUs match the reference except for some bytes. It records when each first
+// matched to a granule.
 func (recorder *Recorder) back(all []Left, but int64) bool {
 	exact := true
 	for i := range all {
@@ -136,8 +135,8 @@ func (recorder *Recorder) back(all []Left, but int64) bool {
 	return exact
 }
 
-// has reports that a GPU has what the reference has but for some bytes, by both figures
-// if both are known.
+// has reports that a GPU matches the reference except for some bytes, by both figures if both are
+// known.
 func (left *Left) has(reference *Reference, but int64) bool {
 	if left.DriverFreeBytes < reference.DriverFreeBytes-but {
 		return false
@@ -145,7 +144,7 @@ func (left *Left) has(reference *Reference, but int64) bool {
 	return left.NVMLUsedBytes == nil || reference.NVMLUsedBytes == nil || *left.NVMLUsedBytes <= *reference.NVMLUsedBytes+but
 }
 
-// refill takes all that each GPU has free, one after another.
+// refill allocates all free memory of each GPU, one after another.
 func (recorder *Recorder) refill(cycle int64) (all []Refill, err error) {
 	for i, gpu := range recorder.Observer.GPUs() {
 		done, err := recorder.Observer.Refill(i, Margin)
@@ -157,7 +156,7 @@ func (recorder *Recorder) refill(cycle int64) (all []Refill, err error) {
 	return all, nil
 }
 
-// Filled is what came of a refill.
+// Filled returns the document's form of a refill.
 func Filled(cycle int64, gpu int, done *executor.RefillResult) Refill {
 	made := Refill{
 		Cycle: cycle, GPU: gpu, FreeBytes: done.FreeBytes, MarginBytes: done.MarginBytes, Bytes: done.Bytes, Seconds: done.Took.Seconds(),
@@ -169,8 +168,8 @@ func Filled(cycle int64, gpu int, done *executor.RefillResult) Refill {
 	return made
 }
 
-// refer makes the reference. NVML may be late: it is the last look of the time that
-// later unloads have, whatever the first ones say.
+// refer sets the reference. NVML may be late, so it uses a reading after the time that later
+// unloads have, even if earlier readings are stable.
 func (recorder *Recorder) refer() error {
 	for begin := recorder.Now(); recorder.Now().Sub(begin).Seconds() < Within; {
 		recorder.Sleep(often)
@@ -186,7 +185,7 @@ func (recorder *Recorder) refer() error {
 	return nil
 }
 
-// Take enters an observation.
+// Take adds an observation to the document.
 func (document *Document) Take(observation *Observation) {
 	switch {
 	case observation.GPUs != nil:

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// fake is a GPU, and the time that passes as it is looked at.
+// fake is a GPU with a clock that moves at each reading.
 type fake struct {
 	now   time.Time
 	seen  func(elapsed time.Duration) executor.MemoryReading
@@ -61,8 +61,8 @@ func (fake *fake) unload(t *testing.T, recorder *Recorder, cycle int64, last boo
 	}
 }
 
-// TestRecorder: a recorder looks at GPUs after each unload until all memory is back. It
-// makes the reference at the end of the first cycle, when NVML has had its time.
+// TestRecorder: a recorder reads GPUs after each unload until all memory is free again. It makes
+// the reference at the end of the first cycle, after NVML's delay.
 func TestRecorder(t *testing.T) {
 	t.Parallel()
 	fake, recorder, document := recording(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// reference is the place of the unload that ended the first cycle: all sleeping models
-// are asleep after it. -1: the run did not come to that.
+// reference returns the index of the unload that ended the first cycle: from then on all sleeping
+// models sleep. It is -1 if the run did not get there.
 func (document *Document) reference() int {
 	last := -1
 	for i := range document.Cycles {
@@ -24,7 +24,7 @@ func (document *Document) reference() int {
 	return last
 }
 
-// later are the unloads behind the reference.
+// later returns the unloads after the reference.
 func (document *Document) later() []Unload {
 	if at := document.reference(); at >= 0 {
 		return document.Cycles[at+1:]
@@ -32,8 +32,8 @@ func (document *Document) later() []Unload {
 	return nil
 }
 
-// ledger: after an unload that closed everything, the process holds nothing of the
-// driver's. If models are asleep, it holds exactly what it held after the first cycle.
+// ledger checks the process's driver resources. After an unload that closed everything it must have
+// none. If models sleep, it must have exactly those of the end of the first cycle.
 func (document *Document) ledger() Check {
 	found := finding{right: fmt.Sprintf("nothing is held that should not be, behind %d unloads", len(document.Cycles))}
 	at := document.reference()
@@ -43,7 +43,7 @@ func (document *Document) ledger() Check {
 		switch {
 		case unload.End == Closed:
 		case i < at || at < 0:
-			continue // models that are to sleep were not all loaded yet
+			continue // some models that will sleep were not loaded yet
 		default:
 			want = document.Cycles[at].Ledger
 		}
@@ -57,7 +57,7 @@ func (document *Document) ledger() Check {
 	return found.check(ledger)
 }
 
-// beyond says by what a ledger is another than it is to be.
+// beyond lists the differences between a ledger and the expected one.
 func beyond(got, want []executor.Holding) (all []string) {
 	left := make(map[string]executor.Holding)
 	for _, holding := range want {
@@ -78,7 +78,7 @@ func beyond(got, want []executor.Holding) (all []string) {
 	return all
 }
 
-// counted is the text of a holding.
+// counted formats a holding.
 func counted(holding executor.Holding) string {
 	if holding.Count == 0 && holding.Bytes == 0 {
 		return "none"
@@ -90,8 +90,8 @@ func counted(holding executor.Holding) string {
 	return text
 }
 
-// driverFree: within a second after an unload, cuMemGetInfo has free what it had at the
-// reference, but for a granule.
+// driverFree checks that, within a second after an unload, cuMemGetInfo reports the reference's
+// free memory except for a granule.
 func (document *Document) driverFree() Check {
 	found, slowest := finding{}, 0.0
 	for _, unload := range document.later() {
@@ -113,7 +113,7 @@ func (document *Document) driverFree() Check {
 	return found.check(driverFree)
 }
 
-// nvmlFree: what NVML says is used comes back to what it was at the reference likewise.
+// nvmlFree checks the same for the used memory that NVML reports.
 func (document *Document) nvmlFree() Check {
 	found, slowest := finding{}, 0.0
 	for i := range document.GPUs {
@@ -147,17 +147,17 @@ func (document *Document) nvmlFree() Check {
 	return found.check(nvmlFree)
 }
 
-// judged leaves a check open that had nothing to look at.
+// judged leaves a check open if there was nothing to check.
 func (document *Document) judged(found *finding) {
 	if len(document.later()) == 0 {
 		found.leave("no unload behind the first cycle was seen")
 	}
 }
 
-// Within is how many seconds behind an unload memory is to be back.
+// Within is the seconds after an unload in which memory must be released.
 const Within = 1.0
 
-// when is the first time at which a reading is as it is to be.
+// when returns the first time at which a reading satisfies a condition.
 func (left *Left) when(is func(reading *Reading) bool) (seconds float64, found bool) {
 	for i := range left.Curve {
 		if reading := &left.Curve[i]; reading.Seconds <= Within && is(reading) {
@@ -167,8 +167,8 @@ func (left *Left) when(is func(reading *Reading) bool) (seconds float64, found b
 	return 0, false
 }
 
-// growth: from the second cycle to the last none loses a granule, nor all together do,
-// by the driver or by NVML.
+// growth checks that no cycle from the second to the last loses a granule, nor all together, by the
+// driver or by NVML.
 func (document *Document) growth() Check {
 	ends := document.ends()
 	found := finding{right: fmt.Sprintf("0 granules in cycles 2 to %d", len(ends)+1)}
@@ -185,8 +185,8 @@ func (document *Document) growth() Check {
 	return found.check(growth)
 }
 
-// lost enters what GPUs have less free after one unload than after an earlier one, by
-// the larger of the two figures.
+// lost records GPUs with less free memory after one unload than after an earlier one, by the larger
+// of the two figures.
 func (document *Document) lost(found *finding, before, now *Unload, when string) {
 	for i := range min(len(before.GPUs), len(now.GPUs)) {
 		from, to := &before.GPUs[i], &now.GPUs[i]
@@ -201,7 +201,7 @@ func (document *Document) lost(found *finding, before, now *Unload, when string)
 	}
 }
 
-// ends are the last unloads of the cycles after the first.
+// ends returns the last unload of each cycle after the first.
 func (document *Document) ends() (ends []Unload) {
 	for _, unload := range document.later() {
 		switch {
@@ -215,7 +215,7 @@ func (document *Document) ends() (ends []Unload) {
 	return ends
 }
 
-// poison: every arena that was released had been overwritten, as its GPU read it.
+// poison checks that every arena was overwritten before its release, as its GPU read it.
 func (document *Document) poison() Check {
 	found := finding{}
 	var arenas, bytes int64

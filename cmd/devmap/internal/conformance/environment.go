@@ -10,7 +10,7 @@ import (
 //go:embed python/*.py python/requirements.txt
 var carried embed.FS
 
-// python is the folder of scripts.
+// python returns the folder of scripts.
 func python() fs.FS {
 	folder, err := fs.Sub(carried, "python")
 	if err != nil {
@@ -19,7 +19,7 @@ func python() fs.FS {
 	return folder
 }
 
-// environment makes a virtual environment with what the scripts need.
+// environment makes a virtual environment with the scripts' packages.
 func environment(ctx context.Context, folder string) (interpreter string, err error) {
 	place := filepath.Join(folder, "environment")
 	if err := shown(ctx, "python3", "-m", "venv", place); err != nil {

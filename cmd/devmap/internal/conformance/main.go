@@ -1,16 +1,14 @@
-// Command conformance compares what `devmap run` computes on the CPU with PyTorch
-// and Transformers: logits, hidden states, gradients, losses, tokens, bitwise
-// equality, memory. It prints every figure with its threshold, and the seed of
-// configurations, weights and tokens. It fails if a figure misses its threshold.
-// Run it from the repository's root:
+// Command conformance compares what `devmap run` computes on the CPU with PyTorch and Transformers:
+// logits, hidden states, gradients, losses, tokens, bitwise equality, memory. It prints every
+// figure with its threshold, and the seed of configurations, weights and tokens. It fails if a
+// figure misses its threshold. Run it from the repository's root:
 //
 //	go run ./cmd/devmap/internal/conformance
 //	go run ./cmd/devmap/internal/conformance -python PYTHON -only logits,gradients -seed 7
 //
-// devmap is built and run as its users do; the scripts in the folder python compare.
-// Without -python they get an environment of their own, which is thrown away: pip
-// brings PyTorch's default build, some gigabytes, unless its configuration names an
-// index with the build for CPUs.
+// It builds devmap and runs it as users do; the scripts in the folder python compare. Without
+// -python they get a temporary environment. pip then installs PyTorch's default build of some
+// gigabytes, unless its configuration names an index with the build for CPUs.
 package main
 
 import (
@@ -44,7 +42,7 @@ func main() {
 
 const sections = "logits, rounding, trained, decode, gradients, losses, devices, resume, memory, language, widths, speed, checks"
 
-// request is what the command line asks for.
+// request has the flags of the command line.
 type request struct{ python, only, seed, configs, models, keep string }
 
 func (asked *request) run(ctx context.Context) error {
@@ -77,7 +75,7 @@ func (asked *request) conform(ctx context.Context, interpreter, script, binary s
 		args = append(args, "--seed", asked.seed)
 	}
 	command := exec.CommandContext(ctx, interpreter, args...) //nolint:gosec // the user names the Python
-	// Models are written where this program clears up, however the script ends.
+	// Write models in the folder that this program removes, however the script ends.
 	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+filepath.Dir(binary))
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	err := command.Run()
@@ -87,7 +85,7 @@ func (asked *request) conform(ctx context.Context, interpreter, script, binary s
 	return err
 }
 
-// shown runs a command whose output is for whoever waits, not of the table.
+// shown runs a command and prints its output to stderr, apart from the table.
 func shown(ctx context.Context, name string, args ...string) error {
 	command := exec.CommandContext(ctx, name, args...) //nolint:gosec // commands of ours
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr

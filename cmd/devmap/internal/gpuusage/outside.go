@@ -13,10 +13,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// outsideOften and endOften are the times between looks at GPUs: during a run, and at
-// its end. settleLimit is how long the usage before a run may take to settle. endLimit
-// is how long drivers have to take back the memory of an ended process: NVML is late by
-// a second or so, and nvidia-smi reports processes every two.
+// outsideOften and endOften are the times between readings, during a run and at its end. Constant
+// settleLimit limits the wait for a stable usage before a run. Constant endLimit limits the wait
+// for drivers to release the memory of an ended process: NVML is late by about a second, and
+// nvidia-smi reports processes every two.
 const (
 	outsideOften = 100 * time.Millisecond
 	settleLimit  = 3 * time.Second
@@ -24,13 +24,11 @@ const (
 	endLimit     = 5 * time.Second
 )
 
-// Outside looks at GPUs from outside of the process that uses them, without a context on
-// any: their usage before it begins, processes that come and go, and what is left after
-// its end.
+// Outside monitors GPUs from outside of the process that uses them, without a context on any. It
+// records their usage before the process, other processes, and the memory left after its end.
 type Outside struct {
-	// Whose says of a process on a GPU, by UUID, whether it is the one that is judged
-	// or one of its; here: its number is one of this machine's, and not of another
-	// namespace.
+	// The function Whose reports whether a process on a GPU (by UUID) is the judged one or its
+	// child: ours. Result here is false if its number is of another namespace.
 	Whose func(uuid string, process int) (ours, here bool)
 
 	reader watch.Reader
@@ -44,20 +42,21 @@ type Outside struct {
 	stop    chan struct{}
 	ended   sync.WaitGroup
 
-	often, limit time.Duration // between looks; at the end
+	often, limit time.Duration // between readings; at the end
 }
 
-// tenant is a process on a GPU: the first and the last reported bytes, the least and the
-// most; -1 if the driver does not report them.
+// tenant is a process on a GPU: its first, last, least and most bytes; -1 if the driver does not
+// report them.
 type tenant struct {
 	first, last, least, most int64
-	// It was seen in so many looks, the first and the last of them by number.
+	// looks is the number of readings with the process; began and ended are the first and last of
+	// them.
 	looks, began, ended int
 	ours, here          bool
 }
 
-// NewOutside takes over a reader, or the error where there is none, and looks until all
-// has settled: what a process held that has just ended is not held for long.
+// NewOutside takes a reader, or the error of opening it. It waits until the usage is stable, as a
+// process that has just ended may still have memory.
 func NewOutside(reader watch.Reader, err error, whose func(uuid string, process int) (ours, here bool)) *Outside {
 	outside := &Outside{Whose: whose, reader: reader, err: err, stop: make(chan struct{}), often: outsideOften, limit: endLimit}
 	if outside.err == nil {
@@ -69,7 +68,7 @@ func NewOutside(reader watch.Reader, err error, whose func(uuid string, process 
 	return outside
 }
 
-// settle looks until GPUs hold what they held a moment ago.
+// settle reads until the usage of GPUs is stable.
 func (outside *Outside) settle() error {
 	outside.gpus = outside.reader.GPUs()
 	for begin, last := time.Now(), []int64(nil); ; {
@@ -91,7 +90,7 @@ func (outside *Outside) settle() error {
 	}
 }
 
-// follow looks at who is on the GPUs until the end.
+// follow reads the GPUs' processes until the end.
 func (outside *Outside) follow() {
 	for tick := time.NewTicker(outside.often); ; {
 		select {
@@ -104,7 +103,7 @@ func (outside *Outside) follow() {
 	}
 }
 
-// look enters who is on each GPU now. Whoever is there when all begins is another.
+// look records the processes on each GPU now. A process of the first reading is another one.
 func (outside *Outside) look() {
 	outside.lock.Lock()
 	defer outside.lock.Unlock()
@@ -112,7 +111,7 @@ func (outside *Outside) look() {
 	for i := range outside.gpus {
 		processes, err := outside.reader.Processes(i)
 		if err != nil {
-			continue // who is not shown is not known
+			continue // unknown if the driver shows no processes
 		}
 		for _, process := range processes {
 			known := outside.tenants[i][process.ID]
@@ -123,7 +122,7 @@ func (outside *Outside) look() {
 			known.last, known.looks, known.ended = process.Used, known.looks+1, outside.looks
 			known.least, known.most = min(known.least, process.Used), max(known.most, process.Used)
 		}
-		for process, known := range outside.tenants[i] { // one that has just begun may not be known yet
+		for process, known := range outside.tenants[i] { // a new process may not be known yet
 			if known.began > 1 && !known.ours {
 				known.ours, known.here = outside.Whose(outside.gpus[i].UUID, process)
 			}
@@ -131,8 +130,8 @@ func (outside *Outside) look() {
 	}
 }
 
-// End looks at GPUs, by UUID, once what used them has ended, until they hold what they
-// held before and it is on none, or for some seconds.
+// End reads GPUs, by UUID, after their process has ended. It waits some seconds until the usage is
+// the same as before and no process is left.
 func (outside *Outside) End(uuids []string, ended string) *certify.After {
 	if outside.err == nil {
 		close(outside.stop)
@@ -154,14 +153,14 @@ func (outside *Outside) End(uuids []string, ended string) *certify.After {
 	}
 }
 
-// Again looks once more at the processes, after the end.
+// Again reads the processes once more, after the end.
 func (outside *Outside) Again() {
 	if outside.err == nil {
 		outside.look()
 	}
 }
 
-// ends takes a look at the end.
+// ends makes one reading at the end, and reports that all memory is back.
 func (outside *Outside) ends(after *certify.After, uuids []string) (back bool) {
 	after.GPUs, after.Alive, back = nil, nil, true
 	used := make([]int64, len(outside.gpus))
@@ -193,7 +192,7 @@ func (outside *Outside) ends(after *certify.After, uuids []string) (back bool) {
 	return back
 }
 
-// Tell enters a GPU's usage before, and what other processes on it did.
+// Tell sets a GPU's usage before, and describes what other processes did on it.
 func (outside *Outside) Tell(gpu *certify.GPU) {
 	at := outside.find(gpu.UUID)
 	if outside.err != nil || at < 0 {
@@ -219,9 +218,9 @@ func (outside *Outside) Tell(gpu *certify.GPU) {
 	gpu.Others = strings.Join(moved, ", ")
 }
 
-// did says what a process of somebody else's did; empty: nothing. One of another
-// namespace that came and has left is taken for the process that is judged: in a
-// container drivers tell processes by the host's numbers.
+// did describes what another process did; empty: nothing. A process of another namespace that came
+// and left counts as the judged one: in a container, drivers number processes by the host's
+// namespace.
 func (tenant *tenant) did(looks int) string {
 	switch {
 	case tenant.ours, tenant.began > 1 && !tenant.here && tenant.ended < looks:

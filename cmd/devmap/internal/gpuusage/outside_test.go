@@ -41,8 +41,8 @@ func (*shown) Take(func(time.Duration, []int64)) error   { return nil }
 func (*shown) Close() error                              { return nil }
 func (shown *shown) say(used int64, all ...nvml.Process) { shown.used, shown.processes = used, all }
 
-// The processes of the tests: one that is judged, one that began it, somebody else's,
-// and one of another namespace.
+// The processes of the tests: the judged one, its parent, another user's, and one of another
+// namespace.
 const (
 	judged   = 7
 	tenant1  = 41
@@ -52,8 +52,8 @@ const (
 
 func whose(_ string, process int) (ours, here bool) { return process == judged, process != stranger }
 
-// outsideOf is what Outside sees of moments one after another: the first before all
-// begins, the last after the end.
+// outsideOf returns the readings of Outside for moments in order: the first is before the start,
+// the last after the end.
 func outsideOf(t *testing.T, moments ...func(shown *shown)) (*certify.After, *certify.GPU) {
 	t.Helper()
 	reader := new(shown)
@@ -77,7 +77,7 @@ func say(used int64, all ...nvml.Process) func(shown *shown) {
 	return func(shown *shown) { shown.say(used, all...) }
 }
 
-// TestOutside: memory left by the process is distinguished from what others do.
+// TestOutside: memory that the process left is distinguished from other processes' memory.
 func TestOutside(t *testing.T) {
 	t.Parallel()
 	const unit = 1 << 20
@@ -114,7 +114,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestOutsideWaits: drivers have some time to take back a process's memory.
+// TestOutsideWaits: drivers get some time to free a process's memory.
 func TestOutsideWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, testOutsideWaits)
@@ -138,7 +138,7 @@ func testOutsideWaits(t *testing.T) {
 	}
 }
 
-// TestOutsideUnknown: where there is nothing to look by, that is said.
+// TestOutsideUnknown: without a reader, the result says that nothing was measured.
 func TestOutsideUnknown(t *testing.T) {
 	t.Parallel()
 	outside := NewOutside(nil, errors.New("no NVML"), whose)

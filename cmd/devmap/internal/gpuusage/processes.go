@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Holders says how much memory of a GPU is in use now, and by which processes; empty if
-// NVML does not report it.
+// Holders describes a GPU's current usage and its processes; empty if NVML does not report it.
 func (snapshot *Snapshot) Holders(number int, of executor.GPU) string {
 	at := snapshot.find(of.UUID)
 	if at < 0 || snapshot.err != nil {
@@ -27,7 +26,7 @@ func (snapshot *Snapshot) Holders(number int, of executor.GPU) string {
 		costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Reserved), costmodel.Bytes(memory.Used), byWhom(&snapshot.gpus[at]))
 }
 
-// byWhom names the processes on a GPU but this one, those that hold most first.
+// byWhom names the other processes on a GPU, largest first.
 func byWhom(gpu *nvml.GPU) string {
 	const most = 8
 	processes, err := gpu.Processes()
@@ -56,7 +55,7 @@ func byWhom(gpu *nvml.GPU) string {
 	return " by " + strings.Join(named, ", ")
 }
 
-// Names are GPUs by number and name.
+// Names lists GPUs by number and name.
 func Names(gpus []executor.GPU) string {
 	var names []string
 	for i := range gpus {

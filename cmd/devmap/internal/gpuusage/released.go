@@ -8,20 +8,19 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// lookAgain is the time between looks, as a driver releases memory in pieces.
+// lookAgain is the time between readings, as a driver releases memory in pieces.
 const lookAgain = 50 * time.Millisecond
 
 // AllReleased is the message if nothing is left.
 const AllReleased = "all GPU memory was released"
 
-// others is how much a GPU's usage may differ from the sum of its processes: the driver
-// counts some of a process's memory a moment later.
+// others is the allowed difference between a GPU's usage and the sum of its processes: the driver
+// counts some memory of a process later.
 const others = 16 << 20
 
-// Released says whether GPUs hold what they held before a process began that has ended,
-// a sentence each, or one for all. It leaves out memory that other processes took or
-// released meanwhile. numbers are those of the GPUs, in the order of names; within is
-// how long the driver has.
+// Released says whether GPUs have the usage from before an ended process, one sentence each, or one
+// for all. It ignores memory that other processes took or released meanwhile. numbers are the
+// numbers of the GPUs in names, and within limits the wait for the driver.
 func (snapshot *Snapshot) Released(process int, numbers []int, names []executor.GPU, within time.Duration) []string {
 	if snapshot.err != nil {
 		return []string{"what the GPUs hold now is not known: " + snapshot.err.Error()}
@@ -38,8 +37,8 @@ func (snapshot *Snapshot) Released(process int, numbers []int, names []executor.
 	return all
 }
 
-// still waits until the driver has the process's memory back, or until the time is over,
-// and says what is still in use; empty: nothing.
+// still waits until the driver has released the process's memory, or the time is over. It describes
+// the memory still in use; empty: none.
 func (snapshot *Snapshot) still(process int, uuid string, within time.Duration) string {
 	at := snapshot.find(uuid)
 	if at < 0 {
@@ -60,8 +59,7 @@ func (snapshot *Snapshot) still(process int, uuid string, within time.Duration) 
 	}
 }
 
-// more is the memory used beyond that before, less what other processes have taken
-// since, or released.
+// more returns the growth of the used memory, without that of other processes.
 func (before state) more(now state) int64 {
 	theirs := now.processes - before.processes
 	more := now.used - before.used - theirs

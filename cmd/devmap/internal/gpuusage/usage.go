@@ -1,5 +1,5 @@
-// Package gpuusage reports the memory in use on GPUs and the processes that use it, as
-// NVML has it: of all processes, and without a context on any GPU.
+// Package gpuusage reports GPUs' used memory and the processes that use it, from NVML. It covers
+// all processes, and needs no context on any GPU.
 package gpuusage
 
 import (
@@ -9,22 +9,21 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// Snapshot is the memory in use on every GPU of the machine at a moment.
+// Snapshot is the used memory of every GPU of the machine at one moment.
 type Snapshot struct {
 	library *nvml.Library
 	gpus    []nvml.GPU
 	before  []state // by GPU
-	err     error   // why it is not known
+	err     error   // why it is unknown
 }
 
-// state is the memory in use on a GPU: in all, and by the processes that the driver
-// shows.
+// state is the used memory of a GPU: in all, and by visible processes.
 type state struct {
 	used      int64
 	processes int64
 }
 
-// Look takes a snapshot. If NVML says nothing, the snapshot's methods say so.
+// Look takes a snapshot. If NVML is missing, the snapshot's methods report that.
 func Look() *Snapshot {
 	snapshot := new(Snapshot)
 	if snapshot.library, snapshot.err = nvml.Open(); snapshot.err != nil {
@@ -42,7 +41,7 @@ func Look() *Snapshot {
 	return snapshot
 }
 
-// stateOf reads a GPU, of whose processes one is not counted.
+// stateOf reads a GPU, and leaves out the process but.
 func stateOf(gpu *nvml.GPU, but int) (now state, err error) {
 	memory, err := gpu.Memory()
 	if err != nil {
@@ -58,12 +57,12 @@ func stateOf(gpu *nvml.GPU, but int) (now state, err error) {
 	return now, err
 }
 
-// find is a GPU's place; -1 if NVML does not show it.
+// find returns the index of a GPU; -1 if NVML does not show it.
 func (snapshot *Snapshot) find(uuid string) int {
 	return slices.IndexFunc(snapshot.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
 }
 
-// Free is a GPU's free memory now; not known if NVML does not report it.
+// Free returns a GPU's free memory now; known is false if NVML does not report it.
 func (snapshot *Snapshot) Free(uuid string) (bytes int64, known bool) {
 	at := snapshot.find(uuid)
 	if at < 0 || snapshot.err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// TestMore: memory that other processes took since is not the process's.
+// TestMore: memory that other processes took in the meantime does not count for the process.
 func TestMore(t *testing.T) {
 	t.Parallel()
 	const unit = int64(1 << 20)

@@ -1,10 +1,8 @@
-// Package hook has torch report its allocator's memory in each process of a command. A
-// folder with a sitecustomize.py goes before all others that Python looks for modules
-// in, and every child inherits it. The hook writes nothing into the command's own
-// folders, and is gone when the command has ended.
+// Package hook makes torch report its allocator's memory in each process of a command. It puts a
+// folder with a sitecustomize.py first in Python's module path, and every child inherits it. The
+// hook writes nothing into the command's own folders, and the folder is removed after the command.
 //
-// Python that is started with -S, -I or -E ignores it, and so do programs other than
-// Python: NVML alone reports their memory.
+// Python with -S, -I or -E ignores it, and so do other programs: only NVML reports their memory.
 package hook
 
 import (
@@ -19,21 +17,21 @@ import (
 //go:embed python/sitecustomize.py python/torchpeaks.py
 var python embed.FS
 
-// Where Python looks for modules first, and the settings of our own.
+// Python's path of modules, and the hook's own settings.
 const (
 	pythonPath   = "PYTHONPATH"
 	outVariable  = "DEVMAP_WATCH_OUT"
 	snapVariable = "DEVMAP_WATCH_SNAPSHOT"
 )
 
-// Hook is a temporary folder, for the processes of one command.
+// Hook is a temporary folder for the processes of one command.
 type Hook struct{ folder, snapshot string }
 
-// New makes the folder. If snapshot is not empty, each process writes torch's own
-// snapshot of its memory next to that file, its number in the name.
+// New makes the folder. If snapshot is not empty, each process writes torch's own snapshot of its
+// memory next to that file, with its number in the name.
 func New(snapshot string) (*Hook, error) {
 	if snapshot != "" {
-		whole, err := filepath.Abs(snapshot) // the command may change its folder
+		whole, err := filepath.Abs(snapshot) // the command may change its working directory
 		if err != nil {
 			return nil, fmt.Errorf("--snapshot %q: %w", snapshot, err)
 		}
@@ -64,9 +62,8 @@ func (hook *Hook) modules() string { return filepath.Join(hook.folder, "python")
 
 func (hook *Hook) out() string { return filepath.Join(hook.folder, "out") }
 
-// Environ is an environment with the hook in it. What PYTHONPATH has stays behind
-// the hook; an empty one is as none, and not this folder, which an empty part of a
-// longer one means to Python.
+// Environ returns an environment with the hook. The value of PYTHONPATH follows the hook's folder.
+// An empty value is dropped: as part of a longer value, Python would read it as the current folder.
 func (hook *Hook) Environ(environment []string) []string {
 	path := hook.modules()
 	var all []string
@@ -77,7 +74,7 @@ func (hook *Hook) Environ(environment []string) []string {
 			if value != "" {
 				path = hook.modules() + string(os.PathListSeparator) + value
 			}
-		case outVariable, snapVariable: // of a devmap watch that watches this one
+		case outVariable, snapVariable: // of an outer devmap watch
 		default:
 			all = append(all, entry)
 		}
@@ -89,6 +86,6 @@ func (hook *Hook) Environ(environment []string) []string {
 	return all
 }
 
-// Close removes the folder. A process that outlived the command writes into
-// nothing, and does not notice.
+// Close removes the folder. A process that outlives the command then writes nothing, and gets no
+// error.
 func (hook *Hook) Close() error { return os.RemoveAll(hook.folder) }

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// TestPeaks: what a process held, by how it ends. The peak of 700 bytes is over
-// before the reset, and the script's own figure is what the reset left.
+// TestPeaks: the peaks of a process, for each kind of end. The peak of 700 bytes is before the
+// reset, and the script prints the figure after the reset.
 func TestPeaks(t *testing.T) {
 	t.Parallel()
 	const script = `
@@ -68,8 +68,8 @@ except torch.OutOfMemoryError: os.kill(os.getpid(), signal.SIGKILL)`, "", watch.
 	}
 }
 
-// TestChildren: each process of a tree tells its own, however it was begun. A
-// forked one that never used the GPU tells nothing.
+// TestChildren: each process of a tree writes a file of its own, for all ways to start it. A forked
+// process that never used the GPU writes none.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tree.py")
@@ -112,7 +112,7 @@ if __name__ == "__main__":
 	}
 }
 
-// TestOwn: what a command has of the same name runs as it does without the hook.
+// TestOwn: modules of the command with the same name run as without the hook.
 func TestOwn(t *testing.T) {
 	t.Parallel()
 	own := t.TempDir()
@@ -137,7 +137,7 @@ func TestOwn(t *testing.T) {
 		var out, said bytes.Buffer
 		command := exec.Command(interpreter(t), "-c", script)
 		command.Env, command.Stdout, command.Stderr = clean([]string{own, fake(t)}), &out, &said
-		_ = command.Run() // its status is in what it says
+		_ = command.Run() // its output has the status
 		ran := run(t, "", nil, script, own, fake(t))
 		if ran.out != out.String() || ran.said != said.String() || !strings.Contains(ran.out+ran.said, is.want) {
 			t.Errorf("%q:\n%s%s\nwithout the hook:\n%s%s", is.site, ran.out, ran.said, &out, &said)
@@ -148,7 +148,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestImports: torch is imported as ever, by whatever finds it.
+// TestImports: torch is imported as usual, by any finder.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
@@ -197,7 +197,7 @@ with tempfile.TemporaryDirectory() as folder:
 	}
 }
 
-// TestSnapshot: torch's own, a file a process; a note says what a torch cannot do.
+// TestSnapshot: one file of torch's own per process. A note tells if this torch cannot write it.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -227,7 +227,7 @@ torch._C.allocate(5000)`
 	}
 }
 
-// TestTorch: PyTorch itself, where this Python has it, imports and compiles as ever.
+// TestTorch: PyTorch itself, if this Python has it, imports and compiles as usual.
 func TestTorch(t *testing.T) {
 	t.Parallel()
 	if err := exec.Command(interpreter(t), "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)").Run(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// interpreter is a Python: that of PYTHON, or the system's.
+// interpreter returns the Python of the variable PYTHON, or the system's.
 func interpreter(t *testing.T) string {
 	t.Helper()
 	name := os.Getenv("PYTHON")
@@ -29,14 +29,14 @@ func interpreter(t *testing.T) string {
 	return path
 }
 
-// ran is what became of a script.
+// ran is the result of a script.
 type ran struct {
 	out, said string // stdout, stderr
 	err       error
 	processes []watch.Process
 }
 
-// run has Python run a script under a hook, with further folders in PYTHONPATH.
+// run runs a script in Python with a hook, and with further folders in PYTHONPATH.
 func run(t *testing.T, snapshot string, flags []string, script string, path ...string) ran {
 	t.Helper()
 	python := interpreter(t)
@@ -61,13 +61,13 @@ func run(t *testing.T, snapshot string, flags []string, script string, path ...s
 	return result
 }
 
-// clean is an environment that sets nothing of Python's but a path.
+// clean returns an environment without variables of Python except PYTHONPATH.
 func clean(path []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "PYTHON") })
 	return append(own, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)), "CUDA_VISIBLE_DEVICES=1,0", "PYTHONDONTWRITEBYTECODE=1")
 }
 
-// fake is the folder of the stub torch package.
+// fake returns the folder of the stub torch package.
 func fake(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("testdata")

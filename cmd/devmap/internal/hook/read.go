@@ -12,15 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// What a process writes takes a few kB, most of it for its arguments; a command has
-// a few processes, or some hundred where it compiles.
+// A process writes a few kB, mostly its arguments. A command has a few processes, or some hundred
+// if it compiles.
 const (
 	maxBytes     = 1 << 20
 	maxProcesses = 1 << 14
 )
 
-// Read is what the command's processes wrote, by their begin. The error names each
-// file that is not as the hook writes it; the others are returned anyway.
+// Read returns the reports of the command's processes, by start time. The error names each
+// malformed file; all other reports are returned anyway.
 func (hook *Hook) Read() ([]watch.Process, error) {
 	entries, err := os.ReadDir(hook.out())
 	if err != nil {
@@ -30,7 +30,7 @@ func (hook *Hook) Read() ([]watch.Process, error) {
 	var faults []error
 	for _, entry := range entries {
 		if !entry.Type().IsRegular() || !strings.HasSuffix(entry.Name(), ".json") {
-			continue // of a file whose process was killed over it there is a beginning
+			continue // a file is incomplete if its process was killed while writing
 		}
 		if len(processes) == maxProcesses {
 			faults = append(faults, fmt.Errorf("memory report of torch: more than %d processes", maxProcesses))
@@ -50,7 +50,7 @@ func (hook *Hook) Read() ([]watch.Process, error) {
 	return processes, errors.Join(faults...)
 }
 
-// parse reads one file. Another program of the command can have written anything.
+// parse reads one file. Any program of the command may have written it.
 func parse(file string, data []byte) (*watch.Process, error) {
 	var process watch.Process
 	if err := modelgraph.DecodeJSON(file, data, &process, true); err != nil {
@@ -86,5 +86,5 @@ func parse(file string, data []byte) (*watch.Process, error) {
 	return &process, nil
 }
 
-// maxFigure is beyond any GPU, and adds up without an overflow.
+// maxFigure is larger than any GPU, and sums of it do not overflow.
 const maxFigure = 1 << 48

@@ -30,7 +30,7 @@ func number(t *testing.T, text string) int {
 const written = `{"pid": 7, "parent": 6, "arguments": ["python", "train.py"], "at": "exit", "begun_seconds": 1.5, "written_seconds": 2.5, "torch": "2.11.0", "allocator": "native", "visible": null,
  "gpus": [{"index": 0, "uuid": "GPU-1", "allocated_peak_bytes": 90, "reserved_peak_bytes": 100, "allocated_bytes": 10, "reserved_bytes": 100, "out_of_memory": 0, "retries": 0}], "failed": null, "snapshot_error": ""}`
 
-// TestParse: a file in its form, and what is wrong with others.
+// TestParse: a correct file, and the errors for others.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	process, err := parse("7.json", []byte(written))
@@ -73,7 +73,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestEnviron: the hook goes first, once, whatever was there.
+// TestEnviron: the hook comes first in PYTHONPATH, once, with any earlier value.
 func TestEnviron(t *testing.T) {
 	t.Parallel()
 	hook := &Hook{folder: "/folder", snapshot: "/snap"}
@@ -87,7 +87,7 @@ func TestEnviron(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a process writes is read or refused, and what is read adds up.
+// FuzzParse: any file is read or refused, and the figures of a file that is read add up.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(written))
 	f.Add([]byte(`{"pid": 1, "at": "running", "gpus": [{}, {"index": 1, "allocated_peak_bytes": 281474976710656}]}`))

@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// pythonVariable names the Python that has torch; python3 of PATH is the default.
+// pythonVariable names the Python with torch; the default is python3 in PATH.
 const pythonVariable = "DEVMAP_PYTHON"
 
-// Step is what Python runs on tensors without data: the model of a config, under a map
-// for an engine.
+// Step is a step that Python runs on tensors without data: a config's model, with a map for an
+// engine.
 type Step struct {
 	Config string         `json:"config"`
 	Class  string         `json:"class"`
 	Map    map[string]any `json:"map"`
-	Engine string         `json:"engine"` // accelerate, or torch: Stages count
+	Engine string         `json:"engine"` // accelerate, or torch, which uses Stages
 	Stages any            `json:"stages,omitempty"`
 }
 
-// Ran is how the step went. If it failed, Operation at Line in the forward of Module
-// reads tensors of Devices.
+// Ran is the result of a step. If it failed, Operation at Line in the forward of Module reads
+// tensors of Devices.
 type Ran struct {
 	OK        bool     `json:"ok"`
 	Message   string   `json:"message"`
@@ -39,10 +39,10 @@ type Ran struct {
 	Versions  string   `json:"versions"`
 }
 
-// maxAnswer bounds what Python may answer.
+// maxAnswer is the largest answer accepted from Python.
 const maxAnswer = 1 << 20
 
-// Run has devmap's Python package run the step (modelgraph/python/devmap/_core/checked.py).
+// Run runs the step in devmap's Python package (modelgraph/python/devmap/_core/checked.py).
 func Run(ctx context.Context, step *Step) (*Ran, error) {
 	python, err := pythonWithTorch()
 	if err != nil {
@@ -94,8 +94,8 @@ func pythonWithTorch() (string, error) {
 	return "", errors.New("--run: there is no python3 on PATH: set " + pythonVariable + " to a Python that has torch and Transformers")
 }
 
-// stepEnvironment has devmap's package on Python's path, if the program lies in its wheel or
-// in bin of a clone. No GPU is seen, and no network used.
+// stepEnvironment returns an environment with devmap's package on Python's path, if the program is
+// in its wheel or in bin of a clone. It hides GPUs and allows no network.
 func stepEnvironment(environment []string) []string {
 	path := os.Getenv(pythonPath)
 	if folder := packageFolder(); folder != "" {

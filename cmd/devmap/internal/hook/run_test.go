@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRun: what Python answers, and how it fails, with a shell script for Python.
+// TestRun: Python's answers and failures, with a shell script in place of Python.
 func TestRun(t *testing.T) {
 	if _, err := os.Stat("/bin/sh"); err != nil {
 		t.Skip("no /bin/sh")
@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestStepEnvironment: what PYTHONPATH has stays, and no GPU is seen.
+// TestStepEnvironment: PYTHONPATH keeps its folders, and no GPU is visible.
 func TestStepEnvironment(t *testing.T) {
 	t.Setenv(pythonPath, "/own")
 	environment := stepEnvironment([]string{"A=1"})

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// build is one way to compile the module: other tags compile other files.
+// build is one way to compile the module: other tags select other files.
 type build struct {
 	name string
 	tags string
@@ -50,7 +50,7 @@ func builds(root string) (found []build, note string, err error) {
 	return append(found, with, tagged), "", nil
 }
 
-// listed is a package as go list describes it.
+// listed is a package in the output of go list.
 type listed struct {
 	Dir             string
 	ImportPath      string
@@ -60,8 +60,8 @@ type listed struct {
 	Module          *struct{ Path string }
 }
 
-// list has go list compile the packages, so that each is checked against the
-// others' export data and not their sources.
+// list compiles the packages with go list, so that each is checked against the others' export data
+// and not their sources.
 func (of *build) list(root string) ([]listed, error) {
 	command := exec.Command("go", "list", "-tags", of.tags, //nolint:gosec // the tags are those above
 		"-export", "-compiled", "-deps",
@@ -83,7 +83,7 @@ func (of *build) list(root string) ([]listed, error) {
 	}
 }
 
-// structure is what the builds say together of a module.
+// structure is the combined result of all builds of a module.
 type structure struct {
 	largest  cycle
 	methods  map[string]int // of each type, by its package's path and its name
@@ -102,7 +102,7 @@ func inspect(root string, all []build) (*structure, error) {
 	return out, nil
 }
 
-// add checks the packages of a build that no earlier build has the same files of.
+// add checks the packages of a build, except those with the same files in an earlier build.
 func (out *structure) add(root string, of *build) error {
 	packages, err := of.list(root)
 	if err != nil {
@@ -133,7 +133,7 @@ func (out *structure) add(root string, of *build) error {
 	return nil
 }
 
-// check type-checks a package, and notes its types and its cycles.
+// check type-checks a package, and records its types and its cycles.
 func (out *structure) check(of *listed, files *token.FileSet, imports types.Importer) error {
 	var parsed []*ast.File
 	for _, name := range of.CompiledGoFiles {
@@ -163,7 +163,7 @@ func (out *structure) check(of *listed, files *token.FileSet, imports types.Impo
 		}
 	}
 	names := make([]string, len(parsed))
-	for i, file := range parsed { // a line directive names the source of a file of cgo's
+	for i, file := range parsed { // a line directive names the source of a cgo file
 		names[i] = filepath.Base(files.Position(file.Package).Filename)
 	}
 	for _, found := range components(needsOf(files, parsed, checked, info)) {
@@ -178,7 +178,7 @@ func (out *structure) check(of *listed, files *token.FileSet, imports types.Impo
 	return nil
 }
 
-// methodCount returns the methods that a type declares, or an interface demands.
+// methodCount returns the number of methods that a type declares, or an interface requires.
 func methodCount(of types.Type) int {
 	if demands, ok := of.Underlying().(*types.Interface); ok {
 		return demands.NumMethods()

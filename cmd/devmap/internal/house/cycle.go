@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// cycle is files of one package that all need each other: none can be read,
-// moved or tested without the rest.
+// cycle is files of one package that all need each other: none can be read, moved or tested alone.
 type cycle struct {
 	pkg   string
 	files []string
@@ -30,8 +29,8 @@ func (found *cycle) describe() string {
 	return found.pkg + ": " + strings.Join(named, " ") + more
 }
 
-// needsOf lists for each file of a package which others it needs: those that
-// declare package level names, methods and fields that it uses.
+// needsOf lists the files that each file of a package needs: those that declare package-level
+// names, methods and fields that it uses.
 func needsOf(files *token.FileSet, parsed []*ast.File, checked *types.Package, info *types.Info) [][]int {
 	index := map[*token.File]int{}
 	for i, file := range parsed {
@@ -50,8 +49,8 @@ func needsOf(files *token.FileSet, parsed []*ast.File, checked *types.Package, i
 	return needs
 }
 
-// local reports whether an object belongs to a function: methods and fields are
-// in no scope, and count.
+// local reports whether an object belongs to a function. Methods and fields are in no scope, and
+// are not local.
 func local(object types.Object, scope *types.Scope) bool {
 	switch object.(type) {
 	case *types.Var, *types.Func, *types.TypeName, *types.Const:
@@ -60,8 +59,8 @@ func local(object types.Object, scope *types.Scope) bool {
 	return true
 }
 
-// components are the strongly connected ones of a graph (Tarjan, SIAM Journal
-// on Computing 1(2), 1972), in linear time.
+// components returns the strongly connected components of a graph in linear time (Tarjan, SIAM
+// Journal on Computing 1(2), 1972).
 func components(next [][]int) [][]int {
 	search := &tarjan{next: next, order: make([]int, len(next)), low: make([]int, len(next)), open: make([]bool, len(next))}
 	for node := range next {
@@ -74,7 +73,7 @@ func components(next [][]int) [][]int {
 
 type tarjan struct {
 	next       [][]int
-	order, low []int // when a node was met, from 1; the earliest met that it reaches
+	order, low []int // number of a node's first visit, from 1; the earliest node that it reaches
 	open       []bool
 	stack      []int
 	met        int

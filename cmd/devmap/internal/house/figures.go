@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// figure is one thing measured, with its limit and where it is largest.
+// figure is one measurement, with its limit and the place with the largest value.
 type figure struct {
 	name  string
 	value int
 	limit int
-	least bool // the limit is a least, not a most
+	least bool // the limit is a minimum
 	unit  string
 	where string
 }
@@ -27,8 +27,7 @@ func (result *figure) beyond() bool {
 	return result.value > result.limit
 }
 
-// measured prints the figures of a module, and reports whether one is beyond
-// its limit.
+// measured prints the figures of a module, and reports whether one exceeds its limit.
 func measured(root string, out io.Writer) (bool, error) {
 	module, err := parseTree(root)
 	if err != nil {
@@ -78,8 +77,7 @@ func measured(root string, out io.Writer) (bool, error) {
 	return beyond, err
 }
 
-// mostMethods names the types that have more methods than the limit, or the one
-// that has most.
+// mostMethods names the types with more methods than the limit, or the one with the most.
 func (out *structure) mostMethods() figure {
 	result := figure{name: "methods of one type", limit: 25}
 	names := slices.SortedFunc(maps.Keys(out.methods), func(one, other string) int {
@@ -98,7 +96,7 @@ func (out *structure) mostMethods() figure {
 	return result
 }
 
-// lines counts the lines of a folder and those below it, without tests.
+// lines counts the lines in a folder and its subfolders, without tests.
 func (module *tree) lines(below string) int {
 	count := 0
 	for dir, pkg := range module.folders {
@@ -111,11 +109,10 @@ func (module *tree) lines(below string) int {
 	return count
 }
 
-// many are the packages whose files are one kind of model each: their number
-// is the number of kinds.
+// many lists the packages with one file per kind of model, whose number has no limit.
 var many = []string{"modelgraph/hf"}
 
-// mostFiles is the number of files of the package that has most.
+// mostFiles returns the largest number of files in one package.
 func (module *tree) mostFiles() figure {
 	result := figure{name: "files in one package", limit: 30}
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
@@ -126,18 +123,16 @@ func (module *tree) mostFiles() figure {
 	return result
 }
 
-// library are the folders whose packages others may import.
+// library lists the folders whose packages others may import.
 var library = []string{"modelgraph", "costmodel", "planner", "fixtures"}
 
-// public reports a package that is API: in the library, not internal, no
-// program.
+// public reports a package of the API: in the library, not internal, not a program.
 func (pkg *folder) public() bool {
 	top, _, _ := strings.Cut(pkg.dir, "/")
 	return slices.Contains(library, top) && !strings.Contains("/"+pkg.dir+"/", "/internal/") && !pkg.program
 }
 
-// exportedNames counts the functions, methods, types, variables and constants
-// that the library offers.
+// exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
 	result := figure{name: "exported names outside internal", limit: 340}
 	var parts []string
@@ -157,7 +152,7 @@ func (module *tree) exportedNames() figure {
 	return result
 }
 
-// exampleCount is how many examples have an output that a test compares.
+// exampleCount counts the examples with an output that a test compares.
 func (module *tree) exampleCount() figure {
 	result := figure{name: "examples with their output", limit: 8, least: true}
 	for _, pkg := range module.folders {
@@ -166,7 +161,7 @@ func (module *tree) exampleCount() figure {
 	return result
 }
 
-// withoutExample counts the public packages that show no use of theirs.
+// withoutExample counts the public packages without an example.
 func (module *tree) withoutExample() figure {
 	result := figure{name: "public packages without an example"}
 	var missing []string
@@ -179,7 +174,7 @@ func (module *tree) withoutExample() figure {
 	return result
 }
 
-// fileLength is the length that 95 of 100 files keep to.
+// fileLength returns the length that 95 of 100 files do not exceed.
 func (module *tree) fileLength() figure {
 	var lengths []int
 	for _, pkg := range module.folders {
@@ -195,8 +190,7 @@ func (module *tree) fileLength() figure {
 	return result
 }
 
-// oneLetter is the share of locals, parameters, receivers and fields that one
-// letter names.
+// oneLetter returns the share of one-letter names among locals, parameters, receivers and fields.
 func (module *tree) oneLetter() figure {
 	short, all := 0, 0
 	for _, pkg := range module.folders {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// small is a module with one of each thing that is measured.
+// small is a module with one example of each measured figure.
 var small = map[string]string{
 	"go.mod": "module example.org/small\n\ngo 1.26\n",
 	"modelgraph/a.go": `package modelgraph
@@ -73,7 +73,7 @@ func measureSmall(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("GOFLAGS", "") // no -mod of the caller's
+	t.Setenv("GOFLAGS", "") // without -mod of the caller
 	var out bytes.Buffer
 	beyond, err := measured(root, &out)
 	if err != nil {
@@ -89,8 +89,8 @@ func measureSmall(t *testing.T) string {
 func TestMeasured(t *testing.T) {
 	t.Setenv("CC", filepath.Join(t.TempDir(), "cc"))
 	out := measureSmall(t)
-	// Of n, count; t, t; count; out; all, count: constants and package-level names
-	// do not count, and var declares none.
+	// The counted names are n, count; t, t; count; out; all, count. Constants and package-level
+	// names do not count, and var declares none.
 	for _, line := range []string{
 		"skipped: the builds with cgo (no C compiler: ",
 		"largest cycle of files in one package               2 (at most 12)\n    modelgraph: a.go b.go\n",
@@ -112,7 +112,7 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// TestMeasuredCuda measures files of the tag cuda, which use C types.
+// TestMeasuredCuda measures files with the tag cuda, which use C types.
 func TestMeasuredCuda(t *testing.T) {
 	_, note, err := builds(".")
 	if err != nil {

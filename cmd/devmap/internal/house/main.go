@@ -1,10 +1,9 @@
-// House measures how the source is built, and fails where a figure is beyond
-// its limit: make house. It is no part of devmap.
+// House measures the structure of the source, and fails if a figure exceeds its limit: make house.
+// It is not part of devmap.
 //
-// Small functions and small packages can move complexity to where no linter
-// looks: to files that all need each other, to packages of a hundred files, to
-// names of one letter, to names that are exported for one caller. The limits
-// are below what the codebases have whose style is the model (gonum/optimize,
+// Small functions and small packages can move complexity to places without a linter. These are
+// cycles of files, packages of a hundred files, one-letter names, and names exported for one
+// caller. The limits are below the figures of codebases with the intended style (gonum/optimize,
 // go-containerregistry, wazero, x/perf).
 package main
 

@@ -13,8 +13,7 @@ import (
 	"strings"
 )
 
-// tree is the source of a module, whatever its build tags: nothing generated, no
-// testdata.
+// tree is the source of a module for all build tags, without generated code and testdata.
 type tree struct {
 	folders map[string]*folder // by their path from the root, slashed
 	known   *vocabulary
@@ -55,7 +54,7 @@ func parseTree(root string) (*tree, error) {
 	return module, err
 }
 
-// skipped leaves out folders that hold no source of the module.
+// skipped leaves out folders without source of the module.
 func skipped(root, name string) error {
 	base := filepath.Base(name)
 	if name != root && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") || base == "testdata" || base == "vendor") {
@@ -101,8 +100,8 @@ func (module *tree) read(root, name string, files *token.FileSet) error {
 	return nil
 }
 
-// exported counts the names that a file adds to its package's API; methods of
-// exported types, constants and variables count one each.
+// exported counts the names that a file adds to its package's API. Each method of an exported type,
+// constant and variable counts as one.
 func exported(from source) int {
 	count := 0
 	for _, decl := range from.file.Decls {
@@ -137,7 +136,7 @@ func exportedIn(spec ast.Spec) int {
 	return count
 }
 
-// receiver is the name of a method's type; a function's own name.
+// receiver returns the name of a method's type, or a function's own name.
 func receiver(decl *ast.FuncDecl) string {
 	if decl.Recv == nil || len(decl.Recv.List) == 0 {
 		return decl.Name.Name
@@ -158,8 +157,8 @@ func receiver(decl *ast.FuncDecl) string {
 	return ""
 }
 
-// localNames counts the names that a file gives to parameters, receivers,
-// results, fields and locals, and those of one letter among them.
+// localNames counts the names of parameters, receivers, results, fields and locals in a file, and
+// those of one letter.
 func localNames(file *ast.File) (short, all int) {
 	count := func(expr ast.Expr) {
 		name, ok := expr.(*ast.Ident)

@@ -19,11 +19,11 @@ import (
 //go:embed words.txt
 var wordList string
 
-// vocabulary is the list of private words, which identifiers and comments avoid.
+// vocabulary is the list of private words that identifiers and comments avoid.
 type vocabulary struct {
 	names  map[string]string // a part of an identifier, in lower case: the usual term
-	phrase *regexp.Regexp    // any of the phrases
-	single []phrase          // finds which of them it was
+	phrase *regexp.Regexp    // matches any of the phrases
+	single []phrase          // identifies the phrase that matched
 }
 
 type phrase struct {
@@ -35,12 +35,12 @@ type phrase struct {
 type hit struct {
 	position token.Position
 	kind     string // identifier, file or comment
-	word     string // as it is written
+	word     string // as written
 	usual    string
 }
 
-// readVocabulary parses a list of words. A line is a pattern, a tab and the usual
-// term; the last line in brackets says where the pattern counts.
+// readVocabulary parses a list of words. A line is a pattern, a tab and the usual term. The last
+// line in brackets says where the pattern applies.
 func readVocabulary(text string) (*vocabulary, error) {
 	known := &vocabulary{names: map[string]string{}}
 	var all []string
@@ -109,11 +109,10 @@ func (known *vocabulary) identifier(name, kind string, position token.Position) 
 	return out
 }
 
-// quoted matches text that a comment cites: messages, flags and other people's names.
+// quoted matches text that a comment cites: messages, flags and names in other projects.
 var quoted = regexp.MustCompile("\"[^\"]*\"|`[^`]*`")
 
-// comment returns the hits in a group of comment lines, joined so that phrases
-// across lines count.
+// comment returns the hits in a group of comment lines, joined to match phrases across lines.
 func (known *vocabulary) comment(group *ast.CommentGroup, files *token.FileSet) []hit {
 	var text strings.Builder
 	var starts []int
@@ -146,11 +145,10 @@ func (known *vocabulary) comment(group *ast.CommentGroup, files *token.FileSet) 
 	return out
 }
 
-// exampleOutput starts the part of a comment that a test compares with what a
-// program printed.
+// exampleOutput matches the start of a comment that a test compares with a program's output.
 var exampleOutput = regexp.MustCompile(`^(?i:(?:unordered )?output:)`)
 
-// usual finds the term for a phrase in a comment.
+// usual returns the term for a phrase in a comment.
 func (known *vocabulary) usual(word string) string {
 	for i := range known.single {
 		if found := known.single[i].pattern.FindString(word); found == word {
@@ -160,7 +158,7 @@ func (known *vocabulary) usual(word string) string {
 	return ""
 }
 
-// scan returns the hits of a file: its name, what it declares and its comments.
+// scan returns the hits in a file: in its name, its declarations and its comments.
 func (known *vocabulary) scan(name string, file *ast.File, files *token.FileSet) []hit {
 	base := strings.TrimSuffix(filepath.Base(name), ".go")
 	out := known.identifier(base, "file", token.Position{Filename: name, Line: 1})
@@ -174,7 +172,7 @@ func (known *vocabulary) scan(name string, file *ast.File, files *token.FileSet)
 	return out
 }
 
-// declaredNames returns the identifiers that a file declares: uses follow them.
+// declaredNames returns the identifiers that a file declares. Uses have the same names.
 func declaredNames(file *ast.File) []*ast.Ident {
 	out := []*ast.Ident{file.Name}
 	add := func(exprs ...ast.Expr) {
@@ -214,8 +212,7 @@ func declaredNames(file *ast.File) []*ast.Ident {
 	return out
 }
 
-// listWords prints the hits in files and below folders, one a line, and reports
-// whether there are any.
+// listWords prints the hits in files and folders, one per line, and reports whether there are any.
 func listWords(paths []string, out io.Writer) (bool, error) {
 	listed := false
 	for _, path := range paths {

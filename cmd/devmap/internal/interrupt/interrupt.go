@@ -1,5 +1,5 @@
-// Package interrupt ends commands that a signal interrupts: with their best
-// answer if there is one, and with the status that shells give.
+// Package interrupt ends commands after a signal: with their best answer if there is one, and with
+// the status that shells use.
 package interrupt
 
 import (
@@ -20,11 +20,11 @@ type SignalError struct{ Number syscall.Signal }
 
 func (err SignalError) Error() string { return "interrupted" }
 
-// Status is the exit status of a command that a signal ended, as shells give it.
+// Status returns the exit status of a command ended by the signal, as in a shell.
 func (err SignalError) Status() int { return 128 + int(err.Number) }
 
-// UntilSignal is a context that the first SIGINT or SIGTERM ends; the second
-// ends the process at once.
+// UntilSignal returns a context that the first SIGINT or SIGTERM ends. The second signal ends the
+// process immediately.
 func UntilSignal() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -39,18 +39,18 @@ func UntilSignal() (ctx context.Context, stop func()) {
 	return ctx, stop
 }
 
-// signalOf is the signal that ended a context, if one did.
+// signalOf returns the signal that ended a context, if one did.
 func signalOf(ctx context.Context) (SignalError, bool) {
 	var by SignalError
 	return by, ctx.Err() != nil && errors.As(context.Cause(ctx), &by)
 }
 
-// ownStatus lists the commands whose exit status says what happened although a
-// signal came: watch passes its command's on.
+// ownStatus lists the commands that keep their exit status after a signal: watch returns its
+// command's.
 var ownStatus = []string{"watch"}
 
-// Status turns the exit status of a command into that of a signal that
-// came meanwhile. An answer that was printed is the best found until then.
+// Status returns the exit status of a signal, if one came, instead of the command's. A printed
+// answer is then the best one found so far.
 func Status(ctx context.Context, command string, code int, problems io.Writer) int {
 	by, came := signalOf(ctx)
 	if !came || slices.Contains(ownStatus, command) {
@@ -62,7 +62,7 @@ func Status(ctx context.Context, command string, code int, problems io.Writer) i
 	return by.Status()
 }
 
-// interrupted says by its exit status what a search had found.
+// interrupted maps an exit status to the state of the search.
 var interrupted = map[int]string{
 	out.ExitDone:       "the answer is the best found so far",
 	out.ExitInfeasible: "the search had not ended, and a placement that was not tried may fit",
@@ -71,16 +71,14 @@ var interrupted = map[int]string{
 // searches lists the commands whose answer is weaker after an interrupt.
 var searches = []string{"plan", "estimate"}
 
-// leaves lists the commands that nothing depends on: they only compute, so
-// that the process may end in the middle.
+// leaves lists the commands that only compute, so that the process may end at any point.
 var leaves = []string{"plan", "estimate", "check", "inspect", "emit", "simulate"}
 
-// grace is what a command may take to print its best answer after a signal.
+// grace is the time that a command has to print its best answer after a signal.
 const grace = 200 * time.Millisecond
 
-// LeaveLate ends the process if a command that only computes has not begun to
-// write its result within the grace after a signal: leave says whether it has
-// not ([out.Leave]). done ends the watch.
+// LeaveLate ends the process if a command that only computes has not started to write its result
+// within the grace after a signal. leave reports that it has not ([out.Leave]). Call done to stop.
 func LeaveLate(ctx context.Context, command string, problems io.Writer, leave func() bool, exit func(status int)) (done func()) {
 	if !slices.Contains(leaves, command) {
 		return func() {}
@@ -105,8 +103,8 @@ func LeaveLate(ctx context.Context, command string, problems io.Writer, leave fu
 	return func() { stop(); close(over) }
 }
 
-// Answered runs what may wait for a stuck driver. A signal ends the
-// waiting, and the command with the signal's status.
+// Answered runs a function that may wait for a stuck driver. A signal ends the waiting, and the
+// error then has the signal's status.
 func Answered[T any](ctx context.Context, problems io.Writer, wait func() (T, error)) (T, error) {
 	type answer struct {
 		value T

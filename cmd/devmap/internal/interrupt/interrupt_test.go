@@ -12,15 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// signalled is a context that a signal has ended.
+// signalled returns a context that a signal has ended.
 func signalled(number syscall.Signal) context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(interrupt.SignalError{Number: number})
 	return ctx
 }
 
-// TestStatus: a signal's status stands for all that a command ended with, but
-// for watch, whose status is its command's.
+// TestStatus: after a signal, the status is the signal's for any command, except for watch, which
+// has its command's status.
 func TestStatus(t *testing.T) {
 	var problems bytes.Buffer
 	for command, want := range map[string]int{"plan": 130, "run": 130, "watch": 7} {
@@ -33,8 +33,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestLeaveLate: a command that only computes and is interrupted ends although
-// it never looks at its context; one that moves bytes on GPUs does not.
+// TestLeaveLate: a command that only computes ends after a signal, even if it never checks its
+// context. A command that moves bytes on GPUs does not.
 func TestLeaveLate(t *testing.T) {
 	ended := make(chan int, 1)
 	var problems bytes.Buffer
@@ -47,7 +47,7 @@ func TestLeaveLate(t *testing.T) {
 	done()
 }
 
-// TestAnswered: what never answers is not waited for after a signal.
+// TestAnswered: after a signal, nothing waits for a call that never returns.
 func TestAnswered(t *testing.T) {
 	var problems bytes.Buffer
 	stuck := make(chan struct{})

@@ -2,7 +2,7 @@ package out
 
 import "github.com/spf13/cobra"
 
-// Exactly asks for count arguments, with the usage status.
+// Exactly requires count arguments; otherwise the error has the usage status.
 func Exactly(count int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == count {

@@ -1,4 +1,3 @@
-// Package out is how the command speaks: results that appear whole or not at
-// all, text in which no name of a file forges a line, errors with the exit
-// statuses of the contract, and a search that shows itself.
+// Package out writes the command's output: results atomically, text without control characters from
+// file names, errors with the contract's exit statuses, and the progress of a search.
 package out

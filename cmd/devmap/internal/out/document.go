@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Remedy is a change of the command under which it fits, or nearly: flags to set in
-// place of the command's own, and flags to leave out.
+// Remedy is a change of the command with which the model fits, or nearly fits: flags to set, and
+// flags to leave out.
 type Remedy struct {
 	Flags   []string `json:"flags"`
 	Without []string `json:"without"`
@@ -19,7 +19,7 @@ type Remedy struct {
 	Text    string   `json:"text"`
 }
 
-// errorDocument is devmap.error/v1: what --json prints in place of a result.
+// errorDocument is devmap.error/v1, which --json prints instead of a result.
 type errorDocument struct {
 	FormatVersion string   `json:"format_version"`
 	Error         string   `json:"error"`
@@ -27,8 +27,8 @@ type errorDocument struct {
 	Remedies      []Remedy `json:"remedies"`
 }
 
-// WriteError writes an error as JSON, in the words that words tells errors in. A failed
-// check has its faults in a document of its own, and what is reported already has none.
+// WriteError writes an error as JSON; words formats errors. A failed check has its own document
+// with its faults, and reported errors need none.
 func WriteError(to io.Writer, err error, status int, words func(error) string) error {
 	document := errorDocument{FormatVersion: "devmap.error/v1", Status: status, Remedies: []Remedy{}}
 	if reported := (*ReportedError)(nil); errors.As(err, &reported) {
@@ -46,11 +46,11 @@ func WriteError(to io.Writer, err error, status int, words func(error) string) e
 	return devicemap.WriteJSON(to, document)
 }
 
-// Text is an error as it is printed.
+// Text returns an error as it is printed.
 func Text(err error, words func(error) string) string { return errorText(err, words) }
 
-// Document writes the JSON of a command that also prints a table. A terminal gets the
-// table alone: the JSON needs --json or a file.
+// Document writes the JSON of a command that also prints a table. On a terminal it writes nothing
+// without --json or a file.
 func Document(cmd *cobra.Command, path string, asked bool, write func(io.Writer) error) error {
 	if TableOnly(cmd, path, asked) {
 		begin()

@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of an error on screen. A message quotes what is wrong; a name or a
-// value of a hostile file may be megabytes long.
+// These limits bound an error on screen. A message may quote a name or a value of a hostile file,
+// megabytes long.
 const (
 	MaxLine  = 1500 // bytes
 	maxLines = 25
 )
 
-// errorText is an error for people, in the words that say tells errors in: a
-// fault a line, as [errors.Join] has them, no line longer than people read, and
-// no end of a line but those.
+// errorText returns an error for people; say formats errors. Each fault is one line, as in
+// [errors.Join], of limited length and without line breaks.
 func errorText(err error, say func(error) string) string {
 	lines := faultLines(err, say)
 	if more := len(lines) - maxLines; more > 0 {
@@ -27,8 +26,8 @@ func errorText(err error, say func(error) string) string {
 	return strings.Join(lines, "\n")
 }
 
-// faultLines splits an error where several were joined. What a wrapping error
-// says around them stays around the first and the last.
+// faultLines splits a joined error. The text of a wrapping error stays with the first and the last
+// line.
 func faultLines(err error, say func(error) string) []string {
 	text := strings.TrimSpace(say(err))
 	for inner := err; inner != nil; {
@@ -54,8 +53,8 @@ func faultLines(err error, say func(error) string) []string {
 	return []string{text}
 }
 
-// Shortened keeps the beginning and the end of a long text: an error names the
-// place first and says what to do about it last.
+// Shortened keeps the start and the end of a long text: an error names the place first and the fix
+// last.
 func Shortened(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// The exit statuses of the contract.
+// The contract's exit statuses.
 const (
 	ExitDone       = 0
 	ExitError      = 1
@@ -19,19 +19,19 @@ const (
 	ExitCheck      = 4
 )
 
-// UsageError is a fault in how the command was called.
+// UsageError is an error in the command line.
 type UsageError struct{ err error }
 
 func (err UsageError) Error() string { return err.err.Error() }
 func (err UsageError) Unwrap() error { return err.err }
 
-// Usagef is a [UsageError] of a text.
+// Usagef returns a formatted [UsageError].
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// Infeasible is a problem that fits nowhere, with what would help.
+// Infeasible is a problem that fits nowhere, with changes that would help.
 type Infeasible struct {
 	Err      error
-	Helps    []string // a line each
+	Helps    []string // one per line
 	Remedies []Remedy // the same for programs
 }
 
@@ -41,7 +41,7 @@ func (infeasible *Infeasible) Unwrap() error { return infeasible.Err }
 // ErrCheck is a device map with faults, which were printed.
 var ErrCheck = errors.New("the check failed")
 
-// ReportedError ends the command with a status; its errors are printed already.
+// ReportedError ends the command with a status; its errors are already printed.
 type ReportedError struct {
 	Status int
 	Err    error // the error, for --json; nil: a report has it
@@ -49,8 +49,7 @@ type ReportedError struct {
 
 func (err *ReportedError) Error() string { return fmt.Sprintf("exit status %d", err.Status) }
 
-// Report prints an error, in the words that words tells errors in, and turns it
-// into an exit status.
+// Report prints an error and returns its exit status. words formats errors.
 func Report(stderr io.Writer, err error, words func(error) string) int {
 	if err == nil {
 		return ExitDone

@@ -11,14 +11,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Spare refuses an output that would overwrite a file that is read, or a file
-// of the model's folder that devmap did not write. Files are compared, not
-// names: the links of a download cache give one file several.
+// Spare refuses an output that would overwrite an input, or a file in the model's folder that
+// devmap did not write. It compares files, not names: links in a download cache give one file
+// several names.
 func Spare(out, model string, inputs ...string) error {
 	return SpareBy("output", out, model, inputs...)
 }
 
-// SpareBy is [Spare] of the file that another flag names.
+// SpareBy is [Spare] for a file that another flag names.
 func SpareBy(flag, out, model string, inputs ...string) error {
 	target, err := os.Stat(out)
 	if out == "" || err != nil || !target.Mode().IsRegular() {
@@ -41,15 +41,14 @@ func SpareBy(flag, out, model string, inputs ...string) error {
 	return nil
 }
 
-// modelFiles are the files that a MODEL argument stands for: one, or all of
-// the folder that holds them.
+// modelFiles lists the files of a MODEL argument: one, or all in its folder.
 func modelFiles(arg string) []string {
 	if arg == "" {
 		return nil
 	}
 	place, builtIn := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
 	info, err := os.Stat(place)
-	if err != nil || builtIn != nil { // built in, or not there
+	if err != nil || builtIn != nil { // built in, or missing
 		return nil
 	}
 	dir := place
@@ -71,9 +70,8 @@ func modelFiles(arg string) []string {
 	return files
 }
 
-// written reports a file as devmap writes it, a plan or a device map, which may
-// be written again. A vocabulary is an object of numbers too, of more numbers
-// than there are devices.
+// written reports a plan or a device map that devmap wrote, which it may overwrite. A vocabulary is
+// also an object of numbers, but with more numbers than there can be devices.
 func written(path string) bool {
 	if filepath.Ext(path) != ".json" {
 		return false
@@ -95,7 +93,7 @@ func written(path string) bool {
 		!beyond(flat)
 }
 
-// beyond reports a map of devices that no plan has.
+// beyond reports a map with devices that no plan has.
 func beyond(flat devicemap.Flat) bool {
 	for _, entry := range flat {
 		if int(entry.Device) >= costmodel.MaxDevices {

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Write runs write on stdout, or on a file that appears whole or not at
-// all. A FIFO without a reader is waited for until the command is interrupted;
-// that is the root's context, as plan's own also ends with --time-limit.
+// Write runs write on stdout, or writes a file atomically. It waits for the reader of a FIFO until
+// the command is interrupted. That uses the root's context, as plan's own also ends with
+// --time-limit.
 func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	begin()
 	if path == "" {
@@ -49,13 +49,13 @@ func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	return nil
 }
 
-// contentError is the error of what is written, not of the file.
+// contentError is an error of the content, not of the file.
 type contentError struct{ err error }
 
 func (err *contentError) Error() string { return err.err.Error() }
 func (err *contentError) Unwrap() error { return err.err }
 
-// tracked remembers a writer's first error.
+// tracked keeps a writer's first error.
 type tracked struct {
 	to  io.Writer
 	err error
@@ -70,8 +70,7 @@ func (file *tracked) Write(text []byte) (int, error) {
 	return count, err
 }
 
-// outcome says whether the result is being written, or the process ends
-// without one: what comes first.
+// outcome says which came first: the result is being written, or the process ends without one.
 var outcome atomic.Int32
 
 const (
@@ -79,25 +78,23 @@ const (
 	leaving
 )
 
-// begin claims that the result is written. If the process is about to end, it
-// does not return.
+// begin claims that the result is written. If the process is about to end, it does not return.
 func begin() {
 	if !outcome.CompareAndSwap(0, writing) && outcome.Load() == leaving {
 		select {}
 	}
 }
 
-// Leave reports whether the process may end without a result: none is being
-// written, and none will be.
+// Leave reports whether the process may end without a result: none is being written, and from now
+// on none will be.
 func Leave() bool { return outcome.CompareAndSwap(0, leaving) }
 
-// toWrite is for the other end that is there: who interrupts a search gets
-// its best answer, which still has to be written.
+// toWrite is the time to write the best answer to a waiting reader after an interrupt.
 const toWrite = time.Second
 
-// Interruptible runs what may wait for another process (the other end of a
-// FIFO) until the command is interrupted, and so much longer; the system call
-// that waits then ends with the process.
+// Interruptible runs a function that may wait for another process, such as the other end of a FIFO.
+// It waits until the command is interrupted, and longer after that. The blocked system call then
+// ends with the process.
 func Interruptible[T any](ctx context.Context, longer time.Duration, path string, wait func() (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -122,18 +119,17 @@ func Interruptible[T any](ctx context.Context, longer time.Duration, path string
 	}
 }
 
-// followLinks is the file that a path names, which does not have to exist: a link
-// stays, and what it names is written. A pipe has no name of its own, so the
-// path to it is kept.
+// followLinks returns the file that a path names, which may not exist. Through a link, it is the
+// link's target. A pipe has no own name, so its path is kept.
 func followLinks(path string) (string, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return path, nil
 	}
-	const most = 40 // as Linux follows
+	const most = 40 // the limit of Linux
 	for range most {
 		to, err := os.Readlink(path)
-		if err != nil { // no link, or nothing there yet
-			return path, nil //nolint:nilerr // writing tells what is wrong
+		if err != nil { // not a link, or missing
+			return path, nil //nolint:nilerr // writing reports the error
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
@@ -144,7 +140,7 @@ func followLinks(path string) (string, error) {
 }
 
 func writeFile(path string, write func(io.Writer) error) (err error) {
-	mode := fs.FileMode(0o666) // less the umask
+	mode := fs.FileMode(0o666) // before the umask
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
@@ -168,8 +164,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	return os.Rename(temp, path)
 }
 
-// writeTo writes to what is no regular file (a pipe, /dev/null): replacing it
-// would destroy it.
+// writeTo writes to a pipe or a device such as /dev/null: replacing it would destroy it.
 func writeTo(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -178,8 +173,8 @@ func writeTo(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// withoutName leaves out the names that the error of a file operation
-// carries: the temporary one says nothing to anybody.
+// withoutName removes the file name from the error of a file operation: users do not know the
+// temporary name.
 func withoutName(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError

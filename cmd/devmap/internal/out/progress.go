@@ -45,9 +45,8 @@ func BenchmarkProgress(stderr io.Writer) (show func(value, bound float64), done 
 	}, done
 }
 
-// searching shows on a terminal what was said last, from when a search has
-// taken a while until it is done, and moves though nothing new is said. say is
-// nil where there is no terminal.
+// searching shows the last text on a terminal, from some time after the start until done. It moves
+// even without a new text. say is nil if there is no terminal.
 func searching(stderr io.Writer) (say func(string), done func()) {
 	if !Terminal(Asides(stderr)) {
 		return nil, func() {}
@@ -55,8 +54,8 @@ func searching(stderr io.Writer) (say func(string), done func()) {
 	return paint(FileOf(stderr), "placing", showAfter)
 }
 
-// Watch shows on a terminal what was said last of something long, which first is
-// what; done clears it. Without a terminal nothing is shown.
+// Watch shows the last text of a long operation on a terminal, starting with what; done clears it.
+// Without a terminal it shows nothing.
 func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 	if !Terminal(Asides(stderr)) {
 		return func(string) {}, func() {}
@@ -64,16 +63,15 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 	return paint(FileOf(stderr), what, showAfter)
 }
 
-// Wipe clears the line of a terminal on which a process showed progress before it
-// ended.
+// Wipe clears the terminal line on which a process showed progress before it ended.
 func Wipe(stderr io.Writer) {
 	if Terminal(stderr) {
 		FileOf(stderr).WriteString(wiped) //nolint:errcheck // only the picture suffers
 	}
 }
 
-// paint draws a spinner every so often, in a goroutine that done ends and waits for:
-// what is first, then what was said last, and the seconds since the first drawing.
+// paint draws a spinner at an interval: what, later the last text, and the seconds since the first
+// drawing. It runs in a goroutine that done ends and waits for.
 func paint(to io.Writer, what string, often time.Duration) (say func(string), done func()) {
 	words, over, gone := make(chan string), make(chan struct{}), make(chan struct{})
 	go func() {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPaint: each tick paints the last message though there is no new one, and the line
-// is cleared at the end. A search that ends before the first tick paints nothing.
+// TestPaint: each tick paints the last message, even without a new one. The line is cleared at the
+// end. A search that ends before the first tick paints nothing.
 func TestPaint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var painted strings.Builder

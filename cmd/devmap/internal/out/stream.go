@@ -11,25 +11,24 @@ import (
 	"golang.org/x/term"
 )
 
-// Stream is stdout or stderr. It keeps the first error of writing, which
-// cobra's help and version do not look at, and is the last net for what would
-// steer a terminal: whatever slipped through [OneLine] is written as \u001b,
-// which means the same inside a string of JSON.
+// Stream is stdout or stderr. It keeps the first write error, which cobra's help and version
+// ignore. It also escapes control characters that [OneLine] has not: they become \u001b, which
+// means the same inside a JSON string.
 type Stream struct {
 	writer io.Writer
 	err    error
-	part   []byte // the beginning of a character whose end is still to come
-	result bool   // it is the command's
+	part   []byte // the start of an incomplete character
+	result bool   // the stream of the result
 	colour string // the value of --color; empty: auto
 	quiet  bool   // no tables, no notes
 	wrote  bool   // something was written
 }
 
-// NewStream is the stream that ends in a writer.
+// NewStream returns a stream to a writer.
 func NewStream(writer io.Writer) *Stream { return &Stream{writer: writer} }
 
-// NewResults is the stream of a command's result. Once a part is written, the
-// process does not end before the rest ([Leave]).
+// NewResults returns the stream of a command's result. Once a part is written, the process does not
+// end before the rest ([Leave]).
 func NewResults(writer io.Writer) *Stream { return &Stream{writer: writer, result: true} }
 
 // Write implements io.Writer.
@@ -58,8 +57,7 @@ func (stream *Stream) Write(written []byte) (int, error) {
 // Wrote reports that something was written.
 func (stream *Stream) Wrote() bool { return stream.wrote }
 
-// Flush writes what is left, once all is written, and returns the first error
-// of writing.
+// Flush writes the rest after all writes, and returns the first write error.
 func (stream *Stream) Flush() error {
 	if len(stream.part) > 0 && stream.err == nil {
 		_, stream.err = io.WriteString(stream.writer, escaped(string(stream.part), stream.isOwnControl))
@@ -70,14 +68,13 @@ func (stream *Stream) Flush() error {
 	return nil
 }
 
-// isOwnControl reports the control characters that devmap writes itself: the ends of
-// lines, the tabs of completion scripts, and colours on a terminal or with --color always.
+// isOwnControl reports the control characters that devmap writes itself: line ends, the tabs of
+// completion scripts, and colours on a terminal or with --color always.
 func (stream *Stream) isOwnControl(char rune) bool {
 	return char == '\n' || char == '\t' || char == '\x1b' && (Terminal(stream.writer) || stream.colour == Always)
 }
 
-// wholeCharacters is the length of text less a character that is cut off at its
-// end.
+// wholeCharacters returns the length of text without an incomplete character at its end.
 func wholeCharacters(text []byte) int {
 	for back := 1; back <= min(len(text), utf8.UTFMax-1); back++ {
 		if char := text[len(text)-back]; utf8.RuneStart(char) {
@@ -90,17 +87,15 @@ func wholeCharacters(text []byte) int {
 	return len(text)
 }
 
-// OneLine is a string from a file, a flag or the environment, made safe for a line
-// of text: nothing in it ends the line, steers the terminal or turns the reading
-// direction.
+// OneLine returns a string from a file, a flag or the environment that is safe within a line. It
+// cannot end the line, control the terminal or turn the reading direction.
 func OneLine(text string) string { return escaped(text, func(rune) bool { return false }) }
 
-// Block is text of several lines that devmap laid out itself, each cell of it
-// by [Cell].
+// Block is text of several lines that devmap laid out itself, with cells made by [Cell].
 type Block string
 
-// Say prints for people. Strings, and what prints itself, are one line each,
-// so that no name in a file forges a line; a block stays as it is.
+// Say prints for people. Each string, error and Stringer becomes one line, so that no file name
+// forges a line; a Block is not changed.
 func Say(writer io.Writer, format string, args ...any) error {
 	safe := make([]any, len(args))
 	for i, arg := range args {
@@ -119,7 +114,7 @@ func Say(writer io.Writer, format string, args ...any) error {
 	return err
 }
 
-// Cell is a name in a table: on one line, and cut where no one would read on.
+// Cell returns a name for a table: on one line, and of limited length.
 func Cell(name string) string {
 	const most = 200
 	return Shortened(OneLine(name), most)
@@ -147,14 +142,14 @@ func escaped(text string, keep func(rune) bool) string {
 	return builder.String()
 }
 
-// unsafeRune reports control characters (C0, DEL, C1), ends of lines and
-// paragraphs, and what turns the direction of text (Unicode's Bidi_Control),
-// under which a line reads other than it is.
+// unsafeRune reports control characters (C0, DEL, C1), line and paragraph separators, and
+// characters that turn the reading direction (Unicode's Bidi_Control). With these, a line shows
+// other text than it contains.
 func unsafeRune(char rune) bool {
 	return unicode.IsControl(char) || unicode.In(char, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// FileOf is the file behind a writer, nil where there is none.
+// FileOf returns the file behind a writer, nil if there is none.
 func FileOf(writer io.Writer) *os.File {
 	if stream, ok := writer.(*Stream); ok {
 		writer = stream.writer
@@ -163,7 +158,7 @@ func FileOf(writer io.Writer) *os.File {
 	return file
 }
 
-// Terminal reports whether a writer is one.
+// Terminal reports whether a writer is a terminal.
 func Terminal(writer io.Writer) bool {
 	file := FileOf(writer)
 	return file != nil && term.IsTerminal(int(file.Fd()))

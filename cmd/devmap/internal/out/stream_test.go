@@ -27,8 +27,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestStream: whatever pieces a text comes in, what steers a terminal is
-// spelled out, and letters stay whole.
+// TestStream: for any pieces of a text, control characters are escaped and letters stay whole.
 func TestStream(t *testing.T) {
 	const text = "é\u202e\x1b[2J\u009b\n\t模\xff🙂"
 	want := "é\\u202e\\u001b[2J\\u009b\n\t模\\xff🙂"
@@ -78,8 +77,8 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// FuzzOneLine: whatever the bytes, the line is valid UTF-8, one line and free
-// of what steers a terminal, and a line that was so stays as it is.
+// FuzzOneLine: for any bytes, the result is valid UTF-8 in one line without control characters. A
+// text that is so already is unchanged.
 func FuzzOneLine(f *testing.F) {
 	for _, s := range []string{"", "plain", "a\nb", "\x1b]0;t\x07", "\u202e", "\xf0\x9f", "é🙂"} {
 		f.Add(s)

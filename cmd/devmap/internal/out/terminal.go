@@ -18,11 +18,10 @@ const (
 	Never  = "never"
 )
 
-// plainWidth is the width of a text for people that goes to no terminal, or to one
-// that does not say how wide it is.
+// plainWidth is the text width without a terminal, or with one of unknown width.
 const plainWidth = 100
 
-// Width is how many columns a writer has.
+// Width returns a writer's number of columns.
 func Width(writer io.Writer) int {
 	if Terminal(writer) {
 		if columns, _, err := term.GetSize(int(FileOf(writer).Fd())); err == nil && columns > 0 {
@@ -32,7 +31,7 @@ func Width(writer io.Writer) int {
 	return plainWidth
 }
 
-// Wrap breaks a text between words into lines of at most so many columns.
+// Wrap breaks a text between words into lines of at most width columns.
 func Wrap(line string, width int) string {
 	lines := strings.Split(text.WrapSoft(line, max(width, 1)), "\n")
 	for i := range lines {
@@ -41,7 +40,7 @@ func Wrap(line string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// SetColour decides by the value of --color whether a stream is coloured.
+// SetColour sets by the value of --color whether a stream is coloured.
 func (stream *Stream) SetColour(when string) error {
 	switch when {
 	case Auto, Always, Never:
@@ -51,10 +50,10 @@ func (stream *Stream) SetColour(when string) error {
 	return Usagef("--color %q is unknown (known: %s, %s, %s)", when, Auto, Always, Never)
 }
 
-// SetQuiet keeps tables, notes and progress off a stream: errors are still printed.
+// SetQuiet drops tables, notes and progress of a stream: errors are still printed.
 func (stream *Stream) SetQuiet() { stream.quiet = true }
 
-// Asides is where tables and notes for people go: the writer, or nowhere if it is quiet.
+// Asides returns the writer for tables and notes: the same writer, or none if it is quiet.
 func Asides(writer io.Writer) io.Writer {
 	if stream, ok := writer.(*Stream); ok && stream.quiet {
 		return io.Discard
@@ -62,8 +61,8 @@ func Asides(writer io.Writer) io.Writer {
 	return writer
 }
 
-// Coloured reports whether what a writer gets is coloured: a terminal is, unless
-// NO_COLOR, TERM=dumb or --color say otherwise (https://no-color.org).
+// Coloured reports whether a writer's text is coloured. That is a terminal's, unless NO_COLOR,
+// TERM=dumb or --color disable it (https://no-color.org).
 func Coloured(writer io.Writer) bool {
 	if stream, ok := writer.(*Stream); ok {
 		switch stream.colour {
@@ -76,7 +75,7 @@ func Coloured(writer io.Writer) bool {
 	return Terminal(writer) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// Red is words that mean a fault: coloured if their stream is.
+// Red returns the words of a fault, in red if their stream is coloured.
 func Red(writer io.Writer, words string) string {
 	if !Coloured(writer) {
 		return words
@@ -84,13 +83,13 @@ func Red(writer io.Writer, words string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", text.FgRed, words)
 }
 
-// asciiOnly are replacements of one column for the signs of tables and notes.
+// asciiOnly replaces the signs of tables and notes by ASCII, one column each.
 var asciiOnly = strings.NewReplacer(
 	"─", "-", "│", "|", "┼", "+", "├", "+", "┤", "+", "┌", "+", "┐", "+", "└", "+", "┘", "+", "┬", "+", "┴", "+",
 	"·", ".", "–", "-", "—", "-", "×", "x", "…", "~", "→", ">", "≤", "<", "≥", ">", "±", "~", "█", "#", "▏", "|", "°", " ",
 )
 
-// Readable is a text for people in the letters that the locale has.
+// Readable returns a text for people in the characters that the locale supports.
 func Readable(text string) string {
 	if ascii() {
 		return asciiOnly.Replace(text)
@@ -98,9 +97,9 @@ func Readable(text string) string {
 	return text
 }
 
-// ascii reports a locale whose terminals have no other letters: C, POSIX, or one that
-// names a character set other than UTF-8. One that names none is taken for UTF-8, and so
-// is an environment without a locale, as containers have it.
+// ascii reports a locale that supports only ASCII: C, POSIX, or one with a character set other than
+// UTF-8. A locale without a character set counts as UTF-8. So does an environment without a locale,
+// as in containers.
 func ascii() bool {
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	_, set, named := strings.Cut(locale, ".")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestASCII: a locale without UTF-8 is one that says so.
+// TestASCII: a locale has no UTF-8 only if its name says so.
 func TestASCII(t *testing.T) {
 	for _, c := range []struct {
 		all, ctype, lang string
@@ -31,8 +31,7 @@ func TestASCII(t *testing.T) {
 	}
 }
 
-// TestColoured: --color wins over NO_COLOR, and nothing but a terminal is coloured on
-// its own.
+// TestColoured: --color overrides NO_COLOR. By default only a terminal is coloured.
 func TestColoured(t *testing.T) {
 	stream := NewStream(&bytes.Buffer{})
 	t.Setenv("NO_COLOR", "1")
@@ -52,7 +51,7 @@ func TestColoured(t *testing.T) {
 	}
 }
 
-// TestReadable: help and lists are in the letters of the locale, on a pipe too.
+// TestReadable: help and lists use the letters of the locale, also on a pipe.
 func TestReadable(t *testing.T) {
 	for locale, want := range map[string]string{"C": "-- ~", "C.UTF-8": "── …"} {
 		t.Setenv("LC_ALL", locale)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// runs is how many processes the median is of, after one that is not counted.
+// runs is the number of processes in the median, after one that does not count.
 const runs = 9
 
-// measured is what devmap makes of a job.
+// measured is devmap's result for a job.
 type measured struct {
-	gib float64 // largest GPU
+	gib float64 // peak of the largest GPU
 	ms  float64 // median of whole processes
 }
 
-// plan is what peers needs of devmap.plan/v1.
+// plan is the part of devmap.plan/v1 that peers needs.
 type plan struct {
 	Objective struct {
 		Status string `json:"status"`
@@ -43,7 +43,7 @@ func measure(binary string, j job) (measured, error) {
 	for i := range runs + 1 {
 		var stdout, stderr bytes.Buffer
 		gpus := strings.Repeat("1TiB,", j.gpus-1) + "1TiB"
-		cmd := exec.Command(binary, "plan", config, "--mode", "load", "--gpus", gpus) //nolint:gosec // what run built
+		cmd := exec.Command(binary, "plan", config, "--mode", "load", "--gpus", gpus) //nolint:gosec // built above
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		begin := time.Now()
 		err := cmd.Run()
@@ -62,7 +62,7 @@ func measure(binary string, j job) (measured, error) {
 	return m, nil
 }
 
-// largest is the largest GPU of a plan in GiB; a plan without proof is an error.
+// largest returns the peak of the largest GPU of a plan in GiB. A plan without proof is an error.
 func largest(data []byte) (float64, error) {
 	var p plan
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -78,8 +78,8 @@ func largest(data []byte) (float64, error) {
 	return most / (1 << 30), nil
 }
 
-// plainConfig writes a built-in config into dir without its quantization: the
-// peers are given the model in bf16.
+// plainConfig writes a built-in config into dir without its quantization: the peers plan the model
+// in bf16.
 func plainConfig(dir, model string) (string, error) {
 	data, err := os.ReadFile("fixtures/models/" + model + "/config.json")
 	if err != nil {

@@ -1,12 +1,11 @@
-// Command peers plans the models of the README's table with devmap and with
-// Accelerate on the same configs, weights only, each GPU large enough for all
-// of it, and prints the two side by side. Run it from the repository's root:
+// Command peers plans the models of the README's table with devmap and with Accelerate, and prints
+// both results. The configs are the same, with weights only, and each GPU is large enough for the
+// whole model. Run it from the repository's root:
 //
 //	go run ./cmd/devmap/internal/peers -python python3
 //
-// devmap is timed as a whole process. Accelerate is timed for its two calls alone,
-// and its import separately. If the Python has no Accelerate, devmap's columns are
-// alone.
+// It times devmap as a whole process, Accelerate's two calls, and separately Accelerate's import.
+// If the Python has no Accelerate, the table has only devmap's columns.
 package main
 
 import (
@@ -51,7 +50,7 @@ func run(stdout io.Writer, python string) error {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	binary := filepath.Join(dir, "devmap")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/devmap") //nolint:gosec // a path of ours
+	build := exec.Command("go", "build", "-o", binary, "./cmd/devmap") //nolint:gosec // a path made here
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building devmap: %w\n%s", err, out)
 	}
@@ -75,8 +74,8 @@ func run(stdout io.Writer, python string) error {
 	return err
 }
 
-// row is the line of a job; theirs are the fields after its name, or none.
-// The ratios are Accelerate's figure over devmap's.
+// row returns the line of a job. theirs has the fields after its name, or is nil. The ratios are
+// Accelerate's figure divided by devmap's.
 func row(j job, own measured, theirs []string) string {
 	if theirs == nil {
 		return fmt.Sprintf("%s\t%d\t%.3f\t–\t–\t%.1f\t–\t–\t–\t–\t", j.model, j.gpus, own.gib, own.ms)
@@ -94,7 +93,7 @@ func over(theirs string, own float64) string {
 	return fmt.Sprintf("%.3f", value/own)
 }
 
-// accelerate runs the peer; what it cannot, it explains in one line.
+// accelerate runs the peer; why explains a failure in one line.
 func accelerate(python string) (rows map[job][]string, why string) {
 	cmd := exec.Command(python, append([]string{"fixtures/peers/accelerate_plan.py"}, models...)...) //nolint:gosec // the user names the Python
 	var stderr strings.Builder

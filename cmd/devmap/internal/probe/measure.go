@@ -1,6 +1,5 @@
-// Package probe measures GPUs for a topology: how much memory each has and who holds
-// it, what a process of devmap uses there outside arenas, the rates of kernels as
-// steps call them, and of copies.
+// Package probe measures GPUs for a topology: their memory, its users, and devmap's own memory
+// outside arenas. It also measures the rates of copies, and of kernels as steps call them.
 package probe
 
 import (
@@ -18,26 +17,25 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// probe is the measuring of GPUs, by the process that does it.
+// probe is the state of the process that measures GPUs.
 type probe struct {
 	link    *worker.Link
 	gpus    []executor.GPU
-	devices []int // GPUs, one for each device of the topology
+	devices []int // GPU of each device in the topology
 	known   []costmodel.Device
 
-	before map[string]holding  // by UUID, of all GPUs before this process was on any
-	unread error               // why that is not known
+	before map[string]holding  // by UUID, of all GPUs before this process used any
+	unread error               // why that is unknown
 	memory map[int]nvml.Memory // the same by GPU
 	others map[int][]nvml.Process
-	used   map[int]int64 // by GPU: what the process uses there outside arenas
+	used   map[int]int64 // by GPU: this process's memory outside arenas
 	rates  map[int]*tallies
 	paths  []executor.PathRates
 }
 
-// Measure measures GPUs, one for each device of the topology, by the driver's
-// numbers, and tells link how far it is. document is the topology, text a table of it
-// for people.
-// before is what was held when this process was on none.
+// Measure measures GPUs, one for each device of the topology, by the driver's numbers, and reports
+// progress to link. The result document is the topology, and text a table of it for people.
+// Argument before is the memory in use before this process used any GPU.
 func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []executor.GPU, devices []int) (document, text string, err error) {
 	probe := &probe{link: link, gpus: gpus, devices: devices, before: before.gpus, unread: before.err}
 	if err := probe.run(ctx); err != nil {
@@ -50,16 +48,16 @@ func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []ex
 	return topology.String(), probe.table(), nil
 }
 
-// probeOptimizer is what the models of a probe are trained with.
+// probeOptimizer is the optimizer of a probe's models.
 var probeOptimizer = executor.Optimizer{Rate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 
-// distinct are the GPUs, each once.
+// distinct returns the GPUs, each once.
 func (probe *probe) distinct() []int {
 	return slices.Compact(slices.Sorted(slices.Values(probe.devices)))
 }
 
-// run measures everything. What a process holds comes first: it is to be found by
-// one that did nothing before, as a run does.
+// run measures everything. The process's memory comes first: the process must have done nothing
+// before, as in a run.
 func (probe *probe) run(ctx context.Context) error {
 	for _, part := range []struct {
 		what string
@@ -78,20 +76,20 @@ func (probe *probe) run(ctx context.Context) error {
 	return nil
 }
 
-// holding is what a GPU has and holds, and who is there.
+// holding is a GPU's memory, and the processes on it.
 type holding struct {
 	memory    nvml.Memory
 	processes []nvml.Process
 }
 
-// Holdings are what all GPUs hold.
+// Holdings has the memory of all GPUs.
 type Holdings struct {
 	gpus map[string]holding // by UUID
-	err  error              // why that is not known
+	err  error              // why that is unknown
 }
 
-// Look reads what all GPUs hold. The driver takes some MiB of each for a process that
-// only asks which there are: this is for before that.
+// Look reads the memory of all GPUs. Call it before other queries: the driver takes some MiB on
+// each GPU for a process that only lists them.
 func Look() *Holdings {
 	found, err := holdingsOf()
 	return &Holdings{found, err}
@@ -118,7 +116,7 @@ func holdingsOf() (found map[string]holding, err error) {
 	return found, nil
 }
 
-// look finds what the GPUs have and hold, and what is known of their kind.
+// look finds the GPUs' memory, and the catalogue's data of their kind.
 func (probe *probe) look(context.Context) error {
 	if probe.unread != nil {
 		return probe.unread
@@ -137,8 +135,8 @@ func (probe *probe) look(context.Context) error {
 	return nil
 }
 
-// catalogued is what the catalogue knows of a GPU: of another than it has, what
-// goes by its compute capability. Whether a model has room is found when it is to.
+// catalogued returns the catalogue's data of a GPU, or for an unknown one the data for its compute
+// capability. The capacity is unlimited: an allocation shows whether a model fits.
 func catalogued(gpu *executor.GPU, total int64) costmodel.Device {
 	found, err := catalogue.Find(kindOf(gpu.Name, total))
 	if err != nil {
@@ -148,7 +146,7 @@ func catalogued(gpu *executor.GPU, total int64) costmodel.Device {
 	return found.Device(costmodel.Train)
 }
 
-// topology is that of some of the devices as far as a job needs it.
+// topology returns the part of the topology that a job on some devices needs.
 func (probe *probe) topology(devices ...int) *costmodel.Topology {
 	topology := &costmodel.Topology{}
 	for _, device := range devices {
@@ -157,8 +155,8 @@ func (probe *probe) topology(devices ...int) *costmodel.Topology {
 	return topology
 }
 
-// hold runs a step on all devices, and finds the process's memory outside arenas on each
-// GPU: at the fence of the step, after which nothing is added.
+// hold runs a step on all devices, and finds the process's memory outside arenas on each GPU. It
+// reads at the fence of the step, after which nothing is added.
 func (probe *probe) hold(ctx context.Context) error {
 	all := make([]int, len(probe.devices))
 	for i := range all {
@@ -191,8 +189,8 @@ func (probe *probe) hold(ctx context.Context) error {
 	return nil
 }
 
-// time times kernels on every GPU: in fp32 products and updates, and those of bf16
-// behind them, when the GPU is as warm as it is in a run.
+// time times kernels on every GPU: in fp32 products and updates, then those of bf16, when the GPU
+// is as warm as in a run.
 func (probe *probe) time(ctx context.Context) error {
 	probe.rates = make(map[int]*tallies)
 	for _, gpu := range probe.distinct() {
@@ -215,8 +213,8 @@ func (probe *probe) time(ctx context.Context) error {
 	return nil
 }
 
-// timeModel times a model's training on batches of 2048 tokens: of as many as find
-// room, as a GPU's rates are those of much work. It returns how many did.
+// timeModel times a model's training on batches of 2048 tokens, the largest that fits, as a GPU's
+// rates need much work. It returns the batch.
 func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch, steps int64, on *costmodel.Topology) (int64, error) {
 	for {
 		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}, on)
@@ -232,7 +230,7 @@ func timeModel(ctx context.Context, tally *tally, gpu int, config string, precis
 	}
 }
 
-// copies times copies inside GPUs, to and from the host, and from each to each.
+// copies times copies inside GPUs, to and from the host, and between GPUs.
 func (probe *probe) copies(context.Context) (err error) {
 	probe.paths, err = backends.Paths(probe.devices)
 	return err

@@ -12,20 +12,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// The models that are timed: blocks as wide as those of a model of one to three
-// billion parameters, with both widths of heads that such models have.
+// timedModels are the models to time: blocks as wide as in a model of one to three billion
+// parameters, with both usual widths of heads.
 var timedModels = []string{
 	`{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":2,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
 	`{"model_type":"llama","hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,"num_key_value_heads":4,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
 }
 
-// usageModel is the model that shows a process's memory outside arenas: every kernel of
-// a block, each once, on as many devices as there are.
+// usageModel is the model that shows a process's memory outside arenas. It has every kernel of a
+// block, and a layer for each device.
 func usageModel(layers int) string {
 	return `{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":` + strconv.Itoa(layers) + `,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":4096,"tie_word_embeddings":true,"max_position_embeddings":4096}`
 }
 
-// probeJob compiles a model for devices, its units in equal runs on them.
+// probeJob compiles a model for devices, with equal runs of units on them.
 func probeJob(config string, workload costmodel.Workload, topology *costmodel.Topology) (*executor.Job, error) {
 	graph, err := hf.FromConfig("probe", []byte(config))
 	if err != nil {

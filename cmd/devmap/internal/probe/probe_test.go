@@ -18,7 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestKindOf: a driver's name and size mean a GPU of the catalogue, or none.
+// TestKindOf: a driver's name and size give a GPU of the catalogue, or none.
 func TestKindOf(t *testing.T) {
 	t.Parallel()
 	for _, is := range []struct {
@@ -48,8 +48,8 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestProbeJobs: the models of a probe have a program on as many devices as a machine
-// has, and every kernel that a step of theirs runs is counted in one kind.
+// TestProbeJobs: the models of a probe have a program for any number of devices of a machine. Every
+// kernel of their steps counts in one kind.
 func TestProbeJobs(t *testing.T) {
 	t.Parallel()
 	known, err := catalogue.Find("h100-80gb")
@@ -87,7 +87,7 @@ func TestProbeJobs(t *testing.T) {
 	}
 }
 
-// TestTally: kernels add up by kind, and what lies between them is no kernel's.
+// TestTally: kernels add up by kind, and the gaps between them belong to no kernel.
 func TestTally(t *testing.T) {
 	t.Parallel()
 	one := &timing{updating: map[string]bool{"adamw": true}}
@@ -116,8 +116,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestApart: kernels of two sizes give their rate and their fixed time; if they do not,
-// the rate is that of the larger.
+// TestApart: kernels of two sizes give their rate and their fixed time. If that is impossible, the
+// rate is the larger kernels'.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	ten := func(amount float64) work { return work{amount, amount/4e14 + 10*3e-6} } // ten kernels
@@ -134,7 +134,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// halves is a probe of two devices on one GPU.
+// halves returns a probe of two devices on one GPU.
 func halves() *probe {
 	counted := &tally{products: work{7e14, 1}, attention: work{4e14, 1}, others: work{2e12, 1}, updates: work{2.5e12, 1}, gaps: 1e-3, kernels: 1000, passes: 900}
 	path := executor.PathRates{Granule: 2 << 20, Inside: 1.2e12, Up: 5e10, Down: 4e10, To: []executor.PathRate{{}, {BytesPerSecond: 1.1e12, Latency: 5e-6}}}
@@ -152,8 +152,8 @@ func halves() *probe {
 	return probe
 }
 
-// TestProbedTopology: what a probe writes is read, with the shares of a GPU adding up
-// to it, and is of use to devmap's engine alone.
+// TestProbedTopology: a probe's topology can be read, and the shares of a GPU add up to the whole.
+// Only devmap's engine uses it.
 func TestProbedTopology(t *testing.T) {
 	t.Parallel()
 	var document bytes.Buffer
@@ -186,7 +186,7 @@ func TestProbedTopology(t *testing.T) {
 	}
 }
 
-// TestProbeTable: the table has what others hold, and who they are.
+// TestProbeTable: the table has the memory of other processes and their numbers.
 func TestProbeTable(t *testing.T) {
 	t.Parallel()
 	text := halves().table()
@@ -197,8 +197,7 @@ func TestProbeTable(t *testing.T) {
 	}
 }
 
-// TestRepeatedWeights: a probe's weights have the shapes and the kind of values of
-// random ones.
+// TestRepeatedWeights: a probe's weights have the shapes of random weights, and similar values.
 func TestRepeatedWeights(t *testing.T) {
 	t.Parallel()
 	graph, err := hf.FromConfig("probe", []byte(usageModel(2)))

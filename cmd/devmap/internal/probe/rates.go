@@ -12,16 +12,16 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 )
 
-// tally is what kernels of each kind did in a step, and in what time: of all models
-// that were timed together.
+// tally is the work and the time of each kind of kernel in a step, of all models that were timed
+// together.
 type tally struct {
 	products, attention, others, updates work
-	// gaps are the seconds of a device's instructions that no kernel took, of so many
-	// kernels; passes of these are no optimizer's.
+	// gaps are the seconds of a device's instructions without a kernel, and kernels is their
+	// number. passes counts the kernels that are not the optimizer's.
 	gaps, kernels, passes float64
 }
 
-// add adds what another counted in so many steps, the step's gaps aside.
+// add adds the counts of steps steps, except the gaps.
 func (tally *tally) add(counted *tally, steps float64) {
 	for _, of := range [][2]*work{{&tally.products, &counted.products}, {&tally.attention, &counted.attention}, {&tally.others, &counted.others}, {&tally.updates, &counted.updates}} {
 		of[0].amount, of[0].seconds = of[0].amount+of[1].amount/steps, of[0].seconds+of[1].seconds/steps
@@ -29,7 +29,7 @@ func (tally *tally) add(counted *tally, steps float64) {
 	tally.kernels, tally.passes = tally.kernels+counted.kernels/steps, tally.passes+counted.passes/steps
 }
 
-// tallies are a GPU's: of models in bf16, of the same on fewer tokens, and in fp32.
+// tallies are a GPU's counts: of models in bf16, of the same with fewer tokens, and in fp32.
 type tallies struct{ half, less, single tally }
 
 // work is FLOPs or bytes, and the seconds that they took.
@@ -39,7 +39,7 @@ func (work *work) add(amount float64, took time.Duration) {
 	work.amount, work.seconds = work.amount+amount, work.seconds+took.Seconds()
 }
 
-// rate is 0 where nothing ran.
+// rate returns 0 if nothing ran.
 func (work *work) rate() float64 {
 	if work.seconds <= 0 {
 		return 0
@@ -47,8 +47,8 @@ func (work *work) rate() float64 {
 	return work.amount / work.seconds
 }
 
-// apart splits the time of kernels by the same kernels at less work: into a rate, and
-// the fixed seconds that each takes to fill the GPU and to leave it.
+// apart splits the time of kernels by the same kernels with less work. It returns a rate, and the
+// fixed seconds that each kernel takes to fill and empty the GPU.
 func (work *work) apart(less *work) (rate, fixed float64) {
 	rate = (work.amount - less.amount) / (work.seconds - less.seconds)
 	if fixed = less.seconds - less.amount/rate; less.amount >= work.amount || less.seconds >= work.seconds || fixed < 0 {
@@ -57,24 +57,23 @@ func (work *work) apart(less *work) (rate, fixed float64) {
 	return rate, fixed
 }
 
-// timing is the runs of one model. Some steps are timed kernel by kernel. The others
-// give the time between kernels, which timing them would add to.
+// timing is the runs of one model. Some steps are timed kernel by kernel. The others give the time
+// between kernels, which timing would increase.
 type timing struct {
-	tally // of all steps that are timed
+	tally // of all timed steps
 
 	updating map[string]bool // the optimizer's kernels, by name
 	now      float64         // seconds of all kernels of the step
 }
 
-// The steps of a model that is timed: of the second half every other one. A GPU is
-// faster for the first tenths of a second than it stays, as its clock goes by the
-// power that it takes: what a step takes among others is to be found.
+// These are the numbers of steps; every other step of the second half is timed. A GPU is faster in
+// the first tenths of a second, as its clock depends on its power. The probe needs the later speed.
 const (
 	halfSteps   = 39
-	singleSteps = 13 // in fp32 a step is several times as long
+	singleSteps = 13 // in fp32 a step takes several times as long
 )
 
-// tell takes a kernel.
+// tell records a kernel.
 func (timing *timing) tell(timed executor.KernelTime) {
 	kernel := timed.Kernel
 	timing.now += timed.Took.Seconds()
@@ -93,7 +92,7 @@ func (timing *timing) tell(timed executor.KernelTime) {
 	}
 }
 
-// run runs a job on a GPU and adds its kernels up.
+// run runs a job on a GPU and adds its kernels.
 func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps int64) error {
 	timing := &timing{updating: updating(job.Recipe)}
 	isTimed := func(step int64) bool { return step > steps/2 && step%2 == 1 }
@@ -131,10 +130,10 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps i
 	return nil
 }
 
-// middle is the median, the upper one of two.
+// middle returns the median, the upper one of two.
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
-// updating are the names of the optimizer's kernels.
+// updating returns the names of the optimizer's kernels.
 func updating(model *recipe.Model) map[string]bool {
 	names := make(map[string]bool)
 	for i := range model.Units {
@@ -147,8 +146,8 @@ func updating(model *recipe.Model) map[string]bool {
 	return names
 }
 
-// ratesOf are the rates of devmap's engine on a GPU, whose kernels are those of
-// models trained in bf16 at much work and at less, and in fp32.
+// ratesOf returns the rates of devmap's engine on a GPU, from kernels of models trained in bf16
+// with much and with less work, and in fp32.
 func ratesOf(measured *tallies) (flops float64, rates costmodel.Rates) {
 	half, less, single := &measured.half, &measured.less, &measured.single
 	var products, attention, others float64 // seconds

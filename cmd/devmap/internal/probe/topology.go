@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// probedTopology is a devmap.topology/v1. Fields of devices that are not in it are
-// the catalogue's, which has those of other engines.
+// probedTopology is a devmap.topology/v1. The catalogue gives the missing fields of devices, such
+// as those for other engines.
 type probedTopology struct {
 	FormatVersion string           `json:"format_version"`
 	Devices       []probedDevice   `json:"devices"`
@@ -32,9 +32,9 @@ type probedDevice struct {
 	Devmap         any    `json:"devmap"` // costmodel.Device.Own
 }
 
-// kindOf is the GPU of the catalogue that a driver's name means: of those whose words
-// but the size are all in it (h100 of h100-80gb) the one with the most of them, then of
-// the nearest size, where that is within a tenth. Empty: none is.
+// kindOf returns the catalogue's GPU for a driver's name: one whose words without the size are all
+// in the name (h100 of h100-80gb). It prefers the one with the most words, then the nearest size
+// within a tenth. Empty: none matches.
 func kindOf(name string, total int64) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(letter rune) bool { return letter == ' ' || letter == '-' })
 	best, nearest, most := "", 0.1, 0
@@ -52,9 +52,9 @@ func kindOf(name string, total int64) string {
 	return best
 }
 
-// write writes the topology. A GPU of several devices is shared out to them equally,
-// what others hold of it too. Arenas take whole granules: what one may be rounded up by
-// is reserved, so that a plan that just fits finds room.
+// write writes the topology. Devices that share a GPU get equal parts of its memory, including
+// other processes' memory. Arenas take whole granules. The largest possible rounding is reserved,
+// so that a plan that just fits finds room.
 func (probe *probe) write(to io.Writer) error {
 	topology := probedTopology{FormatVersion: "devmap.topology/v1"}
 	for i, gpu := range probe.devices {
@@ -78,7 +78,7 @@ func (probe *probe) write(to io.Writer) error {
 	return devicemap.WriteJSON(to, topology)
 }
 
-// shares is how many devices are on a GPU.
+// shares returns the number of devices on a GPU.
 func (probe *probe) shares(gpu int) (count int64) {
 	for _, other := range probe.devices {
 		if other == gpu {
@@ -88,8 +88,8 @@ func (probe *probe) shares(gpu int) (count int64) {
 	return count
 }
 
-// table is what people are shown: a row a GPU for memory, one for rates, and the
-// copies between devices.
+// table returns the text for people: one row per GPU for memory, one for rates, and the copies
+// between devices.
 func (probe *probe) table() string {
 	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
 	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
@@ -106,7 +106,7 @@ func (probe *probe) table() string {
 	return fmt.Sprintf("%s\n%s\n%s", memory, rates, probe.links())
 }
 
-// links is a row for each pair of devices; empty of one alone.
+// links returns a row for each pair of devices; empty for one device.
 func (probe *probe) links() string {
 	if len(probe.devices) < 2 {
 		return ""
@@ -134,7 +134,7 @@ func (probe *probe) links() string {
 
 func rounded(value float64) string { return fmt.Sprintf("%.0f", value) }
 
-// whose says who holds memory of a GPU: processes, and the driver.
+// whose lists who uses memory of a GPU: processes, and the driver.
 func (probe *probe) whose(gpu int) string {
 	parts := []string{"the driver " + costmodel.Bytes(probe.memory[gpu].Reserved).String()}
 	for _, process := range probe.others[gpu] {

@@ -9,13 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// repeated are random weights whose matrices repeat the same values. A kernel's time
-// depends on the kind of values (with zeros a GPU makes less heat, and runs faster), not
-// on each of them. Generating all of them would take longer than the rest of a probe.
+// repeated are random weights whose matrices repeat the same values. A kernel's time depends on the
+// kind of values, not on each one: with zeros a GPU makes less heat, and runs faster. Generating
+// all values would take longer than the rest of a probe.
 type repeated struct {
 	weights.Source
 
-	matrices map[string]int64 // values, by name
+	matrices map[string]int64 // number of values, by name
 	chunks   map[modelgraph.DType][]byte
 }
 

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// block is one piece of text: a paragraph, a list item, a heading, a cell.
+// block is one piece of text: a paragraph, a list item, a heading or a cell.
 type block struct {
 	kind string // text, heading, cell, flag, help, paragraph, row, message, comment
 	line int
@@ -62,7 +62,7 @@ func (check *checker) document(name, source string) string {
 	return fmt.Sprintf("%s: %d sentences, median %d words, 95th percentile %d, passive %d %%", name, len(lengths), median, p95, share)
 }
 
-// sizeLimit is the limit of the page or of the nearest folder that has one; 0: none.
+// sizeLimit returns the limit of the page, or of the nearest folder with one; 0: none.
 func (check *checker) sizeLimit(name string) int {
 	longest, limit := -1, 0
 	for prefix, most := range check.Characters {

@@ -1,10 +1,10 @@
-// Prose checks the text that people read: documents, help texts, messages and
-// comments. config.json has the limits and the words; every finding is a line
-// FILE:LINE: RULE: ADVICE. The exit status is 1 if there is one.
+// Prose checks the text that people read: documents, help texts, messages and comments. The file
+// config.json has the limits and the words. Every finding is a line FILE:LINE: RULE: ADVICE. The
+// exit status is 1 if there is one.
 //
 //	go run ./cmd/devmap/internal/prose [-figures] [-program FILE] [DOCUMENT…]
 //
-// With documents as arguments only these are checked.
+// With documents as arguments it checks only these.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed config.json
 var embedded []byte
 
-// config is config.json.
+// config is the content of config.json.
 type config struct {
 	Documents  []string          `json:"documents"`
 	Sources    []string          `json:"sources"`
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run prints findings and reports whether there is one that fails.
+// run prints findings and reports whether one of them fails.
 func run(out io.Writer, root, program string, figures bool, only []string) (failed bool, err error) {
 	check, err := newChecker(embedded)
 	if err != nil {
@@ -142,7 +142,7 @@ func (check *checker) add(file string, line int, kind, rule, advice, text string
 	check.findings = append(check.findings, finding{file, line, kind, rule, advice, strings.Join(strings.Fields(text), " ")})
 }
 
-// print writes the findings. Kinds with an allowance fail only beyond it.
+// print writes the findings. Kinds with an allowance fail only above it.
 func (check *checker) print(out io.Writer) (failed bool, err error) {
 	counts := map[string]int{}
 	for _, one := range check.findings {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// help checks the help of every command, help topic and flag. The program names
-// them itself: cobra's completion prints a name, a tab and its text on each line.
+// help checks the help of every command, help topic and flag. The program lists them: cobra's
+// completion prints a name, a tab and its text on each line.
 func (check *checker) help(root, program string) error {
 	if program == "" {
 		folder, err := os.MkdirTemp("", "prose")
@@ -42,7 +42,7 @@ func (check *checker) help(root, program string) error {
 	}
 	for _, command := range append([][2]string{{"", ""}}, completions(names)...) {
 		if command[0] == "help" || command[0] == "completion" {
-			continue // cobra's own
+			continue // cobra's own command
 		}
 		if err := check.command(ask, command[0], command[1]); err != nil {
 			return err
@@ -51,8 +51,8 @@ func (check *checker) help(root, program string) error {
 	return nil
 }
 
-// command checks a command's one line, its text and its flags; without a name
-// the program's own.
+// command checks a command's one line, its text and its flags. Without a name it checks the
+// program's own.
 func (check *checker) command(ask func(...string) (string, error), name, short string) error {
 	file := strings.TrimSpace("devmap help " + name)
 	check.block(file, block{"flag", 1, short})
@@ -72,8 +72,8 @@ func (check *checker) command(ask func(...string) (string, error), name, short s
 	return nil
 }
 
-// completions are the names and texts that a completion lists; its last line is
-// a directive to the shell.
+// completions returns the names and texts in a completion. Its last line is a directive to the
+// shell.
 func completions(listed string) (out [][2]string) {
 	for line := range strings.Lines(listed) {
 		if name, text, found := strings.Cut(strings.TrimRight(line, "\n"), "\t"); found {
@@ -139,7 +139,7 @@ func (check *checker) source(root, name string) error {
 	return nil
 }
 
-// messages are functions that make an error or a note of their first string.
+// messages matches functions that make an error or a note of their first string.
 var messages = regexp.MustCompile(`^(?:Errorf|New|Usagef|[Rr]efuse|refusedf|fault|warn|note)$`)
 
 // isMessage reports whether a call makes an error or a note.

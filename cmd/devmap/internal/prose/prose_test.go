@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRules: each text breaks the rules that are named, and no other.
+// TestRules: each text breaks exactly the named rules.
 func TestRules(t *testing.T) {
 	long := strings.Repeat("word ", 36) + "end."
 	for _, c := range []struct{ kind, text, want string }{
@@ -48,7 +48,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestMarkdown splits a page. Code, HTML and rules of tables are left out.
+// TestMarkdown splits a page. Code, HTML and rules of tables are omitted.
 func TestMarkdown(t *testing.T) {
 	var got []string
 	for _, one := range markdown("# Title\n\nA text.\nIts end.\n- item\n\n| a | b |\n|---|---|\n| c\\|d | e |\n```sh\ncode\n```\n<!-- x -->\n1. last\n") {
@@ -60,7 +60,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestSentences: abbreviations and numbers do not end one; lines are counted.
+// TestSentences: abbreviations and numbers do not end a sentence; lines are counted.
 func TestSentences(t *testing.T) {
 	got := sentences(block{"text", 4, "It has 0.5 GiB, e.g. `x`.\nThe next one is here! 3 more."})
 	want := []sentence{{"It has 0.5 GiB, e.g. `x`.", 4}, {"The next one is here!", 5}, {"3 more.", 5}}
@@ -69,8 +69,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestPages: README.md and docs have no finding but those of commands' help, which
-// docs/cli repeats.
+// TestPages: README.md and docs have no findings, except those of commands' help in docs/cli.
 func TestPages(t *testing.T) {
 	var out strings.Builder
 	if _, err := run(&out, filepath.Join("..", "..", "..", ".."), "", false, []string{"README.md", "docs"}); err != nil {
@@ -83,7 +82,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestParagraphs: a blank line or an indented one ends a paragraph; lines are counted.
+// TestParagraphs: a blank or an indented line ends a paragraph; lines are counted.
 func TestParagraphs(t *testing.T) {
 	got := paragraphs(block{"help", 1, "Kinds,\nin a list:\n\n  a  one\n  b  two\nThe end.\n"})
 	want := []block{{"paragraph", 1, "Kinds,\nin a list:"}, {"row", 4, "  a  one"}, {"row", 5, "  b  two"}, {"paragraph", 6, "The end."}}
@@ -92,7 +91,7 @@ func TestParagraphs(t *testing.T) {
 	}
 }
 
-// TestSource: errors and comments of a Go file are checked, an allowance passes.
+// TestSource: errors and comments of a Go file are checked, and an allowance works.
 func TestSource(t *testing.T) {
 	root := t.TempDir()
 	source := "package x\n\n// f returns nil where there is nothing to do.\nfunc f() error { return errors.New(\"the plan is set beside it\") }\n"
@@ -114,7 +113,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSizes: a page's limit goes before its folder's.
+// TestSizes: a page's limit overrides its folder's.
 func TestSizes(t *testing.T) {
 	check := &checker{config: config{Characters: map[string]int{"docs/": 6, "docs/cli/": 9, "docs/own.md": 14}}}
 	for name, want := range map[string]int{"docs/a.md": 6, "docs/cli/a.md": 9, "docs/own.md": 14, "x.md": 0} {

@@ -38,7 +38,7 @@ func plain(text string) string {
 
 func countWords(text string) int { return len(wordLike.FindAllString(text, -1)) }
 
-// sentence is a sentence and the line on which it begins.
+// sentence is a sentence with its first line.
 type sentence struct {
 	text string
 	line int
@@ -99,10 +99,10 @@ func (check *checker) block(file string, one block) {
 	}
 }
 
-// paragraphs splits a help text. Indented lines are rows of tables or examples:
-// only the words of a row are checked.
+// paragraphs splits a help text. Indented lines are rows of tables or examples; only their words
+// are checked.
 func paragraphs(help block) (out []block) {
-	open := false // the last block is a paragraph that may go on
+	open := false // the last block is a paragraph that may continue
 	for i, line := range strings.Split(help.text, "\n") {
 		switch {
 		case strings.TrimSpace(line) == "":

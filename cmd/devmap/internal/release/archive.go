@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// file is one of an archive.
+// file is one file of an archive.
 type file struct {
 	name string
 	mode int64
 	data []byte
 }
 
-// archive packs a program with license, completion files and man page: a zip file of
-// Windows, else a compressed tar file.
+// archive packs a program with license, completion files and man page: a zip file for Windows,
+// otherwise a compressed tar file.
 func (packer *packer) archive(platform *platform, program string) error {
 	if packer.extras == nil {
 		var err error
@@ -87,7 +87,7 @@ func writeZip(to io.Writer, files []file, when time.Time) error {
 	return writer.Close()
 }
 
-// sumsFile lists all files as `sha256sum -c` reads them.
+// sumsFile lists all files in the format of `sha256sum -c`.
 const sumsFile = "SHA256SUMS"
 
 func checksums(folder string) error {

@@ -14,15 +14,14 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/wheel"
 )
 
-// commitMade is the commit that is built: its version, and the time that all files
-// get.
+// commitMade is the commit of the build: its version, and the time of all files.
 type commitMade struct {
 	version string
 	when    time.Time
 	hash    string // empty without git
 }
 
-// commit asks git; the version may be given.
+// commit asks git for the commit; the caller may give the version.
 func commit(version string) (*commitMade, error) {
 	if version != "" {
 		var err error
@@ -58,7 +57,7 @@ func commit(version string) (*commitMade, error) {
 	return &commitMade{version, time.Unix(seconds, 0).UTC(), hash}, nil
 }
 
-// undescribed is a description of a commit before the first release.
+// undescribed describes a commit before the first release.
 func undescribed() (string, error) {
 	count, err := git("rev-list", "--count", "HEAD")
 	if err != nil {
@@ -76,8 +75,8 @@ func git(arguments ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// compilerHere is why the program with GPUs cannot be built here; empty: it can. Its
-// C parts are compiled for this machine.
+// compilerHere says why this machine cannot build the program with GPUs; empty: it can. Its C parts
+// are compiled for this machine.
 func compilerHere() (string, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Sprintf("it is built on Linux x86-64, and this is %s on %s", runtime.GOOS, runtime.GOARCH), nil
@@ -96,7 +95,7 @@ func compilerHere() (string, error) {
 	return "", nil
 }
 
-// build makes the program of a platform, without symbols, as a file of that name.
+// build builds the program of a platform, without symbols, and returns its file.
 func (platform *platform) build(folder string, made *commitMade) (string, error) {
 	name := filepath.Join(folder, platform.name(), "devmap")
 	if platform.system == "windows" {

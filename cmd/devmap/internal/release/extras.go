@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// extraFiles are the files of an archive other than the program. Completion and help
-// come from the program itself, one that this machine runs.
+// extraFiles returns the files of an archive other than the program. Completion and help come from
+// the program itself, built for this machine.
 func (packer *packer) extraFiles() ([]file, error) {
 	here := platform{system: runtime.GOOS, processor: runtime.GOARCH}
 	program, err := here.build(packer.scratch, packer.made)
@@ -17,7 +17,7 @@ func (packer *packer) extraFiles() ([]file, error) {
 		return nil, err
 	}
 	ask := func(arguments ...string) (string, error) {
-		out, err := exec.Command(program, arguments...).Output() //nolint:gosec // which was just built
+		out, err := exec.Command(program, arguments...).Output() //nolint:gosec // built above
 		if err != nil {
 			return "", fmt.Errorf("devmap %s: %w", strings.Join(arguments, " "), err)
 		}

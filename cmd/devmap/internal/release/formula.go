@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// downloads is where a release's archives lie: on the project's page, by its tag.
+// downloads is the address of a release's archives: on the project's page, by tag.
 const downloads = "https://github.com/devmap-dev/devmap/releases/download/v"
 
-// formula writes the Homebrew formula of a release into its folder, for the
-// archives that the folder holds (docs.brew.sh/Formula-Cookbook). Without an
-// archive that Homebrew can use, it writes none.
+// formula writes the Homebrew formula of a release into its folder, for the folder's archives
+// (docs.brew.sh/Formula-Cookbook). It writes none if Homebrew can use no archive.
 func (packer *packer) formula() error {
 	var text strings.Builder
 	for _, system := range [][2]string{{"darwin", "macos"}, {"linux", "linux"}} {
@@ -43,7 +42,7 @@ func (packer *packer) formula() error {
 	return say(name)
 }
 
-// formulaText is a formula without its archives.
+// formulaText is the formula without its archives.
 const formulaText = `class Devmap < Formula
   desc "Predict GPU memory and find the split of a model with the lowest peak"
   homepage "https://github.com/devmap-dev/devmap"

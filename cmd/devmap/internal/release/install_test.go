@@ -19,7 +19,7 @@ func packerOf(folder string) *packer {
 	return &packer{settings: &settings{archives: folder}, made: made}
 }
 
-// TestFormula names the archives that exist, with their sums, and no others.
+// TestFormula checks that a formula names all archives that exist, with their sums, and no others.
 func TestFormula(t *testing.T) {
 	packer := packerOf(t.TempDir())
 	if err := packer.formula(); err != nil {
@@ -62,7 +62,7 @@ func TestFormula(t *testing.T) {
 	}
 }
 
-// TestBill lists the modules and the Go release of a program's build information.
+// TestBill checks the modules and the Go release from a program's build information.
 func TestBill(t *testing.T) {
 	bom := packerOf("").bill(&debug.BuildInfo{
 		GoVersion: "go1.26.0", Main: debug.Module{Path: "example.com/program"},
@@ -102,9 +102,8 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestDockerfile does what docker build does, as far as a machine without Docker
-// can: each RUN line runs in the repository, and each file that a stage copies
-// from another one exists afterwards.
+// TestDockerfile runs the steps of docker build as far as possible without Docker. Each RUN line
+// runs in the repository, and each file that a stage copies from another one exists afterwards.
 func TestDockerfile(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	data, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
@@ -124,7 +123,8 @@ func TestDockerfile(t *testing.T) {
 		}
 		line = strings.ReplaceAll(line, "/out/", out+"/")
 		if script, found := strings.CutPrefix(line, "RUN "); found {
-			// Without -trimpath, which changes only paths, the compiled packages of other tests serve.
+			// -trimpath changes only paths. Without it, the build reuses the compiled packages of
+			// other tests.
 			shell := exec.Command("sh", "-ec", strings.ReplaceAll(script, " -trimpath", ""))
 			shell.Dir = root
 			if said, err := shell.CombinedOutput(); err != nil {

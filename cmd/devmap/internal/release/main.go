@@ -1,8 +1,7 @@
-// Command release builds devmap for every platform, without cgo but for the Linux
-// x86-64 program with GPUs, and packs the programs: as Python wheels (make wheels),
-// and as archives with completion files, a man page, a software bill of materials
-// each, a Homebrew formula and checksums (make release).
-// It runs in the repository's root:
+// Command release builds devmap for every platform. Only the Linux x86-64 program with GPUs uses
+// cgo. It packs the programs as Python wheels (make wheels), and as archives (make release).
+// Archives have completion files and a man page; each has a software bill of materials, and all
+// have a Homebrew formula and checksums. Run it in the repository's root:
 //
 //	go run ./cmd/devmap/internal/release -wheels bin/wheels
 //	go run ./cmd/devmap/internal/release -archives bin/release
@@ -20,11 +19,11 @@ import (
 	"strings"
 )
 
-// settings are what is to be made.
+// settings has the flags.
 type settings struct {
 	wheels, archives string // folders; empty: none
 	version          string // empty: git's
-	only             string // of the platforms' names, with commas; empty: all
+	only             string // names of platforms, separated by commas; empty: all
 }
 
 func main() {
@@ -80,8 +79,8 @@ func run(asked *settings) (err error) {
 	return nil
 }
 
-// emptied makes a folder with none of the files in it that an earlier call made:
-// wheels of another version would be taken for today's.
+// emptied makes a folder and removes files of earlier calls from it: wheels of another version
+// would look current.
 func emptied(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -98,10 +97,10 @@ func emptied(folder string) error {
 	return err
 }
 
-// platform is what a program is built for.
+// platform is one target of a build.
 type platform struct {
 	system, processor string
-	gpus              bool // with the backend of GPUs: cgo, and the tag cuda
+	gpus              bool // with the backend of GPUs: cgo and the tag cuda
 }
 
 func (platform *platform) name() string {
@@ -112,9 +111,8 @@ func (platform *platform) name() string {
 	return name
 }
 
-// platforms are all. Of Linux on x86-64 there are two: that with the backend of GPUs
-// needs the glibc that it is built with, or a later one, and pip takes the other
-// where that is missing.
+// platforms lists all targets. Linux on x86-64 has two. The one with the backend of GPUs needs its
+// build's glibc or a later one; pip installs the other one on older systems.
 var platforms = []platform{
 	{"linux", "amd64", true},
 	{"linux", "amd64", false},
@@ -124,7 +122,7 @@ var platforms = []platform{
 	{"windows", "amd64", false},
 }
 
-// choose takes the platforms that are named, and says what cannot be built here.
+// choose returns the named platforms, without those that cannot be built here, which it reports.
 func choose(only string) ([]platform, error) {
 	compiler, err := compilerHere()
 	if err != nil {

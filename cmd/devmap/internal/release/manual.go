@@ -7,14 +7,14 @@ import (
 )
 
 var (
-	// A group's title, a command in a group, and a flag with its text, as help prints them.
+	// A group's title, a command in a group, and a flag with its text, as in help.
 	groupTitle    = regexp.MustCompile(`(?m)^[A-Z][A-Za-z ]*:$`)
 	listedCommand = regexp.MustCompile(`(?m)^ {2}([a-z-]+) {2,}\S.*$`)
 	listedFlag    = regexp.MustCompile(`^ {2,6}((?:-\w, )?--\S+(?: \S+)?) {2,}(.*)$`)
 )
 
-// manual is devmap's page for man(1), written from what `devmap help` says of the
-// program and of each command, in the macros of man(7).
+// manual returns devmap's page for man(1) in the macros of man(7), from the output of `devmap help`
+// for the program and each command.
 func manual(ask func(arguments ...string) (string, error), made *commitMade) (string, error) {
 	about, err := ask("help")
 	if err != nil {
@@ -47,7 +47,7 @@ func manual(ask func(arguments ...string) (string, error), made *commitMade) (st
 	return page.String(), nil
 }
 
-// section is a command or a topic: what its help says, its flags as a list.
+// section writes a command or a topic: its help, and its flags as a list.
 func section(page *strings.Builder, name, help string) {
 	before, flags := help, ""
 	for _, title := range groupTitle.FindAllStringIndex(help, -1) {
@@ -70,13 +70,13 @@ func section(page *strings.Builder, name, help string) {
 	}
 }
 
-// asPrinted keeps lines as they are.
+// asPrinted keeps line breaks.
 func asPrinted(text string) string {
 	return ".nf\n" + escaped(strings.TrimSpace(text)) + "\n.fi\n"
 }
 
-// escaped keeps troff from reading text as its own: a backslash, a hyphen that is
-// typed, and a line that begins as a request does.
+// escaped escapes text for troff: backslashes, hyphens that users type, and lines that begin like a
+// request.
 func escaped(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

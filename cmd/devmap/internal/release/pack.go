@@ -14,10 +14,10 @@ type packer struct {
 	*settings
 	made    *commitMade
 	scratch string
-	extras  []file // of archives: the files other than the program
+	extras  []file // files of archives other than the program
 }
 
-// pack makes what is asked for of one platform.
+// pack makes the requested files of one platform.
 func (packer *packer) pack(platform *platform) error {
 	program, err := platform.build(packer.scratch, packer.made)
 	if err != nil {
@@ -34,7 +34,7 @@ func (packer *packer) pack(platform *platform) error {
 	return nil
 }
 
-// stem starts the names of a platform's files.
+// stem returns the start of the names of a platform's files.
 func (packer *packer) stem(platform *platform) string {
 	return fmt.Sprintf("devmap-%s-%s", packer.made.version, platform.name())
 }
@@ -65,7 +65,7 @@ func (packer *packer) wheel(program string) error {
 	return say(name)
 }
 
-// say prints a file that was made, with its size.
+// say prints a file's name with its size.
 func say(name string) error {
 	info, err := os.Stat(name)
 	if err != nil {

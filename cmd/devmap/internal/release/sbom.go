@@ -11,9 +11,9 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// sbom writes the software bill of materials of a program as a CycloneDX file:
-// the modules and the Go release that the program's own build information names.
-// The document has no random serial number, so equal programs have equal files.
+// sbom writes the software bill of materials of a program as a CycloneDX file: the modules and the
+// Go release in the program's build information. It has no random serial number, so equal programs
+// have equal files.
 func (packer *packer) sbom(platform *platform, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -35,7 +35,7 @@ func (packer *packer) sbom(platform *platform, program string) error {
 	return say(name)
 }
 
-// bill is the document of one program.
+// bill returns the document of one program.
 func (packer *packer) bill(info *debug.BuildInfo) *cyclonedx.BOM {
 	main := component(cyclonedx.ComponentTypeApplication, info.Main.Path, packer.made.version)
 	main.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}}
@@ -52,7 +52,7 @@ func (packer *packer) bill(info *debug.BuildInfo) *cyclonedx.BOM {
 	return bom
 }
 
-// component is a Go module, with its package URL (purl-spec, type golang).
+// component returns a Go module, with its package URL (purl-spec, type golang).
 func component(kind cyclonedx.ComponentType, path, version string) cyclonedx.Component {
 	url := "pkg:golang/" + path + "@" + version
 	return cyclonedx.Component{BOMRef: url, Type: kind, Name: path, Version: version, PackageURL: url}

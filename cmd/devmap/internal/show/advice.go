@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Advice says, where one unit alone sets the peak, which it is and what would
-// lower it, each tried out; empty where it is not so.
+// Advice names the unit that alone sets the peak, and tried changes that would lower it; empty if
+// no unit does.
 func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution) []string {
 	alone := solution.Alone
 	if alone == "" {
@@ -40,8 +40,8 @@ func Advice(ctx context.Context, asked *ask.Question, solution *planner.Solution
 	return []string{msg}
 }
 
-// shares reports that two of the units share a parameter, and that no residual sum or
-// other join of the forward keeps them together anyway.
+// shares reports that two of the units share a parameter, and that no join in the forward, such as
+// a residual sum, keeps them together anyway.
 func shares(graph *modelgraph.Graph, names []string) bool {
 	return slices.ContainsFunc(graph.TiedUnits(), func(units []int) bool {
 		found := 0
@@ -57,8 +57,8 @@ func shares(graph *modelgraph.Graph, names []string) bool {
 	})
 }
 
-// Changes tells each change and what it comes to. A tight one says so in parentheses
-// after its flags: the line of one that fits, tightly or not, ends in fits.
+// Changes returns a line for each change with its result. A tight result is marked in parentheses
+// after its flags: every line of a change that fits ends in "fits".
 func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
@@ -71,7 +71,7 @@ func Changes(changes []strategy.Change) []string {
 	return out
 }
 
-// outcome is what a changed problem comes to, counted as the share is.
+// outcome describes the result of a changed problem, in the units of the share.
 func outcome(solution *planner.Solution) string {
 	fits := "fits"
 	prediction := &solution.Devices[solution.Bottleneck]

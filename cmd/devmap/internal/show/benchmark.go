@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/benchmark"
 )
 
-// Benchmark prints the answer to the problem of a benchmark file: the table and the
-// certificate.
+// Benchmark prints the answer of a benchmark file: the table and the certificate.
 func Benchmark(to io.Writer, file string, answer *benchmark.Answer, explain bool) {
 	to = out.Asides(to)
 	writer := table.NewWriter()

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// category is one part of a device's peak: its name, its heading, and its place
-// among the columns that a narrow table goes without.
+// category is one part of a device's peak: its name, its heading, and its position among the
+// columns that a narrow table drops.
 type category struct {
 	name, heading string
 	spare         int
@@ -26,7 +26,7 @@ var categories = []category{
 	{"communication", "Comm", 2, func(predicted *devicemap.Predicted) int64 { return predicted.CommBuffersBytes }},
 }
 
-// parts are the categories at a device's peak, and its overhead.
+// parts lists the categories at a device's peak, and its overhead.
 func parts(predicted *devicemap.Predicted) string {
 	var out []string
 	for i := range categories {

@@ -22,8 +22,8 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	printer.sentences(said)
 }
 
-// Judged says the same of a map that was checked, if it can run: faults that leave
-// modules without a GPU leave nothing to judge.
+// Judged prints the same for a checked map that can run. If faults leave modules without a GPU,
+// there is no verdict of its memory.
 func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Prediction, imbalance float64, faults int) {
 	if len(devices) == 0 {
 		return
@@ -41,8 +41,7 @@ func (printer *Printer) Judged(verdict devicemap.Verdict, devices []devicemap.Pr
 	printer.sentences([]string{verdictText(verdict, worst), fullestText(worst), meanText(imbalance)})
 }
 
-// sentences prints sentences as lines of the width. The colour of a verdict says
-// what it means.
+// sentences prints sentences as lines of the width. The verdict has a colour.
 func (printer *Printer) sentences(said []string) {
 	lines := joined(said, " ", "", printer.width)
 	for verdict, colour := range map[devicemap.Verdict]text.Color{fits: text.FgGreen, tight: text.FgYellow, doesNotFit: text.FgRed} {
@@ -69,7 +68,7 @@ func fullestText(prediction *devicemap.Prediction) string {
 	return fmt.Sprintf("Fullest: GPU %d, %s%.2f%% (%s).", prediction.Device, least(&prediction.Predicted), 100*prediction.Share, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget))
 }
 
-// least marks a lower bound.
+// least returns the mark of a lower bound.
 func least(predicted *devicemap.Predicted) string {
 	if predicted.AtLeast {
 		return "≥ "
@@ -79,9 +78,9 @@ func least(predicted *devicemap.Predicted) string {
 
 func meanText(imbalance float64) string { return fmt.Sprintf("Max/mean %.2f.", imbalance) }
 
-// proofText is the status with the lower bound.
+// proofText returns the status with the lower bound.
 func proofText(solution *planner.Solution) string {
-	if offloaded := solution.Offloaded; offloaded != nil { // the status is that of what left, on the next line
+	if offloaded := solution.Offloaded; offloaded != nil { // the next line has the status of offloaded bytes
 		return sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for the units on GPUs", percent))
 	}
 	unit := percent
@@ -93,8 +92,8 @@ func proofText(solution *planner.Solution) string {
 
 func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
 
-// proved is a lower bound with its argument. None above nothing is none: the search
-// for one was stopped before it came to any.
+// proved returns a lower bound with its argument. A bound of 0 is none: its search was stopped
+// before it found one.
 func proved(bound float64, argument, of string, unit func(float64) string) string {
 	if bound <= 0 {
 		return "no lower bound" + of + " was proved in the time"
@@ -104,8 +103,8 @@ func proved(bound float64, argument, of string, unit func(float64) string) strin
 
 func percent(share float64) string { return fmt.Sprintf("%.2f%%", 100*share) }
 
-// timed is the time that a solution minimises, of a step or a request; empty:
-// it minimises none.
+// timed returns the time that a solution minimizes, of a step or a request; empty: it minimizes
+// none.
 func timed(solution *planner.Solution) string {
 	switch solution.Objective {
 	case planner.Time:
@@ -117,7 +116,7 @@ func timed(solution *planner.Solution) string {
 	return ""
 }
 
-// Offloaded says what travels.
+// Offloaded prints the offloaded bytes.
 func (printer *Printer) Offloaded(solution *planner.Solution) {
 	offloaded := solution.Offloaded
 	if offloaded == nil {

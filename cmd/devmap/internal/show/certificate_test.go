@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestProved: the text claims no bound that was not proved, and no infeasibility that
-// was not searched for.
+// TestProved: the text has no bound that was not proved. It calls nothing infeasible without a
+// search.
 func TestProved(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -21,8 +21,7 @@ func Certified(to io.Writer, document *certify.Document) {
 	out.Say(to, "%s\ncertificate: %s: %s\n", out.Block(table.String()), string(document.Verdict), out.OneLine(why(document))) //nolint:errcheck // nothing to do about a closed stderr
 }
 
-// why is the verdict's reason in a line: what the table says of the checks is not said
-// again.
+// why returns the verdict's reason in a line, without repeating the table's details.
 func why(document *certify.Document) string {
 	var all []string
 	for _, verdict := range []report.Verdict{report.Fail, report.Inconclusive} {

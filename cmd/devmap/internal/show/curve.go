@@ -8,14 +8,14 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// levels draw a height.
+// levels are the characters for heights.
 var levels = []rune("▁▂▃▄▅▆▇█")
 
 // curveWidth is the columns of a memory curve.
 const curveWidth = 40
 
-// memory is the live bytes of every GPU through the step: the most in each
-// fortieth of it, from what is there throughout to the peak.
+// memory returns the live bytes of every GPU through the step: the most in each fortieth of the
+// step, from the constant bytes to the peak.
 func (sim *Simulation) memory() string {
 	const last = 4
 	table := texttab.New("GPU", "always", "live bytes through the step", "peak", "at")
@@ -33,7 +33,7 @@ func (sim *Simulation) memory() string {
 	return table.String() + "\n"
 }
 
-// always is what a device holds throughout.
+// always returns the constant bytes of a device.
 func (sim *Simulation) always(device int) int64 {
 	sum := int64(0)
 	for i := range sim.Program.Buffers {
@@ -50,7 +50,7 @@ func curve(device *simulate.Device, low, makespan int64) string {
 	for i, moment := range device.Memory {
 		end := curveWidth - 1
 		if i+1 < len(device.Memory) {
-			// A step of few ticks has columns between one tick and the next.
+			// With few ticks in a step, some columns are between two ticks.
 			until := device.Memory[i+1].Time
 			end = max(columnOf(until-1, makespan), columnOf(until, makespan)-1)
 		}
@@ -67,7 +67,7 @@ func curve(device *simulate.Device, low, makespan int64) string {
 	return text.String()
 }
 
-// columnOf is the part of the step in which a time lies.
+// columnOf returns the column of a time in the step.
 func columnOf(time, makespan int64) int {
 	return max(0, min(int(float64(time)/float64(max(1, makespan))*curveWidth), curveWidth-1))
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// TestCurve draws memory of steps of any length, of fewer ticks than there are
-// columns too, and of none: every column is between what is always held and
-// the peak.
+// TestCurve draws the memory of steps of any length, also of fewer ticks than columns, and of none.
+// Every column is between the constant bytes and the peak.
 func TestCurve(t *testing.T) {
 	for _, c := range []struct {
 		name     string

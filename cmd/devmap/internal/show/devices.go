@@ -14,9 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// deviceTable has a row for each GPU: its layers, the bytes at its peak by
-// category, what the allocator may reserve, and what is free. Categories that no
-// GPU has are left out.
+// deviceTable has a row for each GPU: its layers, the bytes at its peak by category, the
+// allocator's reserve, and the free bytes. It leaves out categories that no GPU has.
 type deviceTable struct {
 	*Printer
 	placed  devicemap.Map
@@ -31,11 +30,11 @@ const (
 	doesNotFit = devicemap.Verdict("no")
 )
 
-// Devices prints the table of the GPUs, and what is on no GPU.
+// Devices prints the table of the GPUs, and the units on no GPU.
 func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
 	placed = slices.Clone(placed)
 	for unit, device := range placed {
-		if int(device) >= len(devices) { // a map that is checked may name any
+		if int(device) >= len(devices) { // a checked map may name any device
 			placed[unit] = devicemap.Nowhere
 		}
 	}
@@ -62,15 +61,15 @@ func tierName(tier devicemap.Device) string {
 	return "the " + tier.String()
 }
 
-// column is one of the table's.
+// column is one column of the table.
 type column struct {
 	heading string
 	cell    func(prediction *devicemap.Prediction) string
-	// spare orders the columns that a narrow terminal goes without; 0: none does.
+	// spare orders the columns that a narrow terminal drops; 0: always shown.
 	spare int
 }
 
-// columns are those after the layers that have something in them.
+// columns returns the columns after the layers that are not empty.
 func (rows *deviceTable) columns() []column {
 	var columns []column
 	for i := range categories {
@@ -97,7 +96,7 @@ func (rows *deviceTable) columns() []column {
 	return columns
 }
 
-// peak is the predicted peak, or its ends where compilation leaves them open.
+// peak returns the predicted peak, or its range if compilation leaves it open.
 func (rows *deviceTable) peak(prediction *devicemap.Prediction) string {
 	if ends := prediction.Predicted.PeakRangeBytes; rows.work.Compile && len(ends) == 2 {
 		if low, high := rows.unit.print(ends[0]), rows.unit.print(ends[1]); low != high {
@@ -107,7 +106,7 @@ func (rows *deviceTable) peak(prediction *devicemap.Prediction) string {
 	return least(&prediction.Predicted) + rows.unit.print(prediction.Predicted.PeakAllocatedBytes)
 }
 
-// fitWord is a verdict below the heading Fits.
+// fitWord returns a verdict for the column Fits.
 func fitWord(verdict devicemap.Verdict) string {
 	if verdict == fits {
 		return "yes"
@@ -125,7 +124,7 @@ func (rows *deviceTable) pooled() bool {
 	return slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Predicted.SlackBytes[1] > 0 })
 }
 
-// reserved is the range of what the allocator reserves at the peak.
+// reserved returns the range of bytes that the allocator reserves at the peak.
 func (rows *deviceTable) reserved(prediction *devicemap.Prediction) string {
 	short := rows.unit
 	short.digits = min(short.digits, 1)
@@ -137,7 +136,7 @@ func (rows *deviceTable) reserved(prediction *devicemap.Prediction) string {
 	return low + "–" + high
 }
 
-// used is the share of the budget, red where it is more than all.
+// used returns the share of the budget, in red if it exceeds 100 %.
 func (rows *deviceTable) used(prediction *devicemap.Prediction) string {
 	share := fmt.Sprintf("%.1f%%", 100*prediction.Share)
 	if rows.colour && prediction.Share > 1 {
@@ -149,8 +148,8 @@ func (rows *deviceTable) used(prediction *devicemap.Prediction) string {
 // narrowest is the least width of the column of layers.
 const narrowest = 16
 
-// fitting is the table within the width: first the layers are wrapped, then
-// columns are left out, whose headings are left.
+// fitting returns the table within the width. It first wraps the layers, then drops columns, and
+// returns the headings of these.
 func (rows *deviceTable) fitting() (table string, left []string) {
 	columns := rows.columns()
 	for {
@@ -169,8 +168,7 @@ func (rows *deviceTable) fitting() (table string, left []string) {
 	}
 }
 
-// render lays the table out. Where it is wider than the terminal, the layers are
-// wrapped.
+// render lays out the table. If it is wider than the terminal, it wraps the layers.
 func (rows *deviceTable) render(columns []column) (table string, width int) {
 	headings := []string{"GPU", "Layers"}
 	for i := range columns {
@@ -195,8 +193,8 @@ func (rows *deviceTable) render(columns []column) (table string, width int) {
 	return made.String(), made.Width()
 }
 
-// sameRow reports whether one row serves devices a and b: both hold nothing, run the
-// whole model with equal bytes, or are GPUs of one stage.
+// sameRow reports whether one row serves devices a and b: both are idle, run the whole model with
+// equal bytes, or are GPUs of one stage.
 func (rows *deviceTable) sameRow(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
 	idle := first.Units == 0 && second.Units == 0
@@ -205,7 +203,7 @@ func (rows *deviceTable) sameRow(a, b int) bool {
 	return first.Budget == second.Budget && (idle || replica || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
 }
 
-// row is that of a device, or of those that are like it up to end.
+// row returns the row of a device, or of equal devices up to end.
 func (rows *deviceTable) row(columns []column, deviceIndex, end int) []any {
 	device := &rows.devices[deviceIndex]
 	name := fmt.Sprint(deviceIndex)
@@ -219,8 +217,8 @@ func (rows *deviceTable) row(columns []column, deviceIndex, end int) []any {
 	return cells
 }
 
-// units say what the figures are: the unit, what Used adds, each GPU's total, and
-// the columns that were left out.
+// units explains the figures: the unit, the contents of Used, each GPU's total, and the columns
+// left out.
 func (rows *deviceTable) units(left []string) []string {
 	said := []string{rows.unit.name + " at each GPU's peak."}
 	if rows.usual() {
@@ -239,8 +237,7 @@ func (rows *deviceTable) units(left []string) []string {
 	return said
 }
 
-// banded says that the pool is that of the peak itself, where the band of the peak ends
-// above the pool.
+// banded says that the pool belongs to the peak itself, if the peak's band ends above the pool.
 func (rows *deviceTable) banded() string {
 	if slices.ContainsFunc(rows.devices, func(device devicemap.Prediction) bool {
 		p := &device.Predicted
@@ -251,8 +248,7 @@ func (rows *deviceTable) banded() string {
 	return ""
 }
 
-// contexts is what the devices with layers use outside the allocator; empty if
-// that is nothing.
+// contexts returns the memory of devices with layers outside the allocator; empty if there is none.
 func (rows *deviceTable) contexts() string {
 	var least, most int64
 	for i := range rows.devices {
@@ -273,7 +269,7 @@ func (rows *deviceTable) contexts() string {
 	}
 }
 
-// totals are the capacities, and what of them is usable.
+// totals returns the capacities, and their usable part.
 func (rows *deviceTable) totals() string {
 	var parts []string
 	for i := 0; i < len(rows.devices); {

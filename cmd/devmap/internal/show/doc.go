@@ -1,3 +1,3 @@
-// Package show is what people read of an answer: tables and bars, the
-// certificate, what binds and what would help.
+// Package show prints answers for people: tables and bars, the certificate, the limiting device,
+// and changes that would help.
 package show

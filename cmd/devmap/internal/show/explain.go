@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Explain says what binds, how the map was found, why no map is better, and
-// the next-best changes, each tried out.
+// Explain says what limits the plan, how the map was found, why no map is better, and which tried
+// changes are next best.
 func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, solution *planner.Solution) {
 	prediction := &solution.Devices[solution.Bottleneck]
 	what := "binding"
@@ -39,7 +39,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 		printer.printf("change: none was tried, as the search was interrupted\n")
 		return
 	}
-	if solution.Offloaded != nil { // what would make all of it fit
+	if solution.Offloaded != nil { // changes with which all of it fits
 		whole := *asked
 		whole.Options.NoOffload = true
 		changes := whole.Smallest(ctx)
@@ -60,7 +60,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 	}
 }
 
-// comesTo is what a changed problem comes to, with its value.
+// comesTo describes the result of a changed problem, with its value.
 func comesTo(solution *planner.Solution) string {
 	if what := timed(solution); what != "" {
 		return fmt.Sprintf("%s %s, %s", what, Seconds(solution.Value), outcome(solution))
@@ -68,7 +68,7 @@ func comesTo(solution *planner.Solution) string {
 	return fmt.Sprintf("largest share %.2f%%, %s", 100*solution.Value, outcome(solution))
 }
 
-// boundReason says which argument the lower bound rests on.
+// boundReason returns the argument of the lower bound.
 func boundReason(solution *planner.Solution) string {
 	better := "smaller share"
 	if what := timed(solution); what != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Forms prints the form of each stage of a plan, where these were chosen.
+// Forms prints the form of each stage of a plan, if the planner chose them.
 func (printer *Printer) Forms(stages []devicemap.Stage) {
 	workload := &printer.work
 	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != "auto" {
@@ -36,7 +36,7 @@ func gpus(stage *devicemap.Stage) string {
 	return fmt.Sprintf("GPUs %d–%d", stage.Devices[0], slices.Max(stage.Devices))
 }
 
-// form is what a stage's GPUs do.
+// form describes a stage's degrees and recomputation.
 func form(stage *devicemap.Stage) string {
 	var parts []string
 	if stage.DP > 1 {

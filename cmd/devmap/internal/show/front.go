@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Front prints a row per point: the two values, what is proved where not all
-// is, and what each GPU runs.
+// Front prints a row per point: the two values, the proof unless all are proved, and each GPU's
+// layers.
 func (printer *Printer) Front(front *planner.Front, topology *costmodel.Topology, defaults []string) {
 	printer.Header(topology, defaults)
 	headings := []string{"Step", "Used", "GPU"}
@@ -47,8 +47,8 @@ func (printer *Printer) Front(front *planner.Front, topology *costmodel.Topology
 	printer.printf("%s · %s\n", Plural(len(front.Points), "point"), whole)
 }
 
-// stepUnit prints steps in one unit, to as many digits as tell neighbours on
-// a front apart.
+// stepUnit returns a function that prints steps in one unit, with enough digits to distinguish
+// neighbours on a front.
 func stepUnit(points []*planner.Solution) func(float64) string {
 	if slices.ContainsFunc(points, func(solution *planner.Solution) bool { return solution.Value >= 1 }) {
 		return func(seconds float64) string { return fmt.Sprintf("%.4f s", seconds) }
@@ -56,8 +56,7 @@ func stepUnit(points []*planner.Solution) func(float64) string {
 	return func(seconds float64) string { return fmt.Sprintf("%.3f ms", 1e3*seconds) }
 }
 
-// stages says what runs on each GPU that runs anything: a line each, where
-// they are few.
+// stages lists the layers of each GPU that has some, one per line if there are few.
 func (printer *Printer) stages(point *planner.Solution) string {
 	if point.Map == nil {
 		return "the whole model on every GPU"

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// pass is what a device runs of a micro-batch at a stretch: a stage forward or
-// back, or a token.
+// pass is one uninterrupted part of a micro-batch on a device: a stage forward or backward, or a
+// token.
 type pass struct {
 	device, batch int32
 	first         int32 // its first instruction
@@ -20,10 +20,9 @@ type pass struct {
 	step          int64
 }
 
-// schedule is the grid that torch prints of a schedule (torch 2.11,
-// distributed/pipelining/schedules.py, _format_pipeline_order): a row a step, a
-// column a device, in each cell stage, direction and micro-batch. A pass takes
-// one step, whatever it takes in time, and messages none.
+// schedule returns a schedule as torch prints it (torch 2.11, distributed/pipelining/schedules.py,
+// _format_pipeline_order). It has a row per step and a column per device; a cell has stage,
+// direction and micro-batch. A pass takes one step whatever its time, and messages take none.
 func (sim *Simulation) schedule() string {
 	passes, err := passesOf(sim.Program)
 	if err != nil || len(passes) == 0 {
@@ -33,8 +32,8 @@ func (sim *Simulation) schedule() string {
 	return "\nsteps: stage, F forward, B backward or D a token, micro-batch\n" + grid.String() + "\n"
 }
 
-// passesOf finds the passes of all devices, and simulates the program with a tick for
-// each and none for all else.
+// passesOf finds the passes of all devices, and simulates the program with one tick for each pass
+// and none for the rest.
 func passesOf(prog *program.Program) ([]pass, error) {
 	stepped := *prog
 	stepped.Timed, stepped.Instrs, stepped.Channels = true, slices.Clone(prog.Instrs), slices.Clone(prog.Channels)
@@ -42,7 +41,7 @@ func passesOf(prog *program.Program) ([]pass, error) {
 		stepped.Channels[i].Latency = 0
 	}
 	var passes []pass
-	open := false // the last pass may go on
+	open := false // the last pass may continue
 	for i := range stepped.Instrs {
 		instr := &stepped.Instrs[i]
 		instr.Ticks = 0
@@ -75,13 +74,13 @@ func letterOf(op program.Op) byte {
 		return 'F'
 	case program.Decode:
 		return 'D'
-	default: // a backward, or the recompute before it
+	default: // a backward, or its recomputation
 		return 'B'
 	}
 }
 
-// numberStages numbers the stages by when their first forward runs: a stage is
-// the routines of a device that run forward at a stretch.
+// numberStages numbers the stages by the time of their first forward. A stage is the routines that
+// a device runs forward without interruption.
 func numberStages(prog *program.Program, passes []pass) {
 	type place struct{ device, routine int32 }
 	stages := map[place]int{}
@@ -110,10 +109,10 @@ func numberStages(prog *program.Program, passes []pass) {
 	}
 }
 
-// The grid's size: what does not fit is left out in the middle.
+// The grid's size: rows and columns in the middle are left out if they do not fit.
 const gridWidth, gridRows = 100, 40
 
-// newGrid lays passes out, which are in order of their steps.
+// newGrid lays out passes, which must be in order of their steps.
 func newGrid(prog *program.Program, passes []pass) *texttab.Table {
 	widest, steps := 0, passes[len(passes)-1].step+1
 	for i := range passes {
@@ -161,7 +160,7 @@ func newGrid(prog *program.Program, passes []pass) *texttab.Table {
 	return table
 }
 
-// String is a pass as torch writes it: 2F0.
+// String returns a pass in torch's form: 2F0.
 func (is *pass) String() string {
 	if is.batch < 0 {
 		return fmt.Sprintf("%d%c", is.stage, is.letter)
@@ -169,8 +168,8 @@ func (is *pass) String() string {
 	return fmt.Sprintf("%d%c%d", is.stage, is.letter, is.batch)
 }
 
-// shortened counts from 0, and leaves the middle out, for which -1 stands, where
-// that is more than are shown.
+// shortened returns the numbers from 0 to count−1. If there are more than shown, -1 replaces the
+// middle ones.
 func shortened(count, shown int64) []int64 {
 	var numbers []int64
 	for i := int64(0); i < count; i++ {

@@ -25,14 +25,14 @@ func TestShortened(t *testing.T) {
 	}
 }
 
-// TestGrid: many devices and steps are cut to a page, first and last to be seen.
+// TestGrid: the grid of many devices and steps is cut to a page that shows the first and the last.
 func TestGrid(t *testing.T) {
 	var text strings.Builder
 	const devices, batches = 30, 60
 	fmt.Fprintln(&text, "routine a a\nroutine b b")
 	for device := range devices {
 		fmt.Fprintf(&text, "device %d arena 0 budget 0\n", device)
-		for batch := range batches { // two units a pass, back after each forward
+		for batch := range batches { // two units per pass, and the backward after each forward
 			fmt.Fprintf(&text, "%d.%d compute forward a mb%d\n", device, 4*batch, batch)
 			fmt.Fprintf(&text, "%d.%d compute forward b mb%d\n", device, 4*batch+1, batch)
 			fmt.Fprintf(&text, "%d.%d compute backward b mb%d\n", device, 4*batch+2, batch)

@@ -15,14 +15,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// Header prints what was planned: model, purpose, GPUs and strategy, then the
-// defaults among its settings, each with its flag.
+// Header prints model, purpose, GPUs and strategy, then the default settings with their flags.
 func (printer *Printer) Header(topology *costmodel.Topology, defaults []string) {
 	parts := []string{out.Cell(printer.graph.Name), printer.doing(), gpusOf(topology), printer.spread()}
 	printer.title(parts, defaults)
 }
 
-// title prints the parts of a title and the defaults among them.
+// title prints the parts of a title and the default settings.
 func (printer *Printer) title(parts, defaults []string) {
 	lines := strings.Split(joined(parts, " · ", "  ", printer.width), "\n")
 	for i, line := range lines {
@@ -36,12 +35,12 @@ func (printer *Printer) title(parts, defaults []string) {
 	}
 }
 
-// joined joins parts, and begins a new line before a part that would be wider.
+// joined joins parts, and starts a new line before a part that does not fit.
 func joined(parts []string, between, indent string, width int) string {
 	var lines []string
 	line := ""
 	for i, part := range parts {
-		after := between // where another part follows, there is room for this
+		after := between // room for the separator if another part follows
 		if i == len(parts)-1 {
 			after = ""
 		}
@@ -58,8 +57,7 @@ func joined(parts []string, between, indent string, width int) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// gpusOf names the GPUs: 4 × h200-141gb. Those with another capacity than the
-// catalogue's are named by it.
+// gpusOf names the GPUs: 4 × h200-141gb. It adds the capacity if it differs from the catalogue's.
 func gpusOf(topology *costmodel.Topology) string {
 	var parts []string
 	for i := 0; i < len(topology.Devices); {
@@ -85,7 +83,7 @@ func gpuName(device *costmodel.Device) string {
 	return out.Cell(device.Name)
 }
 
-// doing is the workload in a few words.
+// doing describes the workload in a few words.
 func (printer *Printer) doing() string {
 	workload := &printer.work
 	stored := ask.StoredAs(printer.graph, workload)
@@ -126,7 +124,7 @@ func (printer *Printer) doing() string {
 	return strings.Join(parts, ", ")
 }
 
-// images are the mean and the most.
+// images describes the mean and the largest number of images.
 func images(workload *costmodel.Workload) string {
 	what := "images"
 	if workload.ImagesMean == 1 {
@@ -135,7 +133,7 @@ func images(workload *costmodel.Workload) string {
 	return fmt.Sprintf("%v %s a sequence, at most %d", workload.ImagesMean, what, workload.Images)
 }
 
-// trained are the settings of training.
+// trained lists the settings of training.
 func (printer *Printer) trained() []string {
 	workload := &printer.work
 	parts := []string{workload.Optimizer}
@@ -157,7 +155,7 @@ func (printer *Printer) trained() []string {
 	return parts
 }
 
-// sizes are the batch and, for a model that reads any length, the sequence.
+// sizes returns the batch and, if the model's length is variable, the sequence.
 func (printer *Printer) sizes() string {
 	workload := &printer.work
 	size := fmt.Sprintf("batch %d", workload.Batch)
@@ -173,7 +171,7 @@ func (printer *Printer) sizes() string {
 	return size
 }
 
-// spread is the strategy and its engine.
+// spread returns the strategy and its engine.
 func (printer *Printer) spread() string {
 	workload := &printer.work
 	name := string(workload.Strategy)
@@ -196,7 +194,7 @@ func (printer *Printer) spread() string {
 	return name
 }
 
-// openDegrees are all degrees of a pipeline, if one of them is still to be chosen.
+// openDegrees returns all degrees of a pipeline, if one of them is automatic.
 func openDegrees(workload *costmodel.Workload) (degrees string) {
 	open := false
 	for _, field := range costmodel.Fields() {
@@ -211,7 +209,7 @@ func openDegrees(workload *costmodel.Workload) (degrees string) {
 	return degrees
 }
 
-// how is the strategy where it is not the usual.
+// how returns the strategy, unless it is the usual one.
 func (printer *Printer) how() string {
 	if printer.work.Strategy.Traits().Sequential {
 		return ""

@@ -37,8 +37,8 @@ func components(pipeline *diffusers.Pipeline, weights func(*modelgraph.Graph) in
 	return rows.String()
 }
 
-// Pipeline prints a diffusion pipeline: its components, what the fullest GPU
-// holds in each phase, and on several GPUs a comparison of the degrees.
+// Pipeline prints a diffusion pipeline: its components, the fullest GPU's memory in each phase, and
+// on several GPUs a comparison of the degrees.
 func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solution, document *devicemap.Plan, defaults func(*phases.Workload) []string) {
 	printer := New(to, nil, document.Workload)
 	say := printer.printf
@@ -77,9 +77,9 @@ func Pipeline(to io.Writer, pipeline *diffusers.Pipeline, solution *planner.Solu
 	printer.Judged(document.Verdict, document.Devices, document.Imbalance, 0)
 }
 
-// phasesOf is the table of phases. A step of training has a column more.
+// phasesOf returns the table of phases. Training has one more column.
 func phasesOf(document *devicemap.Plan, rows *deviceTable, trains bool) *sheet {
-	const states = 3 // the place of the column
+	const states = 3 // index of that column
 	table := &sheet{
 		headings: []string{"Phase", "Peak by", "Weights", "Activ", "Buffers", "Peak", "Reserved", "Free", "Seconds", "Fits"},
 		left:     []string{"Phase", "Peak by", "Fits"}, spare: []string{"Buffers", "Seconds"}, compact: true,
@@ -103,8 +103,8 @@ func phasesOf(document *devicemap.Plan, rows *deviceTable, trains bool) *sheet {
 	return table
 }
 
-// weights is the size of a component's parameters: trained in fp32, that is not the
-// type that its folder is loaded in.
+// weights returns the bytes of a component's parameters. In fp32 training that is not the type in
+// its folder.
 func weights(graph *modelgraph.Graph, work *phases.Workload) int64 {
 	if work.Train != nil && work.Train.Precision == costmodel.FP32True {
 		return 4 * graph.ParamCount()
@@ -112,7 +112,7 @@ func weights(graph *modelgraph.Graph, work *phases.Workload) int64 {
 	return graph.ParamBytes()
 }
 
-// asked is a text on what a workload makes, or trains.
+// asked describes the images that a workload makes, or its training.
 func asked(work *phases.Workload) string {
 	text := fmt.Sprintf("batch %d × %d × %d, ", work.Batch, work.Width, work.Height)
 	if training := work.Train; training != nil {
@@ -124,7 +124,7 @@ func asked(work *phases.Workload) string {
 	return text + Plural(work.Frames, "frame") + ", " + Plural(work.Steps, "step")
 }
 
-// fullest is the prediction of the device that holds most.
+// fullest returns the prediction of the device with the highest peak.
 func fullest(devices []devicemap.Prediction) *devicemap.Prediction {
 	most := &devices[0]
 	for i := range devices {
@@ -135,7 +135,7 @@ func fullest(devices []devicemap.Prediction) *devicemap.Prediction {
 	return most
 }
 
-// degrees is a text on how a workload is spread.
+// degrees describes the degrees of a workload.
 func degrees(work phases.Workload) string {
 	text := ""
 	for _, degree := range []struct {
@@ -154,7 +154,7 @@ func degrees(work phases.Workload) string {
 
 func inGiB(bytes int64) string { return fmt.Sprintf("%.2f", float64(bytes)/(1<<30)) }
 
-// secondsCell is a time, or that it is not known: the GPU has no published rate.
+// secondsCell returns a time, or a dash if it is unknown, as the GPU has no published rate.
 func secondsCell(seconds float64) string {
 	if seconds == 0 {
 		return "–"

@@ -11,14 +11,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Title is what runs and where, in a line.
+// Title prints what runs and where, in a line.
 func (printer *Printer) Title(gpus string) {
 	printer.printf("%s, %s%s on %s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), gpus)
 }
 
-// Run prints what a run measured: the arenas compared with their plan, the losses,
-// where the time went, what was generated, and the verdict. gpus names those that
-// it ran on; empty: it was the reference.
+// Run prints a run's measurements: the arenas compared with their plan, the losses, the time by
+// activity, the generated tokens, and the verdict. Argument gpus names the GPUs, and is empty if
+// the CPU reference ran.
 func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus string) {
 	if gpus == "" {
 		gpus = "the CPU reference in place of " + Plural(len(ran.Devices), "GPU")
@@ -35,7 +35,7 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
 }
 
-// BrokenOff prints what is known of a failed run, which title names.
+// BrokenOff prints the results of a failed run, which title names.
 func BrokenOff(to io.Writer, title string, ran *report.Report) {
 	say := func(format string, args ...any) {
 		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
@@ -72,10 +72,10 @@ func (rows *runTables) did() string {
 	return "ran " + Plural(len(rows.Steps), "step")
 }
 
-// stepRows is how many steps are shown: of more, the first and the last.
+// stepRows is the most steps shown; of more steps, the first and the last ones are.
 const stepRows = 12
 
-// losses is the loss of every step, in training.
+// losses returns the loss of every training step.
 func (rows *runTables) losses() string {
 	if rows.Steps[0].Loss == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// regions are those of an arena, bottom up, and what lies in them.
+// regions lists the regions of an arena from the bottom, and their contents.
 var regions = []struct{ name, content string }{
 	{"workspace", "of libraries"},
 	{"state", "weights, optimizer, caches"},
@@ -23,9 +23,8 @@ var regions = []struct{ name, content string }{
 	{"scratch", "of kernels"},
 }
 
-// arenas is a row a GPU: its predicted and its measured peak, and how far each region
-// was written, with the region's size if that is not to its end. Adjacent GPUs that
-// hold nothing have one row.
+// arenas returns a row per GPU: its predicted and its measured peak, and how far each region was
+// written, with the region's size if that is not its end. Adjacent idle GPUs share a row.
 func (rows *runTables) arenas() string {
 	headings := []string{rows.part(), "runs", "peak,\npredicted", "\nmeasured", "ratio"}
 	first := len(headings)
@@ -61,7 +60,7 @@ func (rows *runTables) idle(device int) bool {
 	return rows.Report.Devices[device].Predicted.PeakAllocatedBytes == 0 && len(rows.Report.Devices[device].Regions) == 0
 }
 
-// any reports a region that a device has.
+// any reports that some device has a region.
 func (rows *runTables) any(name string) bool {
 	return slices.ContainsFunc(rows.Report.Devices, func(device report.Device) bool { return regionOf(&device, name) != nil })
 }
@@ -74,8 +73,7 @@ func regionOf(device *report.Device, name string) *report.Region {
 	return &device.Regions[at]
 }
 
-// legend explains the regions; none where there are no others than workspace,
-// which is not written.
+// legend explains the regions; empty if there is only the workspace, which is not written.
 func (rows *runTables) legend() string {
 	var parts []string
 	for _, region := range regions[1:] {
@@ -96,7 +94,7 @@ func ratio(device *report.Device) string {
 	return fmt.Sprintf("%.4f", *device.Ratio)
 }
 
-// reached is how far a device's region was written.
+// reached returns how far a device's region was written.
 func reached(device *report.Device, name string) string {
 	switch region := regionOf(device, name); {
 	case region == nil:
@@ -108,8 +106,7 @@ func reached(device *report.Device, name string) string {
 	}
 }
 
-// sizeOf prints a size in a unit of its own: regions of one arena lie powers of
-// a thousand apart.
+// sizeOf prints a size in its own unit: regions of one arena may differ by powers of a thousand.
 func sizeOf(bytes int64) string {
 	if bytes == 0 {
 		return "–"
@@ -117,7 +114,7 @@ func sizeOf(bytes int64) string {
 	return costmodel.Bytes(bytes).String()
 }
 
-// unwritten says what was never written, with one line for adjacent GPUs that have the
+// unwritten lists the buffers that were never written, with one line for adjacent GPUs with the
 // same text.
 func (rows *runTables) unwritten() string {
 	var lines strings.Builder
@@ -135,7 +132,7 @@ func (rows *runTables) unwritten() string {
 	return lines.String()
 }
 
-// left adds up what was never written on a device, by reason.
+// left sums the bytes of a device that were never written, by reason.
 func left(device *report.Device) string {
 	var reasons []string
 	bytes, buffers := map[string]int64{}, map[string]int{}

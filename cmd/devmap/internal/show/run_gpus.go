@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// part is what a device of the plan is called: a GPU, but where several are on one
-// or their numbers are others than the GPUs'.
+// part returns the name of a plan's device: GPU, or "device" if a GPU has several devices or
+// another number.
 func (rows *runTables) part() string {
 	for i := range rows.GPUs {
 		if gpu := &rows.GPUs[i]; len(gpu.Devices) != 1 || gpu.Devices[0] != gpu.GPU {
@@ -22,12 +22,12 @@ func (rows *runTables) part() string {
 	return "GPU"
 }
 
-// shared reports a GPU that several devices are on.
+// shared reports that some GPU has several devices.
 func (rows *runTables) shared() bool {
 	return slices.ContainsFunc(rows.GPUs, func(gpu report.GPU) bool { return len(gpu.Devices) > 1 })
 }
 
-// loaded says how fast values came into the arenas of GPUs; empty on a processor.
+// loaded returns the speed of loading values into the GPUs' arenas; empty on a processor.
 func (rows *runTables) loaded() string {
 	loading := rows.Loading
 	if loading == nil || loading.Seconds <= 0 {
@@ -36,8 +36,8 @@ func (rows *runTables) loaded() string {
 	return fmt.Sprintf("loaded %v in %s, %.3g GB/s\n", costmodel.Bytes(loading.Bytes), Seconds(loading.Seconds), loading.BytesPerSecond/1e9)
 }
 
-// gpus is a row a GPU: what the process was to hold of it and what the driver says
-// that it did, less what was held before; none where it ran on no GPU.
+// gpus returns a row per GPU: the process's predicted memory and the driver's measurement, without
+// memory used before; empty if no GPU was used.
 func (rows *runTables) gpus() string {
 	if len(rows.GPUs) == 0 {
 		return ""
@@ -67,7 +67,7 @@ func (rows *runTables) gpus() string {
 	return "\n" + table.String() + "\n" + rows.links()
 }
 
-// usedBy is the memory of a GPU's process at moments of the run.
+// usedBy returns the memory of a GPU's process at moments of the run.
 func usedBy(gpu *report.GPU) []any {
 	predicted := costmodel.Bytes(gpu.PredictedUsedBytes).String()
 	if gpu.Measured == nil || gpu.DeviceUsedBytes == nil {
@@ -87,7 +87,7 @@ func usedBy(gpu *report.GPU) []any {
 	}
 }
 
-// signed prints bytes that may be less than none.
+// signed prints bytes that may be negative.
 func signed(bytes int64) string {
 	if bytes < 0 {
 		return "−" + costmodel.Bytes(-bytes).String()

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// ranOnGPUs is the report of two devices that are parts of one GPU.
+// ranOnGPUs returns the report of two devices that are parts of one GPU.
 func ranOnGPUs() *report.Report {
 	first, second, used, predicted, took, rate := 0, 1, int64(14<<30), 0.114, 0.128, 64000.0
 	ran := &report.Report{Verdict: report.Pass, Reasons: []string{"as planned"}, Devices: []report.Device{{Device: 0}, {Device: 1}}}
@@ -28,8 +28,7 @@ func ranOnGPUs() *report.Report {
 	return ran
 }
 
-// TestRunOnGPUs: the tables compare every GPU's usage with its prediction, and the step
-// with the plan's.
+// TestRunOnGPUs: the tables compare every GPU's usage, and the step, with the plan's.
 func TestRunOnGPUs(t *testing.T) {
 	t.Parallel()
 	for name, is := range map[string]struct {
@@ -74,7 +73,7 @@ func TestRunOnGPUs(t *testing.T) {
 	}
 }
 
-// TestBrokenOff: a failed run's text names the run, how far it came, and why it failed.
+// TestBrokenOff: a failed run's text names the run, its last step, and the cause.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	ran := ranOnGPUs()

@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// transports are the texts on how messages go.
+// transports describes the paths of messages.
 var transports = map[string]string{"peer": "from memory to memory", "host": "by way of the host"}
 
-// links says how messages went from device to device; empty: there were none.
+// links describes the messages between devices; empty: there were none.
 func (rows *runTables) links() string {
 	between := slices.DeleteFunc(slices.Clone(rows.Links), func(link report.Link) bool { return link.From == nil || link.To == nil })
 	if len(between) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// activity is what a device's time goes by with.
+// activity is one use of a device's time.
 type activity struct {
 	heading string
 	of      func(*report.DeviceTime) float64
@@ -22,8 +22,8 @@ var activities = []activity{
 	{"waits", func(times *report.DeviceTime) float64 { return times.Wait }},
 }
 
-// times is where the time of a step went on every GPU: in the first step, which
-// finds caches cold, and in the later ones on average.
+// times returns each GPU's time by activity: in the first step, with cold caches, and the average
+// of the later ones.
 func (rows *runTables) times() string {
 	var shown []activity
 	for _, does := range activities {
@@ -56,7 +56,7 @@ func (rows *runTables) times() string {
 	return "\n" + table.String() + "\n"
 }
 
-// timesOf is the row of a device: averages over steps.
+// timesOf returns the row of a device: averages over steps.
 func (rows *runTables) timesOf(steps []report.Step, device int, name string, shown []activity) []any {
 	cells := []any{steps[0].Devices[device].Device, name}
 	for _, does := range shown {
@@ -69,7 +69,7 @@ func (rows *runTables) timesOf(steps []report.Step, device int, name string, sho
 	return cells
 }
 
-// brief is a time; what is less than any clock here tells is nothing.
+// brief returns a time. It prints 0 below a microsecond, the precision of the clocks.
 func brief(seconds float64) string {
 	if seconds < 1e-6 {
 		return "0 ms"
@@ -87,7 +87,7 @@ func (rows *runTables) total(of func(*report.DeviceTime) float64) float64 {
 	return sum
 }
 
-// What is shown of generated tokens; --json has all.
+// Limits of the generated tokens on screen; --json has all.
 const shownSequences, shownTokens = 8, 64
 
 func (rows *runTables) generated() string {
@@ -113,8 +113,8 @@ func (rows *runTables) generated() string {
 	return lines.String() + "\n"
 }
 
-// speed says how fast it was, compared with the plan's GPUs; a processor's speed is not
-// judged.
+// speed returns the measured speed, compared with the plan's on GPUs. A processor's speed has no
+// comparison.
 func (rows *runTables) speed() string {
 	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
 	const several = 2

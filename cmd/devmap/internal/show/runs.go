@@ -9,11 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// nothing is what runs on a device without units.
+// nothing is the text for a device without units.
 const nothing = "nothing"
 
-// runs says what a device holds: numbered modules as layers.0–7, others by
-// name.
+// runs lists a device's units: numbered modules as layers.0–7, others by name.
 func (printer *Printer) runs(placement devicemap.Map, device devicemap.Device) string {
 	if placement == nil {
 		return "the whole model"
@@ -55,15 +54,15 @@ func (printer *Printer) runs(placement devicemap.Map, device devicemap.Device) s
 	return strings.Join(parts, ", ")
 }
 
-// shortNames gives each unit's path, or that of the list it is in, the ending
-// that no other has: lm_head, but encoder.layers and decoder.layers.
+// shortNames returns the shortest unique ending of each unit's path, or of its list's path:
+// lm_head, but encoder.layers and decoder.layers.
 func shortNames(graph *modelgraph.Graph) map[string]string {
 	full := make(map[string]bool)
 	for unit := range graph.Units {
 		name, _ := numbered(graph.Units[unit].Name)
 		full[name] = true
 	}
-	users := make(map[string]int) // how many paths have an ending
+	users := make(map[string]int) // number of paths with an ending
 	for name := range full {
 		for at := len(name); at >= 0; at = strings.LastIndexByte(name[:at], '.') {
 			users[name[at:]]++
@@ -82,8 +81,7 @@ func shortNames(graph *modelgraph.Graph) map[string]string {
 	return short
 }
 
-// numbered splits model.layers.7 into model.layers and 7; -1 where the path
-// has no number.
+// numbered splits model.layers.7 into model.layers and 7; -1 if the path has no number.
 func numbered(name string) (container string, count int) {
 	at := strings.LastIndexByte(name, '.')
 	if at < 0 {

@@ -11,7 +11,7 @@ func TestRuns(t *testing.T) {
 	tests := map[string]struct {
 		units []string
 		m     devicemap.Map
-		want  string // on device 0
+		want  string // the text for device 0
 	}{
 		"nothing":             {[]string{"a"}, devicemap.Map{1}, "nothing"},
 		"one stretch":         {[]string{"model.embed", "model.h.0", "model.h.1", "model.h.2"}, devicemap.Map{0, 0, 0, 0}, "embed, h.0–2"},

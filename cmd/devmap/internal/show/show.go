@@ -14,24 +14,23 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Printer prints what people read of one model under one workload.
+// Printer prints text for people about one model and workload.
 type Printer struct {
 	to     io.Writer
 	graph  *modelgraph.Graph
 	work   costmodel.Workload
-	short  map[string]string // unit paths as the tables name them
+	short  map[string]string // short names of units' paths in tables
 	width  int
 	colour bool
-	// Implied is the flag that means training, which no flag asks for.
+	// Implied is the flag that implies training, if no flag sets the mode.
 	Implied string
 }
 
-// Tables are laid out for 100 columns, or for a narrower terminal. Below 80 no
-// table is readable.
+// Tables fit 100 columns, or a narrower terminal of at least 80 columns. Below 80 no table is
+// readable.
 const maxWidth, minWidth = 100, 80
 
-// New prints to a writer, with colours and as wide as it is where that is a
-// terminal.
+// New returns a printer to a writer. On a terminal it uses its colours and width.
 func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printer {
 	to = out.Asides(to)
 	printer := &Printer{to: to, graph: graph, work: work, width: maxWidth, colour: out.Coloured(to)}
@@ -46,7 +45,7 @@ func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printe
 	return printer
 }
 
-// Into prints elsewhere, as it would where it prints now.
+// Into returns a printer to another writer, with the same width and colours.
 func (printer *Printer) Into(to io.Writer) *Printer {
 	other := *printer
 	other.to = to
@@ -57,14 +56,14 @@ func (printer *Printer) printf(format string, args ...any) {
 	out.Say(printer.to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
-// Warnings are footnotes.
+// Warnings prints footnotes.
 func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warnings) }
 
-// faultOfScript is a warning of what a script with a fault would hold. A plan has it, so
-// that watch can name the cause; a table does not.
+// faultOfScript matches a warning about the memory of a script with a fault. Plans have it, so that
+// watch can name the cause; tables do not.
 var faultOfScript = regexp.MustCompile("without map_location puts|^after `del model`")
 
-// Warnings prints footnotes: a line each, which a terminal gets wrapped.
+// Warnings prints footnotes, one per line, wrapped on a terminal.
 func Warnings(to io.Writer, warnings []string) {
 	to = out.Asides(to)
 	for _, warning := range warnings {
@@ -79,23 +78,23 @@ func Warnings(to io.Writer, warnings []string) {
 	}
 }
 
-// hanging wraps a line, with an indent of two from the second on.
+// hanging wraps a line, with an indent of two from the second line on.
 func hanging(line string, width int) string {
 	const indent = "  "
 	return strings.ReplaceAll(out.Wrap(line, width-len(indent)), "\n", "\n"+indent)
 }
 
-// sheet is a table that loses columns if it is wider than a terminal.
+// sheet is a table that drops columns if it is wider than a terminal.
 type sheet struct {
 	headings []string
-	left     []string // the headings of texts; figures are on the right
-	spare    []string // the headings that can go, the first first
+	left     []string // headings of left-aligned columns; figures are right-aligned
+	spare    []string // headings of columns to drop, in order
 	compact  bool
 	rows     [][]any
 }
 
-// fitting is the table within a width, and the columns that it lost. shrink, if there
-// is one, wraps its cells.
+// fitting returns the table within a width, and the dropped columns. shrink, if not nil, wraps its
+// cells.
 func (sheet *sheet) fitting(width int, shrink func(*texttab.Table)) (table string, lost []string) {
 	for count := 0; ; count++ {
 		lost = sheet.spare[:count]
@@ -109,7 +108,7 @@ func (sheet *sheet) fitting(width int, shrink func(*texttab.Table)) (table strin
 	}
 }
 
-// without is the table without some columns.
+// without returns the table without some columns.
 func (sheet *sheet) without(lost []string) *texttab.Table {
 	var shown []int
 	var headings []string
@@ -137,7 +136,7 @@ func (sheet *sheet) without(lost []string) *texttab.Table {
 	return made
 }
 
-// leftOut is a line on the columns that a table lost; empty if it lost none.
+// leftOut returns a line about the dropped columns; empty if there are none.
 func leftOut(lost []string) string {
 	if len(lost) == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/simulate"
 )
 
-// Simulation prints a program that was checked and simulated.
+// Simulation prints a checked and simulated program.
 type Simulation struct {
 	Name    string // of the model, or the file
 	Program *program.Program
@@ -19,8 +19,8 @@ type Simulation struct {
 	Result  *simulate.Result
 }
 
-// Print writes what the devices do and hold, the schedule step by step, and the
-// memory through the step.
+// Print writes the devices' work and memory, the schedule step by step, and the memory through the
+// step.
 func (sim *Simulation) Print(to io.Writer) error {
 	to = out.Asides(to)
 	step, text := "takes no time", sim.devices()+"\n"+sim.predicted()
@@ -32,7 +32,7 @@ func (sim *Simulation) Print(to io.Writer) error {
 		Plural(len(sim.Program.Devices), "GPU"), Plural(len(sim.Program.Instrs), "instruction"), sim.unit().name, out.Block(text))
 }
 
-// duration prints ticks.
+// duration formats ticks.
 func (sim *Simulation) duration(ticks int64) string {
 	if sim.Program.Timed {
 		return Seconds(Ticks(ticks))
@@ -40,7 +40,7 @@ func (sim *Simulation) duration(ticks int64) string {
 	return Plural(ticks, "forward")
 }
 
-// Ticks are picoseconds in seconds.
+// Ticks converts picoseconds to seconds.
 func Ticks(ticks int64) float64 { return float64(ticks) / 1e12 }
 
 func (sim *Simulation) unit() scale {
@@ -54,7 +54,7 @@ func (sim *Simulation) unit() scale {
 	return scaleFor(largest)
 }
 
-// devices is the table of the GPUs: their arenas, and how busy they are.
+// devices returns the table of the GPUs: their arenas and their use of time.
 func (sim *Simulation) devices() string {
 	table := texttab.New("GPU", "arena", "budget", "live at\nonce", "fullest at", "computes", "sends", "bubble", "in\nflight")
 	table.Right(0, 1, 2, 3, 5, 6, 7, 8)
@@ -73,7 +73,7 @@ func (sim *Simulation) devices() string {
 	return table.String()
 }
 
-// instr names an instruction: its place and what it does.
+// instr names an instruction: its place and its operation.
 func (sim *Simulation) instr(at int32) string {
 	if at < 0 {
 		return ""
@@ -92,7 +92,7 @@ func (sim *Simulation) instr(at int32) string {
 	return text
 }
 
-// chain says what the step is as long as it is of.
+// chain describes the critical path of the step.
 func (sim *Simulation) chain() string {
 	var computes, sends int64
 	devices := map[int32]bool{}
@@ -109,8 +109,8 @@ func (sim *Simulation) chain() string {
 		Plural(len(devices), "GPU"), sim.duration(computes), sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends))
 }
 
-// predicted is what plans predicted: the peak of each GPU if they fit on a line, else
-// the largest.
+// predicted returns the predictions of plans: the peak of each GPU if they fit on a line, else the
+// largest.
 func (sim *Simulation) predicted() string {
 	const line = 12
 	var text strings.Builder

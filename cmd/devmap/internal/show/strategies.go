@@ -17,9 +17,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// Strategies prints a row per strategy and runtime, the best first, why the others
-// have none, and the command for the best. It is a result: what cannot be written is
-// an error.
+// Strategies prints a row per strategy and runtime, the best first, the reasons for missing rows,
+// and the command for the best. The table is a result: a write error is returned.
 func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 	var whole strings.Builder
 	text := *printer
@@ -55,7 +54,7 @@ func (printer *Printer) Strategies(rows []strategy.Row, title *Title) error {
 	return err
 }
 
-// Title is what the rows of a table of strategies have in common.
+// Title has the common properties of a table's rows.
 type Title struct {
 	Batch    int64 // of all GPUs together
 	Topology *costmodel.Topology
@@ -64,7 +63,7 @@ type Title struct {
 	Next string
 }
 
-// refusals are the rows without an answer: who, and why.
+// refusals lists the refused rows with their reasons.
 func refusals(rows []strategy.Row) [][]string {
 	var lines [][]string
 	for i := range rows {
@@ -75,7 +74,7 @@ func refusals(rows []strategy.Row) [][]string {
 	return lines
 }
 
-// rowName is the strategy of a row with its schedule, or whose map it is.
+// rowName returns a row's strategy with its schedule, or the name of the user's own map.
 func rowName(row *strategy.Row, workload *costmodel.Workload) string {
 	if row.Current {
 		return "accelerate auto (what you have now)"
@@ -83,7 +82,7 @@ func rowName(row *strategy.Row, workload *costmodel.Workload) string {
 	return Described(workload)
 }
 
-// folded joins rows that differ in their first cell alone.
+// folded joins rows that differ only in their first cell.
 func folded(rows [][]string, between string) [][]string {
 	var joined [][]string
 	for _, row := range rows {
@@ -97,7 +96,7 @@ func folded(rows [][]string, between string) [][]string {
 	return joined
 }
 
-// Usual is the precision of most rows: DeepSpeed's default is one of its own.
+// Usual returns the precision of most rows: DeepSpeed has its own default.
 func Usual(rows []strategy.Row) costmodel.Precision {
 	count := make(map[costmodel.Precision]int)
 	best := rows[0].Resolved.Precision
@@ -120,11 +119,11 @@ func strategyTable(rows []strategy.Row, work *costmodel.Workload, columns int) (
 		headings: []string{"Strategy", "Engine", "Fits", "Peak GiB", "Free", "Step", step, rate},
 		left:     []string{"Strategy", "Engine", "Fits"}, spare: []string{step, "Free"}, compact: true,
 	}
-	const timeless = 5 // columns that do not depend on a step
+	const timeless = 5 // number of columns that do not depend on a step
 	if work.Mode == costmodel.Load {
 		made.headings = made.headings[:timeless]
 	}
-	const least = len("accelerate auto (what you have now)") // no name of a row is broken below it
+	const least = len("accelerate auto (what you have now)") // no row's name breaks below it
 	widest := 0
 	for _, cells := range merged(rows, work.Precision) {
 		widest = max(widest, width.StringWidth(cells[0]))
@@ -147,16 +146,16 @@ func strategyTable(rows []strategy.Row, work *costmodel.Workload, columns int) (
 	})
 }
 
-// merged are the cells of the rows. Those with the same figures share a line:
-// strategies of one runtime, and runtimes of one strategy. What a row has of its own,
-// the batch of a GPU and another precision than usual, follows its strategy.
+// merged returns the cells of the rows. Rows with the same figures share a line: strategies of one
+// runtime, and runtimes of one strategy. A row's own batch per GPU and precision follow its
+// strategy.
 func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	const strategies, engines, own = 0, 1, 2
 	var cells [][]string
 	for i := range rows {
 		cells = append(cells, strategyRow(&rows[i], usual))
 	}
-	swap := func() { // the cell that is folded stands first
+	swap := func() { // the cell to fold must be first
 		for _, row := range cells {
 			row[strategies], row[engines] = row[engines], row[strategies]
 		}
@@ -172,7 +171,7 @@ func merged(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	return cells
 }
 
-// strategyRow are the cells of a row, with its own settings in the third.
+// strategyRow returns the cells of a row, with its own settings in the third.
 func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	work := &row.Resolved
 	own := ""
@@ -184,7 +183,7 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	}
 	fits := string(row.Solution.Verdict)
 	bound := ""
-	for i := range row.Solution.Devices { // one without units has no bound
+	for i := range row.Solution.Devices { // a device without units has no bound
 		bound = cmp.Or(bound, least(&row.Solution.Devices[i].Predicted))
 	}
 	switch {
@@ -203,7 +202,7 @@ func strategyRow(row *strategy.Row, usual costmodel.Precision) []string {
 	return []string{rowName(row, work), work.Runtime, own, fits, bound + peakCell(row), gib(row.Headroom), step, strconv.FormatInt(cmp.Or(row.Samples, row.Tokens), 10), rate}
 }
 
-// perSecond is the rate of all GPUs together.
+// perSecond returns the rate of all GPUs together.
 func perSecond(row *strategy.Row) string {
 	rate := 1 / row.SecondsPerToken
 	if row.Samples > 0 {
@@ -215,7 +214,7 @@ func perSecond(row *strategy.Row) string {
 	return strconv.FormatFloat(rate, 'f', 0, 64)
 }
 
-// peakCell is the highest peak, or its ends where compilation leaves them open.
+// peakCell returns the highest peak, or its range if compilation leaves it open.
 func peakCell(row *strategy.Row) string {
 	var low, high int64
 	for device := range row.Solution.Devices {
@@ -229,7 +228,7 @@ func peakCell(row *strategy.Row) string {
 	return gib(slices.Max(Peaks(row)))
 }
 
-// Peaks are the allocated peaks of a row's GPUs, in bytes.
+// Peaks returns the allocated peaks of a row's GPUs, in bytes.
 func Peaks(row *strategy.Row) []int64 {
 	peaks := make([]int64, len(row.Solution.Devices))
 	for device := range peaks {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// Turn prints one turn of several in a line: how it began, what it ran, how it ended. It
-// prints nothing of a plan's only turn. reasons: print those of the verdict.
+// Turn prints one of several turns in a line: its start, its steps and its end. It prints nothing
+// for a plan with one turn. With reasons, it prints those of the verdict.
 func (printer *Printer) Turn(ran *report.Report, reasons bool) {
 	turn := ran.Turn
 	if turn == nil {

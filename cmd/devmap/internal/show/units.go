@@ -16,11 +16,10 @@ type Unit struct {
 	Bytes           int64 // of the parameters
 	ActivationBytes int64
 	FLOPs           float64
-	Declared        bool // its costs are from the model file
+	Declared        bool // the model file gives its costs
 }
 
-// Units writes the table of a model's units. It is a result: what cannot be
-// written is an error.
+// Units writes the table of a model's units. It is a result: a write error is returned.
 func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit) error {
 	table := &sheet{
 		headings: []string{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are"},
@@ -30,7 +29,7 @@ func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit)
 	for i := range units {
 		unit := &units[i]
 		bytes += unit.Bytes
-		origin := "analytic" // from the dimensions of its operations
+		origin := "analytic" // computed from the dimensions of its operations
 		if unit.Declared {
 			origin = "declared"
 		}

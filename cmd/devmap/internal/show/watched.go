@@ -32,14 +32,14 @@ func Watched(to io.Writer, ran *watch.Report) {
 	}
 	for i := range ran.Explained {
 		if len(ran.Processes) == 0 {
-			break // nothing reported torch's memory, which a note says
+			break // no process reported torch's memory; a note says so
 		}
 		say("  device %d: %s\n", ran.Explained[i].Device, strings.Join(ran.Explained[i].Reasons, "; "))
 	}
 	Warnings(to, ran.Notes)
 }
 
-// watchedTitle is what ran, for how long, and how that was seen.
+// watchedTitle describes the command, its duration, and the readings.
 func watchedTitle(ran *watch.Report) string {
 	sampling := &ran.Sampling
 	seen := fmt.Sprintf("%s: %s in %s, %s apart at most", sampling.Name, Plural(sampling.Samples, "reading"), Seconds(sampling.Seconds), Seconds(sampling.LongestSeconds))
@@ -57,8 +57,8 @@ func watchedTitle(ran *watch.Report) string {
 	return fmt.Sprintf("%s%s (process %d: %s) · %s", name, out.Cell(strings.Join(ran.Command.Argv, " ")), ran.Command.PID, how, seen)
 }
 
-// watchedGPUs is a row a GPU: its allocated memory and its memory in use, each compared
-// with the plan.
+// watchedGPUs returns a row per GPU: its allocated memory and its memory in use, each compared with
+// the plan.
 func watchedGPUs(ran *watch.Report) string {
 	table := texttab.New("GPU", "", "allocated,\npredicted", "\nmeasured", "apart", "on the GPU,\npredicted", "\nmeasured", "others", "plateaus", "last rise")
 	table.Right(0, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -82,7 +82,7 @@ func watchedGPUs(ran *watch.Report) string {
 	return table.String()
 }
 
-// allocatedOn are the cells of what was allocated: predicted, measured, apart.
+// allocatedOn returns the cells of allocated memory: predicted, measured, difference.
 func allocatedOn(ran *watch.Report, gpu *watch.GPUReport) []any {
 	for i := range ran.Devices {
 		device := &ran.Devices[i]

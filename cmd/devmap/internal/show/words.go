@@ -7,14 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// scale is the one unit of a table.
+// scale is the unit of a table.
 type scale struct {
 	name   string
 	size   float64
 	digits int
 }
 
-// scaleFor picks the unit by the largest figure.
+// scaleFor returns the unit for the largest figure.
 func scaleFor(largest int64) scale {
 	if largest >= 1<<30 {
 		return scale{"GiB", 1 << 30, 2}
@@ -31,12 +31,12 @@ func (unit scale) print(bytes int64) string {
 
 func gib(bytes int64) string { return scale{"GiB", 1 << 30, 2}.print(bytes) }
 
-// sized prints a size against another.
+// sized formats a part of a size.
 func sized(part, of int64) string {
 	return fmt.Sprintf("%v of %v", costmodel.Bytes(part), costmodel.Bytes(of))
 }
 
-// Seconds prints a time with three digits that say something.
+// Seconds formats a time with three significant digits.
 func Seconds(seconds float64) string {
 	if seconds < 1 {
 		return fmt.Sprintf("%.3g ms", 1e3*seconds)
@@ -44,7 +44,7 @@ func Seconds(seconds float64) string {
 	return fmt.Sprintf("%.3g s", seconds)
 }
 
-// Plural prints 1 fault, 2 faults, 4 micro-batches.
+// Plural formats a count: 1 fault, 2 faults, 4 micro-batches.
 func Plural[T int | int64](count T, what string) string {
 	if count == 1 {
 		return fmt.Sprintf("1 %s", what)
@@ -55,7 +55,7 @@ func Plural[T int | int64](count T, what string) string {
 	return fmt.Sprintf("%d %ss", count, what)
 }
 
-// grouped prints 8030261248 as 8,030,261,248.
+// grouped formats 8030261248 as 8,030,261,248.
 func grouped(count int64) string {
 	digits := fmt.Sprint(count)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -64,13 +64,13 @@ func grouped(count int64) string {
 	return digits
 }
 
-// Described is a strategy with its schedule.
+// Described returns a strategy with its schedule.
 func Described(workload *costmodel.Workload) string {
 	text := string(workload.Strategy)
 	if workload.Strategy.Traits().Staged {
 		text += fmt.Sprintf(" %s, %s", workload.Schedule, Plural(max(1, workload.MicroBatches), "micro-batch"))
 	}
-	if workload.MemFraction > 0 { // JAX's, whose arrays may be cut over fewer GPUs than there are
+	if workload.MemFraction > 0 { // JAX may shard arrays over fewer GPUs than there are
 		text += fmt.Sprintf(" over %d", workload.ShardDegree)
 	}
 	return text

@@ -1,5 +1,5 @@
-// Package texttab lays out tables for people: columns without a frame, a line
-// under the headings, and no blanks at the ends of lines.
+// Package texttab lays out tables for people: columns without a frame, a line under the headings,
+// and no trailing blanks.
 package texttab
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Table is rows of cells under headings. A heading may have several lines;
-// figures, where they are strings, are as they are.
+// Table is rows of cells under headings. A heading may have several lines. String cells are printed
+// unchanged.
 type Table struct {
 	writer  table.Writer
 	columns []table.ColumnConfig
 }
 
-// New is a table with its headings.
+// New returns a table with headings.
 func New(headings ...string) *Table {
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
@@ -33,8 +33,7 @@ func New(headings ...string) *Table {
 	return t
 }
 
-// Compact is the table without the line under its headings, which then have no
-// blank before them.
+// Compact removes the line under the headings, and the blank before them.
 func (t *Table) Compact() *Table {
 	style := t.writer.Style()
 	style.Options.SeparateHeader = false
@@ -45,21 +44,21 @@ func (t *Table) Compact() *Table {
 // Row adds a row.
 func (t *Table) Row(cells ...any) { t.writer.AppendRow(cells) }
 
-// Right aligns columns, from 0, to the right, as figures are read.
+// Right aligns columns, counted from 0, to the right, as usual for figures.
 func (t *Table) Right(columns ...int) {
 	for _, c := range columns {
 		t.columns[c].Align, t.columns[c].AlignHeader = text.AlignRight, text.AlignRight
 	}
 }
 
-// Wrap gives a column, from 0, a width at which its lines are broken between
-// words, each line of a cell on its own.
+// Wrap sets the width of a column, counted from 0. Longer lines break between words, each line of a
+// cell separately.
 func (t *Table) Wrap(column, width int) {
 	t.columns[column].WidthMax, t.columns[column].WidthMaxEnforcer = width, wrapLines
 }
 
-// Fit wraps a column, from 0, so that the table is at most width wide. The column
-// keeps at least the least width.
+// Fit wraps a column, counted from 0, so that the table is at most width wide. The column keeps at
+// least the width least.
 func (t *Table) Fit(column, least, width int) {
 	if t.Width() <= width {
 		return
@@ -74,10 +73,10 @@ func (t *Table) Fit(column, least, width int) {
 	t.Wrap(column, least)
 }
 
-// Width is the length of the longest line.
+// Width returns the length of the longest line.
 func (t *Table) Width() int { return text.LongestLineLen(t.String()) }
 
-// String is the table, without a newline at its end.
+// String returns the table, without a newline at its end.
 func (t *Table) String() string {
 	lines := strings.Split(t.render(), "\n")
 	for i := range lines {
@@ -91,7 +90,7 @@ func (t *Table) render() string {
 	return t.writer.Render()
 }
 
-// wrapLines wraps each line on its own.
+// wrapLines wraps each line separately.
 func wrapLines(cell string, width int) string {
 	lines := strings.Split(cell, "\n")
 	for i := range lines {

@@ -22,7 +22,7 @@ func ExampleTable() {
 	//  10   norm                   12.25
 }
 
-// TestFit: a column is as wide as the table's width allows, and keeps its least width.
+// TestFit: a column is as wide as the table's width allows, but not narrower than its least width.
 func TestFit(t *testing.T) {
 	for width, want := range map[int]int{100: 31, 24: 24, 12: 14} {
 		tab := texttab.New("a", "b", "c")
@@ -34,8 +34,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestWrap: a column is broken between words, the lines of a cell stay apart,
-// and the width is that of the longest line.
+// TestWrap: a column is broken between words, the lines of a cell stay separate, and the width is
+// the longest line's.
 func TestWrap(t *testing.T) {
 	tab := texttab.New("a", "b")
 	tab.Row("1", "0: one two three four\n1: five")

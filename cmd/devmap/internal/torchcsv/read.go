@@ -1,5 +1,5 @@
-// Package torchcsv reads what each rank of a pipeline does from a file of torch's
-// (torch 2.11, distributed/pipelining/schedules.py), in place of devmap's order.
+// Package torchcsv reads the actions of each rank of a pipeline from a file in torch's form (torch
+// 2.11, distributed/pipelining/schedules.py). They replace devmap's order.
 package torchcsv
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// FaultsError is a schedule that breaks the rules of one, whose form is right.
+// FaultsError is a well-formed schedule that breaks rules.
 type FaultsError struct {
 	File   string
-	Faults []string // a line each, the row and cell first
+	Faults []string // one line each, the row and cell first
 }
 
 // Error implements error: a line for each fault.
@@ -22,16 +22,13 @@ func (err *FaultsError) Error() string {
 	return err.File + ": " + strings.Join(err.Faults, "\n"+err.File+": ")
 }
 
-// Read reads actions in torch's compute-only form, as planner/emit writes and
-// torch's _dump_csv does, with empty cells if a rank waits. They are checked
-// against a pipeline: rank ranks[s] runs stage s, forward and in training
-// backward, of every micro-batch once. The result replaces [order.Engine].
+// Read reads actions in torch's compute-only form, as planner/emit and torch's _dump_csv write it,
+// with empty cells if a rank waits. It checks them against a pipeline: rank ranks[s] runs stage s
+// once for every micro-batch, forward and in training backward. The result replaces [order.Engine].
 //
-// Older versions of torch wrote B for the input's half of a backward and BW for
-// the whole, where newer ones write I and B: a file with a BW is of the older
-// kind. Halves of a backward and whatever else is no forward or backward are
-// refused with a message. A rule that is broken is a [FaultsError] with all of
-// them.
+// Older versions of torch wrote B for the input's half of a backward and BW for the whole; newer
+// ones write I and B. A file with a BW is of the older kind. Halves of a backward and other actions
+// are errors. If rules are broken, the error is a [FaultsError] with all faults.
 func Read(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]order.Action, error) {
 	rows := splitRows(string(data))
 	old := false
@@ -61,8 +58,8 @@ func Read(file string, data []byte, ranks []int, microBatches int64, train bool)
 	return schedule.actions, nil
 }
 
-// splitRows cuts a file into cells without the spaces and quotes around them.
-// Empty lines are rows, but for those at the end.
+// splitRows splits a file into cells without the spaces and quotes around them. Empty lines are
+// rows, except at the end.
 func splitRows(text string) [][]string {
 	var rows [][]string
 	for line := range strings.Lines(strings.TrimRight(text, " \t\r\n")) {
@@ -75,7 +72,7 @@ func splitRows(text string) [][]string {
 	return rows
 }
 
-// cell is what one of them says, and where.
+// cell is the content of one cell, and its place.
 type cell struct {
 	rank, column      int
 	stage, microBatch int64
@@ -88,7 +85,7 @@ func (at *cell) place() string {
 	return fmt.Sprintf("row %d, cell %d: %q", at.rank+1, at.column+1, at.text)
 }
 
-// others are torch's other actions, and what each is.
+// others describes torch's other actions.
 var others = map[string]string{
 	"I":           "the input's half of a backward",
 	"W":           "the weights' half of a backward",
@@ -102,9 +99,8 @@ var others = map[string]string{
 	"OVERLAP_F_B": "a forward and a backward at once",
 }
 
-// parseCell reads STAGE KIND MICROBATCH, to the last letter: torch's own
-// expression stops at what it can read, and takes an older 0BW1 for the
-// backward of no micro-batch.
+// parseCell reads STAGE KIND MICROBATCH, to the last letter. torch's own expression stops at the
+// first unknown letter, and reads an older 0BW1 as the backward of no micro-batch.
 func parseCell(text string, old bool) (cell, error) {
 	if _, kind, ok := strings.Cut(text, ")"); ok && strings.HasPrefix(text, "(") {
 		return cell{}, otherAction(text, kind)
@@ -142,7 +138,7 @@ func badCell(text string) string {
 	return shortened(text) + ": want STAGE, F or B, MICROBATCH, as in 2F0"
 }
 
-// shortened is a cell in quotes, its beginning if it is long.
+// shortened returns a cell in quotes, or its start if it is long.
 func shortened(text string) string {
 	const most = 40
 	if len(text) > most {

@@ -24,9 +24,9 @@ func round(stages, ranks int) []int {
 	return out
 }
 
-// written is actions as a file: a row a rank, a cell an action.
+// written returns actions as a file: a row per rank, a cell per action.
 func written(ranks []int, actions [][]order.Action) string {
-	stages := make([][]int, len(actions)) // of each rank
+	stages := make([][]int, len(actions)) // the stages of each rank
 	for stage, rank := range ranks {
 		stages[rank] = append(stages[rank], stage)
 	}
@@ -45,9 +45,8 @@ func written(ranks []int, actions [][]order.Action) string {
 	return text.String()
 }
 
-// TestCSV: what torch 2.11's own classes dump is read as what devmap takes their
-// order to be, and what is written of that is read again. The files were made by
-// testdata/torch/dump.py.
+// TestCSV: files written by torch 2.11's own classes (testdata/torch/dump.py) read as devmap's
+// orders. Written again, they read the same.
 func TestCSV(t *testing.T) {
 	for _, c := range []struct {
 		schedule costmodel.Schedule
@@ -77,9 +76,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestTorchs1F1B: Schedule1F1B._get_pipeline_order of torch 2.11 counts the last
-// rank's forwards from 1, which torch's own loader refuses. The other rows are
-// devmap's.
+// TestTorchs1F1B: Schedule1F1B._get_pipeline_order of torch 2.11 counts the last rank's forwards
+// from 1, which torch's own loader refuses. The other rows equal devmap's.
 func TestTorchs1F1B(t *testing.T) {
 	data, err := os.ReadFile("testdata/torch/1f1b_3x5.csv")
 	if err != nil {
@@ -101,7 +99,7 @@ f: row 3: "2F0" is missing`; err == nil || err.Error() != want {
 	}
 }
 
-// TestDialects: BW is a whole backward, and then B is none.
+// TestDialects: BW is a whole backward. In a file with BW, B is not.
 func TestDialects(t *testing.T) {
 	want := [][]order.Action{{{}, {Backward: true}}}
 	for _, text := range []string{"0F0,0B0", "0F0,,0BW0\r\n", "\"0F0\" , 0B0\n\n"} {
@@ -115,8 +113,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestCSVRefused: what devmap does not run, and what is no cell, is named with
-// row and cell.
+// TestCSVRefused: errors name the row and cell of invalid cells, and of actions that devmap does
+// not run.
 func TestCSVRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not supported: `,
@@ -145,7 +143,7 @@ func TestCSVRefused(t *testing.T) {
 	}
 }
 
-// TestCSVFaults: each rule of a schedule that is broken, all at once.
+// TestCSVFaults: one error lists all broken rules of a schedule.
 func TestCSVFaults(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -191,9 +189,8 @@ func TestCSVFaults(t *testing.T) {
 	}
 }
 
-// FuzzRead: any bytes are a schedule with all that it must have, or an error
-// that begins with the file; what is read is the same after it was written and
-// read again.
+// FuzzRead: any bytes are a complete schedule, or an error that begins with the file. A schedule is
+// the same after writing and reading.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "\"0F0\",\r\n"} {
 		f.Add([]byte(text))

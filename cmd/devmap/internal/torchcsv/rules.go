@@ -6,11 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// maxFaults bounds the faults that are listed: a file that is for another plan
-// has one in every cell.
+// maxFaults limits the listed faults: a file for another plan has one in every cell.
 const maxFaults = 20
 
-// csvSchedule is what a file's cells add up to, checked against a pipeline.
+// csvSchedule collects a file's cells, checked against a pipeline.
 type csvSchedule struct {
 	ranks        []int // of each stage
 	chunks       []int64
@@ -18,9 +17,9 @@ type csvSchedule struct {
 	train        bool
 
 	actions [][]order.Action
-	seen    map[order.Action]cell  // by stage, in the place of a chunk
-	count   map[order.Action]int64 // of seen, whatever the micro-batch
-	moved   map[int64]bool         // stages on another rank, reported once
+	seen    map[order.Action]cell  // by stage, in place of a chunk
+	count   map[order.Action]int64 // number of cells, for any micro-batch
+	moved   map[int64]bool         // stages on another rank, each reported once
 	faults  []string
 	more    int
 }
@@ -44,7 +43,7 @@ func (schedule *csvSchedule) fault(format string, args ...any) {
 	schedule.more++
 }
 
-// add takes the next cell of a rank.
+// add adds the next cell of a rank.
 func (schedule *csvSchedule) add(at cell) {
 	switch {
 	case at.stage >= int64(len(schedule.ranks)):
@@ -78,7 +77,7 @@ func (schedule *csvSchedule) add(at cell) {
 	}
 }
 
-// elsewhere is a stage in another row than the plan has it in, reported once.
+// elsewhere reports, once, a stage in another row than in the plan.
 func (schedule *csvSchedule) elsewhere(at cell) {
 	if !schedule.moved[at.stage] {
 		schedule.fault("%s: the plan runs stage %d on rank %d, row %d", at.place(), at.stage, schedule.ranks[at.stage], schedule.ranks[at.stage]+1)
@@ -86,7 +85,7 @@ func (schedule *csvSchedule) elsewhere(at cell) {
 	schedule.moved[at.stage] = true
 }
 
-// complete names what is missing: the first micro-batch of each stage and pass.
+// complete reports missing actions: the first micro-batch of each stage and pass.
 func (schedule *csvSchedule) complete(rows int) {
 	if rows != len(schedule.actions) {
 		schedule.fault("rows: %d, and the plan has %d ranks, a row each", rows, len(schedule.actions))

@@ -16,16 +16,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// Baseline is the memory in use on the GPUs that a command sees before it begins, and
-// what is looked at while it runs.
+// Baseline is the used memory of a command's GPUs before it starts, and the readings while it runs.
 type Baseline struct {
 	reader   watch.Reader
 	outside  *gpuusage.Outside
 	document certify.Document
 }
 
-// NewBaseline looks at the GPUs of a command that is still to begin, by its
-// CUDA_VISIBLE_DEVICES, until what they hold has settled. whose are its processes.
+// NewBaseline reads the GPUs of a command before it starts, by its CUDA_VISIBLE_DEVICES, until
+// their usage is stable. whose has the command's processes.
 func NewBaseline(whose *watch.Tree, list string, set bool) (*Baseline, error) {
 	reader, err := watch.Open()
 	if err != nil {
@@ -58,15 +57,16 @@ func (baseline *Baseline) find(list string, set bool) error {
 	return nil
 }
 
-// Close ends the looking.
+// Close ends the readings.
 func (baseline *Baseline) Close() {
 	if baseline != nil {
 		baseline.reader.Close() //nolint:errcheck // nothing was written
 	}
 }
 
-// Judge looks at what the command left, which ended as is said, and refills the GPUs
-// where this build can: by a process of its own, so that this one has no context.
+// Judge compares the GPUs after the command ended with those before, and refills them if this build
+// can. ended says how the command ended. A worker does the refill, so that this process has no
+// context.
 func (baseline *Baseline) Judge(ctx context.Context, ended string) *certify.Document {
 	document := &baseline.document
 	var uuids []string
@@ -85,7 +85,7 @@ func (baseline *Baseline) Judge(ctx context.Context, ended string) *certify.Docu
 	return document
 }
 
-// refill has a worker refill GPUs.
+// refill starts a worker that refills GPUs.
 func (baseline *Baseline) refill(ctx context.Context, uuids []string) {
 	missing := ""
 	process, err := worker.Start(ctx, append([]string{"watch", "--baseline", "--"}, uuids...), io.Discard, io.Discard)
@@ -108,9 +108,9 @@ func (baseline *Baseline) refill(ctx context.Context, uuids []string) {
 	}
 }
 
-// hear takes what the worker says; missing: it could not, and why.
+// hear reads the worker's messages; missing says why it could not refill.
 func (baseline *Baseline) hear(process *worker.Process) (missing string, err error) {
-	numbers := make(map[int]int) // of the worker's GPUs, here
+	numbers := make(map[int]int) // of the worker's GPUs, on this machine
 	for {
 		message, err := process.Next()
 		if errors.Is(err, io.EOF) {
@@ -170,7 +170,7 @@ func Refill(link *worker.Link, uuids []string) error {
 	return nil
 }
 
-// refill refills what a witness looks at.
+// refill refills the GPUs of a monitor.
 func refill(observer executor.GPUMonitor, link *worker.Link) error {
 	gpus := observer.GPUs()
 	link.Say(&worker.Message{Witnessed: &certify.Observation{GPUs: gpus}})

@@ -1,5 +1,5 @@
-// Package watching runs a user's command as a shell would, watches GPUs meanwhile, and
-// shows their memory.
+// Package watching runs a user's command as a shell would, monitors GPUs meanwhile, and shows their
+// memory.
 package watching
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// What a shell exits with that finds a command and cannot run it, or does not find
-// it, and with what it adds a signal's number to (POSIX.1-2017, 2.8.2).
+// A shell's exit statuses for a command that it cannot run or does not find, and the number that it
+// adds to a signal's (POSIX.1-2017, 2.8.2).
 const (
 	cannotRun = 126
 	notFound  = 127
@@ -24,7 +24,7 @@ const (
 
 // StartError is a command that could not be started.
 type StartError struct {
-	Status int // a shell's
+	Status int // as in a shell
 	err    error
 }
 
@@ -34,14 +34,13 @@ func (err *StartError) Unwrap() error { return err.err }
 // Child is the command.
 type Child struct {
 	command *exec.Cmd
-	started chan struct{} // closed when it has begun
+	started chan struct{} // closed after the start
 }
 
-// Find looks for a command, which does not begin yet. Its first word is looked up in
-// PATH, as a shell does.
+// Find looks up a command without starting it. Its first word is looked up in PATH, as in a shell.
 func Find(argv []string) (*Child, error) {
 	path, err := exec.LookPath(argv[0])
-	if err == nil || errors.Is(err, exec.ErrDot) { // PATH has the folder: who set it so means it
+	if err == nil || errors.Is(err, exec.ErrDot) { // PATH has the current folder on purpose
 		return &Child{&exec.Cmd{Path: path, Args: argv}, make(chan struct{})}, nil
 	}
 	return nil, startError(argv[0], err)
@@ -63,8 +62,7 @@ func startError(name string, err error) error {
 	return &StartError{status, fmt.Errorf("starting %q: %w", name, err)}
 }
 
-// Start begins the command with this process's standard files but for stdout and
-// stderr, which are those given.
+// Start starts the command with this process's stdin, and the given stdout and stderr.
 func (child *Child) Start(environment []string, stdout, stderr io.Writer) error {
 	child.command.Env, child.command.Stdin = environment, os.Stdin
 	child.command.Stdout, child.command.Stderr = file(stdout), file(stderr)
@@ -75,7 +73,7 @@ func (child *Child) Start(environment []string, stdout, stderr io.Writer) error 
 	return nil
 }
 
-// file is what lies under a stream: the command writes to a terminal as to its own.
+// file returns the file behind a stream, so that the command writes to a terminal directly.
 func file(writer io.Writer) io.Writer {
 	if file := out.FileOf(writer); file != nil {
 		return file
@@ -83,7 +81,7 @@ func file(writer io.Writer) io.Writer {
 	return writer
 }
 
-// ID is the system's number of the command.
+// ID returns the command's process number.
 func (child *Child) ID() int { return child.command.Process.Pid }
 
 // Signal sends a signal to the command, which may have ended.
@@ -91,11 +89,11 @@ func (child *Child) Signal(signal os.Signal) {
 	child.command.Process.Signal(signal) //nolint:errcheck // it ended meanwhile
 }
 
-// Kill ends the command at once.
+// Kill ends the command immediately.
 func (child *Child) Kill() { child.Signal(os.Kill) }
 
-// Wait waits until the command has ended, and says how: as a shell's exit status, and
-// in the system's words.
+// Wait waits until the command has ended. It returns a shell's exit status, and the system's
+// description.
 func (child *Child) Wait() (status int, how string, err error) {
 	err = child.command.Wait()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {

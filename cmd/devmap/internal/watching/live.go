@@ -12,24 +12,24 @@ import (
 	"github.com/devmap-dev/devmap/executor/watch"
 )
 
-// Live shows GPUs while a command runs: on a terminal a bar each, below what the
-// command writes; elsewhere a line now and then.
+// Live shows GPUs while a command runs: on a terminal one bar each, below the command's output,
+// otherwise a line from time to time.
 type Live struct {
 	title         string
-	predicted     [][2]int64 // by GPU of the plan, the least and the most that it is to hold
+	predicted     [][2]int64 // by GPU of the plan, least and most
 	states        func() []watch.GPUState
 	to            io.Writer
-	screen        *screen // nil: there is none
+	screen        *screen // nil: no terminal
 	colour        bool
 	began         time.Time
 	over          chan struct{}
 	gone          sync.WaitGroup
 	once          sync.Once
-	reportedPeaks []int64 // peaks at the last line
+	reportedPeaks []int64 // peaks at the last printed line
 }
 
-// redrawEvery is the time between pictures on a terminal. Elsewhere a line comes after
-// spoken if a peak has risen by a hundredth of its GPU, and after always in any case.
+// redrawEvery is the time between drawings on a terminal. Otherwise a line follows after spoken if
+// a peak has risen by a hundredth of its GPU, and after always in any case.
 const (
 	redrawEvery = 500 * time.Millisecond
 	spoken      = 10 * time.Second
@@ -44,7 +44,7 @@ func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func()
 	}
 }
 
-// Begin shows until [Live.Close].
+// Begin shows the GPUs until [Live.Close].
 func (live *Live) Begin() {
 	live.began = time.Now()
 	if live.screen == nil {
@@ -63,7 +63,7 @@ func (live *Live) Begin() {
 			case <-tick.C:
 			case <-live.over:
 				if live.screen != nil {
-					live.show() // what came since the last time
+					live.show() // changes since the last time
 				}
 				return
 			}
@@ -71,7 +71,7 @@ func (live *Live) Begin() {
 	})
 }
 
-// Close ends the showing, and leaves a terminal as it was.
+// Close ends the display, and restores the terminal.
 func (live *Live) Close() {
 	live.once.Do(func() {
 		close(live.over)
@@ -93,7 +93,7 @@ func (live *Live) show() {
 	}
 }
 
-// shouldReport reports that there is something to say.
+// shouldReport reports that a line is due.
 func (live *Live) shouldReport(states []watch.GPUState, since time.Duration) bool {
 	const share = 100
 	report := since >= spoken && since%always < spoken
@@ -112,7 +112,7 @@ func (live *Live) say(format string, args ...any) {
 	out.Say(live.to, "devmap watch: "+format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
-// names are the GPUs that are shown.
+// names returns the names of the GPUs.
 func (live *Live) names() string {
 	var names []string
 	for _, state := range live.states() {
@@ -121,8 +121,8 @@ func (live *Live) names() string {
 	return strings.Join(names, ", ")
 }
 
-// lines are a title and a line a GPU, none wider than the terminal: a bar as wide as
-// its memory, and figures.
+// lines returns a title and one line per GPU, none wider than the terminal. A line has a bar as
+// wide as the GPU's memory, and figures.
 func (live *Live) lines(states []watch.GPUState, since time.Duration, columns int) []string {
 	lines := []string{cut(fmt.Sprintf("── %s · %s · █ held, ▒ until its peak, ┃ predicted, ░ others", since.Truncate(time.Second), live.title), columns)}
 	figures, widest := make([]string, len(states)), 0
@@ -144,7 +144,7 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 	return lines
 }
 
-// figures is a GPU in figures.
+// figures returns the figures of a GPU.
 func (live *Live) figures(i int, states []watch.GPUState) string {
 	state := &states[i]
 	text := fmt.Sprintf("%v, peak %v", costmodel.Bytes(state.CommandBytes), costmodel.Bytes(state.PeakBytes))
@@ -166,8 +166,8 @@ func (live *Live) figures(i int, states []watch.GPUState) string {
 	return text
 }
 
-// buildUp is by how much the first GPU's peak is beyond its prediction, where none of
-// several others' is: what was to be on those may be there. 0: it is not so.
+// buildUp returns how far the first GPU's peak exceeds its prediction, if no other GPU's does:
+// memory of the others may be there. 0: that is not so.
 func (live *Live) buildUp(states []watch.GPUState) int64 {
 	for i := range states[1:] {
 		if states[1+i].PeakBytes > live.predicted[1+i][1] {
@@ -180,8 +180,7 @@ func (live *Live) buildUp(states []watch.GPUState) int64 {
 	return max(0, states[0].PeakBytes-live.predicted[0][1])
 }
 
-// bar draws a GPU's memory: what others hold, what the command holds, from there to
-// its peak, and a mark where its prediction ends.
+// bar draws a GPU's memory: others' memory, the command's, its peak, and a mark at the prediction.
 func bar(state *watch.GPUState, predicted int64, width int) string {
 	column := func(bytes int64) int {
 		return min(width, int(float64(bytes)/float64(max(1, state.Total))*float64(width)+0.5))
@@ -206,8 +205,8 @@ func bar(state *watch.GPUState, predicted int64, width int) string {
 	return string(cells)
 }
 
-// coloured is a bar in red where a peak is beyond its prediction, else in green; what
-// is free stays as it is.
+// coloured returns a bar in red if a peak exceeds its prediction, else in green; free memory has no
+// colour.
 func coloured(bar string, beyond bool) string {
 	colour := "\x1b[32m"
 	if beyond {
@@ -222,7 +221,7 @@ func cut(text string, columns int) string {
 	return string(runes[:max(0, min(len(runes), columns))])
 }
 
-// plain says in a line what GPUs hold, where there is no terminal.
+// plain returns a line with the GPUs' memory, for output without a terminal.
 func (live *Live) plain(states []watch.GPUState, since time.Duration) string {
 	parts := make([]string, len(states))
 	for i := range states {

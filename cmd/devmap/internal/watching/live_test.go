@@ -17,8 +17,8 @@ func state(number int, others, used, peak int64) watch.GPUState {
 	}
 }
 
-// TestLines: a bar as long as the GPU's memory, the mark where its prediction ends,
-// and no line wider than the terminal.
+// TestLines: a bar is as long as the GPU's memory, with a mark at the end of its prediction. No
+// line is wider than the terminal.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	states := []watch.GPUState{state(0, 10*gib, 20*gib, 30*gib), state(11, 0, 0, 0)}
@@ -73,8 +73,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestPlain: without a terminal there is a line at the beginning, and later one
-// where a peak has risen by a hundredth of its GPU, or a minute has gone by.
+// TestPlain: without a terminal, a line is printed at the beginning. Later lines follow when a peak
+// has risen by a hundredth of its GPU, or after a minute.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	states := []watch.GPUState{state(0, 0, 0, 0)}

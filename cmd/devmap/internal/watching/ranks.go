@@ -23,27 +23,26 @@ import (
 // rankVersion names the format of a rank's file.
 const rankVersion = "devmap.rank/v1"
 
-// Ranked is what a rank of a job reports: the devices of the plan that it has, and the
-// peaks of its processes.
+// Ranked is a rank's report: its devices of the plan, and the peaks of its processes.
 type Ranked struct {
 	FormatVersion string        `json:"format_version"`
 	Rank          int           `json:"rank"`
-	World         int           `json:"world"` // ranks that report
+	World         int           `json:"world"` // number of ranks that report
 	Host          string        `json:"host"`
 	PlanSHA256    string        `json:"plan_sha256"` // of the plan as devmap writes it; "": without a plan
-	ExitStatus    *int          `json:"exit_status"` // of the command, as a shell has it; null: not known
+	ExitStatus    *int          `json:"exit_status"` // of the command, as in a shell; null: unknown
 	Devices       []RankDevice  `json:"devices"`
 	Report        *watch.Report `json:"report"`
 }
 
-// RankDevice is a device of a rank, with bytes of the allocator's peaks.
+// RankDevice is a device of a rank, with the allocator's peaks in bytes.
 type RankDevice struct {
 	Device         int    `json:"device"`
 	PredictedBytes int64  `json:"predicted_peak_allocated_bytes"` // 0: without a plan
 	MeasuredBytes  *int64 `json:"measured_peak_allocated_bytes"`  // null: no process reported one
 }
 
-// measured is the peak of a device; 0 where there is none, as older files have it.
+// measured returns the peak of a device; 0 if there is none, as in older files.
 func (device *RankDevice) measured() int64 {
 	if device.MeasuredBytes == nil {
 		return 0
@@ -51,23 +50,23 @@ func (device *RankDevice) measured() int64 {
 	return *device.MeasuredBytes
 }
 
-// above reports that a device holds more than the plan says.
+// above reports that a device exceeds the plan.
 func (device *RankDevice) above() bool {
 	return device.PredictedBytes > 0 && float64(device.measured()) > (1+abovePart)*float64(device.PredictedBytes)
 }
 
-// percent is how much more a device holds than the plan says.
+// percent returns by how many percent a device exceeds the plan.
 func (device *RankDevice) percent() float64 {
 	return 100 * (float64(device.measured())/float64(device.PredictedBytes) - 1)
 }
 
-// launchers are the variables of a rank's number and of the number of ranks: of
-// torchrun, Slurm, Open MPI and MPICH.
+// launchers lists the variables of a rank's number and of the number of ranks: torchrun, Slurm,
+// Open MPI and MPICH.
 var launchers = [][2]string{
 	{"RANK", "WORLD_SIZE"}, {"SLURM_PROCID", "SLURM_NTASKS"}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"},
 }
 
-// RankOf reads which rank of how many this process is.
+// RankOf reads this process's rank and the number of ranks.
 func RankOf(variable func(string) string) (*Ranked, error) {
 	for _, names := range launchers {
 		rank, size := variable(names[0]), variable(names[1])
@@ -93,12 +92,12 @@ func RankOf(variable func(string) string) (*Ranked, error) {
 	return nil, out.Usagef("--rank-from-env: RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK and PMI_RANK are not set: start it with torchrun, srun or mpirun")
 }
 
-// File is the rank's file in a folder.
+// File returns the rank's file in a folder.
 func (ranked *Ranked) File(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%05d.json", ranked.Rank))
 }
 
-// Take fills in what was measured of a rank's device, or of those of its host.
+// Take sets the measurements of a rank's device, or of its host's devices.
 func (ranked *Ranked) Take(plan *devicemap.Plan, said *watch.Report) error {
 	ranked.Report = said
 	if said.Command != nil {
@@ -155,14 +154,14 @@ type FailedRank struct {
 	ExitStatus int    `json:"exit_status"`
 }
 
-// Unmeasured is a rank, and its devices without a peak that a process reported.
+// Unmeasured is a rank, with its devices for which no process reported a peak.
 type Unmeasured struct {
 	Rank    int    `json:"rank"`
 	Host    string `json:"host"`
 	Devices []int  `json:"devices"`
 }
 
-// AbovePlan is a device that holds more than the plan says.
+// AbovePlan is a device that exceeds the plan.
 type AbovePlan struct {
 	Rank           int     `json:"rank"`
 	Host           string  `json:"host"`
@@ -172,7 +171,7 @@ type AbovePlan struct {
 	Percent        float64 `json:"above_percent"`
 }
 
-// AboveDevice is a device that holds more than the median of its peers.
+// AboveDevice is a device that exceeds the median of its peers.
 type AboveDevice struct {
 	Rank        int    `json:"rank"`
 	Host        string `json:"host"`
@@ -181,8 +180,8 @@ type AboveDevice struct {
 	MedianBytes int64  `json:"median_of_peers_bytes"`
 }
 
-// Peers agree to the byte, but for a bucket under DDP (fixtures/measured); a segment of
-// the allocator has 20 MiB (CUDACachingAllocator.cpp, kLargeBuffer).
+// Peers agree to the byte, except for a bucket with DDP (fixtures/measured). A segment of the
+// allocator has 20 MiB (CUDACachingAllocator.cpp, kLargeBuffer).
 const (
 	abovePart  = 0.01
 	aboveBytes = 20 << 20
@@ -209,7 +208,7 @@ func Merge(folder string) (*Merged, error) {
 			return nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
 		}
 		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
-			one.ExitStatus = one.Report.Command.ExitStatus // of an older file
+			one.ExitStatus = one.Report.Command.ExitStatus // from an older file
 		}
 		merged.Ranks = append(merged.Ranks, one)
 	}
@@ -219,7 +218,7 @@ func Merge(folder string) (*Merged, error) {
 	return merged, nil
 }
 
-// fault says why a report is not of the same job as those before it; "" if it is.
+// fault says why a report is not of the same job as earlier ones; "" if it is.
 func (merged *Merged) fault(one *Ranked) string {
 	if one.FormatVersion != rankVersion || one.Rank < 0 || one.Rank >= one.World {
 		return fmt.Sprintf("rank %d of %d in the format %q", one.Rank, one.World, one.FormatVersion)
@@ -302,7 +301,7 @@ func (merged *Merged) judge(rank *Ranked) {
 	}
 }
 
-// Show prints a line for each device: all of the same figures and host together.
+// Show prints a line for each device, or one for all with the same figures and host.
 func (merged *Merged) Show(to io.Writer) error {
 	lines := make(map[string][]string)
 	var order []string
@@ -324,7 +323,7 @@ func (merged *Merged) Show(to io.Writer) error {
 	return err
 }
 
-// said is a line for each thing that makes the verdict fail, or one that none does.
+// said returns a line for each reason why the verdict is fail, or one that says there is none.
 func (merged *Merged) said() (text string) {
 	for _, failed := range merged.Failed {
 		text += fmt.Sprintf("rank %d failed on %s: its COMMAND ended with status %d\n", failed.Rank, out.Cell(failed.Host), failed.ExitStatus)
@@ -349,7 +348,7 @@ func (merged *Merged) said() (text string) {
 	return text
 }
 
-// planned names the plan, where there is one.
+// planned names the plan, if there is one.
 func (merged *Merged) planned() string {
 	for i := range merged.Ranks {
 		for _, device := range merged.Ranks[i].Devices {
@@ -361,12 +360,12 @@ func (merged *Merged) planned() string {
 	return ""
 }
 
-// list is numbers with commas between.
+// list returns numbers with commas between them.
 func list(numbers []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), ", "), "[]")
 }
 
-// bytesOr is a number of bytes, or a dash where it is not known.
+// bytesOr returns a number of bytes, or a dash if it is unknown.
 func bytesOr(bytes int64) string {
 	if bytes == 0 {
 		return "-"

@@ -11,18 +11,18 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// screen is the last lines of a terminal, below what a command writes: the rest
-// scrolls on its own (DECSTBM of ECMA-48 terminals, as apt draws its progress).
+// screen is the last lines of a terminal, below the command's output, which scrolls separately
+// (DECSTBM of ECMA-48 terminals, as in apt's progress).
 type screen struct {
 	file          *os.File
 	rows, columns int
-	height        int // lines that are ours; 0: none yet
+	height        int // our lines; 0: none yet
 }
 
-// minLines is how many lines the command has at least.
+// minLines is the least number of lines for the command.
 const minLines = 6
 
-// newScreen is the screen of a stream; nil if it is no terminal that can be painted.
+// newScreen returns the screen of a stream; nil if it is not a terminal that supports it.
 func newScreen(stderr io.Writer) *screen {
 	if !out.Terminal(stderr) || os.Getenv("TERM") == "dumb" {
 		return nil
@@ -30,7 +30,7 @@ func newScreen(stderr io.Writer) *screen {
 	return &screen{file: out.FileOf(stderr)}
 }
 
-// width is the terminal's width now.
+// width returns the terminal's current width.
 func (screen *screen) width() int {
 	columns, _, err := term.GetSize(int(screen.file.Fd()))
 	if err != nil {
@@ -39,7 +39,7 @@ func (screen *screen) width() int {
 	return columns
 }
 
-// render draws lines in place of those before, each cut where the terminal ends.
+// render draws lines over the previous ones, each cut at the terminal's width.
 func (screen *screen) render(lines []string) {
 	columns, rows, err := term.GetSize(int(screen.file.Fd()))
 	if err != nil || rows < len(lines)+minLines {
@@ -52,7 +52,7 @@ func (screen *screen) render(lines []string) {
 		text.WriteString(reserve(rows, len(lines)))
 		screen.rows, screen.columns, screen.height = rows, columns, len(lines)
 	}
-	text.WriteString("\x1b7") // the cursor is the command's
+	text.WriteString("\x1b7") // saves the command's cursor
 	for i, line := range lines {
 		fmt.Fprintf(&text, "\x1b[%d;1H\x1b[2K%s", rows-len(lines)+1+i, line)
 	}
@@ -60,13 +60,12 @@ func (screen *screen) render(lines []string) {
 	screen.file.WriteString(text.String()) //nolint:errcheck // only the picture suffers
 }
 
-// reserve scrolls what is there up by so many lines, and has only the lines above
-// them scroll from then on.
+// reserve scrolls the terminal up by height lines, and limits scrolling to the lines above them.
 func reserve(rows, height int) string {
 	return strings.Repeat("\n", height) + fmt.Sprintf("\x1b[%dA\x1b7\x1b[1;%dr\x1b8", height, rows-height)
 }
 
-// release gives the lines back, empty.
+// release clears our lines and gives them back to the command.
 func (screen *screen) release() string {
 	if screen.height == 0 {
 		return ""
@@ -76,7 +75,7 @@ func (screen *screen) release() string {
 	return fmt.Sprintf("\x1b7\x1b[r\x1b[%d;1H\x1b[J\x1b8", first)
 }
 
-// close leaves the terminal as it was.
+// close restores the terminal.
 func (screen *screen) close() {
 	if text := screen.release(); text != "" {
 		screen.file.WriteString(text) //nolint:errcheck // likewise

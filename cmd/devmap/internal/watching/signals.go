@@ -5,13 +5,12 @@ import (
 	"os/signal"
 )
 
-// maxSignals is how often a command may get the same signal to end before it is killed.
+// maxSignals is the number of equal signals after which the command is killed.
 const maxSignals = 3
 
-// Signals sees to it that signals end the command and not what watches it, until
-// done is called: what a terminal sends, the command has got already; what another
-// process sends, it gets from here, once it has begun. Asked for the third time it is
-// killed.
+// Signals makes signals end the command and not devmap, until done is called. The command gets a
+// terminal's signals directly. Signals of other processes are forwarded after its start. The third
+// equal signal kills it.
 func Signals(child *Child) (done func()) {
 	got, over := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(got, watched...)

@@ -6,8 +6,8 @@ import "os"
 
 var watched = []os.Signal{os.Interrupt}
 
-// Unbroken does nothing: a write to a pipe that no one reads fails here in any case.
+// Unbroken does nothing: on this system, a write to a closed pipe always fails.
 func Unbroken() (done func()) { return func() {} }
 
-// typed: a console sends it to all processes that are attached to it.
+// typed is true: a console sends signals to all attached processes.
 func typed(os.Signal) bool { return true }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSignalBeforeBegin: a signal that comes as the command is being started reaches it
-// when it has begun.
+// TestSignalBeforeBegin: a signal during the start of the command reaches the command after its
+// start.
 func TestSignalBeforeBegin(t *testing.T) {
 	t.Parallel()
 	child, err := Find([]string{"sleep", "1000"})

@@ -13,20 +13,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// asked are fields of a workload that a command sets, the likely ones first. Those
-// that say how the model is spread are the map's, other than the runtime.
+// asked lists the fields of a workload that a command sets, the most likely first. Fields about the
+// distribution of the model belong to the map, except the runtime.
 var asked = []string{
 	"preset", "precision", "loss_only", "recompute", "attention", "micro_batches", "built_on", "loss", "liger", "optimizer", "lora_rank",
 	"lora_targets", "lora_precision", "lora_dropout", "gradient_as_bucket_view", "ema", "runtime", "batch", "seq",
 }
 
-// change is a setting that a command may have in place of the plan's.
+// change is a setting that a command may have instead of the plan's.
 type change struct {
 	field string
 	set   func(*costmodel.Workload) costmodel.Setting
 }
 
-// size reports a change of how much work there is.
+// size reports a change of the amount of work.
 func (change *change) size() bool {
 	return slices.Contains([]string{"batch", "seq", "micro_batches"}, change.field)
 }
@@ -41,10 +41,9 @@ type variants struct {
 	ended bool
 }
 
-// Variants predicts a plan's map again under settings that a command may have in place
-// of the plan's. If the plan is older, today's devmap comes first. Then one setting
-// changes, two, two under a trainer's preset, and one with a size. It ends when late
-// says so.
+// Variants predicts a plan's map again with settings that a command may have instead of the plan's.
+// If the plan is older, today's devmap comes first. Then one setting changes, then two, two under a
+// trainer's preset, and one with a size. It ends when late returns true.
 func Variants(graph *modelgraph.Graph, plan *devicemap.Plan, late func() bool) iter.Seq[watch.Variant] {
 	return func(yield func(watch.Variant) bool) {
 		try := variants{graph: graph, plan: plan, late: late, yield: yield, seen: map[string]bool{}}
@@ -76,7 +75,7 @@ func changesOf(workload *costmodel.Workload) (all []change) {
 // all tries changes alone, in pairs, and in pairs under each preset.
 func (try *variants) all(changes []change) {
 	var single, known []string
-	var distinct []change // a field's values of equal peaks are one
+	var distinct []change // values of a field with equal peaks count as one
 	for i := range changes {
 		peaks := try.apply(1, changes[i])
 		of := changes[i].field + peaks
@@ -100,7 +99,7 @@ func (try *variants) all(changes []change) {
 	try.pairs(3, nil, changes, func(one, other *change) bool { return one.size() != other.size() })
 }
 
-// pairs tries two changes of different fields, under another one if that is not nil.
+// pairs tries two changes of different fields, with a third one if under is not nil.
 func (try *variants) pairs(far int, under *change, changes []change, take func(one, other *change) bool) (peaks []string) {
 	for i := range changes {
 		for j := i + 1; j < len(changes); j++ {
@@ -117,15 +116,15 @@ func (try *variants) pairs(far int, under *change, changes []change, take func(o
 	return peaks
 }
 
-// remember has peaks not be given again.
+// remember records peaks that must not be reported again.
 func (try *variants) remember(peaks []string) {
 	for _, one := range peaks {
 		try.seen[one] = true
 	}
 }
 
-// apply predicts the map under changes, and gives what no fewer changes predict;
-// it returns its peaks. Presets of one path are given once.
+// apply predicts the map with changes, and reports a prediction that fewer changes do not give. It
+// returns its peaks. It reports only one of the presets with the same code path.
 func (try *variants) apply(far int, changes ...change) string {
 	if try.ended = try.ended || try.late(); try.ended {
 		return ""
@@ -149,8 +148,8 @@ func (try *variants) apply(far int, changes ...change) string {
 
 func (try *variants) give(variant watch.Variant) { try.ended = try.ended || !try.yield(variant) }
 
-// others set the other values of a field: every other one that has a name, and
-// sizes up to a factor of four apart. A plan without adapters gets none.
+// others returns functions that set the other values of a field: every named value, and sizes up to
+// a factor of four apart. It returns none for adapters in a plan without them.
 func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.Workload) costmodel.Setting {
 	var all []func(*costmodel.Workload) costmodel.Setting
 	switch value := field.Ref(now).(type) {
@@ -172,7 +171,7 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 			})
 		}
 	case *[]string:
-		for _, targets := range []string{"all-linear", "q_proj,v_proj"} { // of PEFT's users; of its defaults
+		for _, targets := range []string{"all-linear", "q_proj,v_proj"} { // users' choice, and PEFT's default
 			if now.LoRARank == 0 {
 				continue
 			}
@@ -198,8 +197,8 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 	return all
 }
 
-// tried reports a named value that a run can have: a planner alone chooses "auto",
-// torch runs under two runtimes, and adapters alone have a type.
+// tried reports a named value that a run can have: "auto" is only for the planner, torch has two
+// runtimes, and only adapters have their own type.
 func tried(field, name string, now *costmodel.Workload) bool {
 	switch {
 	case name == "auto":
@@ -226,23 +225,22 @@ func sizes(field string, now int64) []int64 {
 	return all
 }
 
-// doesNotFit is the kind of [devicemap.Fault] that leaves a map one that can be run.
+// doesNotFit is the kind of [devicemap.Fault] with which a map still runs.
 const doesNotFit = "does-not-fit"
 
-// predict is what the plan's map holds at its peaks under a workload; not ok where
-// no engine runs it so.
+// predict returns the peaks of the plan's map under a workload; false if no engine runs it.
 func predict(graph *modelgraph.Graph, plan *devicemap.Plan, workload *costmodel.Workload) ([]devicemap.Prediction, bool) {
 	table, err := ask.Costs(graph, *workload)
 	if err != nil {
 		return nil, false
 	}
-	table.Marks = nil // peaks alone are compared
+	table.Marks = nil // only peaks are compared
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	faults := slices.ContainsFunc(report.Faults, func(fault devicemap.Fault) bool { return fault.Kind != doesNotFit })
 	return report.Devices, !faults && len(report.Devices) == len(plan.Devices)
 }
 
-// peaksOf is a name of peaks.
+// peaksOf returns a key of the peaks.
 func peaksOf(devices []devicemap.Prediction) string {
 	var name []byte
 	for i := range devices {

@@ -39,7 +39,7 @@ func planOn(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload, 
 
 func never() bool { return false }
 
-// measuredAs are devices that allocated so much.
+// measuredAs returns devices with these allocated peaks.
 func measuredAs(peaks ...int64) (all []watch.Measured) {
 	for i, peak := range peaks {
 		all = append(all, watch.Measured{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
@@ -47,7 +47,7 @@ func measuredAs(peaks ...int64) (all []watch.Measured) {
 	return all
 }
 
-// singles are the variants of one change.
+// singles returns the variants with one change.
 func singles(graph *modelgraph.Graph, plan *devicemap.Plan) (all []watch.Variant) {
 	for variant := range Variants(graph, plan, never) {
 		if variant.Changes > 1 {
@@ -62,8 +62,8 @@ func explain(graph *modelgraph.Graph, plan *devicemap.Plan, measured []watch.Mea
 	return watch.Explain(plan, measured, func() (iter.Seq[watch.Variant], error) { return Variants(graph, plan, never), nil })
 }
 
-// TestVariants: the reasons name the setting of a command that is not its plan's, under a map
-// and if every GPU has the whole model.
+// TestVariants: the reasons name the setting in which a command differs from its plan. This also
+// works under a map, and if every GPU has the whole model.
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
@@ -81,13 +81,13 @@ func TestVariants(t *testing.T) {
 				t.Errorf("%s: no variant with %s among %d", strategy, setting, len(variants))
 				continue
 			}
-			var peaks []int64 // as that setting has it
+			var peaks []int64 // the peaks with that setting
 			for _, device := range variants[at].Devices {
 				peaks = append(peaks, device.Predicted.PeakAllocatedBytes)
 			}
 			for _, explained := range explain(graph, plan, measuredAs(peaks...)) {
 				reasons := strings.Join(explained.Reasons, "\n")
-				differs := !strings.Contains(explained.Reasons[0], "as predicted") // by more than the plan's accuracy
+				differs := !strings.Contains(explained.Reasons[0], "as predicted") // the difference exceeds the plan's accuracy
 				if differs {
 					named++
 				}
@@ -102,10 +102,10 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestIssueRuns: runs of transformers' Trainer under plans of a loop by hand are
-// explained (issue 37): FSDP2 by the preset, alone or with what else was forgotten, and a
-// device map by the loss that the caller keeps alone. An older devmap's plan, whose peaks
-// were others, is explained too, and what no setting predicts is said to be that.
+// TestIssueRuns explains runs of Transformers' Trainer that were planned as a loop by hand (issue
+// 37). The cause under FSDP2 is the preset, alone or with another forgotten setting. Under a device
+// map it is that the caller keeps only the loss. A plan of an older devmap with other peaks is
+// explained, too. Peaks that no setting predicts are reported as that.
 func TestIssueRuns(t *testing.T) {
 	t.Parallel()
 	fsdp := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Precision: costmodel.BF16Mixed, Batch: 2, Seq: 2048}
@@ -117,7 +117,7 @@ func TestIssueRuns(t *testing.T) {
 	for _, is := range []struct {
 		model    string
 		workload costmodel.Workload
-		older    int64 // by how much that devmap's peaks were higher
+		older    int64 // how much higher that devmap's peaks were
 		first    float64
 		want     string
 	}{
@@ -169,7 +169,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestOthers: plain settings are changed by what they are.
+// TestOthers: the other values of plain settings.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	workload := costmodel.Workload{Batch: 6, LoRARank: 8, Recompute: costmodel.RecomputeNone}
@@ -190,8 +190,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestTrainerVariant: a command that is a trainer's is named, with a setting that
-// comes with it.
+// TestTrainerVariant: a trainer's command is recognized and named, with a setting that belongs to
+// it.
 func TestTrainerVariant(t *testing.T) {
 	t.Parallel()
 	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// archive writes a zip file. Its bytes follow from the entries and the time alone;
-// programs keep that they may be executed, which pip reads off the file's mode.
+// archive writes a zip file. Its bytes depend only on the entries and the time. Programs keep their
+// executable mode, which pip reads.
 func archive(to io.Writer, entries []entry, when time.Time) error {
 	writer := zip.NewWriter(to)
 	writer.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Platforms are the tags of the platforms that a program runs on, read off its file:
-// what pip compares with the machine it is on (PyPA's "Platform compatibility tags").
+// Platforms returns the platform tags of a program, read from its file. pip compares them with its
+// machine (PyPA's "Platform compatibility tags").
 func Platforms(program []byte) ([]string, error) {
 	reader := bytes.NewReader(program)
 	if file, err := elf.NewFile(reader); err == nil {
@@ -29,16 +29,16 @@ func Platforms(program []byte) ([]string, error) {
 	return nil, errors.New("no program of Linux, macOS or Windows: neither ELF nor Mach-O nor PE")
 }
 
-// oldest is the least glibc that tags are given for, manylinux2014's: a Go program
-// that links none runs there and on older systems.
+// oldest is the oldest glibc with a tag, manylinux2014's. A Go program that links no library runs
+// there and on older systems.
 const oldest = 17
 
-// allowed are the libraries that every Linux with glibc has, of those that PEP 600's
-// policy allows and Go links.
+// allowed lists the libraries that every Linux with glibc has, of those in PEP 600's policy that Go
+// links.
 var allowed = []string{"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1"}
 
-// linux are the tags of a program: of one that links nothing those of glibc and of
-// musl, else that of the newest glibc symbol that it needs.
+// linux returns the tags of a program. Without libraries it gets the tags of glibc and of musl,
+// otherwise the tag of the newest glibc symbol that it needs.
 func linux(file *elf.File) ([]string, error) {
 	architecture := map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}[file.Machine]
 	if architecture == "" {
@@ -69,7 +69,7 @@ func linux(file *elf.File) ([]string, error) {
 	return tags, nil
 }
 
-// leastGlibc is n of the least glibc 2.n that has all that a program needs of it.
+// leastGlibc returns n of the oldest glibc 2.n that has all symbols of a program.
 func leastGlibc(libraries []string, symbols []elf.ImportedSymbol) (int, error) {
 	least := oldest
 	for _, library := range libraries {
@@ -92,13 +92,13 @@ func leastGlibc(libraries []string, symbols []elf.ImportedSymbol) (int, error) {
 	return least, nil
 }
 
-// Where a Mach-O file says the least macOS that it is for (mach-o/loader.h).
+// These commands of a Mach-O file give its least macOS (mach-o/loader.h).
 const (
 	versionMinimum = 0x24 // LC_VERSION_MIN_MACOSX: command, size, version, SDK
 	buildVersion   = 0x32 // LC_BUILD_VERSION: command, size, platform, version, …
 )
 
-// darwin is the tag of the least macOS that the program's loader takes.
+// darwin returns the tag of the least macOS in the program's load commands.
 func darwin(file *macho.File) ([]string, error) {
 	architecture := map[macho.Cpu]string{macho.CpuAmd64: "x86_64", macho.CpuArm64: "arm64"}[file.Cpu]
 	if architecture == "" {

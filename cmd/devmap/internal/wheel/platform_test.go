@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// header is a file's first bytes: numbers of 16 and 32 bits, little-endian.
+// header returns a file's first bytes: texts, and numbers of 16 and 32 bits, little-endian.
 func header(numbers ...any) []byte {
 	var data []byte
 	for _, number := range numbers {
@@ -26,7 +26,7 @@ func header(numbers ...any) []byte {
 	return data
 }
 
-// static is an ELF file for a processor, that links nothing.
+// static returns an ELF file for a processor, without libraries.
 func static(machine elf.Machine) []byte {
 	data := header("\x7fELF\x02\x01\x01", strings.Repeat("\x00", 9), uint16(elf.ET_EXEC), uint16(machine), uint32(elf.EV_CURRENT))
 	data = append(data, make([]byte, 64-len(data))...)
@@ -34,7 +34,7 @@ func static(machine elf.Machine) []byte {
 	return data
 }
 
-// apple is a Mach-O file of a processor with one load command.
+// apple returns a Mach-O file for a processor with one load command.
 func apple(processor uint32, load ...uint32) []byte {
 	data := header(uint32(0xfeedfacf), processor, uint32(0), uint32(2), uint32(1), uint32(4*len(load)), uint32(0), uint32(0))
 	for _, number := range load {
@@ -43,7 +43,7 @@ func apple(processor uint32, load ...uint32) []byte {
 	return data
 }
 
-// microsoft is a PE file of a processor, without sections.
+// microsoft returns a PE file for a processor, without sections.
 func microsoft(machine uint16) []byte {
 	data := append(header("MZ"), make([]byte, 94)...)
 	data[0x3c] = 96
@@ -80,7 +80,7 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
-// TestPlatformOfThis reads the tag of a program that links the system's C library.
+// TestPlatformOfThis reads the tag of a program that uses the system's C library.
 func TestPlatformOfThis(t *testing.T) {
 	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestLeastGlibc(t *testing.T) {
 	}
 }
 
-// FuzzPlatforms: whatever the file, an answer or an error.
+// FuzzPlatforms: for any file there is an answer or an error.
 func FuzzPlatforms(f *testing.F) {
 	for _, seed := range [][]byte{static(elf.EM_X86_64), apple(0x0100000c, buildVersion, 24, 1, 12<<16, 0, 0), microsoft(0x8664)} {
 		f.Add(seed)

@@ -12,9 +12,9 @@ var (
 	semantic  = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-?(a|b|rc|alpha|beta)\.?([0-9]+))?$`)
 )
 
-// Version is the version that git describes, as Python orders versions (PEP 440).
-// described is what `git describe --long --dirty` says: v1.2.3-0-gabcdef is 1.2.3,
-// v1.2.3-5-gabcdef 1.2.4.dev5+gabcdef, which comes before 1.2.4 and after 1.2.3.
+// Version converts git's version to a version that Python orders correctly (PEP 440). description
+// is the output of `git describe --long --dirty`: v1.2.3-0-gabcdef becomes 1.2.3, and
+// v1.2.3-5-gabcdef becomes 1.2.4.dev5+gabcdef, between 1.2.3 and 1.2.4.
 func Version(description string) (string, error) {
 	found := described.FindStringSubmatch(description)
 	if found == nil {
@@ -28,8 +28,8 @@ func Version(description string) (string, error) {
 		return release, nil
 	}
 	tag := semantic.FindStringSubmatch(found[1])
-	// What follows a release is on its way to the next, and what follows a
-	// candidate to the next candidate.
+	// Commits after a release lead to the next release, and those after a candidate to the next
+	// candidate.
 	at := 3
 	if tag[4] != "" {
 		at = 5
@@ -46,7 +46,7 @@ func Version(description string) (string, error) {
 	return fmt.Sprintf("%s.dev%s+%s", next, found[2], local), nil
 }
 
-// Release is a tag of a release as Python writes it: v1.2.3 is 1.2.3, v1.2.3-rc.1
+// Release converts a release's tag to Python's form: v1.2.3 becomes 1.2.3, and v1.2.3-rc.1 becomes
 // 1.2.3rc1.
 func Release(tag string) (string, error) {
 	found := semantic.FindStringSubmatch(tag)

@@ -1,7 +1,7 @@
-// Package wheel writes Python wheels: a package of Python's, the Go program inside
-// it, and what pip needs to know. The form is PyPA's "Binary distribution format"
-// (packaging.python.org/specifications/binary-distribution-format), written without
-// Python. The same input makes the same bytes: files in order, with one time.
+// Package wheel writes Python wheels: a Python package, the Go program inside it, and pip's
+// metadata. The format is PyPA's "Binary distribution format"
+// (packaging.python.org/specifications/binary-distribution-format), written without Python. The
+// same input gives the same bytes: files are ordered and have one time.
 package wheel
 
 import (
@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// Wheel is what goes into one.
+// Wheel is the content of one wheel.
 type Wheel struct {
-	Name string // of the package: its folder and its command
-	// Distribution is the name for pip: another project owns devmap on PyPI.
+	Name string // of the package's folder and command
+	// Distribution is pip's name: another project owns devmap on PyPI.
 	Distribution string
-	Version      string // as [Version] has it
+	Version      string // in the form of [Version]
 	Summary      string
 	Binary       string   // the program's file
-	Tags         []string // the platforms that it runs on, as [Platforms] has them
-	// Sources are the package's folder's parent: every .py file and py.typed in the
-	// folder of that name go in.
+	Tags         []string // of platforms, in the form of [Platforms]
+	// Sources is the folder that contains the package's folder Name. Every .py file and py.typed in
+	// there are included.
 	Sources fs.FS
 	Readme  []byte // Markdown
 	License []byte // Apache-2.0
 	Time    time.Time
 }
 
-// Write makes the wheel's file in a folder and returns its path.
+// Write writes the wheel's file to a folder and returns its path.
 func (wheel *Wheel) Write(folder string) (string, error) {
 	entries, err := wheel.entries()
 	if err != nil {
@@ -53,13 +53,13 @@ func (wheel *Wheel) Write(folder string) (string, error) {
 	return name, nil
 }
 
-// File is the name of the wheel's file: any Python 3, no C interface of Python's.
+// File returns the name of the wheel's file: for any Python 3, without Python's C interface.
 func (wheel *Wheel) File() string {
 	return fmt.Sprintf("%s-py3-none-%s.whl", wheel.stem(), strings.Join(wheel.Tags, "."))
 }
 
-// stem starts the names of the wheel's file and of its metadata folder. The
-// form writes a hyphen of the distribution's name as an underscore there.
+// stem returns the start of the names of the wheel's file and of its metadata folder. The format
+// replaces hyphens in the distribution's name by underscores there.
 func (wheel *Wheel) stem() string {
 	return strings.ReplaceAll(wheel.Distribution, "-", "_") + "-" + wheel.Version
 }
@@ -71,8 +71,8 @@ type entry struct {
 	data    []byte
 }
 
-// entries are all files in the order in which they stand: the package, then what
-// pip reads, the record of all last, as the form recommends.
+// entries returns all files in order: the package, then pip's metadata, and the record last, as the
+// format recommends.
 func (wheel *Wheel) entries() ([]entry, error) {
 	all, err := wheel.sources()
 	if err != nil {
@@ -98,7 +98,7 @@ func (wheel *Wheel) entries() ([]entry, error) {
 	return append(all, record(info+"RECORD", all)), nil
 }
 
-// sources are the package's own files.
+// sources returns the package's own files.
 func (wheel *Wheel) sources() (all []entry, err error) {
 	err = fs.WalkDir(wheel.Sources, wheel.Name, func(name string, found fs.DirEntry, err error) error {
 		if err != nil || found.IsDir() || path.Ext(name) != ".py" && path.Base(name) != "py.typed" {
@@ -114,7 +114,7 @@ func (wheel *Wheel) sources() (all []entry, err error) {
 	return all, err
 }
 
-// metadata is the package's description (Core metadata specifications, 2.4).
+// metadata returns the package's description (Core metadata specifications, 2.4).
 func (wheel *Wheel) metadata() []byte {
 	var text strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&text, "%s: %s\n", name, value) }
@@ -134,7 +134,7 @@ func (wheel *Wheel) metadata() []byte {
 	return []byte(text.String())
 }
 
-// tags says which Pythons and platforms the wheel is for, one a line.
+// tags lists the Pythons and platforms of the wheel, one per line.
 func (wheel *Wheel) tags() []byte {
 	text := []byte("Wheel-Version: 1.0\nGenerator: devmap\nRoot-Is-Purelib: false\n")
 	for _, tag := range wheel.Tags {

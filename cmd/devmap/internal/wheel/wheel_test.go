@@ -33,7 +33,7 @@ func sample(t *testing.T, tags ...string) *Wheel {
 	}
 }
 
-// contents are the files of a wheel by name, in their order, and which may be executed.
+// contents returns the files of a wheel by name, their order, and the names of executable ones.
 func contents(t *testing.T, path string) (names []string, files map[string]string, programs []string) {
 	t.Helper()
 	reader, err := zip.OpenReader(path)
@@ -112,7 +112,7 @@ func TestWheelOfWindows(t *testing.T) {
 	}
 }
 
-// TestWheelAgain writes the same bytes twice.
+// TestWheelAgain writes a wheel twice and compares the bytes.
 func TestWheelAgain(t *testing.T) {
 	var written [2][]byte
 	for i := range written {

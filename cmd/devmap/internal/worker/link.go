@@ -11,36 +11,34 @@ import (
 	"time"
 )
 
-// environment says in a worker's environment that it is one.
+// environment is the variable that makes a process a worker.
 const environment = "DEVMAP_WORKER"
 
-// The worker's ends of both pipes.
+// The worker's file numbers of both pipes.
 const (
 	saysFile = 3
 	lifeFile = 4
 )
 
-// orphaned is how long a worker without a supervisor may take to put away what it has
-// begun to write.
+// orphaned is how long a worker without a supervisor may take to remove unfinished files.
 var orphaned = 2 * time.Second
 
-// Self is how a process was called that may have its work done by another one, or is
-// that other one.
+// Self describes how a process was called. It is a worker, or may start one.
 type Self struct {
-	Args []string // a worker gets the same; none: there can be no worker
+	Args []string // a worker gets the same; none: it cannot start a worker
 	Link *Link    // nil: it is no worker
 }
 
-// Link is a worker's end of what joins it with its supervisor.
+// Link is a worker's end of the pipes to its supervisor.
 type Link struct {
 	lock       sync.Mutex
 	says       *os.File
 	life       *os.File
-	supervisor int // the system's number of the process that waits for it
+	supervisor int // process number of the supervisor
 }
 
-// Inherited is the link that the process was started with; nil: it is no worker.
-// Processes that it starts are none.
+// Inherited returns the link that the process was started with; nil if it is no worker. Its
+// children are not workers.
 func Inherited() (*Link, error) {
 	said := os.Getenv(environment)
 	if said == "" {
@@ -60,9 +58,8 @@ func Inherited() (*Link, error) {
 	return link, err
 }
 
-// Say sends a message; in the place of one that cannot be written it says that the work
-// failed, and why. If the supervisor has ended, the worker is about to end by
-// [Link.Until].
+// Say sends a message. If it cannot be encoded, Say sends that the work failed, and why. If the
+// supervisor has ended, [Link.Until] is about to end the worker.
 func (link *Link) Say(message *Message) {
 	link.lock.Lock()
 	defer link.lock.Unlock()
@@ -73,14 +70,14 @@ func (link *Link) Say(message *Message) {
 	link.says.Write(text) //nolint:errcheck // nobody is left to tell
 }
 
-// Until is a context that ends when the worker is to end. A worker whose supervisor has
-// ended ends on its own, whatever it does: no one else would end it.
+// Until returns a context that ends when the worker must end. If the supervisor has ended, the
+// process exits after a while, as no other process would end it.
 func (link *Link) Until(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		io.Copy(io.Discard, link.life) //nolint:errcheck // however it ends
 		cancel()
-		for os.Getppid() == link.supervisor { // which waits, and kills it after a while
+		for os.Getppid() == link.supervisor { // it waits, and kills the worker after a while
 			time.Sleep(orphaned)
 		}
 		time.Sleep(orphaned)

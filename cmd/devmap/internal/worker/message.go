@@ -13,47 +13,45 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// Message is what a worker says. One of its fields is set.
+// Message is a worker's message. Exactly one field is set.
 type Message struct {
-	// Missing is why the worker can do nothing here. It ends, and has read nothing.
+	// Missing says why the worker can do nothing here. It then ends, and has read nothing.
 	Missing string `json:"missing,omitzero"`
-	// Plan is that a plan's turn has come.
+	// Plan starts a plan's turn.
 	Plan *Plan `json:"plan,omitzero"`
-	// At is where it is in that, with a preposition: "in step 3 of 10".
+	// At is the current place in the turn, with a preposition: "in step 3 of 10".
 	At   string       `json:"at,omitzero"`
-	Step *report.Step `json:"step,omitzero"` // that has ended
-	// Ran is that the plan has run.
+	Step *report.Step `json:"step,omitzero"` // a finished step
+	// Ran is the result of the plan.
 	Ran *Ran `json:"ran,omitzero"`
-	// Witnessed is what was seen of GPUs, for a certificate.
+	// Witnessed is a reading of GPUs for a certificate.
 	Witnessed *certify.Observation `json:"witnessed,omitzero"`
-	// Broke is why the plan's run failed.
+	// Broke says why the plan's run failed.
 	Broke string `json:"broke,omitzero"`
-	// Done is the status that the worker exits with, as the last thing it says. All
-	// errors are reported by then.
+	// Done is the worker's exit status, in its last message. All errors are reported by then.
 	Done *int `json:"done,omitzero"`
 }
 
-// Plan is a plan that is to run.
+// Plan is a plan to run.
 type Plan struct {
 	File string `json:"file"`
-	// Title is what runs, in a line for people.
+	// Title describes the run in one line for people.
 	Title string `json:"title"`
-	// Predicted is its report if nothing came of it.
+	// Predicted is its report if the run gives none.
 	Predicted *report.Report `json:"foretold"`
 }
 
-// Ran is what came of a plan.
+// Ran is the result of a plan.
 type Ran struct {
-	// Document is the report, in JSON, and Text what people read of it.
+	// Document is the JSON report, and Text the report for people.
 	Document string `json:"document"`
 	Text     string `json:"text"`
 }
 
-// maxMessage bounds a message: a report of 10⁶ steps takes 200 MB.
+// maxMessage limits a message: a report of 10⁶ steps takes 200 MB.
 const maxMessage = 1 << 30
 
-// text is a message as it is sent: its length in four bytes, the first the least, and
-// JSON.
+// text returns the encoded message: its length in four bytes, little-endian, and JSON.
 func (message *Message) text() ([]byte, error) {
 	text, err := json.Marshal(message)
 	if err != nil {
@@ -65,8 +63,8 @@ func (message *Message) text() ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...), nil
 }
 
-// read reads a message; io.EOF: there is no other. Memory grows with what comes,
-// whatever length is said.
+// read reads a message; io.EOF: there is no more. Memory grows with the bytes received, not with
+// the announced length.
 func read(from io.Reader) (*Message, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(from, length[:]); err != nil {

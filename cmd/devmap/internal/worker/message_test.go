@@ -13,7 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/report"
 )
 
-// said is every kind of message.
+// said returns every kind of message.
 func said() []*Message {
 	loss, status := 2.5, 4
 	return []*Message{
@@ -36,7 +36,7 @@ func textOf(tb testing.TB, message *Message) []byte {
 	return text
 }
 
-// TestUnsayable: in the place of what cannot be written stands that it could not.
+// TestUnsayable: a message that cannot be encoded is replaced by one about that.
 func TestUnsayable(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
@@ -80,8 +80,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestBrokenMessages: what is no message is an error, and takes no memory for a
-// length that is a lie.
+// TestBrokenMessages: invalid bytes are an error. A false length takes no memory.
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	length := func(size uint32, text string) string {
@@ -103,8 +102,7 @@ func TestBrokenMessages(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever comes is a message or an error, and a message is written and
-// read back as it was.
+// FuzzRead: any bytes are a message or an error. A message is the same after writing and reading.
 func FuzzRead(f *testing.F) {
 	for _, message := range said() {
 		f.Add(textOf(f, message))

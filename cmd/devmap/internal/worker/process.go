@@ -12,21 +12,21 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// grace is how long a worker may take to end once it is to.
+// grace is how long a worker may take to end after the request.
 const grace = 10 * time.Second
 
-// Process is a worker, seen from its supervisor.
+// Process is a worker, as its supervisor sees it.
 type Process struct {
 	command *exec.Cmd
 	says    *os.File
 	life    *os.File
 	grace   time.Duration
-	slow    chan struct{} // closed where it had to be killed
+	slow    chan struct{} // closed if it had to be killed
 	done    chan struct{}
 }
 
-// Start begins a worker: this program with other arguments; the first is not the
-// program's name. It is to end with ctx, and is killed if it does not.
+// Start starts a worker: this program with the given arguments, without the program's name. It must
+// end with ctx, and is killed if it does not.
 func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -53,8 +53,8 @@ func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Proce
 	return process, nil
 }
 
-// inherited is the file behind a writer, where there is one: to a terminal the
-// worker then writes as to its own, with progress and colours.
+// inherited returns the file behind a writer, if there is one. The worker then writes to a terminal
+// directly, with progress and colours.
 func inherited(writer io.Writer) io.Writer {
 	if file := out.FileOf(writer); file != nil {
 		return file
@@ -78,11 +78,10 @@ func (process *Process) watch(ctx context.Context) {
 	}
 }
 
-// Next is the worker's next message; io.EOF: it says nothing more.
+// Next returns the worker's next message; io.EOF: there is no more.
 func (process *Process) Next() (*Message, error) { return read(process.says) }
 
-// Wait waits until the worker has ended, and says how: "exit status 1", "signal:
-// killed".
+// Wait waits until the worker has ended, and returns how: "exit status 1", "signal: killed".
 func (process *Process) Wait() (how string, err error) {
 	err = process.command.Wait()
 	close(process.done)
@@ -94,8 +93,7 @@ func (process *Process) Wait() (how string, err error) {
 	return process.command.ProcessState.String(), nil
 }
 
-// Slow reports that the worker was to end, did not within the time that it had for
-// that, and was killed.
+// Slow reports that the worker did not end in time after the request, and was killed.
 func (process *Process) Slow() bool {
 	select {
 	case <-process.slow:
@@ -105,8 +103,8 @@ func (process *Process) Slow() bool {
 	}
 }
 
-// ID is the system's number of the worker.
+// ID returns the worker's process number.
 func (process *Process) ID() int { return process.command.Process.Pid }
 
-// Kill ends the worker at once.
+// Kill ends the worker immediately.
 func (process *Process) Kill() error { return process.command.Process.Kill() }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestMain is also the worker of the tests below.
+// TestMain also runs the worker of the tests below.
 func TestMain(m *testing.M) {
 	link, err := Inherited()
 	if err != nil {
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// deserts says in the environment of this program that it is a supervisor which is
-// killed, and leaves a worker that waits for nothing.
+// deserts is a variable in this program's environment. It makes the program a supervisor that is
+// killed and leaves a waiting worker.
 const deserts = "TEST_DESERTS"
 
 func desert() {
@@ -49,7 +49,7 @@ func desert() {
 	select {}
 }
 
-// works is what a worker does that was asked for it.
+// works runs a worker in one of the ways of the tests.
 func works(link *Link, how string) {
 	orphaned = 50 * time.Millisecond
 	until := link.Until(context.Background())
@@ -74,7 +74,7 @@ func works(link *Link, how string) {
 	}
 }
 
-// received is everything that a worker says.
+// received returns all messages of a worker.
 func received(t *testing.T, process *Process) (messages []*Message, fault error) {
 	t.Helper()
 	for {
@@ -98,7 +98,7 @@ func started(ctx context.Context, t *testing.T, how string) *Process {
 	return process
 }
 
-// TestEnds: a supervisor knows what a worker said, and how it ended.
+// TestEnds: a supervisor gets a worker's messages and its exit status.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]struct {
@@ -114,7 +114,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestKilled: of a worker that is killed everything that it said is known.
+// TestKilled: all messages of a killed worker arrive.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	process := started(t.Context(), t, "sleeps")
@@ -170,8 +170,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestDeserted: a worker whose supervisor is killed ends, whatever it is at. Their
-// output is one pipe, which ends with the last of them.
+// TestDeserted: a worker whose supervisor is killed ends, whatever it does. Their output is one
+// pipe, which closes with the last of them.
 func TestDeserted(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -195,8 +195,7 @@ func TestDeserted(t *testing.T) {
 	}
 }
 
-// TestBabble: what is no message ends the hearing, and killing is up to the
-// supervisor.
+// TestBabble: invalid bytes end the reading. The supervisor then has to kill the worker.
 func TestBabble(t *testing.T) {
 	t.Parallel()
 	process := started(t.Context(), t, "babbles")

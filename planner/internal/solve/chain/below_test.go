@@ -4,8 +4,7 @@ import (
 	"testing"
 )
 
-// TestBelow: the most bytes with a smaller share, exact past what a float64
-// tells apart.
+// TestBelow: the most bytes with a smaller share, exact beyond the precision of a float64.
 func TestBelow(t *testing.T) {
 	for _, c := range []struct {
 		v            Share

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// series is a chain of n different items on k devices with g groups, the
-// first as large as a third of the chain: it opens the windows of the second
-// objective as wide as they get.
+// series is a chain of n different items on k devices with g groups. The first item is as large as
+// a third of the chain, which makes the windows of the second objective as wide as possible.
 func series(n, k, g int, spread bool) chain.Problem {
 	rng := rand.New(rand.NewPCG(uint64(n), 7))
 	costs := make([]int64, n)
@@ -35,7 +34,7 @@ func series(n, k, g int, spread bool) chain.Problem {
 	}
 }
 
-// peaked makes the peak a maximum of two sums: monotone, O(1), not additive.
+// peaked makes the peak a maximum of two sums: monotone and O(1), but not additive.
 func peaked(p chain.Problem) chain.Problem {
 	sum := p.Peak
 	p.Additive = false

@@ -2,8 +2,7 @@ package chain
 
 import "math"
 
-// incumbent is the best map so far, its largest share, and a lower bound for
-// all maps.
+// incumbent is the best map so far, its largest share, and a lower bound for all maps.
 type incumbent struct {
 	placement
 	value, lower Share
@@ -11,8 +10,8 @@ type incumbent struct {
 
 func (inc *incumbent) proved() bool { return !inc.lower.less(inc.value) }
 
-// seed returns a first map with two probes: at the guess, and if that fails
-// with no limit at all, which always succeeds.
+// seed returns a first map with two probes: one at the guess, and if that fails, one without a
+// limit, which always succeeds.
 func (job *task) seed(limits *run, lower, guess Share) incumbent {
 	inc := incumbent{lower: lower}
 	job.limit(guess)
@@ -31,11 +30,10 @@ func (job *task) seed(limits *run, lower, guess Share) incumbent {
 
 // bisect narrows [lower, value] until the two meet or the run is stopped.
 //
-// The midpoint is a float and only steers. Both ends are exact: a probe that
-// succeeds yields a map, whose share becomes value, and one that fails yields
-// a bid, which becomes lower. The caps are held between those of lower and
-// those just below value, so every probe moves one end strictly, and the last
-// one proves every share below value infeasible.
+// The midpoint is a float and only guides the search. Both ends are exact: a successful probe gives
+// a map, whose share becomes value, and a failed one gives a bid, which becomes lower. The caps
+// stay between those of lower and those just below value. So every probe moves one end, and the
+// last probe proves every share below value infeasible.
 func (job *task) bisect(limits *run, inc *incumbent) {
 	for !inc.proved() && !limits.stop() {
 		mid := inc.lower.Float() + (inc.value.Float()-inc.lower.Float())/2
@@ -50,8 +48,8 @@ func (job *task) bisect(limits *run, inc *incumbent) {
 	}
 }
 
-// improve probes at the caps, which lie below value and not below lower, and
-// takes over what it learns: a better map or a better bound.
+// improve probes at the caps, which are below value and not below lower. It updates the map or the
+// bound, and reports success.
 func (job *task) improve(limits *run, inc *incumbent) bool {
 	ok, bid := job.probe()
 	limits.probes++
@@ -65,14 +63,14 @@ func (job *task) improve(limits *run, inc *incumbent) bool {
 	return ok
 }
 
-// limit sets the caps to the peaks whose share is at most the one given.
+// limit sets the caps to the largest peaks whose share is at most the given one.
 func (job *task) limit(share Share) {
 	for device, budget := range job.Budgets {
 		job.caps[device] = share.within(budget)
 	}
 }
 
-// undercut sets the caps to the peaks whose share is less.
+// undercut sets the caps to the largest peaks whose share is below the given one.
 func (job *task) undercut(share Share) {
 	for device, budget := range job.Budgets {
 		job.caps[device] = share.Below(budget)

@@ -5,14 +5,14 @@ import "math"
 // Bound names the argument behind a lower bound.
 type Bound string
 
-// The arguments, the first that applies.
+// The arguments in order of preference.
 const (
 	BoundUnit    Bound = "largest unit" // one item or group alone on its best device
-	BoundAverage Bound = "average"      // all there is, against all budgets together
+	BoundAverage Bound = "average"      // the whole model divided by all budgets
 	BoundSearch  Bound = "search"       // probes proved every smaller share infeasible
 )
 
-// bounds holds what is known before the search.
+// bounds holds the bounds known before the search.
 type bounds struct {
 	unit  Share
 	total int64 // least sum of all peaks; 0 unless Additive
@@ -22,9 +22,9 @@ type bounds struct {
 
 func (known bounds) lower() Share { return MaxShare(known.unit, Share{known.total, known.sum}) }
 
-// guess is a share that greedy reaches with equal budgets, no pins and an
-// additive Peak: a device that cannot take its next item already holds more
-// than the average. Elsewhere it is only a place to start.
+// guess returns a share that greedy reaches with equal budgets, no pins and an additive Peak. A
+// device that cannot take its next item then has more than the average. In other cases it is only a
+// start value.
 func (known bounds) guess() Share {
 	const one = 1 << 32
 	start := known.unit.Float() + float64(max(known.total, known.whole))/float64(known.sum)
@@ -34,9 +34,8 @@ func (known bounds) guess() Share {
 	return Share{int64(math.Ceil(start * one)), one}
 }
 
-// name says which argument proves a share, the least of the bounds that reach
-// it. The average argument is that of whole bytes: the largest peaks below the
-// share do not add up to the total.
+// name returns the argument that proves a share as a bound: the first one that reaches it. The
+// average argument is in whole bytes: the largest peaks below the share do not add up to the total.
 func (known bounds) name(share Share, budgets []int64) Bound {
 	if !known.unit.less(share) {
 		return BoundUnit
@@ -51,8 +50,8 @@ func (known bounds) name(share Share, budgets []int64) Bound {
 	return BoundSearch
 }
 
-// plus adds two non-negative numbers, cut off at the largest int64: a bound
-// stays one when it is cut.
+// plus adds two non-negative numbers, limited to the largest int64. A limited bound is still a
+// bound.
 func plus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -60,9 +59,9 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// bounds takes O(n k) Peak calls, where k counts the devices that differ from the
-// one before; it ends with the run, as the bounds hold for what it has
-// seen. Clusters left out of the task count for the unit bound only.
+// bounds takes O(n k) Peak calls, where k counts the devices that differ from the device before. It
+// ends with the run, and the bounds hold for the part seen so far. Clusters left out of the task
+// count for the unit bound only.
 func (job *task) bounds(limits *run) bounds {
 	known := bounds{unit: Share{0, 1}, whole: math.MaxInt64}
 	empty := make([]int64, job.k)
@@ -78,7 +77,7 @@ func (job *task) bounds(limits *run) bounds {
 	items := int64(0)
 	lo, hi := 0, 0 // the devices that the windows allow for item i
 	other := job.others()
-	const often = 1 << 16 // peaks
+	const often = 1 << 16 // peaks between two checks of the limits
 	looked := 0
 	for i := range job.Items {
 		if looked >= often {
@@ -110,7 +109,7 @@ func (job *task) bounds(limits *run) bounds {
 	return known
 }
 
-// others is, per device, the next one of another class.
+// others returns, for each device, the next device of another class.
 func (job *task) others() []int {
 	next := make([]int, job.k)
 	for device := job.k - 1; device >= 0; device-- {
@@ -122,7 +121,7 @@ func (job *task) others() []int {
 	return next
 }
 
-// alone returns the least share of a device that holds a group and its followers.
+// alone returns the least share of a device with a group and its followers.
 func (job *task) alone(group cluster) Share {
 	best := Share{math.MaxInt64, 1}
 	for device, budget := range job.Budgets {
@@ -137,9 +136,8 @@ func (job *task) alone(group cluster) Share {
 	return best
 }
 
-// leastEmpty returns the least sum of the devices' peaks without items, over
-// the ways to place the free clusters. Peaks of groups may not add up, so it looks
-// at every way, subset by subset.
+// leastEmpty returns the least sum of the devices' peaks without items, over all placements of the
+// free clusters. Peaks of groups may not add up, so it tries every subset on every device.
 func (job *task) leastEmpty() int64 {
 	sums := make([]int64, job.sets)
 	for set := range sums {
@@ -147,7 +145,7 @@ func (job *task) leastEmpty() int64 {
 	}
 	sums[0] = 0
 	for device := range job.k {
-		// Downwards, so that sums[s&^take] is still that of the device before.
+		// Downwards, so that sums[s&^take] still belongs to the device before.
 		for set := job.sets - 1; set >= 0; set-- {
 			best := int64(math.MaxInt64)
 			for take := set; ; take = (take - 1) & set {

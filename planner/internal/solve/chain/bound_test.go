@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// TestBounds compares the bounds that need no search with the best of all maps:
-// an answer does not show them, as it takes the better bound of the search.
+// TestBounds compares the bounds that need no search with the best of all maps. An answer does not
+// show these bounds, as the search's bound is better.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	tried, met := 0, 0
@@ -28,7 +28,7 @@ func TestBounds(t *testing.T) {
 			best := exhaustive(&p)
 			lower, unit, err := chain.Bounds(p)
 			if err != nil || best.Maps == 0 {
-				continue // pins that contradict each other
+				continue // contradictory pins
 			}
 			if rat(lower).Cmp(best.Share) > 0 || unit.Cmp(lower) > 0 {
 				t.Fatalf("%+v, seed %d: the bound is %v (one item %v), the best map %v", s, seed, lower, unit, best.Share)

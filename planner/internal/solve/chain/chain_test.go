@@ -23,7 +23,7 @@ func solve(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	return res
 }
 
-// verify checks what a Result says against its map.
+// verify compares a Result with its map.
 func verify(t *testing.T, p chain.Problem, res chain.Result) {
 	t.Helper()
 	if !allowed(&p, res.Cuts, res.GroupDevice) {
@@ -64,7 +64,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(math.Abs(a), ma
 
 func rat(s chain.Share) *big.Rat { return big.NewRat(s.Peak, s.Budget) }
 
-// judge solves p and compares the answer with exhaustive search.
+// judge solves p, compares the answer with exhaustive search, and returns it.
 func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	t.Helper()
 	want := exhaustive(&p)
@@ -136,8 +136,7 @@ func TestExhaustive(t *testing.T) {
 	}
 }
 
-// TestStopped ends the search after every number of probes and checks that
-// the bound holds.
+// TestStopped ends the search after every number of probes and checks that the bound is valid.
 func TestStopped(t *testing.T) {
 	for seed := range uint64(150) {
 		p := random(rand.New(rand.NewPCG(seed, 2)), shape{items: 6, devices: 3, groups: 2, cost: 1000, timeline: seed%2 == 0})
@@ -153,7 +152,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestDescent leaves fewer groups free than there are.
+// TestDescent lets fewer groups be free than there are.
 func TestDescent(t *testing.T) {
 	optimal := 0
 	const runs = 300
@@ -170,8 +169,8 @@ func TestDescent(t *testing.T) {
 	}
 }
 
-// TestRough runs the second objective out of cells: what it still finds must
-// keep the largest share, and must not claim to be proved.
+// TestRough gives the second objective too few cells. Its map must keep the largest share, and must
+// not be called proved.
 func TestRough(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
 	p := random(rng, shape{items: 0, devices: 1, cost: 9})
@@ -190,8 +189,8 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// TestNoSquares: the largest share is still proved, and nothing is said of the
-// others, with and without a Floor.
+// TestNoSquares: without the second objective the largest share is still proved, with and without a
+// Floor.
 func TestNoSquares(t *testing.T) {
 	uneven := 0
 	for seed := range uint64(150) {
@@ -213,8 +212,8 @@ func TestNoSquares(t *testing.T) {
 	}
 }
 
-// TestDivide compares the two ways to the second objective on chains that are
-// too long for exhaustive search.
+// TestDivide compares the two methods of the second objective on chains too long for exhaustive
+// search.
 func TestDivide(t *testing.T) {
 	for seed := range uint64(150) {
 		p := random(rand.New(rand.NewPCG(seed, 5)), shape{
@@ -234,7 +233,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// TestCancelled stops before the first probe, and in the middle.
+// TestCancelled stops before the first probe, and during the search.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -263,7 +262,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestDeterministic solves one problem twice and wants the same map.
+// TestDeterministic solves each problem twice and expects the same map.
 func TestDeterministic(t *testing.T) {
 	for seed := range uint64(50) {
 		p := random(rand.New(rand.NewPCG(seed, 6)), shape{items: 60, devices: 8, groups: 3, cost: 4, timeline: seed%2 == 0})

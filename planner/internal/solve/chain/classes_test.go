@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// TestClasses: the answer and its bound do not depend on whether the problem
-// names the classes of devices, but then take fewer calls of Peak.
+// TestClasses: if the problem names the classes of devices, the answer and its bound are the same
+// with fewer calls of Peak.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	asked, fewer := 0, 0

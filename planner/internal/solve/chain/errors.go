@@ -2,13 +2,13 @@ package chain
 
 import "fmt"
 
-// ConflictError says that no map satisfies the pins: two items are claimed by
-// devices that the order of the chain, or a group, does not allow together.
+// ConflictError says that no map satisfies the pins. Two items need devices that the order of the
+// chain, or a group, does not allow together.
 type ConflictError struct {
-	Items   [2]int // in chain order; equal when one item is claimed twice
-	Devices [2]int // the device that claims each
-	Groups  [2]int // the group an item follows to that device; -1: its own pin
-	Across  int    // the group that keeps both items on one device; -1: none
+	Items   [2]int // in chain order; equal if one item has two pins
+	Devices [2]int // the device of each item
+	Groups  [2]int // the group whose device the item needs; -1: its own pin
+	Across  int    // the group that needs both items on one device; -1: none
 }
 
 func (err *ConflictError) Error() string {

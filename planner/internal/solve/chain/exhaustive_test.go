@@ -1,5 +1,5 @@
-// The judge of package chain looks at every map there
-// is, in rational arithmetic. Slow and obvious on purpose.
+// The exhaustive search of these tests tries every map, in rational arithmetic. It is slow and
+// simple on purpose.
 package chain_test
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// best is what the best maps of a problem have in common.
+// best is the result of exhaustive search: the common properties of the best maps.
 type best struct {
-	Maps    int      // how many satisfy the pins; with 0 the rest is nil
+	Maps    int      // number of maps within the pins; with 0 the rest is nil
 	Share   *big.Rat // least largest share
-	Squares *big.Rat // least sum of squared shares among the maps with that
+	Squares *big.Rat // least sum of squared shares among the maps with that share
 }
 
-// exhaustive tries all cuts with all ways to place the groups.
+// exhaustive tries all cuts with all placements of the groups.
 func exhaustive(problem *chain.Problem) best {
 	state := search{problem: problem, cuts: make([]int, len(problem.Budgets)+1), device: make([]int, problem.Groups), shares: map[key]*big.Rat{}}
 	state.cuts[len(problem.Budgets)] = problem.Items
@@ -104,8 +104,8 @@ func mask(device []int, deviceIndex int) (groups uint64) {
 	return groups
 }
 
-// allowed says whether a map covers the chain in order, satisfies the
-// problem's pins and followers, and gives every device an item where it must.
+// allowed reports whether a map covers the chain in order, satisfies pins and followers, and gives
+// every device an item if Filled is set.
 func allowed(problem *chain.Problem, cuts, device []int) bool {
 	k := len(problem.Budgets)
 	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != problem.Items || len(device) != problem.Groups || !slices.IsSorted(cuts) {

@@ -2,10 +2,9 @@ package chain
 
 import "context"
 
-// Bounds is the bound that needs no search, and its part that is one item's or
-// group's own.
+// Bounds returns the bound that needs no search, and its part from a single item or group.
 func Bounds(p Problem) (lower, unit Share, err error) {
-	if floor := p.Floor; floor != nil { // as the search of runs that are not empty asks it
+	if floor := p.Floor; floor != nil { // like the search for runs that are not empty
 		p.Peak, p.Floor, p.Filled = floor, nil, false
 	}
 	in, err := newInstance(&p)
@@ -16,5 +15,5 @@ func Bounds(p Problem) (lower, unit Share, err error) {
 	return b.lower(), b.unit, nil
 }
 
-// Optimal says that Value is the least there is: it meets LowerBound, exactly.
+// Optimal reports that Value equals LowerBound exactly, so that it is least.
 func (res *Result) Optimal() bool { return !res.LowerBound.less(res.Value) }

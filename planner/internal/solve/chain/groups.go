@@ -2,16 +2,15 @@ package chain
 
 import "slices"
 
-// sweeps bounds the descent. It also ends when a sweep gains nothing,
-// which it does after two or three; the bound is for the time, not the result.
+// sweeps limits the time of the descent. It usually ends after two or three sweeps, when a sweep
+// gains nothing.
 const sweeps = 8
 
-// descend places more clusters than a probe can leave free at once. It solves
-// with the largest few free and the others left out, whose bound holds for
-// the whole problem, then adds the others one by one, each where it raises
-// the largest share least, and moves single clusters while that helps. The
-// chain is cut again, exactly, at every step. It returns the task with every
-// cluster fixed; this is a heuristic unless the bound is met.
+// descend places more clusters than a probe can leave free at once. It first solves with the
+// largest few free and the others left out; that bound holds for the whole problem. Then it adds
+// the others one by one, each where the largest share rises least, and moves single clusters as
+// long as that helps. It cuts the chain again, exactly, at every step. It returns the task with
+// every cluster fixed. This is a heuristic unless the value meets the bound.
 func (in *instance) descend(limits *run) (*task, incumbent, bounds) {
 	order := make([]int, len(in.clusters))
 	where := make([]int, len(in.clusters))

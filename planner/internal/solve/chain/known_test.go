@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// TestKnown holds chains with known answers. The near-equal ones are those on
-// which torchgpipe's blockpartition goes wrong.
+// TestKnown solves chains with known answers. For the nearly equal costs, torchgpipe's
+// blockpartition gives a wrong answer.
 func TestKnown(t *testing.T) {
 	repeat := func(c int64, n int) []int64 { return slices.Repeat([]int64{c}, n) }
 	for _, tt := range []struct {
@@ -43,8 +43,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestTiedEmbedding is Llama-3.2-1B in bfloat16: embedding and head are one
-// tensor larger than four layers. Giving it a device of its own is best.
+// TestTiedEmbedding is Llama-3.2-1B in bfloat16: embedding and head are one tensor larger than four
+// layers. It is best alone on a device.
 func TestTiedEmbedding(t *testing.T) {
 	const embedding, layer = 525_336_576, 121_643_008
 	p := chain.Problem{
@@ -63,7 +63,7 @@ func TestTiedEmbedding(t *testing.T) {
 	}
 }
 
-// TestOneProbe stops as soon as it can.
+// TestOneProbe stops as soon as possible.
 func TestOneProbe(t *testing.T) {
 	costs := []int64{31, 7, 22, 5, 41, 18, 9, 3, 27, 33}
 	res := solve(t, uniform(costs, 3), chain.Settings{Probes: 1})
@@ -73,7 +73,7 @@ func TestOneProbe(t *testing.T) {
 	}
 }
 
-// TestConflict wants the two items that cannot both have their way.
+// TestConflict expects an error with the two items in conflict.
 func TestConflict(t *testing.T) {
 	for _, tt := range []struct {
 		name            string
@@ -121,7 +121,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestMalformed wants every fault named at once.
+// TestMalformed expects an error with all faults.
 func TestMalformed(t *testing.T) {
 	_, err := chain.Solve(context.Background(), chain.Problem{
 		Items: 2, Groups: 1, Budgets: []int64{5, 0, math.MaxInt64},
@@ -140,7 +140,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestShare compares near the limits of int64.
+// TestShare compares shares near the limits of int64.
 func TestShare(t *testing.T) {
 	const huge = math.MaxInt64
 	for _, tt := range []struct {

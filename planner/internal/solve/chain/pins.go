@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// cluster is one or more groups that must share a device, free to be placed.
+// cluster is one or more groups that must share a device. The device is not fixed.
 type cluster struct {
 	groups      uint64
 	id          int // the lowest group, for messages
-	first, last int // the items [first, last] go with it; first > last: none
+	first, last int // the items [first, last] follow it; first > last: none
 }
 
 func (group cluster) follows() bool { return group.first <= group.last }
 
-// instance is a problem with its pins resolved: what is fixed lies in the
-// windows of the cuts and in base, what is free in clusters. Some map exists.
+// instance is a problem with its pins resolved. Fixed parts are in the windows of the cuts and in
+// base, free parts in clusters. At least one map exists.
 type instance struct {
 	*Problem
 	minCut, maxCut []int    // window of cut d, the first item of device d
@@ -23,7 +23,7 @@ type instance struct {
 	clusters       []cluster
 }
 
-// claim says that an item must sit on a device.
+// claim says that an item must be on a device.
 type claim struct{ item, device, group int }
 
 func newInstance(problem *Problem) (*instance, error) {
@@ -56,8 +56,8 @@ func newInstance(problem *Problem) (*instance, error) {
 	return in, nil
 }
 
-// clamp narrows the windows to the maps that put the items [first, last] on a
-// device: the cuts up to it lie before them, the later ones after.
+// clamp narrows the windows to maps with the items [first, last] on a device: cuts up to the device
+// are before them, later cuts after.
 func clamp(minCut, maxCut []int, device, first, last int) {
 	for cut := range minCut {
 		if cut <= device {
@@ -68,8 +68,8 @@ func clamp(minCut, maxCut []int, device, first, last int) {
 	}
 }
 
-// claims lists what pins and pinned groups fix, in item order, and moves the
-// pinned groups to base. Devices may not go down along the chain.
+// claims lists the items that pins and pinned groups fix, in item order, and moves the pinned
+// groups to base. Devices may not decrease along the chain.
 func (in *instance) claims() ([]claim, error) {
 	var cs []claim
 	for i, device := range in.Pins {
@@ -112,9 +112,8 @@ func (in *instance) followers(group int) []int {
 	return in.Follow[group]
 }
 
-// freeClusters joins the groups that no pin fixes where the stretches of
-// items that follow them overlap: runs are consecutive, so such groups share
-// a device. What is left has disjoint stretches.
+// freeClusters joins free groups if the ranges of their following items overlap: runs are
+// consecutive, so such groups share a device. The resulting clusters have disjoint ranges.
 func (in *instance) freeClusters() []cluster {
 	var loose, bound []cluster
 	pinned := uint64(0)
@@ -150,8 +149,7 @@ func (in *instance) freeClusters() []cluster {
 	return loose
 }
 
-// claimed returns the device of the claims inside the cluster's stretch, -1
-// if there are none.
+// claimed returns the device of the claims within the cluster's range, -1 if there are none.
 func (group cluster) claimed(claims []claim) (int, error) {
 	var in *claim
 	for i, cl := range claims {

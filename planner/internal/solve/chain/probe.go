@@ -1,20 +1,17 @@
 package chain
 
-// probe asks whether some map keeps every device d within caps[d], and
-// records how far each state reaches.
+// probe reports whether some map keeps every device d within caps[d]. It records how far each state
+// reaches.
 //
-// It is exact. Let greedy and any map within the caps pass the same states,
-// and let greedy's cut d be at or past the map's. Up to the map's next cut,
-// what greedy's device would hold is part of what the map's holds, so by
-// monotonicity it fits, and greedy's next cut is at or past the map's again;
-// if greedy is past that cut already, its run may be empty, which holds no
-// more than any other. Windows rise along a path, so clamping to them keeps
-// the order. Of two ways into one state, the one that reaches farther can
-// hence finish whatever the other can.
+// It is exact. Let greedy and any map within the caps pass the same states, and let greedy's cut d
+// be at or past the map's. Up to the map's next cut, the items of greedy's device are part of the
+// map's run. By monotonicity they fit, so greedy's next cut is again at or past the map's. If
+// greedy is past that cut already, its run may be empty, which has the least peak. Windows rise
+// along a path, so clamping to them keeps the order. If two ways lead to one state, the one that
+// reaches farther can finish whenever the other can.
 //
-// When it fails, bid is the least share at which some device could have gone
-// farther: any limit below it leaves every step as it was, so no map is
-// better than bid (Pinar and Aykanat's bidding).
+// If the probe fails, bid is the least share at which some device could have gone farther. A limit
+// below bid changes no step, so no map is better than bid (Pinar and Aykanat's bidding).
 func (job *task) probe() (ok bool, bid Share) {
 	for i := range job.reach {
 		job.reach[i] = -1
@@ -41,9 +38,8 @@ func (job *task) probe() (ok bool, bid Share) {
 	return job.reach[len(job.reach)-1] >= 0, bid
 }
 
-// advance gives device the clusters in take and the longest run from a. It
-// returns the share at which it would go one item farther, a negative one if
-// nothing stops it but its window.
+// advance gives device the clusters in take and the longest run from a. It returns the share at
+// which it would go one item farther; negative if only its window stops it.
 func (job *task) advance(device, set, a, take int) (bid Share) {
 	bid.Peak = -1
 	if !job.allows(device+1, set|take) {
@@ -51,7 +47,7 @@ func (job *task) advance(device, set, a, take int) (bid Share) {
 	}
 	to := (device+1)*job.sets + set | take
 	lo, hi := job.window(device+1, set|take)
-	// Nothing is gained by stopping where another way has come already.
+	// Stopping at or before a cut that another way has reached gains nothing.
 	lo = max(lo, a, job.reach[to]+1)
 	if lo > hi {
 		return bid
@@ -66,8 +62,8 @@ func (job *task) advance(device, set, a, take int) (bid Share) {
 	return bid
 }
 
-// farthest returns the largest b in [lo, hi] with [a, b) within the cap of a
-// device, lo-1 if there is none. It gallops, then halves.
+// farthest returns the largest b in [lo, hi] with [a, b) within the cap of a device, lo-1 if there
+// is none. It doubles its steps, then bisects.
 func (job *task) farthest(device, a, lo, hi, take int) int {
 	fits := func(b int) bool { return job.peak(device, a, b, take) <= job.caps[device] }
 	if !fits(lo) {

@@ -6,54 +6,51 @@ import (
 	"math"
 )
 
-// Problem is a chain, devices to place it on, and their peaks.
+// Problem is a chain, its devices, and their peaks.
 type Problem struct {
 	// Items is the length of the chain, items 0 to Items-1 in order.
 	Items int
 
-	// Budgets holds the bytes each device may use, in device order. All are
-	// positive and their sum fits an int64.
+	// Budgets are the bytes of each device, in device order. All are positive and their sum fits an
+	// int64.
 	Budgets []int64
 
-	// Groups is the number of groups, at most 64. A group is placed whole on
-	// one device, outside the order of the chain.
+	// Groups is the number of groups, at most 64. A group is on one device, outside the order of
+	// the chain.
 	Groups int
 
-	// Peak returns the bytes a device holds at its peak with the items [a, b)
-	// and the groups whose bit is set in groups. It is not negative, takes
-	// O(1), and never falls when the run is widened or a group is added. For
-	// a == b it does not depend on a. One Solve calls it from one goroutine.
+	// Peak returns the peak bytes of a device with the items [a, b) and the groups whose bit is set
+	// in groups. It is not negative, takes O(1), and never falls when the run grows or a group is
+	// added. For a == b it does not depend on a. Solve calls it from one goroutine.
 	Peak func(device, a, b int, groups uint64) int64
 
-	// Floor, if not nil, is at most Peak and never falls when the run is
-	// widened or a group is added, in O(1); Peak then may (see stages).
+	// Floor, if not nil, is at most Peak, takes O(1), and never falls when the run grows or a group
+	// is added. Peak may then fall (see stages).
 	Floor func(device, a, b int, groups uint64) int64
 
 	// Filled: every device must have an item, and there are no groups.
 	Filled bool
 
-	// Class, if not nil, numbers the devices' classes. Devices of one class have
-	// one budget and one Peak, so that a solve asks for one of them only.
+	// Class, if not nil, numbers the devices' classes. Devices of one class have the same budget
+	// and Peak, so Solve calls Peak for only one of them.
 	Class []int
 
-	// Pins holds the device of each item, -1 where it is free; nil pins none.
+	// Pins are the devices of the items, -1 if free; nil pins none.
 	Pins []int
 
-	// GroupPins holds the device of each group, likewise.
+	// GroupPins are the devices of the groups, in the same form.
 	GroupPins []int
 
-	// Follow holds, per group, the items that must sit on its device.
+	// Follow lists, for each group, the items that must be on its device.
 	Follow [][]int
 
-	// Additive says that Peak is a sum over the items of the run, which may
-	// differ from device to device, plus a part that depends on the device
-	// and the groups only. It makes the average a bound and the second
-	// objective fast (see divide).
+	// Additive says that Peak is a sum over the items of the run, which may differ by device, plus
+	// a part for the device and its groups. The average is then a bound, and the second objective
+	// is fast (see divide).
 	Additive bool
 }
 
-// check reports every fault of the problem's form. Pins that contradict each
-// other are found later, by newInstance.
+// check reports every malformed field. newInstance finds pins that contradict each other.
 func (problem *Problem) check() error {
 	var refusal faults
 	refusal.add(problem.Items < 0, "%d items", problem.Items)
@@ -103,8 +100,8 @@ func (refusal *faults) pins(what string, pins []int, want, devices int) {
 	}
 }
 
-// Conflict is the [*ConflictError] of pins that no map satisfies, whatever the
-// peaks; nil where some map does.
+// Conflict returns the [*ConflictError] of pins that no map satisfies, for any peaks; nil if some
+// map satisfies them.
 func (problem *Problem) Conflict() error {
 	_, err := newInstance(problem)
 	return err

@@ -6,19 +6,19 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// shape says what a random problem may have.
+// shape is the form of random problems.
 type shape struct {
 	items, devices, groups int // at most
 	cost                   int64
-	timeline               bool // peak over a timeline, not a sum
-	perDevice              bool // items weigh differently on each device
+	timeline               bool // the peak is over a timeline, not a sum
+	perDevice              bool // an item's cost depends on the device
 	pins                   bool
-	messages               bool // runs hold what crosses their ends
-	filled                 bool // and none is empty
+	messages               bool // runs pay for messages at their ends
+	filled                 bool // no run is empty
 }
 
-// random returns a problem of the shape. Half of them have equal budgets, some
-// items and groups are empty.
+// random returns a problem of the shape. Half of all problems have equal budgets, and some items
+// and groups are empty.
 func random(rng *rand.Rand, s shape) chain.Problem {
 	n, k := rng.IntN(s.items+1), 1+rng.IntN(s.devices)
 	p := chain.Problem{Items: n, Groups: rng.IntN(s.groups + 1), Budgets: make([]int64, k)}
@@ -44,7 +44,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 		}
 		return c
 	}
-	factor := make([]int64, k) // in-flight copies, as under 1F1B
+	factor := make([]int64, k) // micro-batches in flight, as in 1F1B
 	for d := range factor {
 		factor[d] = 1
 		if s.perDevice {
@@ -67,9 +67,8 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	return p
 }
 
-// messages adds what comes in before an item and goes out after it, so that
-// a peak may fall when a run is widened. Floor is the most that it can be, or
-// the least, or between the two.
+// messages adds the bytes received before an item and sent after it, so a wider run can have a
+// smaller peak. Floor is as large as possible, as small as possible, or between.
 func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {
 	inside, n, tight := p.Peak, p.Items, rng.IntN(3)
 	p.Additive = false
@@ -106,7 +105,7 @@ func pin(rng *rand.Rand, p *chain.Problem) {
 	for i := range p.Pins {
 		p.Pins[i] = -1
 		if rng.IntN(6) == 0 {
-			// Near the diagonal, so that not all of them conflict.
+			// Near the diagonal, so that not all pins conflict.
 			p.Pins[i] = min(k-1, max(0, i*k/p.Items+rng.IntN(3)-1))
 		}
 	}
@@ -140,7 +139,7 @@ func sumOf(groups uint64, size []int64) (sum int64) {
 	return sum
 }
 
-// additive is static(a,b) + factor*saved(a,b) + groups.
+// additive returns static(a,b) + factor*saved(a,b) + groups.
 func additive(static, saved, group, factor []int64) func(d, a, b int, groups uint64) int64 {
 	st, sv := prefix(static), prefix(saved)
 	return func(d, a, b int, groups uint64) int64 {
@@ -148,9 +147,9 @@ func additive(static, saved, group, factor []int64) func(d, a, b int, groups uin
 	}
 }
 
-// timeline is static(a,b) plus the peak of a backward pass: while it is at
-// item l, what items a..l saved is still held, and the gradients of l..b
-// already, and l's transient. Not O(1), but these are small.
+// timeline returns static(a,b) plus the peak of a backward pass. At item l the pass holds the saved
+// bytes of items a..l, the gradients of l..b, and l's transient. Each call is a loop, as these
+// problems are small.
 func timeline(static, saved, grads, transient, group, factor []int64) func(d, a, b int, groups uint64) int64 {
 	st, sv, gr := prefix(static), prefix(saved), prefix(grads)
 	return func(d, a, b int, groups uint64) int64 {
@@ -158,7 +157,7 @@ func timeline(static, saved, grads, transient, group, factor []int64) func(d, a,
 		for l := a; l < b; l++ {
 			top = max(top, factor[d]*(sv[l+1]-sv[a])+gr[b]-gr[l]+transient[l])
 		}
-		// Groups share one buffer: their part is not a sum either.
+		// Groups share one buffer, so their part is not a sum either.
 		return max(st[b]-st[a]+top+sumOf(groups, group), 2*sumOf(groups, group))
 	}
 }

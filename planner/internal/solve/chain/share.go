@@ -31,7 +31,7 @@ func (share Share) String() string { return fmt.Sprintf("%d/%d", share.Peak, sha
 
 func (share Share) less(other Share) bool { return share.Cmp(other) < 0 }
 
-// MaxShare is the larger of two shares.
+// MaxShare returns the larger of two shares.
 func MaxShare(share, other Share) Share {
 	if share.less(other) {
 		return other
@@ -39,15 +39,14 @@ func MaxShare(share, other Share) Share {
 	return share
 }
 
-// within returns the largest peak whose share of the budget is at most this
-// one, cut off at the largest int64.
+// within returns the largest peak whose share of the budget is at most this one, limited to the
+// largest int64.
 func (share Share) within(budget int64) int64 {
 	quo, _ := share.times(budget)
 	return quo
 }
 
-// Below returns the largest peak whose share of the budget is less, -1 if
-// there is none.
+// Below returns the largest peak whose share of the budget is less, -1 if there is none.
 func (share Share) Below(budget int64) int64 {
 	quo, rem := share.times(budget)
 	if rem == 0 {
@@ -56,8 +55,8 @@ func (share Share) Below(budget int64) int64 {
 	return quo
 }
 
-// times divides Peak*budget by Budget. A quotient past int64 comes back as
-// the largest int64 with a remainder: every peak lies below it.
+// times divides Peak*budget by Budget. If the quotient exceeds int64, it returns the largest int64
+// with a remainder: every peak is below it.
 func (share Share) times(budget int64) (quo int64, rem uint64) {
 	hi, lo := bits.Mul64(uint64(share.Peak), uint64(budget))
 	if hi >= uint64(share.Budget) {

@@ -6,24 +6,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Settings are the limits of a Solve; the zero value works.
+// Settings limits a Solve; the zero value works.
 type Settings struct {
-	// Probes ends the search for the largest share after so many probes;
-	// 0 means no limit. A first map is always found.
+	// Probes is the most probes for the largest share; 0 means no limit. Solve always finds a first
+	// map.
 	Probes int
 
-	// FreeGroups is the number of free groups up to which their devices are
-	// searched exactly, at a cost of 3^FreeGroups; default 6, at most 12.
+	// FreeGroups is the most free groups whose devices are searched exactly, at a cost of
+	// 3^FreeGroups; default 6, at most 12.
 	FreeGroups int
 
-	// NoSquares leaves the second objective out: any map of the least largest
-	// share will do.
+	// NoSquares skips the second objective: any map with the least largest share is an answer.
 	NoSquares bool
 
-	// Cells bounds the work on the sum of squares: exact for any Peak up to
-	// so many cells, then, as always for an additive Peak, by divide and
-	// conquer up to 8 times as many. The default of 1<<27 is a second or two
-	// of the former and, at most, ten of the latter.
+	// Cells limits the work on the sum of squares. Up to that many cells, the search is exact for
+	// any Peak. Then, as always for an additive Peak, divide and conquer takes up to 8 times as
+	// many. The default of 1<<27 takes one or two seconds for the former, and at most ten for the
+	// latter.
 	Cells int64
 
 	// Progress, if not nil, is called from Solve's goroutine after each probe
@@ -31,16 +30,16 @@ type Settings struct {
 	Progress func(Progress)
 }
 
-// Progress is where a Solve stands.
+// Progress is the state of a Solve.
 type Progress struct {
 	Probes      int
-	Best, Lower Share // largest share so far, and its bound
+	Best, Lower Share // largest share so far, and its lower bound
 	Done, Total int   // devices of the second objective; 0 before it
 }
 
-// Result is the map found, and what is known about it.
+// Result is the best map found, and what is proved about it.
 type Result struct {
-	Cuts        []int   // device d holds the items [Cuts[d], Cuts[d+1])
+	Cuts        []int   // device d has the items [Cuts[d], Cuts[d+1])
 	GroupDevice []int   // device of each group
 	Peaks       []int64 // per device
 	Bottleneck  int     // the first device with the largest share
@@ -51,14 +50,14 @@ type Result struct {
 
 	Squares float64 // sum of squared shares
 
-	SquaresProved bool // no map with that Value, which is proved, has less by 1e-12 of it
+	SquaresProved bool // Value is optimal, and no map with that Value has less by 1e-12 of it
 	Stopped       bool // by the context or Settings.Probes
 
 	Probes int
 }
 
-// Claim is what is said of the largest share, for the caller to certify: what
-// Peak is the closed form of is not known here.
+// Claim returns the claim about the largest share. The caller certifies it, with code independent
+// of Peak.
 func (res *Result) Claim() certificate.Claim {
 	return certificate.Claim{
 		Value: res.Value.Float(), LowerBound: res.LowerBound.Float(), Bound: string(res.Bound),
@@ -66,10 +65,9 @@ func (res *Result) Claim() certificate.Claim {
 	}
 }
 
-// Solve returns the best map it can prove or find. When the context ends it
-// returns early with Stopped set; the error is about the problem only: a
-// malformed one, or a *ConflictError (where devices are to be filled an *EmptyError too) for
-// pins that no map satisfies.
+// Solve returns the best map it can prove or find. If the context ends, it returns early with
+// Stopped set. An error is a malformed problem or a *ConflictError for pins that no map satisfies.
+// If devices must be filled, it may be an *EmptyError.
 func Solve(ctx context.Context, problem Problem, settings Settings) (Result, error) {
 	if err := problem.check(); err != nil {
 		return Result{}, err
@@ -106,7 +104,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (Result, err
 	return res, nil
 }
 
-// describe fills in what follows from the map alone.
+// describe fills in the fields that follow from the map.
 func (res *Result) describe(job *task, inc incumbent) {
 	res.Cuts = inc.cuts
 	res.LowerBound = inc.lower
@@ -125,7 +123,7 @@ func (res *Result) describe(job *task, inc incumbent) {
 	}
 }
 
-// run is the limits of one Solve and the counters that meet them.
+// run is the limits of one Solve and their counters.
 type run struct {
 	Settings
 	ctx     context.Context
@@ -133,7 +131,7 @@ type run struct {
 	stopped bool
 }
 
-// stop says whether to end the search for the largest share.
+// stop reports that the search for the largest share must end.
 func (limits *run) stop() bool {
 	limits.stopped = limits.stopped || limits.Probes > 0 && limits.probes >= limits.Probes
 	return limits.cancelled() || limits.stopped
@@ -151,8 +149,7 @@ func (limits *run) freeGroups() int {
 	return min(limits.FreeGroups, 12)
 }
 
-// divideFactor is how many more cells divide may use than scan: it is there
-// for chains that are too long for scan.
+// divideFactor is how many more cells divide may use than scan, as it serves longer chains.
 const divideFactor = 8
 
 func (limits *run) cells() int64 {

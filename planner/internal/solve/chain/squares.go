@@ -5,21 +5,19 @@ import (
 	"math/bits"
 )
 
-// even looks for the map with the least sum of squared shares among those
-// within limit, the least largest share. It reports whether it found one and
-// whether that is proved to be the least.
+// even looks for the map with the least sum of squared shares among those within limit, the least
+// largest share. It reports whether it found one and whether the sum is proved least.
 //
-// It is a dynamic program over the states of task, one layer per device, with
-// a value for each cut that lies on a map within the limit. Those cuts form
-// one window per state, from the backward reach to the forward reach: to any
-// cut before the farthest, shrink the runs of the greedy map.
+// It is a dynamic program over the states of task, one layer per device, with a value for each cut
+// that is on a map within the limit. Those cuts form one window per state, from the backward reach
+// to the forward reach: the greedy map with shorter runs reaches any cut before the farthest.
 //
-// Squares are counted in fixed point, as multiples of 2^-52 of the square of
-// limit (coarser past 1024 devices). Sums are then exact in any order, equal
-// shares on different devices tie, and the machine does not matter.
+// Squares are fixed-point numbers, multiples of 2^-52 of the square of limit (coarser past 1024
+// devices). Sums are then exact in any order, equal shares on different devices tie, and results do
+// not depend on the machine.
 //
-// Among ties, the last device gets the fewest groups (the least set as a
-// number), then the fewest items; then the device before it, and so on.
+// Among ties, the last device gets the fewest groups (the least set as a number), then the fewest
+// items. The device before it follows, and so on.
 func (job *task) even(limits *run, limit Share) (placed placement, found, proved bool) {
 	job.limit(limit)
 	job.probe()
@@ -51,9 +49,9 @@ type squares struct {
 	ruler
 	cuts  []span // per state
 	run   *run
-	cells int64 // sums looked at so far
-	polls int64 // cells at the next look at the limits
-	rough bool  // divide is used though it may not be exact
+	cells int64 // sums computed so far
+	polls int64 // cells at the next check of the limits
+	rough bool  // divide is used although it may not be exact
 	quit  bool  // stopped, or out of cells
 }
 
@@ -73,14 +71,14 @@ func newRuler(budgets []int64, limit Share) ruler {
 	return scale
 }
 
-// square is the squared share of a peak on device, in fixed point. The
-// conversions keep the compiler from fusing the products with what follows.
+// square returns the squared share of a peak on device, in fixed point. The conversions keep the
+// compiler from fusing the products with later operations.
 func (scale *ruler) square(device int, peak int64) uint64 {
 	x := float64(float64(peak) * scale.inv[device])
 	return uint64(float64(x*x*scale.scale) + 0.5)
 }
 
-// span holds the least sums for the cuts [lo, lo+len(sums)) of a state.
+// span has the least sums for the cuts [lo, lo+len(sums)) of a state.
 type span struct {
 	lo   int
 	sums []uint64
@@ -88,12 +86,12 @@ type span struct {
 
 func (part span) hi() int { return part.lo + len(part.sums) - 1 }
 
-// maxSums keeps the sums under 256 MiB.
+// maxSums keeps the sums below 256 MiB.
 const maxSums = 1 << 25
 
 const unreached = math.MaxUint64
 
-// newSquares lays out the windows, nil if they hold more than maxSums cuts.
+// newSquares computes the windows; nil if they have more than maxSums cuts.
 func (job *task) newSquares(limits *run, limit Share) *squares {
 	sq := &squares{task: job, run: limits, ruler: newRuler(job.Budgets, limit), cuts: make([]span, len(job.reach))}
 	nearest := job.nearest()
@@ -121,8 +119,8 @@ func (job *task) newSquares(limits *run, limit Share) *squares {
 	return sq
 }
 
-// nearest is probe run backwards: per state the first cut from which the
-// devices from d on can take the rest, -1 if there is none.
+// nearest is the probe run backwards: for each state, the first cut from which the devices from d
+// on can take the rest, -1 if there is none.
 func (job *task) nearest() []int {
 	near := make([]int, len(job.reach))
 	for i := range near {
@@ -170,8 +168,7 @@ func (job *task) earliest(device, lo, hi, b, take int) int {
 	return lo
 }
 
-// step carries the sums of state (device, set) over device, which takes the
-// clusters in take.
+// step extends the sums of state (device, set) by device, which takes the clusters in take.
 func (sq *squares) step(device, set, take int) {
 	from, to := sq.cuts[device*sq.sets+set], sq.cuts[(device+1)*sq.sets+set|take]
 	if sq.quit || len(from.sums) == 0 || len(to.sums) == 0 || sq.peak(device, from.lo, from.lo, take) > sq.caps[device] {
@@ -186,7 +183,7 @@ func (sq *squares) step(device, set, take int) {
 	p.scan(lo, hi)
 }
 
-// poll looks at the limits once in a while.
+// poll checks the limits once in a while.
 func (sq *squares) poll() {
 	if sq.cells < sq.polls {
 		return
@@ -197,7 +194,7 @@ func (sq *squares) poll() {
 	sq.quit = sq.cells > divideFactor*most || sq.run.cancelled()
 }
 
-// trace walks back from the last cut along the least sums.
+// trace follows the least sums back from the last cut.
 func (sq *squares) trace() placement {
 	placed := placement{cuts: make([]int, sq.k+1), groups: make([]uint64, sq.k)}
 	b, set := sq.Items, sq.sets-1

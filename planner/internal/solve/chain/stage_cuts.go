@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// maxCuts keeps the windows, with what is known at each cut, under 400 MiB.
+// maxCuts keeps the windows and their data below 400 MiB.
 const maxCuts = 1 << 24
 
-// windows are, by state, the cuts that lie on a map within the caps, by Floor.
-// None: there is no such map. False: they hold too many.
+// windows returns, by state, the cuts on maps within the caps, by Floor. ws is nil if there is no
+// such map, or, with fits false, if there are too many cuts.
 func (search *stages) windows() (ws []window, fits bool) {
 	if ok, _ := search.probe(); !ok {
 		return nil, true
@@ -22,7 +22,7 @@ func (search *stages) windows() (ws []window, fits bool) {
 			at := device*search.sets + set
 			_, hi := search.window(device, set)
 			hi = min(search.reach[at], hi)
-			if search.Filled && device > 0 { // an item at least after the window before
+			if search.Filled && device > 0 { // at least one item after the window before
 				near[at] = max(near[at], near[at-search.sets]+1)
 			}
 			if near[at] < 0 || near[at] > hi {
@@ -41,8 +41,8 @@ func (search *stages) windows() (ws []window, fits bool) {
 	return ws, true
 }
 
-// window is the cuts [lo, lo+len(from)) of a state, each with the best start of
-// the run of the device before, and the clusters that it took.
+// window is the cuts [lo, lo+len(from)) of a state. Each cut has the best start of the previous
+// device's run, and that device's clusters.
 type window struct {
 	lo   int
 	from []int32
@@ -67,17 +67,16 @@ func (search *stages) cuts(ws []window) placement {
 	return placed
 }
 
-// transition leads to a state: from the cut a of the state before, with the
-// clusters in take on the device between.
+// transition leads to a state: from cut a of the state before, with the clusters in take on the
+// device between.
 type transition struct {
 	state, a, take int
 	peak           int64
 }
 
-// walk is the dynamic program over the windows: for each state and each cut
-// after its device it calls row, which calls visit with every transition to it
-// within the cap: fewer clusters first, and the start of the run from the right.
-// False where it was ended.
+// walk is the dynamic program over the windows. For each state and each cut after its device it
+// calls row. The argument each calls visit with every transition to the cut within the cap, fewer
+// clusters first, and starts of the run from the right. The result is false if a limit ended it.
 func (search *stages) walk(ws []window, best Share, row func(state, b int, each func(visit func(transition)))) bool {
 	for device := range search.k {
 		for set := range search.sets {
@@ -103,8 +102,7 @@ func (search *stages) transitions(ws []window, device, set, b int, visit func(tr
 	}
 }
 
-// runs visits the runs [a, b) of a device that begin in a window and are
-// within the cap.
+// runs visits the runs [a, b) of a device that start in a window and are within the cap.
 func (search *stages) runs(device, state, take int, cuts window, b int, visit func(transition)) {
 	last := b
 	if search.Filled {
@@ -121,7 +119,7 @@ func (search *stages) runs(device, state, take int, cuts window, b int, visit fu
 	}
 }
 
-// ended looks at the limits once in a while.
+// ended checks the limits once in a while.
 func (search *stages) ended() bool {
 	if search.cells < search.polls {
 		return false
@@ -133,19 +131,19 @@ func (search *stages) ended() bool {
 	return search.run.cancelled() || search.most > 0 && search.cells > search.most
 }
 
-// better looks for the best map below the incumbent. If no limit ends it, and
-// all clusters are free, the incumbent is then optimal.
+// better looks for the best map below the incumbent. If no limit ends it, and all clusters are
+// free, the incumbent is then optimal.
 func (search *stages) better(inc *incumbent) {
 	search.undercut(inc.value)
 	ws, fits := search.windows()
 	if ws == nil {
-		if fits && search.whole { // not even by Floor
+		if fits && search.whole { // not even Floor fits
 			inc.lower = inc.value
 		}
 		return
 	}
 	none := Share{math.MaxInt64, 1}
-	least := make([][]Share, len(ws)) // by state and cut: of the maps so far, the least largest share
+	least := make([][]Share, len(ws)) // by state and cut: the least largest share of the maps so far
 	for state := range least {
 		least[state] = slices.Repeat([]Share{none}, len(ws[state].from))
 	}
@@ -175,13 +173,13 @@ func (search *stages) better(inc *incumbent) {
 	}
 }
 
-// take notes the best transition to a cut.
+// take records the best transition to a cut.
 func (cuts *window) take(b int, by transition) {
 	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) // at most 12 clusters are free
 }
 
-// evenOut is [task.even] for stages: of the maps within limit the one with the
-// least sum of squared shares, with the same tie-breaking. False where it was ended.
+// evenOut is [task.even] for stages: it returns the map within limit with the least sum of squared
+// shares, with the same tie-breaking. False if a limit ended it.
 func (search *stages) evenOut(limit Share) (placed placement, found bool) {
 	search.limit(limit)
 	ws, _ := search.windows()

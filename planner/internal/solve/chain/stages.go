@@ -5,38 +5,35 @@ import (
 	"slices"
 )
 
-// EmptyError says that no map that keeps the pins gives every device an item,
-// where each must have one (Problem.Filled).
+// EmptyError says that no map with these pins gives every device an item, although each must have
+// one (Problem.Filled).
 type EmptyError struct{ Device int }
 
 func (err *EmptyError) Error() string {
 	return fmt.Sprintf("chain: the pins leave no item for device %d", err.Device)
 }
 
-// stages is the search where Peak may fall when a run is widened: what the
-// messages between the stages of a pipeline do, and those of a device map where
-// they have buffers of their own. Greedy reaches prove nothing there, so it
-// looks at every run that may be part of a better map, in a dynamic program over
-// the states of task: layer d holds, for each cut after device d−1 and each set
-// of clusters placed, the best of all ways to get there.
+// stages is the search for problems in which Peak may fall when a run grows. The reasons are the
+// messages between a pipeline's stages, and the message buffers of devmap's engine. Greedy reaches
+// prove nothing then. So it tries every run that may be part of a better map, in a dynamic program
+// over the states of task. Layer d has, for each cut after device d−1 and each set of clusters
+// placed, the best of all ways to it.
 //
-// Floor, which never falls, keeps it short: the search of the plain chain with
-// Floor in place of Peak gives a bound, and windows for the cuts of any map
-// within a limit. Of a row only the cuts are looked at from which Floor fits.
-// That is items² · devices · 3^clusters at most, and where the messages are much
-// the same size, as between a transformer's blocks, little more than the
-// windows.
+// Floor never falls, and limits the work. The search of the plain chain with Floor instead of Peak
+// gives a bound, and windows for the cuts of any map within a limit. A row uses only the cuts from
+// which Floor fits. That is items² · devices · 3^clusters at most. If messages have similar sizes,
+// as between a transformer's blocks, it is little more than the windows.
 type stages struct {
 	*task // of Floor
 	run   *run
 	exact func(device, a, b, take int) int64
-	whole bool  // all clusters are free: what is found is the best of all
-	cells int64 // runs looked at so far
-	most  int64 // then it ends
+	whole bool  // all clusters are free: the answer is the best of all
+	cells int64 // runs tried so far
+	most  int64 // the search ends at this number; 0: no limit
 	polls int64
 }
 
-// stages solves a problem that has a Floor.
+// stages solves a problem with a Floor.
 func (in *instance) stages(limits *run) (Result, error) {
 	if in.Filled {
 		if err := in.fillDevices(); err != nil {
@@ -85,9 +82,8 @@ func (in *instance) fillDevices() error {
 	return nil
 }
 
-// first is a map to begin with: that of the plain search, which takes Peak as
-// if it never fell. Its bound means nothing. Where there are many clusters, they
-// stay where it puts them.
+// first returns a map to start from, by the plain search, which assumes that Peak never falls. Its
+// bound is not valid. If there are many clusters, they stay on the devices it chose.
 func (search *stages) first(in *instance) (*task, incumbent) {
 	var job *task
 	var inc incumbent
@@ -104,8 +100,7 @@ func (search *stages) first(in *instance) (*task, incumbent) {
 	return job, inc
 }
 
-// bound searches by Floor: no map is below what that finds, and its map may be
-// better than the first.
+// bound searches with Floor: its value is a lower bound, and its map may be better than the first.
 func (search *stages) bound(below *instance, inc *incumbent) (known bounds, placed placement) {
 	var low incumbent
 	if search.whole {
@@ -120,8 +115,8 @@ func (search *stages) bound(below *instance, inc *incumbent) (known bounds, plac
 	return known, below.filled(low.placement)
 }
 
-// filled moves cuts up where a device would have no item and must have one. The
-// windows rise by one at least, so that it stays in them.
+// filled moves cuts up if a device would have no item and must have one. The windows rise by at
+// least one, so the cuts stay in them.
 func (in *instance) filled(placed placement) placement {
 	placed.cuts = slices.Clone(placed.cuts)
 	for device := 1; in.Filled && device < len(in.Budgets); device++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// TestStagesEnded ends the search for stages after a number of looks at Peak,
-// or of probes: the map is one, and the bound holds.
+// TestStagesEnded ends the search for stages after a number of calls of Peak, or of probes. The map
+// must be allowed, and the bound valid.
 func TestStagesEnded(t *testing.T) {
 	t.Parallel()
 	open, proved := 0, 0
@@ -55,8 +55,8 @@ func TestStagesEnded(t *testing.T) {
 	}
 }
 
-// TestStagesRough runs the second objective out of cells: the largest share is
-// proved, the sum of squares is not.
+// TestStagesRough gives the second objective too few cells: the largest share is proved, the sum of
+// squares is not.
 func TestStagesRough(t *testing.T) {
 	rough := 0
 	for seed := range uint64(100) {

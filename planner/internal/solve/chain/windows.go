@@ -4,11 +4,10 @@ import "slices"
 
 // task is an instance with each cluster fixed on a device, free, or left out.
 //
-// A state (d, s) says that the devices before d are done and hold exactly the
-// free clusters in s. Items that follow a cluster lie before cut d if it is in
-// s and after it otherwise, so each state has one window of cuts and any path
-// of states inside the windows satisfies pins and followers. Windows rise with
-// d and s, which the greedy argument of probe relies on.
+// In a state (d, s), the devices before d are done and have exactly the free clusters in s. Items
+// that follow a cluster are before cut d if it is in s, and after it otherwise. So each state has
+// one window of cuts, and any path of states inside the windows satisfies pins and followers.
+// Windows rise with d and s, which the greedy argument of probe needs.
 type task struct {
 	*instance
 	k, sets        int // devices; subsets of the free clusters
@@ -17,21 +16,21 @@ type task struct {
 	minCut, maxCut []int    // per device boundary
 	minSet, maxSet []int    // per subset
 
-	where []int // of each cluster, as newTask was given them
+	where []int // of each cluster, the argument of newTask
 
 	caps []int64 // largest peak per device under the limit of the last probe
 
 	reach []int // farthest cut per state, -1: none
-	took  []int // the subset the last device took to get there
+	took  []int // the subset that the last device took
 }
 
-// Where newTask puts a cluster, if not on a device.
+// newTask puts a cluster on a device, or in one of these two places.
 const (
 	free   = -1
 	absent = -2
 )
 
-// allFree leaves every cluster free.
+// allFree returns places that leave every cluster free.
 func (in *instance) allFree() []int { return slices.Repeat([]int{free}, len(in.clusters)) }
 
 func newTask(in *instance, where []int) *task {
@@ -61,7 +60,7 @@ func newTask(in *instance, where []int) *task {
 	return job
 }
 
-// addFree doubles the subsets: those so far lack the group, their copies have it.
+// addFree doubles the subsets: the old ones lack the group, their copies have it.
 func (job *task) addFree(group cluster) {
 	for set := range len(job.groups) {
 		lo, hi := job.minSet[set], job.maxSet[set]
@@ -75,12 +74,12 @@ func (job *task) addFree(group cluster) {
 	}
 }
 
-// window returns the cuts state (device, set) allows, none if lo > hi.
+// window returns the cuts that state (device, set) allows, none if lo > hi.
 func (job *task) window(device, set int) (lo, hi int) {
 	return max(job.minCut[device], job.minSet[set]), min(job.maxCut[device], job.maxSet[set])
 }
 
-// allows is false for the states that no complete map passes.
+// allows is false for states that no complete map passes.
 func (job *task) allows(device, set int) bool {
 	if device == 0 && set != 0 || device == job.k && set != job.sets-1 {
 		return false
@@ -89,7 +88,7 @@ func (job *task) allows(device, set int) bool {
 	return lo <= hi
 }
 
-// peak is Peak with the free clusters in take and the fixed ones.
+// peak returns Peak with the fixed clusters and the free ones in take.
 func (job *task) peak(device, a, b, take int) int64 {
 	return job.Peak(device, a, b, job.base[device]|job.groups[take])
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// solve finds a first answer and then the best one. If a gap is left, it continues
-// until the time is up.
+// solve finds a first answer and then the best one. If a gap is left, it continues until the time
+// ends.
 func (call *contiguous) solve(ctx context.Context) error {
 	err := call.inTurn(ctx)
 	if call.Proven() || err != nil && !errors.Is(err, errFull) {
@@ -33,7 +33,7 @@ func (call *contiguous) inTurn(ctx context.Context) error {
 	if err := call.all(ctx); err != nil || call.Proven() || call.loose == nil {
 		return err
 	}
-	// Leaves were joined that may be better apart.
+	// The leaves joined so far may be better apart.
 	fine, err := newOrder(call.Problem, false)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (call *contiguous) inTurn(ctx context.Context) error {
 	return call.all(ctx)
 }
 
-// isChain: the extension is the only one.
+// isChain reports that the extension is the only one.
 func (ordered *order) isChain(items []int) bool {
 	for i, item := range items[1:] {
 		if !slices.Contains(ordered.after[items[i]], item) {
@@ -52,8 +52,8 @@ func (ordered *order) isChain(items []int) bool {
 	return true
 }
 
-// all searches every down-set where they are few. Else it searches those that are
-// cheap to cut at, more and more of them.
+// all searches every down-set if there are few. Otherwise it searches those with the cheapest cuts,
+// more and more of them.
 func (call *contiguous) all(ctx context.Context) error {
 	sets, err := call.grow(ctx, call.few)
 	if err != nil {
@@ -89,8 +89,8 @@ func (call *contiguous) selection(ctx context.Context, limit int) error {
 	return call.through(ctx, sets, false, fmt.Sprintf("down-sets: the %d with the cheapest cuts, since all are too many", sets.len()))
 }
 
-// complete searches a complete lattice: first for an answer, then, where
-// leaves' sizes were joined, without these sizes for the bound.
+// complete searches a complete lattice for an answer. If leaves were joined, it then searches
+// without their sizes for the bound.
 func (call *contiguous) complete(ctx context.Context, sets *lattice) error {
 	found := fmt.Sprintf("down-sets: all %d, since so many can be searched", sets.len())
 	if err := call.through(ctx, sets, false, found); err != nil || call.Proven() {
@@ -107,10 +107,9 @@ func (call *contiguous) complete(ctx context.Context, sets *lattice) error {
 	return nil
 }
 
-// through searches a lattice for an answer that is better than the incumbent, with
-// growing limits. A low limit is quickly proved infeasible, and if the lattice has
-// every down-set, such a limit is a bound. If leaves were joined, it is a bound
-// for the relaxed problem alone, which has the loose sizes.
+// through searches a lattice for an answer better than the incumbent, with growing limits. A low
+// limit is quickly proved infeasible, and if the lattice has every down-set, such a limit is a
+// bound. If leaves were joined, it is a bound only for the relaxed problem with the loose sizes.
 func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool, method string) error {
 	size := call.Size
 	if relaxed {
@@ -139,7 +138,8 @@ func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool
 	return nil
 }
 
-// rising goes from a bound to the best answer, or without end.
+// rising yields limits from a bound up to the best answer, or up to 10,000 times the bound if there
+// is none.
 func rising(bound, top float64) func(func(float64) bool) {
 	return func(yield func(float64) bool) {
 		if !math.IsInf(top, 1) {

@@ -6,24 +6,22 @@ import (
 	"sort"
 )
 
-// greedy cuts one linear extension: every device takes as much as it can hold
-// within a limit on its load. Of all ways to use up the devices' kinds, it
-// extends the one that gets furthest. Without transfers a shorter stretch is never
-// more, so that this finds cuts within the capacities wherever the extension
-// has some; transfers come and go, and with them it is a heuristic. It keeps a
-// number for each combination of kinds, and no table of down-sets: it is the
-// answer where there is no time or memory for any other.
+// greedy cuts one linear extension: every device takes as many items as it can within a limit on
+// its load. For each combination of used devices it extends the one that gets furthest. Without
+// transfers, a shorter run never costs more. So greedy then finds cuts within the capacities if the
+// extension has any. It is a heuristic with transfers. It keeps one number for each combination of
+// kinds, and no table of down-sets. So it is the answer if time or memory is short.
 type greedy struct {
 	*stretch
 	ordered *order
 	items   []int
 	table   *states
-	// times, by kind, and sizes are prefix sums over the extension; barred is,
-	// by kind and place, the first place from there that cannot run on it.
+	// times, by kind, and sizes are prefix sums over the extension. barred is, by kind and place,
+	// the next place that cannot run on the kind.
 	times  [][]float64
 	sizes  []float64
 	barred [][]int
-	// far is the memo of furthest, by kind and place; −1: not yet known.
+	// far caches furthest, by kind and place; −1: unknown.
 	far   [][]int32
 	reach []int32 // by state
 	from  []int8  // the kind of a state's last device
@@ -57,9 +55,8 @@ func newGreedy(ordered *order, items []int) *greedy {
 	return cuts
 }
 
-// cut finds cuts with loads within a limit, or without a look at transfers
-// where they are not to be counted; nil where it finds none or the context
-// ends.
+// cut finds cuts with loads within a limit. It ignores transfers if transfers is false. It returns
+// nil if it finds none or the context ends.
 func (cuts *greedy) cut(ctx context.Context, limit float64, transfers bool) []int {
 	for kind := range cuts.far {
 		for i := range cuts.far[kind] {
@@ -86,7 +83,7 @@ func (cuts *greedy) cut(ctx context.Context, limit float64, transfers bool) []in
 	return nil
 }
 
-// furthest is the end of the longest stretch from a place that a device takes.
+// furthest returns the end of the longest run from a place that fits on a device of a kind.
 func (cuts *greedy) furthest(ctx context.Context, at int32, kind int, limit float64, transfers bool) int32 {
 	if to := cuts.far[kind][at]; to >= 0 {
 		return to
@@ -104,9 +101,8 @@ func (cuts *greedy) furthest(ctx context.Context, at int32, kind int, limit floa
 	return int32(to)
 }
 
-// scan is the last place up to end at which a stretch from i, with what
-// crosses its edges, is within the limit. Sums are taken item by item, for
-// those of prefixes round.
+// scan returns the last place up to end at which a run from i, with its transfers, is within the
+// limit. It adds item by item, as prefix sums round.
 func (cuts *greedy) scan(ctx context.Context, i, end, kind int, limit float64) int {
 	var used usage
 	to, at := i, i

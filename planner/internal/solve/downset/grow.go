@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// level holds the down-sets of one size as the lattice grows.
+// level has the down-sets of one size while the lattice grows.
 type level struct {
 	words  int
 	bits   []uint64 // words for each set
 	hash   []uint64
 	free   [][]int32 // the items that may follow a set
-	cut    []float64 // what crosses the set's edge; only where sets are dropped
+	cut    []float64 // the cost of cutting at a set; only if sets are dropped
 	number map[uint64]int32
-	base   int32 // the number of its first set in the lattice
+	base   int32 // the number of the level's first set in the lattice
 }
 
 func (sets *level) set(i int) []uint64 { return sets.bits[i*sets.words : (i+1)*sets.words] }
@@ -26,27 +26,27 @@ func (sets *level) set(i int) []uint64 { return sets.bits[i*sets.words : (i+1)*s
 type grower struct {
 	*order
 	sets *lattice
-	// width bounds a level; the sets with the cheapest cuts stay. 0: no bound.
+	// width is the most sets of a level; those with the cheapest cuts remain. 0: no limit.
 	width int
 	key   []uint64 // a set's hash is the XOR of its items' keys
 	child []uint64
 }
 
-// grow lists every down-set; nil where there are more than limit.
+// grow lists every down-set; nil if there are more than limit.
 func (ordered *order) grow(ctx context.Context, limit int) (*lattice, error) {
 	return ordered.growLevels(ctx, limit, 0)
 }
 
-// growSome lists those with the cheapest cuts, as many of each size, about
-// limit in all; nil where even these are too many.
+// growSome lists the down-sets with the cheapest cuts, equally many of each size, about limit in
+// all; nil if even these are too many.
 func (ordered *order) growSome(ctx context.Context, limit int) (*lattice, error) {
 	return ordered.growLevels(ctx, math.MaxInt, max(1, limit/(len(ordered.Nodes)+1)))
 }
 
-// maxBits bounds the memory of a level: a number of uint64.
+// maxBits limits the memory of a level, in uint64.
 const maxBits = 8 << 20
 
-// growLevels returns nil where there are more sets than limit.
+// growLevels returns nil if there are more sets than limit.
 func (ordered *order) growLevels(ctx context.Context, limit, width int) (*lattice, error) {
 	grow := &grower{order: ordered, width: width, key: make([]uint64, len(ordered.Nodes))}
 	grow.sets = &lattice{first: []int32{0}, parent: []int32{-1}, via: []int32{-1}, complete: true}
@@ -93,7 +93,7 @@ func ready(before []int, set []uint64) bool {
 	return true
 }
 
-// enter finds or makes the set with one item more.
+// enter finds or makes the set with one more item.
 func (grow *grower) enter(now *level, i int, item int32, then *level) int32 {
 	copy(grow.child, now.set(i))
 	grow.child[item/64] |= 1 << (item % 64)
@@ -106,7 +106,7 @@ func (grow *grower) enter(now *level, i int, item int32, then *level) int32 {
 		if slices.Equal(then.set(int(count)), grow.child) {
 			return then.base + count
 		}
-		hash = bits.RotateLeft64(hash, 1) + 1 // another set's: probe on
+		hash = bits.RotateLeft64(hash, 1) + 1 // another set has this hash: try the next
 	}
 	number := int32(len(then.hash))
 	then.number[hash] = number
@@ -121,8 +121,8 @@ func (grow *grower) enter(now *level, i int, item int32, then *level) int32 {
 	return then.base + number
 }
 
-// follow are the items that may follow the set grow.child: those that could
-// before item came, and those that waited for item.
+// follow returns the items that may follow the set grow.child: those that could before item, and
+// those that waited for item.
 func (grow *grower) follow(free []int32, item int32) []int32 {
 	out := make([]int32, 0, len(free)+1)
 	for _, waiting := range free {
@@ -138,8 +138,8 @@ func (grow *grower) follow(free []int32, item int32) []int32 {
 	return out
 }
 
-// narrow drops the sets of a level that cost most to cut at, where there are
-// too many, and the steps that lead to them.
+// narrow drops the sets of a level with the most expensive cuts if there are too many, and the
+// steps to them.
 func (grow *grower) narrow(now, then *level) {
 	if grow.width == 0 || len(then.hash) <= grow.width {
 		return
@@ -172,8 +172,7 @@ func (grow *grower) narrow(now, then *level) {
 	grow.dropSteps(now, pruned.base, rename)
 }
 
-// dropSteps renames the ends of a level's steps and forgets those that are
-// gone.
+// dropSteps renumbers the ends of a level's steps and removes steps to dropped sets.
 func (grow *grower) dropSteps(now *level, base int32, rename []int32) {
 	at := grow.sets.first[now.base]
 	out := at

@@ -14,7 +14,7 @@ func TestContiguousOfHostileProblems(t *testing.T) {
 		s, err := Solve(ctx, p, nil)
 		judge(t, seed, p, s, err, least, true)
 		if s, err = solveWithin(ctx, p, nil, limits{few: 2, some: 4, most: 8, states: 40}); err == nil {
-			judge(t, seed, p, s, err, least, false) // few down-sets, leaves joined
+			judge(t, seed, p, s, err, least, false) // few down-sets, and joined leaves
 		}
 	}
 }

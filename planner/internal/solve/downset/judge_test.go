@@ -10,10 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// leastContiguous tries every assignment of groups to devices. Contiguous means
-// that the devices can be put in an order that every edge of the forward pass
-// keeps; groups of backward nodes alone are ordered by their edges turned
-// round.
+// leastContiguous tries every assignment of groups to devices. An assignment is contiguous if an
+// order of the devices respects every edge of the forward pass. For groups of backward nodes only,
+// edges count in reverse.
 func leastContiguous(problem *graph.Problem) float64 {
 	forward := make(map[int]bool)
 	var groups []int
@@ -48,8 +47,7 @@ func leastContiguous(problem *graph.Problem) float64 {
 	}
 }
 
-// inSomeOrder says whether a placement's devices can be put in an order that
-// every ordering edge keeps.
+// inSomeOrder reports whether an order of the devices of a placement respects every ordering edge.
 func inSomeOrder(problem *graph.Problem, place []int, forward map[int]bool) bool {
 	next := make([]map[int]bool, problem.Devices())
 	for device := range next {
@@ -67,7 +65,7 @@ func inSomeOrder(problem *graph.Problem, place []int, forward map[int]bool) bool
 			next[from][to] = true
 		}
 	}
-	// Take away devices that nothing leads to, until none is left.
+	// Remove devices without predecessors until none is left.
 	for range next {
 		first := notLedTo(next)
 		if first < 0 {
@@ -78,7 +76,7 @@ func inSomeOrder(problem *graph.Problem, place []int, forward map[int]bool) bool
 	return true
 }
 
-// notLedTo is a device that is left and that no other one left leads to; -1: none.
+// notLedTo returns a remaining device that no other remaining one leads to; -1 if there is none.
 func notLedTo(next []map[int]bool) int {
 	for device := range next {
 		led := next[device] == nil
@@ -92,7 +90,7 @@ func notLedTo(next []map[int]bool) int {
 	return -1
 }
 
-// scored is the value of an answer that Score agrees with.
+// scored returns the value of an answer, which must agree with Score.
 func scored(tb testing.TB, problem *graph.Problem, solution *graph.Solution, err error) float64 {
 	tb.Helper()
 	if err != nil {
@@ -123,9 +121,9 @@ func judge(tb testing.TB, seed uint64, problem *graph.Problem, solution *graph.S
 	}
 }
 
-// hostile has what solvers are easily wrong about: sizes that fill a
-// capacity on paper and not in floating point, times of all magnitudes, kinds
-// without devices, nodes that run nowhere, all times 0.
+// hostile returns problems that solvers often get wrong. Sizes fill a capacity exactly, but not in
+// floating point, and times have all magnitudes or are all 0. Kinds have no devices, and some nodes
+// run nowhere.
 func hostile(random *rand.Rand) *graph.Problem {
 	problem := &graph.Problem{}
 	nodes := 1 + random.IntN(6)
@@ -175,7 +173,7 @@ func hostile(random *rand.Rand) *graph.Problem {
 	return problem
 }
 
-// nearChain is a chain with some edges that skip ahead.
+// nearChain returns a chain with some edges that skip nodes.
 func nearChain(random *rand.Rand, nodes, skips int, kinds ...graph.Kind) *graph.Problem {
 	problem := &graph.Problem{Kinds: kinds}
 	for i := range nodes {

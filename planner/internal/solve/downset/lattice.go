@@ -1,14 +1,14 @@
 package downset
 
-// lattice holds down-sets of an order, the sets that can precede a cut,
-// numbered by size from the empty one to the full one.
+// lattice has down-sets of an order, numbered by size from the empty one to the full one. A
+// down-set is a set of items that can precede a cut.
 type lattice struct {
-	// The sets that hold one item more than set i are next[first[i]:first[i+1]],
-	// and item is what each of them adds.
+	// The sets with one item more than set i are next[first[i]:first[i+1]], and item has the item
+	// that each adds.
 	first, next, item []int32
-	// parent is one set with an item less, via that item.
+	// parent is a set with one item less, and via that item.
 	parent, via []int32
-	// complete: no down-set was left out.
+	// complete: the lattice has every down-set.
 	complete bool
 }
 
@@ -23,7 +23,7 @@ func (sets *lattice) members(set int32) []int32 {
 	return items
 }
 
-// chainLattice holds the prefixes of one linear extension.
+// chainLattice returns the prefixes of one linear extension.
 func chainLattice(items []int) *lattice {
 	sets := &lattice{first: []int32{0}, parent: []int32{-1}, via: []int32{-1}}
 	for i, item := range items {

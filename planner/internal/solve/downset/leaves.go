@@ -7,11 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// leaves joins an item that takes no time and has one neighbour to
-// that neighbour. It loses nothing: on the neighbour's device the item adds no
-// time, no edge that was inside crosses, and nothing else is in order with it.
-// Its size may count; then it joins only where coarse says so and one device
-// of any kind holds both.
+// leaves joins an item that takes no time and has one neighbour to that neighbour. This loses
+// nothing: on the neighbour's device the item adds no time, no inner edge crosses, and no other
+// item is ordered with it. If its size counts, it joins only with coarse, and if one device of any
+// kind has room for both.
 func leaves(in *graph.Instance, edges [][2]int, coarse bool) []int {
 	near := neighbours(in, edges)
 	capacity, roomy := smallest(in), sizesNeverBind(in)
@@ -70,7 +69,7 @@ func timeless(in *graph.Instance, i int) bool {
 	return true
 }
 
-// sizesNeverBind: everything together fits every device.
+// sizesNeverBind reports that all items together fit on every device.
 func sizesNeverBind(in *graph.Instance) bool { return graph.Sum(in.Size) <= smallest(in) }
 
 func smallest(in *graph.Instance) float64 {

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// extensions are linear extensions of the order, made in different ways: the
-// prefixes of each are down-sets, and the best way through them is an answer.
-// The first costs a step for each edge, and comes however soon the end is.
+// extensions yields linear extensions of the order, made in different ways. The prefixes of each
+// are down-sets, and the best way through them is an answer. The first takes one step per edge, and
+// is made even if the context ends.
 func (ordered *order) extensions(ctx context.Context) iter.Seq[[]int] {
 	last := func(free []int) int { return len(free) - 1 }
 	return func(yield func([]int) bool) {
 		if !yield(ordered.extend(ordered.before, ordered.after, last)) {
 			return
 		}
-		// From the end, and turned round: sinks wait for their last reader.
+		// Extend from the end, then reverse: sinks come just before their last reader.
 		back := ordered.extend(ordered.after, ordered.before, last)
 		slices.Reverse(back)
 		if !yield(back) {
@@ -28,7 +28,7 @@ func (ordered *order) extensions(ctx context.Context) iter.Seq[[]int] {
 	}
 }
 
-// extend takes free items as pick says, until it says −1.
+// extend takes free items as pick returns them, until pick returns −1.
 func (ordered *order) extend(before, after [][]int, pick func(free []int) int) []int {
 	waits := make([]int, len(before))
 	var free, out []int
@@ -55,9 +55,9 @@ func (ordered *order) extend(before, after [][]int, pick func(free []int) int) [
 	return out
 }
 
-// cheapest always takes the item, of those that are free, after which the
-// least crosses the cut; of like ones the latest to come free. Where many are
-// free it looks at the last alone, for time. It is nil where the context ends.
+// cheapest always takes the free item after which the least crosses the cut; ties go to the item
+// that became free last. To save time it looks only at the last 256 free items. It returns nil if
+// the context ends.
 func (ordered *order) cheapest(ctx context.Context) []int {
 	set := make([]uint64, (len(ordered.Nodes)+63)/64)
 	return ordered.extend(ordered.before, ordered.after, func(free []int) int {
@@ -77,7 +77,7 @@ func (ordered *order) cheapest(ctx context.Context) []int {
 	})
 }
 
-// cutBy is how much more crosses the edge of a set when an item joins it.
+// cutBy returns how much more crosses the edge of a set when an item joins it.
 func (ordered *order) cutBy(set []uint64, item int) float64 {
 	more := 0.0
 	for _, e := range ordered.Touching[item] {

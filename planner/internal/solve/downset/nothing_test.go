@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// patient ends a context that is looked at too often.
+// patient is a context that ends after too many calls of Err.
 type patient struct {
 	context.Context //nolint:containedctx // it is one
 

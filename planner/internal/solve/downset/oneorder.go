@@ -7,13 +7,12 @@ import (
 	"math/rand/v2"
 )
 
-// manyItems is from how many items on an order is cut greedily before it is
-// cut exactly, which takes a table of items × devices and may not end in time.
+// manyItems is the number of items above which an order is first cut greedily. The exact cut takes
+// a table of items × devices and may not end in time.
 const manyItems = 4000
 
-// oneOrder finds the best cuts of one linear extension, and some cuts at
-// least, whatever the end of the context or the memory set aside leave of the
-// search for the best.
+// oneOrder finds the best cuts of one linear extension. If time or memory is short, it still finds
+// some cuts.
 func (call *contiguous) oneOrder(ctx context.Context, items []int) error {
 	if len(items) > manyItems {
 		call.greedily(ctx, items)
@@ -27,13 +26,13 @@ func (call *contiguous) oneOrder(ctx context.Context, items []int) error {
 	}
 	if errors.Is(err, errFull) {
 		call.full = true
-		return nil // the next order may do with less, and greedy cuts need none
+		return nil // the next order may need less, and greedy cuts need none
 	}
 	return err
 }
 
-// greedily cuts an order without a table. The first cuts do not wait for
-// anything: they are the answer where the time is over.
+// greedily cuts an order without a table. The first cuts ignore the context, so that there is an
+// answer when the time is over.
 func (call *contiguous) greedily(ctx context.Context, items []int) {
 	const found = "linear extension: greedy cuts of one order of the nodes"
 	cuts := newGreedy(call.order, items)
@@ -41,7 +40,7 @@ func (call *contiguous) greedily(ctx context.Context, items []int) {
 		for above := 0.001; call.Answer.Place == nil && above < 1000; above *= 2 {
 			call.takeCuts(cuts.cut(always, call.Answer.LowerBound*(1+above), false), found)
 		}
-		for _, summed := range []bool{false, true} { // one by one where sums of prefixes round
+		for _, summed := range []bool{false, true} { // item by item if prefix sums round
 			if call.Answer.Place == nil {
 				call.takeCuts(cuts.cut(always, math.Inf(1), summed), found)
 			}
@@ -59,7 +58,7 @@ func (call *contiguous) greedily(ctx context.Context, items []int) {
 	}
 }
 
-// greedyGap is how near two limits are that greedy cuts tell apart.
+// greedyGap is the relative difference at which the bisection of greedy cuts ends.
 const greedyGap = 1e-4
 
 func (call *contiguous) takeCuts(place []int, method string) {
@@ -68,9 +67,8 @@ func (call *contiguous) takeCuts(place []int, method string) {
 	}
 }
 
-// improve is a local search: it cuts other orders, near the best answer's own, for as
-// long as there is time. Without an end to wait for it does nothing, and neither where
-// one order is all there is.
+// improve is a local search: it cuts other orders, near the best answer's own, until the time ends.
+// It does nothing without a deadline, or if there is only one order.
 func (call *contiguous) improve(ctx context.Context) error {
 	if _, timed := ctx.Deadline(); !timed || call.single {
 		return nil
@@ -92,12 +90,12 @@ func (call *contiguous) improve(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// shuffled is a linear extension that runs through the best answer's parts one
-// after the other, so that its cuts are among those of the extension, and is
-// random inside each: more or less, from one time to the next.
+// shuffled returns a random linear extension that contains the best answer's cuts: it runs through
+// the answer's parts one after the other, in random order inside each. The degree of randomness
+// varies.
 func (call *contiguous) shuffled(ctx context.Context, rng *rand.Rand) []int {
 	rank := call.ranks()
-	deep := [...]float64{0, 0.5, 0.9}[rng.IntN(3)] // the chance to go on with the last that came free
+	deep := [...]float64{0, 0.5, 0.9}[rng.IntN(3)] // probability of continuing with the item that became free last
 	return call.extend(call.before, call.after, func(free []int) int {
 		if ctx.Err() != nil {
 			return -1
@@ -120,9 +118,8 @@ func (call *contiguous) shuffled(ctx context.Context, rng *rand.Rand) []int {
 	})
 }
 
-// ranks are the places of the items' devices along the best answer's chain; all
-// 0 where there is no answer. Parts are differences of down-sets, so that
-// devices can be put in order as items are.
+// ranks returns the places of the items' devices along the best answer's chain; all 0 if there is
+// no answer. Parts are differences of down-sets, so devices can be ordered as items are.
 func (call *contiguous) ranks() []int {
 	rank := make([]int, len(call.Nodes))
 	if call.Answer.Place == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// started is a call with its first bounds.
+// started returns a search with its first bounds.
 func started(t *testing.T, problem *graph.Problem) *contiguous {
 	t.Helper()
 	ordered, err := newOrder(problem, true)
@@ -21,8 +21,8 @@ func started(t *testing.T, problem *graph.Problem) *contiguous {
 	return call
 }
 
-// TestGreedyCuts: without transfers a device takes as much as it can hold, so that
-// greedy cuts are the best ones but for the gap at which they stop.
+// TestGreedyCuts: without transfers, a device takes as many nodes as it can hold. So greedy cuts
+// are the best ones, up to the gap at which they stop.
 func TestGreedyCuts(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
@@ -51,8 +51,8 @@ func TestGreedyCuts(t *testing.T) {
 	}
 }
 
-// TestShuffled: an order near the best answer's own runs through its parts one after
-// the other, and two of them differ.
+// TestShuffled: an order near the best answer runs through the answer's parts one after the other.
+// Two such orders differ.
 func TestShuffled(t *testing.T) {
 	t.Parallel()
 	problem := parallel(4, 6, 6)

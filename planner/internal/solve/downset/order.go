@@ -10,21 +10,20 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// order is an instance with the order that contiguous placements keep: the
-// forward edges between its items, without cycles.
+// order is an instance with the acyclic forward edges between its items, which contiguous
+// placements follow.
 type order struct {
 	*graph.Instance
 	before, after [][]int // direct neighbours, ascending
-	// loose, if set, are sizes without those of leaves that were joined for
-	// speed: with them in place of the sizes the order is a relaxation.
+	// loose, if set, are sizes without those of leaves that were joined for speed. The order is a
+	// relaxation with these sizes.
 	loose []float64
 }
 
-// newOrder contracts groups, and then what the order cannot tell apart: the
-// strongly connected components of the forward graph (the rule of
-// msr-fiddle/dnn-partitioning, throughput-dp), and leaves that may as well be
-// where their neighbour is. With coarse set, leaves join though their size
-// might be better elsewhere.
+// newOrder contracts groups, and then the items that the order cannot separate. These are the
+// strongly connected components of the forward graph (the rule of msr-fiddle/dnn-partitioning,
+// throughput-dp), and leaves that lose nothing on their neighbour's device. With coarse, leaves
+// join even if their size might be better elsewhere.
 func newOrder(problem *graph.Problem, coarse bool) (*order, error) {
 	if err := problem.Acyclic(); err != nil {
 		return nil, err
@@ -50,8 +49,8 @@ func newOrder(problem *graph.Problem, coarse bool) (*order, error) {
 	return out, nil
 }
 
-// contract joins the items of each part. own is the size of the item that
-// gives a joined one its number.
+// contract joins the items of each part. own is the size of the item that gives a joined one its
+// number.
 func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Instance, arcs [][2]int, own []float64) {
 	join := make([]int, len(in.ItemOf))
 	for item, i := range in.ItemOf {
@@ -67,8 +66,8 @@ func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Insta
 	return next, carry(edges, in, next), own
 }
 
-// forward are the edges that order the items. An item of backward nodes alone
-// takes its place by its backward edges, turned round.
+// forward returns the edges that order the items. Items with only backward nodes are ordered by
+// their backward edges, reversed.
 func forward(in *graph.Instance) ([][2]int, error) {
 	orphan := make([]bool, len(in.Nodes))
 	for i, nodes := range in.Nodes {
@@ -90,8 +89,8 @@ func forward(in *graph.Instance) ([][2]int, error) {
 	return carry(edges, in, in), nil
 }
 
-// carry renames edges between one instance's items to those of a coarser one,
-// without loops and repetitions.
+// carry converts edges between one instance's items to those of a coarser one, without loops and
+// repetitions.
 func carry(edges [][2]int, from, to *graph.Instance) [][2]int {
 	var out [][2]int
 	for _, edge := range edges {

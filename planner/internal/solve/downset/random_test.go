@@ -11,10 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// randomProblem returns a small problem with groups, a backward pass, nodes that
-// cannot run everywhere, capacities that bind and devices that pay nothing.
+// randomProblem returns a small problem with groups and a backward pass. Some nodes cannot run
+// everywhere, capacities bind, and some devices have free transfers.
 func randomProblem(t *rapid.T) *graph.Problem {
-	// Exhaustive search tries devices to the power of nodes.
+	// Exhaustive search tries devices^nodes assignments.
 	shape := rapid.SampledFrom([][2]int{{8, 3}, {4, 6}}).Draw(t, "most nodes, kinds")
 	n := rapid.IntRange(1, shape[0]).Draw(t, "nodes")
 	p := &graph.Problem{}

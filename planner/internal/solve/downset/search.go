@@ -8,12 +8,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// search finds the best way through a lattice: stretches between down-sets,
-// each on one device. It is the min-max dynamic program over down-sets of
-// Tarnawski et al. (NeurIPS 2020), in order of size. Nothing is stored for
-// pairs of down-sets: from each one that can be reached within the limit, the
-// sets above are walked depth first, with the stretch's cost kept up to date,
-// as far as one device can go within the limit.
+// search finds the best way through a lattice: runs between down-sets, each on one device. It is
+// the min-max dynamic program over down-sets of Tarnawski et al. (NeurIPS 2020), in order of size.
+// It stores nothing for pairs of down-sets. From each down-set reachable within the limit, it walks
+// the larger sets depth first, as far as one device allows. It updates the run's cost on the way.
 type search struct {
 	*stretch
 	ordered *order
@@ -21,19 +19,19 @@ type search struct {
 	table   *states
 	limit   float64 // on every load
 	prices  []graph.Prices
-	choice  []int       // the prices for what is left after a state
-	left    []float64   // a state's devices that are left, in those prices
-	paid    []float64   // and their capacity, in those prices
-	space   []float64   // in bytes
+	choice  []int       // the prices for the items left after a state
+	left    []float64   // the remaining devices of a state, in those prices
+	paid    []float64   // their capacity, in those prices
+	space   []float64   // their capacity, in bytes
 	rest    [][]float64 // by prices: the work above a down-set
 	weight  []float64   // the size above a down-set
-	seen    []int32     // the last set from which a set was walked to
+	seen    []int32     // by set: the last set from which it was walked to
 	best    []float64
 	live    []state
-	open    []int // kinds that some live state has left
+	open    []int // kinds with devices left in some live state
 	from    int32
 	steps   int
-	most    int             // states
+	most    int             // limit on states
 	ctx     context.Context //nolint:containedctx // one call's
 	err     error
 }
@@ -48,9 +46,8 @@ func newSearch(ctx context.Context, ordered *order, sets *lattice, size []float6
 	return dp
 }
 
-// price prepares the test whether the items above a down-set can still be placed:
-// with only the kinds that a state has left. If the kinds are many, it counts all
-// kinds, and those that are used up have no capacity.
+// price prepares the test whether the items above a down-set still fit on the kinds that a state
+// has left. If there are many kinds, it counts all kinds, and used-up ones have no capacity.
 func (dp *search) price() {
 	kinds := dp.ordered.Problem.Kinds
 	index := make(map[int]int) // by the kinds left, as bits
@@ -89,11 +86,11 @@ func (dp *search) price() {
 	}
 }
 
-// fewKinds bounds the sets of kinds that are priced, at 8 bytes a down-set.
+// fewKinds is the most sets of kinds with own prices, at 8 bytes a down-set.
 const fewKinds = 3
 
-// above sums a quantity over the items that a down-set lacks; +Inf where the
-// full set cannot be reached from it.
+// above sums a quantity over the items that a down-set lacks; +Inf if it does not lead to the full
+// set.
 func (dp *search) above(of []float64) []float64 {
 	sums := make([]float64, dp.sets.len())
 	for i := len(sums) - 2; i >= 0; i-- {
@@ -105,7 +102,7 @@ func (dp *search) above(of []float64) []float64 {
 	return sums
 }
 
-// hopeless: what is above a down-set is too much for the devices left.
+// hopeless reports that the items above a down-set are too much for the devices left.
 func (dp *search) hopeless(state int, set int32) bool {
 	rest := dp.rest[dp.choice[state]][set]
 	return rest*(1-graph.Rounding) > dp.limit*dp.left[state]+dp.paid[state] || dp.weight[set]*(1-graph.Rounding) > dp.space[state]

@@ -1,19 +1,16 @@
-// Package downset places a graph's nodes on devices in contiguous parts: every
-// device takes the difference of two down-sets of the forward graph, as a
-// pipeline's stages do.
+// Package downset places a graph's nodes on devices in contiguous parts. Every device takes the
+// difference of two down-sets of the forward graph, like the stages of a pipeline.
 //
-// It is the dynamic program over down-sets of Tarnawski et al., "Efficient
-// Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020),
-// with a limit on the loads that is raised until there is an answer: each limit
-// infeasible over all down-sets is a lower bound. Its time grows with the pairs of
-// down-sets that one device can hold within the limit, its memory with the
-// down-sets alone (search.go, walk.go). Before that, the best cuts of a few
-// linear extensions are a first answer (linear.go, oneorder.go, greedy.go).
+// It is the dynamic program over down-sets of Tarnawski et al., "Efficient Algorithms for Device
+// Placement of DNN Graph Operators" (NeurIPS 2020). A limit on the loads rises until there is an
+// answer, and each limit that is infeasible over all down-sets is a lower bound. The time grows
+// with the pairs of down-sets that one device can take within the limit, the memory with the number
+// of down-sets (search.go, walk.go). The first answer is the best cuts of a few linear extensions
+// (linear.go, oneorder.go, greedy.go).
 //
-// Where the down-sets are too many to list (grow.go), the program runs over those
-// with the cheapest cuts, and then a local search cuts other linear extensions near
-// the best answer's own (oneorder.go). The bounds left are the average load and the
-// largest item.
+// If there are too many down-sets to list (grow.go), the program uses those with the cheapest cuts.
+// A local search then cuts linear extensions near that of the best answer (oneorder.go). The only
+// bounds are then the average load and the largest item.
 package downset
 
 import (
@@ -24,23 +21,20 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// Solve places the nodes so that the largest load is least, where each
-// device takes the difference of two down-sets of the forward graph; backward
-// nodes follow their group. Devices of all kinds may be at any place in the
-// chain or unused.
+// Solve places the nodes with the least largest load. Each device takes the difference of two
+// down-sets of the forward graph; backward nodes follow their group. Devices of all kinds may be at
+// any place in the chain or unused.
 //
-// First the best cuts of a few linear extensions are found, exactly for each;
-// then the whole lattice of down-sets is searched for anything better (see
-// search), or, where there are more down-sets than memory is set aside for, those
-// with cheap cuts. With a deadline of the context a local search takes what time is
-// left: such an answer depends on the time, another is the same in every run. At the
-// end of the context the best so far is returned, Stopped: greedy cuts of one linear
-// extension at least, which wait for nothing. progress, if not nil, is called with
-// every better value and bound.
+// First it finds the best cuts of a few linear extensions, exactly for each. Then it searches all
+// down-sets for a better answer (see search), or those with cheap cuts if all need too much memory.
+// If ctx has a deadline, a local search takes the remaining time, so answers depend on the time.
+// Without a deadline every run gives the same answer. When ctx ends, Solve returns the best answer
+// so far with Stopped set. It has at least greedy cuts of one linear extension, which ignore ctx.
+// progress, if not nil, is called with every better value and bound.
 //
-// Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
-// reports, and the context's where it ends before anything is found, which
-// is where an order of the nodes has no cuts within the capacities.
+// Errors are a *CycleError, an *InfeasibleError, and the faults that Problem.Check reports. The
+// error is the context's if it ends before any answer: an order of the nodes then has no cuts
+// within the capacities.
 func Solve(ctx context.Context, problem *graph.Problem, progress func(largest, lowerBound float64)) (*graph.Solution, error) {
 	return solveWithin(ctx, problem, progress, standard)
 }
@@ -48,12 +42,12 @@ func Solve(ctx context.Context, problem *graph.Problem, progress func(largest, l
 // standard are the limits of Solve.
 var standard = limits{few: 100_000, some: 20_000, most: 1_000_000, states: 24 << 20}
 
-// limits bound memory, and with it time.
+// limits bounds memory, and so time.
 type limits struct {
-	// All down-sets are listed, for some 50 bytes each, where they are few;
-	// else first a selection of some, and all only if they are not over most.
+	// Down-sets take about 50 bytes each. Up to few, all are listed. Otherwise a selection of some
+	// comes first, and all follow only if there are at most most.
 	few, some, most int
-	// states of a search, of 12 bytes.
+	// states of a search take 12 bytes each.
 	states int
 }
 
@@ -94,20 +88,20 @@ func solveWithin(ctx context.Context, problem *graph.Problem, progress func(larg
 	return problem.Certify(&call.Answer, stopped)
 }
 
-// maxCombinations bounds the states of one down-set.
+// maxCombinations is the most states of one down-set.
 const maxCombinations = 100_000
 
-// contiguous is one call's work.
+// contiguous is the work of one Solve.
 type contiguous struct {
 	*order
 	limits
 	graph.Incumbent
-	// full: a search had to end for lack of memory. single: the order is a
-	// chain, which has one linear extension.
+	// full: a search ended for lack of memory. single: the order is a chain, which has one linear
+	// extension.
 	full, single bool
 }
 
-// firstBounds are those that need no search.
+// firstBounds computes the bounds that need no search.
 func (call *contiguous) firstBounds() {
 	sizes := call.Size
 	if call.loose != nil {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// path is a chain of nodes with these times, on devices of one kind.
+// path returns a chain of nodes with these times, on devices of one kind.
 func path(devices int, times ...float64) *graph.Problem {
 	p := &graph.Problem{Kinds: []graph.Kind{{Name: "GPU", Count: devices, Capacity: 10}}}
 	for v, t := range times {
@@ -25,7 +25,7 @@ func path(devices int, times ...float64) *graph.Problem {
 	return p
 }
 
-// parallel is that many chains side by side.
+// parallel returns so many chains side by side.
 func parallel(devices, chains, length int) *graph.Problem {
 	p := path(devices)
 	p.Kinds[0].Capacity = math.Inf(1)
@@ -44,7 +44,7 @@ func parallel(devices, chains, length int) *graph.Problem {
 func TestContiguousPaysTransfersOnBothSides(t *testing.T) {
 	p := path(2, 3, 4, 5)
 	p.Nodes[0].Transfer, p.Nodes[1].Transfer = 1, 3
-	// 3+1 and 1+4+5 is 10; 3+4+3 and 3+5 is 10; all on one device is 12.
+	// 3+1 and 1+4+5 make 10; 3+4+3 and 3+5 make 10; all on one device make 12.
 	p.Nodes[1].Transfer = 2.5
 	got, err := Solve(context.Background(), p, nil)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestContiguousStopsWithTheBestSoFar(t *testing.T) {
 	if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value {
 		t.Fatal(largest, err)
 	}
-	if got, err = Solve(ctx, p, nil); err != nil || !got.Early() { // the end was there before the beginning
+	if got, err = Solve(ctx, p, nil); err != nil || !got.Early() { // the context ended before the call
 		t.Fatal(got, err)
 	}
 	if _, largest, err := p.Score(got.Place); err != nil || largest != got.Value {
@@ -124,8 +124,7 @@ func TestContiguousIsRepeatable(t *testing.T) {
 	}
 }
 
-// With little memory the answer may be worse, but neither the rules nor the
-// bound may break.
+// With little memory the answer may be worse, but must respect the rules and the bound.
 func TestContiguousWithinLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProblem(t)

@@ -6,11 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// states says which counts of devices of each kind can be used up below a
-// down-set, and the least largest load with each. A state is a mixed-radix
-// number of the counts.
+// states lists the combinations of device counts, by kind, that a down-set can use, and the least
+// largest load of each. A state is a mixed-radix number of the counts.
 type states struct {
-	most   []int // devices of each kind that can be of use
+	most   []int // useful devices of each kind
 	stride []int // by kind
 	count  int
 	used   [][]int // by state, then kind
@@ -19,8 +18,7 @@ type states struct {
 	from   []step
 }
 
-// step is how a state was reached: from the down-set below, with one more
-// device of a kind.
+// step is how a state was reached: from a smaller down-set, with one more device of a kind.
 type step uint32
 
 func newStep(set int32, kind int) step { return step(set)*maxKinds + step(kind) }
@@ -28,7 +26,8 @@ func newStep(set int32, kind int) step { return step(set)*maxKinds + step(kind) 
 func (by step) set() int32 { return int32(by / maxKinds) }
 func (by step) kind() int  { return int(by % maxKinds) }
 
-// newStates is for as many devices as there are items, for each holds one.
+// newStates uses at most as many devices of a kind as there are items, as each device takes an
+// item.
 func newStates(kinds []graph.Kind, items, sets int) *states {
 	table := &states{count: 1}
 	for _, kind := range kinds {
@@ -63,14 +62,14 @@ func (table *states) of(set int32) int {
 	return int(table.block[set]) * table.count
 }
 
-// state is one live state of the down-set at hand.
+// state is one live state of the current down-set.
 type state struct {
 	at    int
 	value float64
 }
 
-// live lists a down-set's states within a limit that no state with fewer
-// devices equals.
+// live lists a down-set's states within a limit, without those that a state with fewer devices
+// equals.
 func (table *states) live(set int32, limit float64, best []float64, out []state) []state {
 	out = out[:0]
 	if table.block[set] < 0 {
@@ -93,7 +92,7 @@ func (table *states) live(set int32, limit float64, best []float64, out []state)
 	return out
 }
 
-// reset forgets what was reached.
+// reset removes all states.
 func (table *states) reset() {
 	for i := range table.block {
 		table.block[i] = -1

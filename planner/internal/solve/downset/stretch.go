@@ -7,35 +7,35 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// stretch is the set of items between two down-sets, and what it costs a
-// device, kept up to date as items come and go.
+// stretch is the set of items between two down-sets, with its cost on a device. Adding and removing
+// items updates the cost.
 type stretch struct {
 	kinds    []graph.Kind
-	capacity []float64 // capacities
+	capacity []float64 // by kind
 	time     []float64 // item × kinds
 	size     []float64
-	// The nets an item touches are nets[first[item]:first[item+1]]. Nets that
-	// join the same items are one: they cross an edge together.
+	// The nets that an item touches are nets[first[item]:first[item+1]]. Nets that join the same
+	// items count as one, as they cross an edge together.
 	first, nets []int32
 	cost        []float64
-	pins        []int32 // how many items a net touches
-	before      []int32 // of these, in the down-set below the stretch
-	inside      []int32 // of these, in the stretch
-	// drift bounds the error of a load, whose transfers come and go: one ulp of
-	// all of them for every net that an item touches.
+	pins        []int32 // number of items that a net touches
+	before      []int32 // of these, the items in the down-set below the stretch
+	inside      []int32 // of these, the items in the stretch
+	// drift bounds the rounding error of a load after changes of transfers: one ulp of their sum
+	// for every net that an item touches.
 	drift float64
 }
 
-// usage is what a stretch costs. Undoing a step restores it exactly.
+// usage is the cost of a stretch. Undoing a step restores it exactly.
 type usage struct {
 	time [maxKinds]float64
 	size float64
-	// transfers cross the stretch's edge; settled do so however it grows,
-	// for they come from below.
+	// transfers cross the stretch's edge. settled transfers come from below, so they cross however
+	// the stretch grows.
 	transfers, settled float64
 }
 
-// maxKinds bounds the kinds of devices that Solve takes.
+// maxKinds is the most kinds of devices that Solve takes.
 const maxKinds = 8
 
 func newStretch(in *graph.Instance, size []float64) *stretch {
@@ -78,7 +78,7 @@ func newStretch(in *graph.Instance, size []float64) *stretch {
 	return part
 }
 
-// start empties the stretch, above the down-set of these items.
+// start empties the stretch above the down-set with the items below.
 func (part *stretch) start(below []int32) {
 	clear(part.before)
 	for _, item := range below {
@@ -105,15 +105,15 @@ func (part *stretch) push(item int32, used *usage) {
 	}
 }
 
-// pop takes it out again.
+// pop removes the item from the nets' counts.
 func (part *stretch) pop(item int32) {
 	for _, edge := range part.nets[part.first[item]:part.first[item+1]] {
 		part.inside[edge]--
 	}
 }
 
-// load is what the stretch costs a device of a kind, least what it will cost
-// however it grows.
+// load returns the stretch's cost on a device of a kind. least is a lower bound of that cost
+// however the stretch grows.
 func (part *stretch) load(used *usage, kind int) (load, least float64) {
 	if part.kinds[kind].FreeTransfers {
 		return used.time[kind], used.time[kind]

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// countdown is a context that ends after so many looks at it, whatever the
-// machine is busy with.
+// countdown is a context that ends after so many calls of Err, so its end does not depend on the
+// load of the machine.
 type countdown struct {
 	context.Context //nolint:containedctx // it is one
 	left            int
@@ -27,8 +27,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestContiguousUsesItsTime: the search uses all its time while there is an
-// optimality gap; without a deadline it still ends.
+// TestContiguousUsesItsTime: with a deadline, the search uses all its time while there is an
+// optimality gap. Without a deadline it still ends.
 func TestContiguousUsesItsTime(t *testing.T) {
 	p := nearChain(rand.New(rand.NewPCG(5, 5)), 80, 80, graph.Kind{Count: 6, Capacity: math.Inf(1)})
 	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}

@@ -8,9 +8,8 @@ import (
 
 var errFull = errors.New("more states than memory is set aside for")
 
-// run looks for the best way with loads up to a limit. found is false where
-// there is none, which proves the limit a lower bound if the lattice is
-// complete.
+// run looks for the best way with loads up to a limit. found is false if there is none. If the
+// lattice is complete, this proves the limit a lower bound.
 func (dp *search) run(limit float64) (found bool, err error) {
 	dp.limit = limit
 	full := int32(dp.sets.len() - 1)
@@ -33,8 +32,8 @@ func (dp *search) run(limit float64) (found bool, err error) {
 	return len(dp.table.live(full, limit, dp.best, nil)) > 0, dp.err
 }
 
-// keepHopeful drops live states that cannot be finished, and notes the kinds
-// that the others have left.
+// keepHopeful drops live states that cannot be finished, and records the kinds that the others have
+// left.
 func (dp *search) keepHopeful(set int32) {
 	hopeful := dp.live[:0]
 	dp.open = dp.open[:0]
@@ -69,8 +68,8 @@ func (dp *search) walk(set int32, used usage) {
 	}
 	for edge := dp.sets.first[set]; edge < dp.sets.first[set+1]; edge++ {
 		to, item := dp.sets.next[edge], dp.sets.item[edge]
-		// A set's number is above that of the set it is walked to from, so a
-		// mark is never mistaken for one of set 0.
+		// A set's number is larger than that of the set before it, so a mark is never confused with
+		// that of set 0.
 		if dp.seen[to] == dp.from+1 {
 			continue
 		}
@@ -92,7 +91,7 @@ func (dp *search) walk(set int32, used usage) {
 	}
 }
 
-// fits: some device that is left can hold the stretch, or a longer one.
+// fits reports that some remaining device can take the stretch, or a longer one.
 func (dp *search) fits(used *usage) bool {
 	for _, kind := range dp.open {
 		if _, least := dp.load(used, kind); least <= dp.limit && used.size <= dp.capacity[kind] {
@@ -102,7 +101,7 @@ func (dp *search) fits(used *usage) bool {
 	return false
 }
 
-// record puts the stretch on a device of each kind that can hold it.
+// record puts the stretch on a device of each kind that can take it.
 func (dp *search) record(to int32, used *usage) {
 	for _, kind := range dp.open {
 		load, _ := dp.load(used, kind)

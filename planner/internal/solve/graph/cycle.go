@@ -9,10 +9,9 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// Orderable says that edges between so many vertices have no cycle: vertices
-// that nothing leads to are taken away until none is left (Kahn, CACM 5, 1962).
-// It holds a few numbers for each vertex and edge, so that it is asked before a
-// cycle is looked for.
+// Orderable reports that edges between count vertices have no cycle. It removes vertices that no
+// edge leads to until none is left (Kahn, CACM 5, 1962). It needs only a few numbers for each
+// vertex and edge, so [Cycle] calls it first.
 func Orderable(count int, edges [][2]int) bool {
 	first, waits := make([]int32, count+1), make([]int32, count)
 	for _, edge := range edges {
@@ -44,8 +43,8 @@ func Orderable(count int, edges [][2]int) bool {
 	return len(ready) == count
 }
 
-// Cycle lists the vertices of one cycle of a graph, each leading to the next and
-// the last to the first; nil where the graph has none.
+// Cycle returns the vertices of one cycle of a graph, each leading to the next and the last to the
+// first; nil if there is none.
 func Cycle(count int, edges [][2]int) []int {
 	if Orderable(count, edges) {
 		return nil
@@ -64,8 +63,8 @@ func Cycle(count int, edges [][2]int) []int {
 	return cycleIn(directed, cyclic[0])
 }
 
-// cycleIn walks from the least vertex of a strongly connected component, always
-// to the least successor inside, until it is where it has been.
+// cycleIn walks from the smallest vertex of a strongly connected component, always to the smallest
+// successor inside, until a vertex repeats.
 func cycleIn(directed graph.Directed, component []graph.Node) []int {
 	inside := make(map[int64]bool)
 	value := component[0].ID()

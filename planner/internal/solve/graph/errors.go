@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// CycleError says that the nodes cannot be put in order.
+// CycleError says that the nodes have no order.
 type CycleError struct {
-	// Names are the nodes of one cycle, each feeding the next and the last
-	// the first.
+	// Names are the nodes of one cycle. Each feeds the next, and the last feeds the first.
 	Names []string
 }
 
@@ -18,7 +17,7 @@ func (err *CycleError) Error() string {
 	return fmt.Sprintf("the graph has a cycle: %s → %s", strings.Join(err.Names, " → "), err.Names[0])
 }
 
-// Acyclic looks for a cycle in the nodes' own edges, before groups are formed.
+// Acyclic returns a [*CycleError] if the nodes' own edges have a cycle, without their groups.
 func (problem *Problem) Acyclic() error {
 	var names []string
 	for _, node := range Cycle(len(problem.Nodes), problem.Edges) {
@@ -30,17 +29,15 @@ func (problem *Problem) Acyclic() error {
 	return &CycleError{names}
 }
 
-// InfeasibleError says that no placement keeps the rules, or that none was
-// found, and why.
+// InfeasibleError says that no placement satisfies the rules, or that none was found, and why.
 type InfeasibleError struct {
-	// Nodes must share a device and fit none; empty: each fits, all do not.
+	// Nodes must share a device and fit on none. Empty: single nodes fit, but not all together.
 	Nodes []string
-	// Size is theirs, or of all nodes; Capacity is the largest device's, or
-	// that of all devices.
+	// Size is the size of Nodes, or of all nodes. Capacity is that of the largest device, or of all
+	// devices.
 	Size, Capacity float64
 	Reason         string
-	// InOrder: it is said of contiguous placements, and another may keep the
-	// rules.
+	// InOrder: only contiguous placements are impossible; another placement may satisfy the rules.
 	InOrder bool
 }
 
@@ -52,7 +49,8 @@ func (err *InfeasibleError) Error() string {
 	return "no placement is possible: " + err.Reason
 }
 
-// Feasible tells items that fit no device, and sizes that together do not fit.
+// Feasible returns an error for items that fit on no device, and for sizes that exceed all devices
+// together.
 func (in *Instance) Feasible() error {
 	for i := range in.Nodes {
 		if err := in.itemFits(i); err != nil {
@@ -111,7 +109,7 @@ func fits(nodes int) string {
 	return "fit"
 }
 
-// Named quotes the first few of some nodes' names.
+// Named quotes the first few names of nodes.
 func Named(names []string) string {
 	if len(names) == 1 {
 		return fmt.Sprintf("node %q", names[0])

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// TestOrderable: edges that go up in some order have no cycle; one that goes
-// back along a way has.
+// TestOrderable: edges that ascend in some order have no cycle. An edge against a path makes one.
 func TestOrderable(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(93, 94))

@@ -15,17 +15,17 @@ type Incumbent struct {
 	Progress func(largest, lowerBound float64)
 }
 
-// NewIncumbent has no answer yet, and a bound of 0.
+// NewIncumbent returns an incumbent without an answer, and with a bound of 0.
 func NewIncumbent(problem *Problem, progress func(largest, lowerBound float64)) Incumbent {
 	incumbent := Incumbent{Problem: problem, Progress: progress}
 	incumbent.Answer.Value = math.Inf(1)
 	return incumbent
 }
 
-// Rounding covers the difference between sums taken in different orders.
+// Rounding is the relative difference allowed between sums in different orders.
 const Rounding = 1e-9
 
-// Raise takes a lower bound; rounding may have lifted it a little.
+// Raise records a lower bound if it is the highest. It lowers the bound by the rounding error.
 func (incumbent *Incumbent) Raise(bound float64, why string) {
 	if bound *= 1 - Rounding; bound > incumbent.Answer.LowerBound || incumbent.Answer.Bound == "" {
 		incumbent.Answer.LowerBound, incumbent.Answer.Bound = max(bound, 0), why
@@ -33,8 +33,8 @@ func (incumbent *Incumbent) Raise(bound float64, why string) {
 	}
 }
 
-// Take takes an assignment of the nodes where it is better, as Score finds:
-// what a solver has summed up itself may have drifted.
+// Take records an assignment of the nodes if it is better, by the value of Score: a solver's own
+// sums may drift. It reports success.
 func (incumbent *Incumbent) Take(place []int, method string) bool {
 	_, largest, err := incumbent.Problem.Score(place)
 	if err != nil || !(largest < incumbent.Answer.Value) {
@@ -51,16 +51,16 @@ func (incumbent *Incumbent) report() {
 	}
 }
 
-// Proven says that the bound meets the answer, but for rounding.
+// Proven reports that the bound equals the value up to rounding.
 func (incumbent *Incumbent) Proven() bool {
 	return incumbent.Answer.Value*(1-meets) <= incumbent.Answer.LowerBound
 }
 
-// meets is how near a bound that [Incumbent.Raise] took must be to be met.
+// meets is the relative difference at which a bound from [Incumbent.Raise] equals the value.
 const meets = 4 * Rounding
 
-// Certify ends an answer: Score evaluates it once more on the original problem,
-// and the bound is compared with that value.
+// Certify completes an answer: Score evaluates it again on the original problem, and the claim is
+// compared with that value.
 func (problem *Problem) Certify(solution *Solution, stopped bool) (*Solution, error) {
 	_, largest, err := problem.Score(solution.Place)
 	if err != nil {
@@ -73,7 +73,7 @@ func (problem *Problem) Certify(solution *Solution, stopped bool) (*Solution, er
 	return solution, nil
 }
 
-// TooLittle says that the sizes are the trouble, together.
+// TooLittle returns the error for sizes that do not fit together.
 func (in *Instance) TooLittle(how string) *InfeasibleError {
 	err := &InfeasibleError{Size: Sum(in.Size)}
 	for _, kind := range in.Problem.Kinds {
@@ -85,7 +85,7 @@ func (in *Instance) TooLittle(how string) *InfeasibleError {
 	return err
 }
 
-// Names are those of an item's nodes.
+// Names returns the names of an item's nodes.
 func (in *Instance) Names(item int) []string {
 	names := make([]string, 0, len(in.Nodes[item]))
 	for _, node := range in.Nodes[item] {

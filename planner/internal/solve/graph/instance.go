@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// Instance is a problem in the form that the solvers work on: groups are
-// items, and what an original node sends is a net.
+// Instance is a problem in the solvers' form: groups are items, and a node's output is a net.
 type Instance struct {
 	Problem *Problem
 	// Nodes are an item's nodes; ItemOf is a node's item.
@@ -19,16 +18,15 @@ type Instance struct {
 	Touching [][]int
 }
 
-// Net is one node's output that other items read. A device pays its cost once
-// where the net crosses the device's edge: it holds the source and not all
-// sinks, or some sink and not the source.
+// Net is one node's output that other items read. A device pays its cost once if the net crosses
+// the device's edge. It then has the source and not all sinks, or some sink and not the source.
 type Net struct {
 	Cost   float64
 	Source int
 	Sinks  []int // items, ascending, without the source
 }
 
-// NewInstance contracts the nodes that join maps to the same number.
+// NewInstance joins the nodes that join maps to the same number into one item.
 func NewInstance(problem *Problem, join []int) *Instance {
 	in := &Instance{Problem: problem, ItemOf: make([]int, len(problem.Nodes))}
 	seen := make(map[int]int)
@@ -80,7 +78,7 @@ func (in *Instance) makeNets() {
 	}
 }
 
-// Groups numbers the nodes by their groups alone.
+// Groups returns the group of each node.
 func (problem *Problem) Groups() []int {
 	join := make([]int, len(problem.Nodes))
 	for node := range problem.Nodes {
@@ -89,7 +87,7 @@ func (problem *Problem) Groups() []int {
 	return join
 }
 
-// Places turns devices of items into devices of nodes.
+// Places converts devices of items to devices of nodes.
 func (in *Instance) Places(device []int32) []int {
 	place := make([]int, len(in.ItemOf))
 	for node, i := range in.ItemOf {
@@ -98,7 +96,7 @@ func (in *Instance) Places(device []int32) []int {
 	return place
 }
 
-// EveryKind is a set of kinds that has all.
+// EveryKind returns the set of all kinds.
 func (in *Instance) EveryKind() []bool {
 	return slices.Repeat([]bool{true}, len(in.Problem.Kinds))
 }

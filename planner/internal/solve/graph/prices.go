@@ -9,24 +9,23 @@ import (
 // ByAverage is the argument of [Instance.Average].
 const ByAverage = "average: all times over all devices, within the capacities of each kind together"
 
-// Prices turn a set of items into work, each item at the cheapest kind: one is
-// for a unit of each kind's time and one for a byte of its capacity. What
-// devices can do within a limit is their time's price times the limit and their
-// capacity's price, so work less what all capacity costs, over what all time
-// costs, is a lower bound on the largest load, whatever the prices. The best
-// prices solve the dual of the linear program that lets items be shared
-// out freely, with capacities summed over the devices of a kind.
+// Prices convert a set of items to work, each item at its cheapest kind. PerTime prices a unit of
+// each kind's time, and PerByte a byte of its capacity. Within a limit, devices can do work of at
+// most the price of their time times the limit, plus the price of their capacity. So work minus the
+// price of all capacity, divided by the price of all time, is a lower bound on the largest load for
+// any prices. The best prices solve the dual of a linear program: items may be split, and
+// capacities are summed over the devices of a kind.
 type Prices struct {
-	PerTime []float64 // +Inf: the kind is used up
-	PerByte []float64 // 0 but for one kind: see pricedBytes
+	PerTime []float64 // +Inf: all devices of the kind are used
+	PerByte []float64 // 0 except for one kind: see pricedBytes
 	Work    []float64 // of each item
-	// bound is the lower bound for all devices of the kinds in use.
+	// bound is the lower bound for all devices of the selected kinds.
 	bound float64
 }
 
-// Average finds good prices for the devices of the kinds in use, and the
-// bound they give: for like devices it is the sum of times over devices. Sizes
-// may be less than the items' own.
+// Average returns good prices for the devices of the selected kinds, and their bound. For equal
+// devices the bound is the sum of times divided by the devices. Sizes may be smaller than the
+// items' own.
 func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 	weights := make([]float64, 0, len(use))
 	var kinds []int
@@ -36,8 +35,8 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 			weights = append(weights, 1)
 		}
 	}
-	// The bound is concave in the weights: one pair at a time, a few rounds.
-	// Two kinds are one pair.
+	// The bound is concave in the weights, so one pair at a time is improved in a few rounds. Two
+	// kinds are one pair.
 	pairs := 3 * len(weights)
 	if len(weights) <= 2 {
 		pairs = len(weights) - 1
@@ -65,8 +64,8 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 	return best, best.bound
 }
 
-// priced are the prices at which the devices of a kind together cost its
-// share of the weights, with the price of a byte that proves most.
+// priced returns prices at which the devices of a kind together cost its share of the weights. The
+// price of a byte is the one with the highest bound.
 func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	per := make([]float64, len(in.Problem.Kinds))
 	for kind := range per {
@@ -87,7 +86,7 @@ func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	return best
 }
 
-// Space is what a device's capacity costs; it may be infinite where it is free.
+// Space returns the price of a device's capacity; it may be infinite for a kind with free bytes.
 func (prices *Prices) Space(kind *Kind, k int) float64 {
 	if prices.PerByte[k] == 0 {
 		return 0
@@ -95,10 +94,10 @@ func (prices *Prices) Space(kind *Kind, k int) float64 {
 	return prices.PerByte[k] * kind.SizeLimit()
 }
 
-// capacity is that of a kind's devices together.
+// capacity returns the capacity of all devices of a kind.
 func (kind *Kind) capacity() float64 { return float64(kind.Count) * kind.SizeLimit() }
 
-// Sum adds values up, in their order.
+// Sum adds values in their order.
 func Sum(values []float64) float64 {
 	total := 0.0
 	for _, value := range values {
@@ -107,7 +106,7 @@ func Sum(values []float64) float64 {
 	return total
 }
 
-// LargestItem is the longest of the items' shortest times.
+// LargestItem returns the item with the longest shortest time, and that time.
 func (in *Instance) LargestItem() (item int, time float64) {
 	for i := range in.Nodes {
 		shortest := math.Inf(1)
@@ -123,11 +122,10 @@ func (in *Instance) LargestItem() (item int, time float64) {
 	return item, time
 }
 
-// pricedBytes sets the price of a byte on one kind, −1: on none, so that the
-// bound is highest for these prices of time. As the price rises, items move from
-// that kind to the next cheapest, those that lose least a byte first. The bound
-// is highest when the remaining items just fit: the fractional knapsack (Dantzig,
-// Operations Research 5, 1957).
+// pricedBytes sets the price of a byte on one kind (−1: on none) so that the bound is highest for
+// these prices of time. As the price rises, items move from that kind to the next cheapest, those
+// that lose least per byte first. The bound is highest when the remaining items just fit: the
+// fractional knapsack (Dantzig, Operations Research 5, 1957).
 func (in *Instance) pricedBytes(per []float64, kind int, sizes []float64) Prices {
 	prices := Prices{PerTime: per, PerByte: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
 	here, elsewhere := make([]float64, len(in.Nodes)), prices.Work
@@ -155,8 +153,8 @@ func (in *Instance) pricedBytes(per []float64, kind int, sizes []float64) Prices
 	return prices
 }
 
-// bytePrice is the least price at which the items that remain on a kind fit it
-// together; 0 if the items that cannot be elsewhere do not fit.
+// bytePrice returns the least price at which the items that remain on a kind fit together; 0 if the
+// items that cannot move do not fit.
 func bytePrice(capacity float64, sizes, here, elsewhere []float64) float64 {
 	size := 0.0
 	var items []int

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// TestAverage: no assignment is below the average at any prices, nor below the
-// largest item.
+// TestAverage: no assignment is below the average at any prices, or below the largest item.
 func TestAverage(t *testing.T) {
 	t.Parallel()
 	tried, met := 0, 0

@@ -6,48 +6,45 @@ import (
 	"math"
 )
 
-// Problem is a graph and devices to place it on. Times are in any one unit,
-// sizes in bytes.
+// Problem is a graph and devices to place it on. Times have any one unit; sizes are bytes.
 type Problem struct {
 	Nodes []Node
-	// Edges join nodes, tail to head: the head reads the tail's output.
+	// Edges join nodes as (tail, head): the head reads the tail's output.
 	Edges [][2]int
-	// Kinds are the devices, identical within a kind.
+	// Kinds lists the devices, identical within a kind.
 	Kinds []Kind
 }
 
-// Node is what must not be split.
+// Node is an indivisible unit.
 type Node struct {
 	Name string
-	// Time is its time on a device of each kind; +Inf: it cannot run there.
+	// Time is the node's time on a device of each kind; +Inf: it cannot run there.
 	Time []float64
 	Size float64
-	// Transfer is the time its output takes on the device that sends it and
-	// on every device that receives it.
+	// Transfer is the time to send the output, on the sending device and on every receiving device.
 	Transfer float64
 	// Group: nodes of one group share a device.
 	Group int
-	// Backward marks the backward pass. Order is that of the forward pass;
-	// a backward node follows its group.
+	// Backward marks the backward pass. Only the forward pass has an order; a backward node follows
+	// its group.
 	Backward bool
 }
 
-// Kind is a number of like devices.
+// Kind is a number of equal devices.
 type Kind struct {
 	Name  string
 	Count int
-	// Capacity bounds the sizes on one device, in bytes; +Inf: no bound.
+	// Capacity limits the sizes on one device, in bytes; +Inf: no limit.
 	Capacity float64
-	// FreeTransfers: the device does not pay for what it sends and receives.
+	// FreeTransfers: sending and receiving take no time on the device.
 	FreeTransfers bool
 }
 
-// SizeLimit is the capacity and what sums of fractions may round by: sizes that are
-// equal to it on paper fit. Score allows twice as much, for its sums have an
-// order of their own.
+// SizeLimit returns the capacity plus the rounding error of sums: exactly equal sizes fit. Score
+// allows twice that error, as it adds in another order.
 func (kind *Kind) SizeLimit() float64 { return kind.Capacity * (1 + 0.5e-12) }
 
-// Devices is the number of devices of all kinds.
+// Devices returns the number of devices of all kinds.
 func (problem *Problem) Devices() int {
 	total := 0
 	for _, kind := range problem.Kinds {
@@ -56,7 +53,8 @@ func (problem *Problem) Devices() int {
 	return total
 }
 
-// KindOf is the kind of a device; devices are numbered kind by kind.
+// KindOf returns the kind of a device; devices are numbered kind by kind. It returns -1 for a
+// device that does not exist.
 func (problem *Problem) KindOf(device int) int {
 	for kind := range problem.Kinds {
 		if device -= problem.Kinds[kind].Count; device < 0 {
@@ -66,8 +64,7 @@ func (problem *Problem) KindOf(device int) int {
 	return -1
 }
 
-// Check reports every fault of the problem's form; a cycle is found later,
-// where order matters.
+// Check reports every malformed field. It does not look for cycles.
 func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {

@@ -2,20 +2,19 @@ package graph
 
 import "fmt"
 
-// Load is what one device has to do.
+// Load is the load of one device.
 type Load struct {
-	// Time is the nodes' time, Transfers that of sending and receiving.
+	// Time is the nodes' time. Transfers is the time of sending and receiving.
 	Time, Transfers float64
 	Size            float64
 }
 
-// Total is the device's time.
+// Total returns the device's time.
 func (load Load) Total() float64 { return load.Time + load.Transfers }
 
-// Score judges an assignment, place[node] = device, from the definitions
-// alone. It returns the load of each device and the largest, and an error
-// where the assignment breaks a rule: a node that cannot run on its device, a
-// group that is apart, a capacity exceeded.
+// Score evaluates an assignment, place[node] = device, from the definitions. It returns the load of
+// each device and the largest load. The error names a broken rule: a node that cannot run on its
+// device, a split group, or an exceeded capacity.
 func (problem *Problem) Score(place []int) (loads []Load, largest float64, err error) {
 	if len(place) != len(problem.Nodes) {
 		return nil, 0, fmt.Errorf("%d places for %d nodes", len(place), len(problem.Nodes))
@@ -37,7 +36,7 @@ func (problem *Problem) Score(place []int) (loads []Load, largest float64, err e
 	problem.transfers(place, loads)
 	for device := range loads {
 		largest = max(largest, loads[device].Total())
-		// Sums of fractions may round; sizes in bytes are whole and do not.
+		// Sums of fractions may round; sizes in whole bytes do not.
 		if capacity := problem.Kinds[problem.KindOf(device)].Capacity; loads[device].Size > capacity*(1+1e-12) {
 			err = fmt.Errorf("device %d holds %.0f bytes, more than its budget of %.0f", device, loads[device].Size, capacity)
 		}
@@ -45,8 +44,8 @@ func (problem *Problem) Score(place []int) (loads []Load, largest float64, err e
 	return loads, largest, err
 }
 
-// transfers adds what crosses between devices: per node once where it is, and
-// once on every other device that reads it.
+// transfers adds the transfers between devices: once on the node's own device, and once on every
+// other device that reads it.
 func (problem *Problem) transfers(place []int, loads []Load) {
 	readers := make([]map[int]bool, len(problem.Nodes))
 	for _, edge := range problem.Edges {

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// least tries every assignment.
+// least returns the least value of all assignments, by trying all.
 func least(problem *graph.Problem) float64 {
 	place := make([]int, len(problem.Nodes))
 	first := make(map[int]int)
@@ -37,7 +37,7 @@ func least(problem *graph.Problem) float64 {
 	return best
 }
 
-// small is small enough to try every assignment.
+// small returns a problem small enough to try every assignment.
 func small(random *rand.Rand) *graph.Problem {
 	count := 2 + random.IntN(7)
 	problem := &graph.Problem{Kinds: []graph.Kind{{Name: "gpu", Count: 1 + random.IntN(3), Capacity: math.Inf(1)}}}
@@ -69,8 +69,8 @@ func small(random *rand.Rand) *graph.Problem {
 	return problem
 }
 
-// whole is a random problem in whole numbers, so that sizes are equal
-// to each other and fill capacities exactly, and ties are common.
+// whole returns a random problem in whole numbers. So sizes are often equal or fill capacities
+// exactly, and ties are common.
 func whole(random *rand.Rand) *graph.Problem {
 	problem := small(random)
 	for k := range problem.Kinds {

@@ -2,13 +2,11 @@ package graph
 
 import "github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 
-// Solution is an assignment, certified: its value is the largest load, as
-// Score finds it.
+// Solution is a certified assignment. Its value is the largest load, computed by Score.
 type Solution struct {
 	certificate.Certificate
 	// Place is the device of each node.
 	Place []int
-	// Method names the algorithm that found the assignment, and why it was
-	// taken.
+	// Method names the algorithm that found the assignment, and why it was chosen.
 	Method string
 }

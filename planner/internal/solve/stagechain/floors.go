@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// floors are what no way to run the units before an end is below: the device
-// time of all its stages, and the sum of their times.
+// floors are lower bounds for any way to run the units before an end: the device time of all its
+// stages, and the sum of their times.
 type floors struct{ work, sum []float64 }
 
-// floorsOf adds up the least over the stages' ends and sizes, as if each stage
-// were the last.
+// floorsOf computes the bounds over the stages' ends and sizes, each stage as if it were the last.
 func (problem *Problem) floorsOf(ctx context.Context) *floors {
 	under := &floors{make([]float64, problem.Units+1), make([]float64, problem.Units+1)}
 	for to := 1; to <= problem.Units && ctx.Err() == nil; to++ {

@@ -10,24 +10,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// leveller finds the pipeline whose slowest stage is fastest, if sums do not
-// count, by bisection over a limit. Under a limit, only the fewest stages from a
-// unit on with so many devices matter, as a stage is no slower with fewer stages
-// after it.
+// leveller finds the pipeline with the fastest slowest stage if sums do not count. It bisects over
+// a limit. Under a limit, only the fewest stages from a unit on with so many devices matter: a
+// stage is no slower with fewer stages after it.
 type leveller struct {
 	*Problem
 	stages []Stage
-	// value is that of stages; nothing is below low.
+	// value is the value of stages, and low a lower bound.
 	low, value float64
-	// deepest, by size and stretch, is before how many stages at most the stretch
-	// keeps a limit (−1: none), floor for low and roof for value: any limit between has
-	// one between.
+	// deepest, by size and stretch, is the most later stages with which the stretch is within the
+	// limit; −1: none. floor is deepest for low, and roof for value. Any limit between has a value
+	// between these.
 	floor, roof, deepest [][]int16
-	// fewest, by unit and devices, are the stages from there on.
+	// fewest, by unit and devices, is the number of stages from there on.
 	fewest [][]int16
 }
 
-// never is more stages than any pipeline has.
+// never is larger than any number of stages.
 const never = math.MaxInt16
 
 func newLeveller(problem *Problem) *leveller {
@@ -44,8 +43,8 @@ func newLeveller(problem *Problem) *leveller {
 	return call
 }
 
-// level is the answer, proved if ctx lasts. If ctx ends, it is the best so far
-// with the limit proved infeasible, or ctx's error if there is no answer.
+// level returns the answer, proved if ctx lasts. If ctx ends, it returns the best answer so far
+// with the bound so far, or ctx's error if there is no answer.
 func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	call := newLeveller(problem)
 	limit := math.MaxFloat64
@@ -65,8 +64,8 @@ func (problem *Problem) level(ctx context.Context) (*Solution, error) {
 	return nil, ErrNone
 }
 
-// equalParts takes the best pipeline of stages with as many units and devices each, so
-// that there is one if ctx ends early.
+// equalParts takes the best pipeline whose stages have equal numbers of units and devices, so that
+// there is an answer if ctx ends early.
 func (call *leveller) equalParts() {
 	for size, devices := range call.Sizes {
 		stages := make([]Stage, call.Devices/devices)
@@ -79,8 +78,8 @@ func (call *leveller) equalParts() {
 	}
 }
 
-// next is the limit that halves what is open; where little is, the one just below
-// the value, which settles it.
+// next returns the limit that halves the open range. If the range is small, it returns the limit
+// just below the value, which decides it.
 func (call *leveller) next() float64 {
 	const little = 1e-6
 	if call.value-call.low <= little*call.value {
@@ -89,8 +88,8 @@ func (call *leveller) next() float64 {
 	return call.low + (call.value-call.low)/2
 }
 
-// ask looks for a pipeline under a limit and narrows what is open. It reports
-// false where ctx ended before that.
+// ask looks for a pipeline under a limit and narrows the open range. It returns false if ctx ended
+// first.
 func (call *leveller) ask(ctx context.Context, limit float64) bool {
 	for _, row := range call.fewest {
 		for devices := range row {
@@ -144,7 +143,7 @@ func (call *leveller) stretch(from, to int, limit float64) {
 	}
 }
 
-// found is the pipeline of the last question.
+// found returns the pipeline of the last ask.
 func (call *leveller) found() (stages []Stage) {
 	devices := call.Devices
 	for from := 0; from < call.Units; {
@@ -155,7 +154,7 @@ func (call *leveller) found() (stages []Stage) {
 	return stages
 }
 
-// begins is a stage from a unit on with the fewest stages after it.
+// begins returns a stage from a unit on with the fewest stages after it.
 func (call *leveller) begins(from, devices int) Stage {
 	for to := call.Units; to > from; to-- {
 		for size, takes := range call.Sizes {

@@ -5,36 +5,34 @@ import (
 	"math"
 )
 
-// rounding is what sums of the same numbers in another order may differ by.
+// rounding is the relative difference allowed between sums in different orders.
 const rounding = 1e-12
 
-// probe is one question: the pipeline of the least sum among those whose every
-// stage keeps the limit.
+// probe finds the pipeline with the least sum among those whose stages are all within the limit.
 type probe struct {
 	*Problem
 	under *floors
 	limit float64
-	// most is what the sum may be; what is above it is of no use to the caller.
+	// most is the largest useful sum.
 	most float64
-	// next is the least time above the limit of a stage that was refused for
-	// it: up to there the answer is the same.
+	// next is the least time above the limit of a refused stage. Up to that limit the answer is the
+	// same.
 	next float64
-	// open[from] are the ways to run the units from there on.
+	// open[from] lists the ways to run the units from there on.
 	open    [][]partial
 	stopped bool
 }
 
-// partial is a way to run the units from some one on: what it has used, and
-// where it comes from.
+// partial is a way to run the units from some unit on: its devices, stages and times, and the
+// partial after it.
 type partial struct {
 	size, to, then  int32
 	stages, devices int32
 	sum, largest    float64
 }
 
-// ask fills open from the end of the chain. Its cost is that of one call of Time
-// for each stretch, size and partial that ends it. It keeps only nondominated
-// partials of each place.
+// ask fills open from the end of the chain. It calls Time once for each stretch, size and partial
+// at its end. It keeps only nondominated partials of each place.
 func (problem *Problem) ask(ctx context.Context, under *floors, limit, most float64) *probe {
 	asked := &probe{Problem: problem, under: under, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
 	asked.open[problem.Units] = []partial{{}}
@@ -77,9 +75,8 @@ func (asked *probe) stage(from, to int) {
 	}
 }
 
-// does: the devices that are left do the work before the partial within the
-// limit and the sum. A sum over stages that share devices is least where one has
-// them all.
+// does reports that the devices left can do the work before the partial within the limit and the
+// sum. The sum over stages is least if one stage has all these devices.
 func (asked *probe) does(from int, next *partial) bool {
 	work, devices := asked.under.work[from], float64(asked.Devices-int(next.devices))
 	if rest := asked.under.sum[from]; next.sum+rest > asked.most*(1+rounding) || devices > 0 && next.sum+work/devices > asked.most*(1+rounding) {
@@ -94,8 +91,7 @@ func (asked *probe) does(from int, next *partial) bool {
 	return false
 }
 
-// feasible: the devices and stages that are left are enough for this stage and
-// those before it.
+// feasible reports that the devices and stages left are enough for this stage and the earlier ones.
 func (asked *probe) feasible(rest *partial, devices, from int) bool {
 	left, stages := asked.Devices-int(rest.devices)-devices, asked.MostStages-int(rest.stages)-1
 	if from == 0 {
@@ -104,7 +100,7 @@ func (asked *probe) feasible(rest *partial, devices, from int) bool {
 	return left > 0 && stages > 0
 }
 
-// keep adds a partial unless another dominates it, and drops those that it dominates.
+// keep adds a partial unless another dominates it, and removes those that it dominates.
 func (asked *probe) keep(from int, next *partial) {
 	partials := asked.open[from]
 	count := 0
@@ -122,13 +118,12 @@ func (asked *probe) keep(from int, next *partial) {
 	asked.open[from] = append(partials[:count], *next)
 }
 
-// dominates: whatever can precede the other can precede this one, at no higher
-// cost.
+// dominates reports that every start of the other partial can precede this one, at no higher cost.
 func (one *partial) dominates(other *partial) bool {
 	return one.devices == other.devices && one.stages <= other.stages && one.sum <= other.sum
 }
 
-// best is the pipeline of the least sum, nil where there is none.
+// best returns the pipeline with the least sum, nil if there is none.
 func (asked *probe) best() (stages []Stage, largest, sum float64) {
 	if asked.stopped || len(asked.open[0]) == 0 {
 		return nil, 0, 0

@@ -1,11 +1,10 @@
-// Package stagechain cuts a chain of units into a pipeline whose stages may each
-// take several devices of one kind. What a stage costs is the caller's to say, of
-// any form, as long as it does not fall where more stages follow.
+// Package stagechain cuts a chain of units into a pipeline whose stages may each take several
+// devices of one kind. The caller defines the cost of a stage. It may have any form that does not
+// fall when more stages follow.
 //
-// It is the two-level dynamic programme of Tarnawski et al., "Piper:
-// Multidimensional Planner for DNN Parallelization" (NeurIPS 2021), §4, over a
-// chain, asked under a limit on the slowest stage: then only the pipelines count
-// that no other dominates in devices, stages and time so far.
+// It is the two-level dynamic program of Tarnawski et al., "Piper: Multidimensional Planner for DNN
+// Parallelization" (NeurIPS 2021), §4, over a chain, under a limit on the slowest stage. Under a
+// limit, only pipelines count that no other dominates in devices, stages and time so far.
 package stagechain
 
 import (
@@ -17,25 +16,24 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Problem is a chain of units, and identical devices. A pipeline uses all of
-// them.
+// Problem is a chain of units and identical devices. A pipeline uses all devices.
 type Problem struct {
 	Units, Devices int
-	// MostStages bounds the stages.
+	// MostStages is the most stages.
 	MostStages int
-	// Sizes are how many devices a stage may take, each number once.
+	// Sizes are the numbers of devices that a stage may take, each once.
 	Sizes []int
-	// Time is that of units [from, to) as one stage of Sizes[size] before so many
-	// others; +Inf if its memory or a rule forbids it. It may not fall with more
-	// stages after it.
+	// Time returns the time of units [from, to) as one stage of Sizes[size] devices with behind
+	// stages after it; +Inf if its memory or a rule forbids it. It may not fall with more stages
+	// after it.
 	Time func(from, to, size, behind int) float64
-	// The value of a pipeline is Steady times its slowest stage and Fill times
-	// the sum of all: 1 and 0 for the time a micro-batch, m − 1 and 1 for a step
-	// of m micro-batches that pass one after the other.
+	// A pipeline's value is Steady times its slowest stage plus Fill times the sum of all stages.
+	// Use 1 and 0 for the time per micro-batch, and m − 1 and 1 for a step of m consecutive
+	// micro-batches.
 	Steady, Fill float64
 }
 
-// Stage is units [From, To) on Sizes[Size] devices, and what it takes.
+// Stage is units [From, To) on Sizes[Size] devices, and its time.
 type Stage struct {
 	From, To, Size int
 	Time           float64
@@ -51,7 +49,7 @@ type Solution struct {
 // ErrNone says that no pipeline is allowed.
 var ErrNone = errors.New("no pipeline of stages is allowed")
 
-// Check reports every fault of the problem's form.
+// Check reports every malformed field.
 func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
@@ -74,8 +72,8 @@ func (problem *Problem) Check() error {
 	return errors.Join(faults...)
 }
 
-// Score judges a pipeline from the definitions alone: its value, with the time
-// of each stage put in, or the rule that it breaks.
+// Score evaluates a pipeline from the definitions. It returns the value and fills in each stage's
+// time, or returns an error for a broken rule.
 func (problem *Problem) Score(stages []Stage) (value float64, err error) {
 	sum, largest, at, devices := 0., 0., problem.Units, 0
 	for i := len(stages) - 1; i >= 0; i-- {
@@ -103,5 +101,5 @@ func (problem *Problem) value(largest, sum float64) float64 {
 	return problem.Steady*largest + problem.Fill*sum
 }
 
-// fine: finite and not negative.
+// fine reports a finite value that is not negative.
 func fine(value float64) bool { return value >= 0 && !math.IsInf(value, 1) }

@@ -8,11 +8,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// precision is how near the bound must come for the answer to be the optimum.
+// precision is the relative gap at which an answer counts as optimal.
 const precision = 1e-9
 
-// span is a range of the slowest stage's time that is still to be searched,
-// low ≤ time < high: no pipeline of it has a sum below this one.
+// span is a range of the slowest stage's time that is not searched yet, low ≤ time < high. sum is a
+// lower bound of its pipelines' sums.
 type span struct{ low, high, sum float64 }
 
 // search is the best pipeline so far, and the spans that may contain a better one.
@@ -24,15 +24,15 @@ type search struct {
 	spans  []span
 }
 
-// Solve finds the pipeline of the least value, and proves it.
+// Solve finds the pipeline with the least value, and proves it.
 //
-// The least sum under a limit falls in steps as the limit rises. Each question
-// settles one whole step: its pipeline's slowest stage is where it begins. The
-// spans between are taken by their bounds, Steady times their low end and Fill
-// times the sum at their high one, until none is below the answer's value.
+// The least sum under a limit falls in steps as the limit rises. Each probe settles one whole step,
+// which starts at its pipeline's slowest stage. Solve takes the spans between by their bounds:
+// Steady times their low end plus Fill times the sum at their high end. It ends when no bound is
+// below the answer's value.
 //
-// The end of ctx leaves the best pipeline so far, or ctx's error where there is
-// none. No pipeline at all is [ErrNone].
+// If ctx ends, Solve returns the best pipeline so far, or ctx's error if there is none. Without any
+// pipeline the error is [ErrNone].
 func Solve(ctx context.Context, problem *Problem) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func Solve(ctx context.Context, problem *Problem) (*Solution, error) {
 	return call.answer(ctx.Err() != nil)
 }
 
-// first finds the pipeline of the least sum, at any time of the slowest stage.
-// The floors name a sum to begin with.
+// first finds the pipeline with the least sum, with any time of the slowest stage. The floors give
+// a first limit for the sum.
 func (call *search) first(ctx context.Context) error {
 	floor := call.under.sum[call.Units]
 	for _, most := range []float64{1.01 * floor, 1.5 * floor, math.MaxFloat64} {
@@ -75,11 +75,11 @@ func (call *search) take(stages []Stage, largest, sum float64) {
 	}
 }
 
-// bound is what no pipeline of the span is below.
+// bound returns a lower bound for pipelines of the span.
 func (call *search) bound(of span) float64 { return call.Problem.value(of.low, of.sum) }
 
-// split asks in the middle of the span of the least bound, and puts what it
-// leaves open in its place.
+// split probes the middle of the span with the least bound, and replaces the span by its open
+// parts.
 func (call *search) split(ctx context.Context) {
 	least := 0
 	for i, each := range call.spans {
@@ -102,7 +102,7 @@ func (call *search) split(ctx context.Context) {
 		return
 	}
 	call.spans = append(call.spans[:least], call.spans[least+1:]...)
-	// Between middle and next nothing changes.
+	// Nothing changes between middle and next.
 	if asked.next < of.high {
 		call.add(span{asked.next, of.high, of.sum})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stagechain"
 )
 
-// randomChain returns a chain whose stages cost sums, shared by their devices,
-// and hold memory for each stage after them.
+// randomChain returns a chain whose stages cost sums, divided by their devices. They use memory for
+// each stage after them.
 func randomChain(rng *rand.Rand) *stagechain.Problem {
 	units := 1 + rng.IntN(6)
 	time, memory, wire := []float64{0}, []float64{0}, make([]float64, units+1)
@@ -35,7 +35,7 @@ func randomChain(rng *rand.Rand) *stagechain.Problem {
 			problem.Sizes = append(problem.Sizes, size)
 		}
 	}
-	sends := rng.IntN(2) == 0   // what is sent does not grow with the stage
+	sends := rng.IntN(2) == 0   // stages pay for transfers, which do not grow with their size
 	deepens := rng.IntN(2) == 0 // a stage costs more with more stages after it
 	problem.Time = func(from, to, size, behind int) float64 {
 		devices := float64(problem.Sizes[size])
@@ -54,7 +54,7 @@ func randomChain(rng *rand.Rand) *stagechain.Problem {
 	return problem
 }
 
-// least tries every pipeline.
+// least returns the least time of all pipelines, by trying all.
 func least(problem *stagechain.Problem) float64 {
 	best := math.Inf(1)
 	var stages []stagechain.Stage
@@ -82,7 +82,7 @@ func least(problem *stagechain.Problem) float64 {
 	return best
 }
 
-// TestAgainstAll: the answer is that of trying everything, and is proved.
+// TestAgainstAll: the answer equals the best of all pipelines, and is proved.
 func TestAgainstAll(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
@@ -107,9 +107,8 @@ func TestAgainstAll(t *testing.T) {
 	}
 }
 
-// TestHundreds: 65 units on 200 devices, in stages of many sizes that hold more
-// the more are behind them: each stretch is asked for a few times, not for every
-// pipeline that ends in it.
+// TestHundreds: 65 units on 200 devices, in stages of many sizes that use more memory with more
+// stages after them. Time is called a few times per range, not for every pipeline that ends in it.
 func TestHundreds(t *testing.T) {
 	t.Parallel()
 	const units = 65
@@ -144,7 +143,7 @@ func TestHundreds(t *testing.T) {
 	}
 }
 
-// TestStopped: the end of the time leaves an answer with an honest bound.
+// TestStopped: a search that is stopped returns an answer with a valid bound.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())

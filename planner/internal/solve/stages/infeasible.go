@@ -6,23 +6,22 @@ import (
 	"math"
 )
 
-// InfeasibleError says that no pipeline keeps within the capacity.
+// InfeasibleError says that no pipeline is within the capacity.
 type InfeasibleError struct {
 	Capacity float64 // bytes
 	Devices  int
-	// Proved: no down-set of the graph was left out of the search, so that
-	// there is no pipeline. Otherwise none was found.
+	// Proved: the search covered every down-set of the graph, so no pipeline exists. Otherwise none
+	// was found.
 	Proved bool
-	// Enough is the number of devices of this capacity that do; 0: none does,
-	// or the search for it was cut short.
+	// Enough is the number of devices of this capacity that would work; 0: none does, or the search
+	// for it was stopped.
 	Enough int
-	// Node, if it is not empty, alone needs Needs bytes a device, at the
-	// degree and with the choice that need the least: no number of devices does.
+	// Node, if not empty, alone needs Needs bytes per device with its best degree and choice. No
+	// number of devices is then enough.
 	Node  string
 	Needs float64
-	// Least is a capacity in bytes with which Devices devices do, the smallest
-	// to one part in 10⁹ where no down-set was left out; 0 where the search for
-	// it was cut short.
+	// Least is a capacity in bytes that would work with Devices devices; 0 if the search for it was
+	// stopped. If the search covered every down-set, it is the smallest to one part in 10⁹.
 	Least float64
 }
 
@@ -45,7 +44,7 @@ func (err *InfeasibleError) Error() string {
 	return text
 }
 
-// size is b bytes, with digits enough to tell near ones apart.
+// size formats b bytes with enough digits to distinguish close values.
 func size(b float64) string {
 	if b < 1<<30 {
 		return fmt.Sprintf("%.2f MiB", b/(1<<20))
@@ -53,8 +52,8 @@ func size(b float64) string {
 	return fmt.Sprintf("%.3f GiB", b/(1<<30))
 }
 
-// explain says why nothing fits, by the memory alone. line are the prefixes of
-// one order, which are quick to ask; all is the widest family there was time for.
+// explain says why no pipeline fits, by memory alone. line has the prefixes of one order, which are
+// quick to search. all is the widest family for which there was time.
 func (call *solver) explain(ctx context.Context, line, all *search) error {
 	err := &InfeasibleError{Capacity: call.Capacity, Devices: call.Devices, Proved: all.sets.Whole}
 	if node, needs := call.largest(); needs > call.Capacity*(1+rounding) {
@@ -70,7 +69,7 @@ func (call *solver) explain(ctx context.Context, line, all *search) error {
 		high += call.leastHold(node) * float64(call.Replicas)
 	}
 	for _, in := range []*search{line, all} {
-		// What one family needs bounds the next, which most often needs the same.
+		// The need of one family bounds that of the next, which is often the same.
 		try := high * (1 - precision)
 		for from := low; high-from > precision*high; try = from + (high-from)/2 {
 			switch attempt := in.with(call.Devices, try).ask(ctx, math.Inf(1)); {
@@ -86,7 +85,7 @@ func (call *solver) explain(ctx context.Context, line, all *search) error {
 	return err
 }
 
-// with is the search with other devices.
+// with returns the search with other devices.
 func (within *search) with(devices int, capacity float64) *search {
 	other, problem := *within, *within.Problem
 	problem.Devices, problem.Capacity = devices, capacity
@@ -95,8 +94,8 @@ func (within *search) with(devices int, capacity float64) *search {
 	return &other
 }
 
-// largest is the node that alone needs the most, wherever it is, and what it
-// needs with one micro-batch in flight.
+// largest returns the node that alone needs the most bytes on its best devices, and its need with
+// one micro-batch in flight.
 func (problem *Problem) largest() (node int, needs float64) {
 	for at := range problem.Nodes {
 		alone := math.Inf(1)

@@ -2,33 +2,30 @@ package stages
 
 import "math"
 
-// knapsack is the choice among the nodes that are members. The
-// relaxation takes swaps along the hulls in the order of time a byte and
-// breaks the last one (Sinha and Zoltners, "The multiple-choice knapsack
-// problem", 1979); branch and bound closes what it leaves open, or lists of
-// states.
+// knapsack is the choice of options for member nodes. The relaxation takes swaps along the hulls in
+// the order of time per byte and breaks the last one (Sinha and Zoltners, "The multiple-choice
+// knapsack problem", 1979). Branch and bound, or lists of states, close the remaining gap.
 type knapsack struct {
 	*view
 	member func(node int) bool
 
-	// The exact search: the nodes that have a swap, in the order of their
-	// first, and their swaps, which name a node by its place among them.
+	// Fields of the exact search. items are the nodes with a swap, in the order of their first
+	// swap. swaps name a node by its index in items.
 	items  []int
 	swaps  []swap
 	taken  []int // option of each item
 	best   []int
 	value  float64
-	budget int // branches yet, set to searched where it is 0
-	states int // of the lists at most, mostStates where it is 0
+	budget int // branches left; 0: searched
+	states int // most states of the lists; 0: mostStates
 	ended  bool
 }
 
-// searched bounds the branches of one exact search. What it leaves open keeps
-// the relaxation as its bound.
+// searched is the most branches of one exact search. Beyond it, the relaxation remains the bound.
 const searched = 3_000
 
-// Rough returns bounds on what Relax returns of any members that can save so
-// much: by the best and the worst ratio of all swaps, the longest one broken.
+// Rough returns bounds on the result of Relax for any members that can save need bytes. They use
+// the best and the worst ratio of all swaps, with the longest swap broken.
 func (view *view) Rough(need float64) (lower, upper float64) {
 	if need <= 0 || len(view.swaps) == 0 {
 		return 0, 0
@@ -37,9 +34,8 @@ func (view *view) Rough(need float64) (lower, upper float64) {
 	return need * (best.time / best.saves), need*(worst.time/worst.saves) + view.longest
 }
 
-// Relax returns the bound of the relaxation on the time that saving need bytes
-// takes, and the time of its rounded form: the broken swap taken whole.
-// +Inf: that much cannot be saved.
+// Relax returns the relaxation's bound on the time to save need bytes, and the time of the rounded
+// solution, which takes the broken swap whole. +Inf: no choice saves enough.
 func (sack *knapsack) Relax(need float64) (lower, upper float64) {
 	if need <= 0 {
 		return 0, 0
@@ -59,9 +55,8 @@ func (sack *knapsack) Relax(need float64) (lower, upper float64) {
 	return math.Inf(1), math.Inf(1)
 }
 
-// Solve returns the least time that saves need bytes, from below and from
-// above, and the options that take the upper one, 0 where a node is not named.
-// +Inf: that much cannot be saved.
+// Solve returns a lower and an upper bound on the least time to save need bytes. Result option has
+// the nodes' options for the upper bound, 0 if a node is missing. +Inf: no choice saves enough.
 func (sack *knapsack) Solve(need float64) (lower, upper float64, option map[int]int) {
 	option = make(map[int]int)
 	if need <= 0 {
@@ -90,7 +85,7 @@ func (sack *knapsack) Solve(need float64) (lower, upper float64, option map[int]
 		sack.budget = searched
 	}
 	sack.branch(0, need, 0)
-	if sack.ended = sack.budget > 0 || sack.lists(need); sack.ended { // else some branch was not looked at
+	if sack.ended = sack.budget > 0 || sack.lists(need); sack.ended { // false: some branch was not searched
 		lower = sack.value
 	}
 	for i, node := range sack.items {
@@ -99,7 +94,7 @@ func (sack *knapsack) Solve(need float64) (lower, upper float64, option map[int]
 	return lower, sack.value, option
 }
 
-// rounded are the options of Relax's upper answer.
+// rounded returns the options of Relax's upper bound.
 func (sack *knapsack) rounded(need float64) []int {
 	option := make([]int, len(sack.items))
 	for _, exchange := range sack.swaps {
@@ -112,7 +107,7 @@ func (sack *knapsack) rounded(need float64) []int {
 	return option
 }
 
-// branch decides item i and those after it, need bytes still to save.
+// branch decides item i and the later ones, with need bytes left to save.
 func (sack *knapsack) branch(i int, need, extra float64) {
 	if need <= 0 {
 		if extra < sack.value {
@@ -134,7 +129,7 @@ func (sack *knapsack) branch(i int, need, extra float64) {
 	}
 }
 
-// rest is the relaxation over the items from i on.
+// rest returns the relaxation over the items from i on.
 func (sack *knapsack) rest(i int, need float64) float64 {
 	extra := 0.0
 	for j := range sack.swaps {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// hard returns nodes whose choices trade about as well as each other, for which
-// a search for the best of them is long.
+// hard returns nodes whose choices all save about equal bytes per time, so the search for the best
+// is long.
 func hard(rng *rand.Rand, n int) [][]option {
 	var nodes [][]option
 	for range n {
@@ -25,8 +25,7 @@ func hard(rng *rand.Rand, n int) [][]option {
 	return nodes
 }
 
-// leastTime is the least time that saves so many bytes, by dynamic programming
-// over the bytes.
+// leastTime returns the least time that saves so many bytes, by dynamic programming over the bytes.
 func leastTime(nodes [][]option, need int) float64 {
 	best := make([]float64, need+1) // by bytes still to save
 	for b := range best {
@@ -49,9 +48,8 @@ func leastTime(nodes [][]option, need int) float64 {
 	return best[0]
 }
 
-// TestKnapsackBounds: the relaxation, and the exact search whether it came to
-// its end or not, bound the least time from both sides; only a search that
-// came to its end says that the two are one.
+// TestKnapsackBounds: the relaxation and the exact search bound the least time from both sides,
+// even if the search is stopped. Only a complete search reports that both bounds are equal.
 func TestKnapsackBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(91, 92))
@@ -66,9 +64,9 @@ func TestKnapsackBounds(t *testing.T) {
 		want := leastTime(nodes, need)
 		k := knapsack{view: newView(len(nodes), func(node int) []option { return nodes[node] }), member: func(int) bool { return true }}
 		switch i % 4 {
-		case 0, 1: // neither comes to its end
+		case 0, 1: // neither the search nor the lists end
 			k.budget, k.states = 1+rng.IntN(60), 1
-		case 2: // the lists do
+		case 2: // the lists end
 			k.budget = 1
 		}
 		low, high := k.Relax(float64(need))
@@ -100,7 +98,7 @@ func TestKnapsackBounds(t *testing.T) {
 				t.Fatalf("%d: the search ended with %v to %v, the least time is %v", i, lower, upper, want)
 			}
 		case upper > want+rounding:
-			open++ // here a bound that is taken from the answer would be wrong
+			open++ // a bound that is the answer's value would be wrong here
 		}
 	}
 	if ended < 200 || listed < 200 || open < 10 {

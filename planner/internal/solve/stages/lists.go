@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// mostStates bounds the states of one search by lists: some 10 MB.
+// mostStates limits the states of one search by lists, about 10 MB.
 const mostStates = 200_000
 
-// state is some options of the first items: the bytes they save, up to those
-// needed, at so much time. It comes from a state of the list before.
+// state is a choice of options of the first items: the bytes that they save, up to those needed,
+// and their time. from is its state in the previous list.
 type state struct {
 	saved, time  float64
 	from, option int32
 }
 
-// lists is the exact choice if branching took too long. It adds items one by one
-// to all states that are nondominated in bytes and time (Nemhauser and Ullmann,
-// "Discrete dynamic programming and capital allocation", 1969). It drops states
-// that the best ratio of the items left cannot bring below the best choice. If
-// savings are equal, as those of equal layers are, the states are as few as their
-// sums. It reports false if there were too many.
+// lists is the exact choice if branching took too long. It adds items one by one to all states that
+// are nondominated in bytes and time (Nemhauser and Ullmann, "Discrete dynamic programming and
+// capital allocation", 1969). It drops states that the best ratio of the items left cannot bring
+// below the best choice. Equal layers save equal bytes, so they give few states. It returns false
+// if there are too many states.
 func (sack *knapsack) lists(need float64) bool {
 	ratio, left := make([]float64, len(sack.items)+1), make([]float64, len(sack.items)+1)
 	for i, node := range slices.Backward(sack.items) {
@@ -60,8 +59,7 @@ func (sack *knapsack) lists(need float64) bool {
 	return true
 }
 
-// read takes the choice of the least time that saves enough, if there is one
-// below the best so far.
+// read takes the fastest choice that saves enough, if it is better than the best so far.
 func (sack *knapsack) read(all [][]state, need float64) {
 	last := all[len(all)-1]
 	at := slices.IndexFunc(last, func(end state) bool { return end.saved >= need })

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// first looks for a pipeline of any time where there is none yet.
+// first looks for a pipeline of any time if there is none yet.
 func (call *solver) first(ctx context.Context, in *search) {
 	if call.Stages == nil {
 		if attempt := in.ask(ctx, math.Inf(1)); attempt.reached() {
@@ -15,17 +15,15 @@ func (call *solver) first(ctx context.Context, in *search) {
 	}
 }
 
-// near is a hundredth: see narrow.
+// near is the relative gap from which narrow probes just below the best.
 const near = 0.01
 
-// narrow halves the distance between the bound and the best pipeline until
-// they meet, or until the family has no better one. It asks just below the best
-// first where another family has found it, and once the two are near: most
-// often that is the last question.
+// narrow halves the distance between the bound and the best pipeline until they meet, or until the
+// family has no better one. It first probes just below the best if another family found the best,
+// and once the two are near: usually that probe is the last.
 func (call *solver) narrow(ctx context.Context, in *search) {
 	call.first(ctx, in)
-	// What is below top is still to be asked: the best, or a limit under which a
-	// knapsack was left open.
+	// The range below top is open: the best value, or a limit under which a knapsack had a gap.
 	from, top, asked := call.LowerBound, call.Value, call.Sets > 0
 	call.Sets = in.sets.Len()
 	limit := from
@@ -53,7 +51,7 @@ func (call *solver) narrow(ctx context.Context, in *search) {
 	}
 }
 
-// offer keeps a pipeline if it is the best.
+// offer records a pipeline if it is the best.
 func (call *solver) offer(plan *Plan) {
 	loads, largest, err := call.Score(plan)
 	if err != nil || largest >= call.Value {
@@ -63,7 +61,7 @@ func (call *solver) offer(plan *Plan) {
 	call.progress()
 }
 
-// raise keeps a bound if it is the highest.
+// raise records a bound if it is the highest.
 func (call *solver) raise(bound float64, why string) {
 	if bound > call.LowerBound {
 		call.LowerBound, call.Bound = bound, why
@@ -77,8 +75,8 @@ func (call *solver) progress() {
 	}
 }
 
-// bounds are those that need no search: some stage has the node that is the
-// slowest at its best degrees, and the devices share the least work.
+// bounds computes the bounds that need no search: the slowest node at its best degrees, and the
+// least work divided by the devices.
 func (call *solver) bounds() {
 	total := 0.0
 	for node := range call.Nodes {

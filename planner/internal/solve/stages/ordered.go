@@ -5,16 +5,16 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// ordered is a graph by neighbours, with a linear order.
+// ordered is a graph's neighbours with a linear order.
 type ordered struct {
-	// Out are the nodes that read a node, In those that it reads, one an edge.
+	// Out lists the nodes that read a node, and In the nodes that it reads, one per edge.
 	Out, In [][]int
-	// Order lists the nodes so that each follows what it reads, as near to the
-	// order given as that goes; At is a node's place in it.
+	// Order lists the nodes so that each follows the nodes it reads, as close to the given order as
+	// possible. At is a node's place in it.
 	Order, At []int
 }
 
-// newOrdered orders a graph of edges (from, to), which has no cycle.
+// newOrdered orders an acyclic graph of edges (from, to).
 func newOrdered(nodes int, edges [][2]int) (*ordered, error) {
 	network := &ordered{Out: make([][]int, nodes), In: make([][]int, nodes), At: make([]int, nodes)}
 	directed := simple.NewDirectedGraph()

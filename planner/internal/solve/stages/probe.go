@@ -5,35 +5,33 @@ import (
 	"math"
 )
 
-// probe is one question: is there a pipeline whose stages all keep the limit?
-// Sets are reached from the end of the graph. What a way to run the nodes behind
-// a set has used are its devices and its replicas: more of either leaves less to
-// the stages before, and more micro-batches in flight there. So only the ways that
-// are nondominated in both count: Piper's table over all numbers of devices and
-// replicas (§4.1) shrinks to a few labels a set. A label takes, below it, the
-// fewest replicas that keep the limit and the capacity, since a label with more
-// would be dominated.
+// probe searches for a pipeline whose stages are all within the limit. It reaches sets from the end
+// of the graph. A way to run the nodes after a set uses some devices and replicas. More of either
+// leaves less to earlier stages, and more replicas mean more micro-batches in flight there. So only
+// ways that are nondominated in both count, and Piper's table over all numbers of devices and
+// replicas (§4.1) shrinks to a few labels per set. A label's next stage takes the fewest replicas
+// within the limit and the capacity, since more would be dominated.
 //
-// Its cost is that of all pairs of sets, one in the other, times the labels.
+// Its cost is the number of nested pairs of sets times the labels.
 type probe struct {
 	*search
 	limit  float64
 	labels [][]label
-	// next is the least time above the limit that any refused stage would have
-	// needed: between the limit and it the answer cannot change.
+	// next is the least time above the limit that a refused stage needs. The answer is the same
+	// between the limit and next.
 	next    float64
 	stopped bool
-	// left are the most devices that a label of the current set leaves, minMemory
-	// the least memory of sets in the stage before it, by tensor degree.
+	// left is the most devices that a label of the current set leaves. minMemory is the least
+	// memory of sets in the stage before it, by tensor degree.
 	left      int
 	minMemory [][]float64
-	// delta is what each node adds to the transfers of a stage that ends where
-	// the current set does, by tensor degree.
+	// delta is each node's change of the transfers of a stage that ends with the current set, by
+	// tensor degree.
 	delta []float64
 }
 
-// label is a way to run what is behind a set: what it has used, and its first
-// stage, from the upper set, whose label was then, with these degrees.
+// label is a way to run the nodes after a set: its devices and replicas, and its first stage with
+// these degrees. That stage ends with the upper set, whose label is then.
 type label struct {
 	devices, replicas      int32
 	upper, then            int32
@@ -62,7 +60,7 @@ func (attempt *probe) reached() bool {
 	return !attempt.stopped && len(attempt.labels[attempt.sets.Empty]) > 0
 }
 
-// below puts every stage that ends at the upper set before each of its labels.
+// below puts every stage that ends with the upper set before each of its labels.
 func (attempt *probe) below(ctx context.Context, upper int) {
 	attempt.before(upper)
 	attempt.cross(upper)
@@ -95,7 +93,7 @@ func (attempt *probe) below(ctx context.Context, upper int) {
 	}
 }
 
-// before works out what all stages that end at the upper set share.
+// before computes the data that all stages ending with the upper set share.
 func (attempt *probe) before(upper int) {
 	attempt.left, attempt.minMemory = 0, attempt.minMemory[:0]
 	for i := range attempt.labels[upper] {
@@ -103,17 +101,16 @@ func (attempt *probe) before(upper int) {
 	}
 	inFlight := 1
 	if upper > 0 {
-		inFlight = 2 // no stage but the last has fewer
+		inFlight = 2 // only the last stage has fewer
 	}
 	for tensor := range attempt.Tensor {
 		attempt.minMemory = append(attempt.minMemory, attempt.least(tensor, inFlight))
 	}
 }
 
-// cross works out what a node adds to the transfers of a stage that ends where
-// the upper set does. It is the same in every such stage: what the node reads is
-// outside when it joins, and what reads it is inside where the upper set holds
-// it.
+// cross computes each node's change of the transfers of a stage that ends with the upper set. It is
+// the same in every such stage: when the node joins, the nodes it reads are outside, and its
+// readers are inside if the upper set has them.
 func (attempt *probe) cross(upper int) {
 	for node := range attempt.Nodes {
 		for tensor := range attempt.Tensor {
@@ -133,9 +130,8 @@ func (attempt *probe) cross(upper int) {
 	}
 }
 
-// feasible is false if neither this stage nor a larger one is possible: some degree
-// of tensor parallelism must suit its nodes, and the devices that are left must be
-// enough for their time and memory.
+// feasible is false if neither this stage nor a larger one is possible. Some degree of tensor
+// parallelism must allow its nodes, and the devices left must be enough for their time and memory.
 func (attempt *probe) feasible(upper, lower int) bool {
 	if !attempt.enough(attempt.work[upper]-attempt.work[lower], attempt.left) {
 		return false
@@ -148,7 +144,7 @@ func (attempt *probe) feasible(upper, lower int) bool {
 	return false
 }
 
-// enough: so many devices do so much work within the limit.
+// enough reports that so many devices can do the work within the limit.
 func (attempt *probe) enough(work float64, devices int) bool {
 	if work <= float64(devices)*attempt.limit*(1+rounding) {
 		return true

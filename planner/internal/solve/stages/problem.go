@@ -1,18 +1,15 @@
-// Package stages cuts a graph into a pipeline whose stages may be replicated and
-// tensor-parallel: a stage takes d·t devices of one kind, each of
-// its d replicas every d-th micro-batch, each node one of the ways to run it on t
-// devices, such as "keep the activations" and "recompute them".
+// Package stages cuts a graph into a pipeline whose stages may be replicated and tensor-parallel. A
+// stage takes d·t devices of one kind. Each of its d replicas takes every d-th micro-batch. Each
+// node has several ways to run on t devices, such as "keep the activations" and "recompute them".
 //
-// It is the problem of Tarnawski et al., "Piper: Multidimensional Planner for
-// DNN Parallelization" (NeurIPS 2021), §3. With degrees of 1 alone it is a straight
-// pipeline; without memory and transfers that is PipeDream's (SOSP 2019), §3.1,
-// without replicas.
+// It is the problem of Tarnawski et al., "Piper: Multidimensional Planner for DNN Parallelization"
+// (NeurIPS 2021), §3. It is a plain pipeline if all degrees are 1. Without memory and transfers
+// that is PipeDream's (SOSP 2019), §3.1, without replicas.
 //
-// [Solve] finds the pipeline whose slowest stage is the fastest and proves it:
-// for a limit on the stages' times, sets are reached from the end of the graph
-// (probe.go), over families of down-sets (sets.go); what a stage's nodes may be
-// within the memory is a multiple-choice knapsack (knapsack.go, lists.go).
-// [Problem.Score] judges pipelines and shares no code with the solver.
+// [Solve] finds the pipeline with the fastest slowest stage and proves it. Under a limit on the
+// stages' times, it reaches sets from the end of the graph (probe.go), over families of down-sets
+// (sets.go). The nodes' choices within the memory are a multiple-choice knapsack (knapsack.go,
+// lists.go). [Problem.Score] evaluates pipelines and shares no code with the solver.
 package stages
 
 import (
@@ -21,28 +18,27 @@ import (
 	"math"
 )
 
-// Problem is a graph and identical devices. Times are in any one unit,
-// for a micro-batch; sizes in bytes.
+// Problem is a graph and identical devices. Times have any one unit, per micro-batch; sizes are
+// bytes.
 type Problem struct {
 	Nodes []Node
 	Edges []Edge
-	// Devices bounds the devices of all stages, Replicas the sum of their
-	// degrees of data parallelism: the micro-batches of a batch.
+	// Devices limits the devices of all stages. Replicas limits the sum of their data-parallel
+	// degrees: it is the number of micro-batches of a batch.
 	Devices, Replicas int
 	// Data and Tensor are the degrees that a stage may have, ascending.
 	Data, Tensor []int
-	// Capacity bounds the memory of a device, in bytes; +Inf: no bound.
+	// Capacity limits the memory of a device, in bytes; +Inf: no limit.
 	Capacity float64
-	// Resync is what a stage of d replicas takes for each byte of its weights,
-	// times (d − 1)/d.
+	// Resync times (d − 1)/d is the time of a stage of d replicas for each byte of its weights.
 	Resync float64
 }
 
-// Node is what must not be split.
+// Node is an indivisible unit.
 type Node struct {
 	Name string
-	// Choices are the ways to run it, by the index of the degree in Tensor; none:
-	// the node cannot be run so.
+	// Choices are the ways to run it, by the index of the degree in Tensor. With none, the node
+	// cannot run at that degree.
 	Choices [][]Choice
 }
 
@@ -50,24 +46,23 @@ type Node struct {
 type Choice struct {
 	Name string
 	Time float64
-	// Weights are a device's, which replicas have to bring together.
+	// Weights are the bytes on a device that replicas have to synchronize.
 	Weights float64
-	// InFlight is what each micro-batch in flight keeps on a device, Fixed what
-	// is kept once.
+	// InFlight is the memory of each micro-batch in flight on a device. Fixed is the memory used
+	// once.
 	InFlight, Fixed float64
 }
 
-// Edge is what the node To reads of the node From. Where the two are in
-// different stages it takes Send of the first one's time and Receive of the
-// second one's, by the index of that stage's degree in Tensor, shared by its
-// replicas. Edges between the same two nodes add up.
+// Edge is the data that the node To reads from the node From. If the two are in different stages,
+// it takes Send of the first stage's time and Receive of the second's. Both are indexed by that
+// stage's degree in Tensor, and divided among its replicas. Edges between the same two nodes add
+// up.
 type Edge struct {
 	From, To      int
 	Send, Receive []float64
 }
 
-// Check reports every fault of the problem's form; a cycle is found by
-// [Solve].
+// Check reports every malformed field. [Solve] finds cycles.
 func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
@@ -118,5 +113,5 @@ func (problem *Problem) checkNode(at int, wrong func(bad bool, format string, ar
 	wrong(!some, "nodes[%d] %q: no way to run it", at, node.Name)
 }
 
-// fine: finite and not negative.
+// fine reports a finite value that is not negative.
 func fine(value float64) bool { return value >= 0 && !math.IsInf(value, 1) }

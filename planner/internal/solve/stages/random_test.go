@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// randomProblem returns a problem small enough to try out, in whole numbers.
+// randomProblem returns a problem in whole numbers, small enough to try all plans.
 func randomProblem(rng *rand.Rand) *stages.Problem {
 	p := &stages.Problem{
 		Devices: 1 + rng.IntN(6), Replicas: 1 + rng.IntN(6), Data: []int{1, 2, 3}[:1+rng.IntN(3)], Tensor: []int{1, 2}[:1+rng.IntN(4)/2],
@@ -51,7 +51,7 @@ func randomProblem(rng *rand.Rand) *stages.Problem {
 	return p
 }
 
-// least tries every plan.
+// least returns the least time of all plans, by trying all.
 func least(p *stages.Problem) float64 {
 	best := math.Inf(1)
 	plan := &stages.Plan{Stage: make([]int, len(p.Nodes)), Choice: make([]int, len(p.Nodes))}
@@ -86,8 +86,8 @@ func least(p *stages.Problem) float64 {
 	return best
 }
 
-// TestAgainstAll: the answer is that of trying everything, with its proof, and
-// where there is none that is proved.
+// TestAgainstAll: the answer equals the best of all plans and is proved. If no plan fits, that is
+// proved.
 func TestAgainstAll(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(41, 42))
@@ -114,7 +114,7 @@ func TestAgainstAll(t *testing.T) {
 	}
 }
 
-// explained: what a refusal says is enough is so, and no less is.
+// explained checks that the capacity in an error is enough, and that less is not.
 func explained(t *testing.T, p *stages.Problem, no *stages.InfeasibleError) {
 	t.Helper()
 	other := *p
@@ -130,8 +130,8 @@ func explained(t *testing.T, p *stages.Problem, no *stages.InfeasibleError) {
 	}
 }
 
-// TestStopped: an end that has come already leaves an answer of the first order,
-// with an honest bound, or says that there was no time.
+// TestStopped: if the context has ended, Solve returns an answer of the first order with a valid
+// bound, or reports that there was no time.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())

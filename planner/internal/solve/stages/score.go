@@ -5,45 +5,42 @@ import (
 	"slices"
 )
 
-// Plan is a pipeline: the degrees of its stages, from the first, and the stage
-// of each node with the index of its choice among the ways of that stage's
-// degree.
+// Plan is a pipeline: the degrees of its stages from the first, the stage of each node, and the
+// index of its choice at that stage's degree.
 type Plan struct {
 	Stages        []Degrees
 	Stage, Choice []int
 }
 
-// Degrees of a stage.
+// Degrees are the degrees of a stage.
 type Degrees struct{ Data, Tensor int }
 
-// Devices of a stage.
+// Devices returns the number of devices of a stage.
 func (degrees Degrees) Devices() int { return degrees.Data * degrees.Tensor }
 
-// Load is what one stage does and holds.
+// Load is the time and memory of one stage.
 type Load struct {
 	Degrees
-	// Compute is the time of its choices, Transfers that of sending and
-	// receiving, Resync that of bringing its weights together: a micro-batch's
-	// part of each, shared by the replicas.
+	// Compute is the time of its choices, Transfers of sending and receiving, and Resync of
+	// synchronizing its weights. Each is per micro-batch, divided among the replicas.
 	Compute, Transfers, Resync float64
-	// Memory is a device's in bytes, InFlight the micro-batches in it.
+	// Memory is the bytes of a device, InFlight the micro-batches in it.
 	Memory   float64
 	InFlight int
 }
 
-// Total is the stage's time for a micro-batch.
+// Total returns the stage's time for a micro-batch.
 func (load Load) Total() float64 { return load.Compute + load.Transfers + load.Resync }
 
-// rounding is what sums of the same numbers in another order may differ by.
+// rounding is the relative difference allowed between sums in different orders.
 const rounding = 1e-12
 
-// Score judges a plan from the definitions alone. It returns the load of each
-// stage and the largest time, and an error where the plan breaks a rule: too
-// many devices or replicas, a degree or a choice that is not allowed, a stage
-// without nodes, an edge against the order, a capacity exceeded.
+// Score evaluates a plan from the definitions. It returns the load of each stage and the largest
+// time. The error names a broken rule: too many devices or replicas, a forbidden degree or choice,
+// an empty stage, an edge against the order, or an exceeded capacity.
 //
-// A replica of a stage of degree d holds ⌈s/d⌉ micro-batches, where s is the sum
-// of the degrees of data parallelism of that stage and those after it (§3.2).
+// A replica of a stage of degree d has ⌈s/d⌉ micro-batches in flight. s is the sum of the
+// data-parallel degrees of that stage and the later ones (§3.2).
 func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err error) {
 	if err := problem.valid(plan); err != nil {
 		return nil, 0, err
@@ -81,7 +78,7 @@ func (problem *Problem) Score(plan *Plan) (loads []Load, largest float64, err er
 	return loads, largest, err
 }
 
-// choices are the ways to run a node on so many devices.
+// choices returns the ways to run a node on so many devices.
 func (problem *Problem) choices(node, tensor int) []Choice {
 	if i := slices.Index(problem.Tensor, tensor); i >= 0 {
 		return problem.Nodes[node].Choices[i]
@@ -89,7 +86,7 @@ func (problem *Problem) choices(node, tensor int) []Choice {
 	return nil
 }
 
-// valid checks all that needs no sums over the stages' nodes.
+// valid checks the rules that need no sums over the stages' nodes.
 func (problem *Problem) valid(plan *Plan) error {
 	if len(plan.Stage) != len(problem.Nodes) || len(plan.Choice) != len(problem.Nodes) {
 		return fmt.Errorf("%d stages and %d choices for %d nodes", len(plan.Stage), len(plan.Choice), len(problem.Nodes))

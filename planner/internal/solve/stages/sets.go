@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// family is a set of down-sets, with the steps between those that differ by
-// one node. Set 0 is the full one, and they stand from large to small.
+// family is a set of down-sets, with the steps between those that differ by one node. They are
+// ordered from large to small, and set 0 is the full one.
 type family struct {
-	// Below are the steps from each set to those that are smaller by a node.
+	// Below lists the steps from each set to the sets with one node less.
 	Below [][]step
 	// Empty is the index of the empty set.
 	Empty int
-	// Whole: these are all down-sets of the graph.
+	// Whole: the family has all down-sets of the graph.
 	Whole bool
 
 	words int
@@ -27,12 +27,12 @@ type step struct{ To, Node int32 }
 // Len is the number of sets.
 func (sets *family) Len() int { return len(sets.Below) }
 
-// Has reports whether set i holds the node.
+// Has reports that set i has the node.
 func (sets *family) Has(i, node int) bool { return sets.bits[i*sets.words+node/64]>>(node%64)&1 != 0 }
 
 func (sets *family) set(i int) []uint64 { return sets.bits[i*sets.words : (i+1)*sets.words] }
 
-// Nodes of the difference of two sets, ascending.
+// Nodes returns the nodes in the difference of two sets, ascending.
 func (sets *family) Nodes(upper, lower int) []int {
 	var nodes []int
 	for k, word := range sets.set(upper) {
@@ -43,7 +43,7 @@ func (sets *family) Nodes(upper, lower int) []int {
 	return nodes
 }
 
-// Sums adds a value of the nodes up over every set.
+// Sums returns the sum of a value over the nodes of every set.
 func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
 	value := make([]float64, nodes)
 	for node := range value {
@@ -51,8 +51,7 @@ func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
 	}
 	sum := make([]float64, sets.Len())
 	for i := sets.Len() - 1; i >= 0; i-- {
-		// Every set stands after one that is larger by a node; the smaller it
-		// is, the later it was found.
+		// Every set follows one with one node more; the smaller it is, the later it was found.
 		if below := sets.Below[i]; len(below) > 0 {
 			sum[i] = sum[below[0].To] + value[below[0].Node]
 		}
@@ -60,13 +59,11 @@ func (sets *family) Sums(nodes int, of func(node int) float64) []float64 {
 	return sum
 }
 
-// enumerate lists the down-sets that are at most width places away from a
-// prefix of the order: the last node they hold is less than width places
-// after the first node they lack. Width 0 leaves the prefixes alone.
+// enumerate lists the down-sets at most width places from a prefix of the order: the last node of
+// each is less than width places after the first node outside it. Width 0 gives only the prefixes.
 //
-// Between two such sets, one in the other, there is always a way by single
-// steps inside the family: take the last node of the difference away first.
-// It returns nil where there are more than limit, or ctx ends.
+// Between two nested sets of the family, there is always a way by single steps inside it: remove
+// the last node of the difference first. It returns nil if there are more than limit, or ctx ends.
 func enumerate(ctx context.Context, network *ordered, width, limit int) *family {
 	count := len(network.Order)
 	e := &enumeration{
@@ -102,7 +99,7 @@ func enumerate(ctx context.Context, network *ordered, width, limit int) *family 
 	return e.family
 }
 
-// enumeration is a family in the making.
+// enumeration is a family while it is built.
 type enumeration struct {
 	*family
 	*ordered
@@ -112,15 +109,14 @@ type enumeration struct {
 	key   []byte
 }
 
-// border is where a set ends: the first place of the order that it lacks, the
-// last that it holds, and the nodes that none of it reads.
+// border is the end of a set: the first place of the order outside it, its last place, and the
+// nodes that no node of the set reads.
 type border struct {
 	lacks, contains int
 	last            []int32
 }
 
-// without adds the step from set i to that without node, and that set where it is
-// new.
+// without adds the step from set i to the set without node, and that set if it is new.
 func (e *enumeration) without(i, node, width int) {
 	copy(e.set, e.family.set(i))
 	e.set[node/64] &^= 1 << (node % 64)
@@ -152,12 +148,12 @@ func (e *enumeration) without(i, node, width int) {
 
 func (e *enumeration) contains(node int) bool { return e.set[node/64]>>(node%64)&1 != 0 }
 
-// read: some node of the set reads this one.
+// read reports that some node of the set reads this one.
 func (e *enumeration) read(node int) bool {
 	return slices.ContainsFunc(e.Out[node], e.contains)
 }
 
-// write turns the set into a key.
+// write returns the set as a key.
 func (e *enumeration) write() []byte {
 	for i, word := range e.set {
 		binary.LittleEndian.PutUint64(e.key[8*i:], word)

@@ -11,28 +11,27 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
-// Solution is a pipeline, certified: its value is the slowest stage's time, as
-// Score finds it.
+// Solution is a certified pipeline. Its value is the slowest stage's time, computed by Score.
 type Solution struct {
 	certificate.Certificate
 	Plan
 	Loads []Load
-	// Method names the algorithm, and why it was taken.
+	// Method names the algorithm, and why it was chosen.
 	Method string
 	// Sets is the number of down-sets searched.
 	Sets int
 }
 
-// precision is how near the bound must be for the answer to be the optimum.
+// precision is the relative gap at which an answer counts as optimal.
 const precision = 1e-9
 
-// fewSets are asked in some 10 ms.
+// fewSets is the number of sets that a probe searches in about 10 ms.
 const fewSets = 1000
 
-// manySets bounds the down-sets, whose tables take some 100 MB then.
+// manySets is the most down-sets, whose tables then take about 100 MB.
 const manySets = 100_000
 
-// solver holds the best pipeline and bound so far.
+// solver has the best pipeline and bound so far.
 type solver struct {
 	*Problem
 	graph *network
@@ -41,10 +40,10 @@ type solver struct {
 	Solution
 }
 
-// Solve finds the pipeline whose slowest stage is the fastest. Faults of the
-// problem come first; no pipeline within the capacity is an [*InfeasibleError].
-// The end of ctx leaves the best pipeline so far, or ctx's error where there is none.
-// progress, if not nil, is called with every better value and bound.
+// Solve finds the pipeline with the fastest slowest stage. It first returns errors of the problem.
+// If no pipeline is within the capacity, the error is an [*InfeasibleError]. If ctx ends, Solve
+// returns the best pipeline so far, or ctx's error if there is none. progress, if not nil, is
+// called with every better value and bound.
 func Solve(ctx context.Context, problem *Problem, progress func(largest, lowerBound float64)) (*Solution, error) {
 	if err := problem.Check(); err != nil {
 		return nil, err
@@ -85,14 +84,13 @@ func newNetwork(problem *Problem) (*network, error) {
 	return net, err
 }
 
-// certify ends an answer: Score judges it once more, and the bound is held
-// against what it finds.
+// certify completes an answer: Score evaluates it again, and the claim is compared with the result.
 func (call *solver) certify(stopped bool) (*Solution, error) {
 	loads, largest, err := call.Score(&call.Plan)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
 	}
-	if call.LowerBound < call.Value*(1-precision) { // an open gap: what sums may round by
+	if call.LowerBound < call.Value*(1-precision) { // a gap is left: allow for rounding of sums
 		call.LowerBound *= 1 - precision
 	}
 	claim := certificate.Claim{Value: call.Value, LowerBound: call.LowerBound, Bound: call.Bound, Rounding: certificate.Sums, Stopped: stopped}
@@ -103,17 +101,17 @@ func (call *solver) certify(stopped bool) (*Solution, error) {
 	return &call.Solution, nil
 }
 
-// run searches the prefixes of one order first, which is fast, then wider and
-// wider bands around it, and all down-sets where they are not too many. What is
-// found in a band ends most of the search in the next at its first question.
+// run searches the prefixes of one order first, which is fast. Then it searches wider and wider
+// bands around it, and all down-sets if there are not too many. The answer of one band ends most of
+// the next search at its first probe.
 func (call *solver) run(ctx context.Context) error {
 	always := context.WithoutCancel(ctx)
 	line := newSearch(call.Problem, call.graph, enumerate(always, call.graph.ordered, 0, math.MaxInt))
 	_, needs := call.largest()
-	none := needs > call.Capacity*(1+rounding) // it is left to say what would do
+	none := needs > call.Capacity*(1+rounding) // then only explain what would work
 	if !none {
 		if line.sets.Len() < fewSets {
-			call.first(always, line) // an answer, however little time there is
+			call.first(always, line) // an answer even without time
 		}
 		call.narrow(ctx, line)
 	}

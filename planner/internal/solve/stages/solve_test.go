@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// line is a chain of nodes of one choice on one device and one on two.
+// line returns a chain of nodes, each with one choice on one device and one on two.
 func line(times ...float64) *stages.Problem {
 	p := &stages.Problem{Devices: 8, Replicas: 8, Data: []int{1, 2, 4, 8}, Tensor: []int{1, 2}, Capacity: math.Inf(1), Resync: 0.1}
 	for i, time := range times {
@@ -79,8 +79,8 @@ func TestScoreRefuses(t *testing.T) {
 	}
 }
 
-// TestShares: a stage's times are its replicas' shares, and its memory counts
-// the micro-batches of all stages after it.
+// TestShares: a stage's times are the shares of its replicas. Its memory counts the micro-batches
+// of all stages after it.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	p := line(8, 8)

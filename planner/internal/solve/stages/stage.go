@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// stages puts the stage between two sets before each label of the upper one, by
-// each tensor degree.
+// stages puts the stage between two sets before each label of the upper one, with each tensor
+// degree.
 func (attempt *probe) stages(upper, lower int) {
 	for then := range attempt.labels[upper] {
 		before := &attempt.labels[upper][then]
@@ -21,8 +21,8 @@ func (attempt *probe) stages(upper, lower int) {
 	}
 }
 
-// fewest is the stage of the fewest replicas that keeps the limit and the
-// capacity, data −1 where there is none that counts.
+// fewest returns the stage with the fewest replicas within the limit and the capacity. data is −1
+// if there is none that can help.
 func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label {
 	fast := attempt.fast[tensor]
 	transfers := attempt.transfers[lower*len(attempt.Tensor)+tensor]
@@ -50,7 +50,7 @@ func (attempt *probe) fewest(upper, lower int, before *label, tensor int) label 
 	return label{data: -1}
 }
 
-// rest: the stages before have to run the lower set, and to send from it.
+// rest reports that the devices can run the lower set in the earlier stages, and send its outputs.
 func (attempt *probe) rest(lower, devices int) bool {
 	if lower == attempt.sets.Empty {
 		return true
@@ -58,9 +58,8 @@ func (attempt *probe) rest(lower, devices int) bool {
 	return attempt.enough(attempt.work[lower]+attempt.sends[lower], devices) && attempt.hold[lower] <= float64(devices)*attempt.Capacity*(1+rounding)
 }
 
-// fits judges a stage whose fastest choices keep the limit: by their memory, by
-// the least memory, by the relaxed choice between the two, and where that leaves
-// it open by the exact one.
+// fits decides whether a stage fits whose fastest choices are within the limit. It tries their
+// memory, the least memory, the relaxed choice between the two, and then the exact choice.
 func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 	tensor, data, inFlight := int(next.tensor), int(next.data), int(next.inFlight)
 	capacity := attempt.Capacity * (1 + rounding)
@@ -91,12 +90,12 @@ func (attempt *probe) fits(upper, lower int, next *label, time float64) bool {
 	return true
 }
 
-// between: a node is of the stage between two sets.
+// between returns a function that reports a node of the stage between two sets.
 func (within *search) between(upper, lower int) func(node int) bool {
 	return func(node int) bool { return within.sets.Has(upper, node) && !within.sets.Has(lower, node) }
 }
 
-// exact asks the whole knapsack, once.
+// exact solves the whole knapsack, and caches the result.
 func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need float64) (low, high float64) {
 	key := stageKey{int32(upper), int32(lower), next.tensor, next.data, next.inFlight}
 	known, ok := attempt.solved[key]
@@ -107,7 +106,7 @@ func (attempt *probe) exact(sack *knapsack, upper, lower int, next *label, need 
 	return known.lower, known.upper
 }
 
-// dominated: some label of the set has used no more.
+// dominated reports that some label of the set uses no more devices and replicas.
 func (attempt *probe) dominated(lower int, next *label) bool {
 	for i := range attempt.labels[lower] {
 		if other := &attempt.labels[lower][i]; other.devices <= next.devices && other.replicas <= next.replicas {
@@ -117,7 +116,7 @@ func (attempt *probe) dominated(lower int, next *label) bool {
 	return false
 }
 
-// keep adds a nondominated label, and drops those that it dominates.
+// keep adds a nondominated label, and removes those that it dominates.
 func (attempt *probe) keep(lower int, next *label) {
 	labels, count := attempt.labels[lower], 0
 	for i := range labels {
@@ -129,8 +128,8 @@ func (attempt *probe) keep(lower int, next *label) {
 	attempt.labels[lower] = append(labels[:count], *next)
 }
 
-// plan reads the answer of a probe that reached the empty set, with the best
-// choices of every stage.
+// plan returns the pipeline of a probe that reached the empty set, with the best choices of every
+// stage.
 func (attempt *probe) plan() *Plan {
 	plan := &Plan{Stage: make([]int, len(attempt.Nodes)), Choice: make([]int, len(attempt.Nodes))}
 	lower, of := attempt.sets.Empty, attempt.labels[attempt.sets.Empty][0]
@@ -139,7 +138,7 @@ func (attempt *probe) plan() *Plan {
 		nodes := attempt.sets.Nodes(upper, lower)
 		seen := attempt.view(int(of.tensor), int(of.data), int(of.inFlight))
 		need := -attempt.Capacity * (1 + rounding)
-		for _, node := range nodes { // as Score will add them up, not by differences
+		for _, node := range nodes { // in the order of Score's sums, not by differences
 			_, memory := seen.Nodes[node].Fastest()
 			need += memory
 		}

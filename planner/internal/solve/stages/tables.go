@@ -4,42 +4,40 @@ import (
 	"math"
 )
 
-// network is the problem's graph with what its edges cost, by tensor degree.
+// network is the problem's graph with the costs of its edges, by tensor degree.
 type network struct {
 	*ordered
 	out, in [][]arc
 }
 
-// arc leads to the node at the edge's other end.
+// arc leads to the node at an edge's other end.
 type arc struct {
 	node int
 	*Edge
 }
 
-// search looks for pipelines whose stages are differences of two sets of a
-// family. Its tables are sums over every set.
+// search looks for pipelines whose stages are differences of two sets of a family. Its tables are
+// sums over every set.
 type search struct {
 	*Problem
 	*network
 	sets *family
-	// lacks counts the nodes that cannot be run, by tensor degree.
+	// lacks counts the nodes that cannot run, by tensor degree.
 	lacks [][]float64
-	// fast are the fastest choices, by tensor and data degree: their time with
-	// the resynchronisation, and their memory.
+	// fast has the fastest choices, by tensor and data degree: their time with synchronization, and
+	// their memory.
 	fast [][]fastest
-	// work is device time that no way to run a set is below, sends that which
-	// sending from it adds; hold is device memory, with two micro-batches in
-	// flight.
+	// work is a lower bound of the device time to run a set, and sends of the time to send its
+	// outputs. Field hold is a lower bound of its device memory with two micro-batches in flight.
 	work, sends, hold []float64
-	// smallest is the least memory, by tensor degree and micro-batches in
-	// flight, made when asked for; views are the nodes' options so, by data
-	// degree too.
+	// smallest caches the least memory, by tensor degree and micro-batches in flight. views caches
+	// the nodes' options by these and the data degree.
 	smallest map[[2]int][]float64
 	views    map[[3]int]*view
-	// solved keeps what the exact knapsack gave.
+	// solved caches the results of the exact knapsack.
 	solved map[stageKey]timeRange
-	// The walk below one set: when a set was last met, and the transfers of
-	// the stage between the two, by tensor degree.
+	// The walk below one set: when it last reached each set, and the transfers of the stage between
+	// the two, by tensor degree.
 	met       []int32
 	walk      int32
 	transfers []float64
@@ -90,19 +88,19 @@ func newSearch(problem *Problem, graph *network, sets *family) *search {
 	return within
 }
 
-// sums adds a value of the nodes up over every set.
+// sums returns the sum of a value over the nodes of every set.
 func (within *search) sums(of func(node int) float64) []float64 {
 	return within.sets.Sums(len(within.Nodes), of)
 }
 
-// time of a choice in a stage of a data degree, with the resynchronisation of
-// its weights.
+// time returns the time of a choice in a stage of a data degree, with synchronization of its
+// weights.
 func (problem *Problem) time(choice *Choice, data int) float64 {
 	replicas := float64(problem.Data[data])
 	return choice.Time/replicas + problem.Resync*choice.Weights*(replicas-1)/replicas
 }
 
-// fastest is the node's choice of the least time, nil where it has none.
+// fastest returns the node's fastest choice, nil if it has none.
 func (problem *Problem) fastest(node, tensor, data int) *Choice {
 	var best *Choice
 	for i := range problem.Nodes[node].Choices[tensor] {
@@ -114,8 +112,8 @@ func (problem *Problem) fastest(node, tensor, data int) *Choice {
 	return best
 }
 
-// leastWork is the least device time that a node takes: with d replicas each
-// has a d-th of it, and resynchronisation only adds.
+// leastWork returns the least device time of a node. With d replicas each does a d-th of it, and
+// synchronization only adds time.
 func (problem *Problem) leastWork(node int) float64 {
 	least := math.Inf(1)
 	for tensor, choices := range problem.Nodes[node].Choices {
@@ -126,8 +124,8 @@ func (problem *Problem) leastWork(node int) float64 {
 	return least
 }
 
-// leastSent is the device time that a node adds to what its set has to send: it
-// sends to those outside, and what it reads need no longer be sent.
+// leastSent returns how a node changes the least device time to send its set's outputs. Its own
+// readers outside count, and the nodes that it reads no longer send to it.
 func (graph *network) leastSent(node int, tensor []int) float64 {
 	sum := 0.0
 	for _, edge := range graph.out[node] {
@@ -147,8 +145,8 @@ func (edge *Edge) leastSend(tensor []int) float64 {
 	return least
 }
 
-// leastHold is the least device memory that a node takes where some stage
-// follows its own, so that each of its replicas has two micro-batches in flight.
+// leastHold returns the least device memory of a node if a stage follows its own. Each of its
+// replicas then has two micro-batches in flight.
 func (problem *Problem) leastHold(node int) float64 {
 	least := math.Inf(1)
 	for tensor, choices := range problem.Nodes[node].Choices {
@@ -159,7 +157,7 @@ func (problem *Problem) leastHold(node int) float64 {
 	return least
 }
 
-// least is the smallest memory of sets on a device.
+// least returns the smallest device memory of every set.
 func (within *search) least(tensor, inFlight int) []float64 {
 	key := [2]int{tensor, inFlight}
 	sums, known := within.smallest[key]
@@ -180,7 +178,7 @@ func (within *search) least(tensor, inFlight int) []float64 {
 	return sums
 }
 
-// view is the nodes as a stage of these degrees sees them.
+// view returns the nodes' options in a stage of these degrees.
 func (within *search) view(tensor, data, inFlight int) *view {
 	key := [3]int{tensor, data, inFlight}
 	seen, known := within.views[key]

@@ -8,32 +8,32 @@ import (
 // option is one way to run a node.
 type option struct{ Time, Memory float64 }
 
-// view is what nodes may be, once memory is a number.
+// view lists the nodes' options once their memory is known.
 type view struct {
 	Nodes []options
-	// swaps are the steps of all nodes along the lower hull of (memory, time),
-	// the least time a byte first; those of one node are in their order.
+	// swaps are the steps of all nodes along the lower hull of (memory, time), the least time per
+	// byte first. Swaps of one node keep their order.
 	swaps []swap
-	// longest is the time of the longest.
+	// longest is the time of the longest swap.
 	longest float64
 	// fastest is the memory of the fastest options, by set.
 	fastest []float64
 }
 
-// options are a node's options that are not dominated: time rises, memory
-// falls. Choice is an option's index among those given.
+// options are a node's nondominated options: time rises, memory falls. Choice is an option's index
+// in the full list.
 type options struct {
 	Choice       []int
 	Time, Memory []float64
 }
 
-// swap takes a node from one option to a slower one that needs less memory.
+// swap changes a node's option to a slower one with less memory.
 type swap struct {
 	node        int
 	time, saves float64
 }
 
-// newView sorts the options that each node has, at least one.
+// newView sorts the options of each node, which has at least one.
 func newView(nodes int, of func(node int) []option) *view {
 	seen := &view{Nodes: make([]options, nodes)}
 	for node := range nodes {
@@ -71,7 +71,7 @@ func newOptions(given []option) options {
 	return opts
 }
 
-// steepest is the next corner of the lower hull after i.
+// steepest returns the next corner of the lower hull after i.
 func (opts *options) steepest(i int) int {
 	best := i + 1
 	for j := i + 2; j < len(opts.Choice); j++ {
@@ -82,8 +82,8 @@ func (opts *options) steepest(i int) int {
 	return best
 }
 
-// Fastest is the option of the least time.
+// Fastest returns the fastest option.
 func (opts *options) Fastest() (time, memory float64) { return opts.Time[0], opts.Memory[0] }
 
-// Least is the least memory of any option.
+// Least returns the least memory of any option.
 func (opts *options) Least() float64 { return opts.Memory[len(opts.Memory)-1] }

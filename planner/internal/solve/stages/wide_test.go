@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
 )
 
-// towers is a graph of more down-sets than can be listed.
+// towers returns a graph with too many down-sets to list.
 func towers(rng *rand.Rand, count, height int) *stages.Problem {
 	p := &stages.Problem{Devices: 16, Replicas: 48, Data: []int{1, 2, 3, 4, 6, 8, 12, 16}, Tensor: []int{1, 2, 4}, Capacity: 900, Resync: 0.01}
 	for i := range count * height {
@@ -32,8 +32,8 @@ func towers(rng *rand.Rand, count, height int) *stages.Problem {
 	return p
 }
 
-// countdown is a context that ends after so many looks at it, whatever the machine
-// is busy with.
+// countdown is a context that ends after so many calls of Err, so its end does not depend on the
+// load of the machine.
 type countdown struct {
 	context.Context //nolint:containedctx // it is one
 	left            int
@@ -47,8 +47,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestWide: a graph of too many down-sets has an answer and a bound, and ends when
-// its time does.
+// TestWide: a graph with too many down-sets has an answer and a bound, and the search ends with its
+// context.
 func TestWide(t *testing.T) {
 	t.Parallel()
 	p := towers(rand.New(rand.NewPCG(5, 6)), 6, 40)
