@@ -86,6 +86,8 @@ type Settings struct {
 	FitsOnly bool
 	// Progress, if not nil, receives how far the search is.
 	Progress func(Progress)
+
+	below float64 // a share from which on a solution is of no use; 0: none is
 }
 
 // Progress is where the search for the largest share stands: after Probes of a

@@ -30,7 +30,6 @@ func uniform(workload *costmodel.Workload) bool {
 // gridForm is a form that all stages may have, with a bound on its value.
 type gridForm struct {
 	workload costmodel.Workload
-	table    *costmodel.Table
 	below    float64
 }
 
@@ -40,15 +39,12 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
 	}
-	forms, all, err := solver.gridForms(ctx)
+	search, forms, all, err := solver.searchForms(ctx, shortened(solver.Graph))
+	if errors.Is(err, errBound) {
+		search, forms, all, err = solver.searchForms(ctx, whole(solver.Graph))
+	}
 	if err != nil {
 		return nil, err
-	}
-	search := formSearch{solveCall: solver, below: math.Inf(1)}
-	for i := range forms {
-		if !search.try(ctx, &forms[i]) {
-			break
-		}
 	}
 	best := search.best
 	if best == nil {
@@ -57,7 +53,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if !all { // the time ended before all were counted
 		search.below, search.stopped = 0, true
 	}
-	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	best.bounded(search.below, search.stopped, search.looked, forms)
 	chosen := &best.Costs.Workload
 	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
 		large.Proved = !search.stopped && search.below > 1
@@ -71,6 +67,28 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 		}
 	}
 	return best, search.failed
+}
+
+// errBound says that a bound of a part of the model is none of the whole model.
+var errBound = errors.New("planner: a bound is too high")
+
+// searchForms tries forms in the order of their bounds, which are those of a model that
+// may be shortened.
+func (solver *solveCall) searchForms(ctx context.Context, model *repeats) (search *formSearch, count int, all bool, err error) {
+	forms, all, err := solver.gridForms(ctx, model)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	search = &formSearch{solveCall: solver, below: math.Inf(1)}
+	for i := range forms {
+		if !search.try(ctx, &forms[i]) {
+			break
+		}
+	}
+	if errors.Is(search.failed, errBound) {
+		err = errBound
+	}
+	return search, len(forms), all, err
 }
 
 // asked is the workload whose degrees are chosen. Experts under Megatron's tensor
@@ -108,6 +126,17 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	}
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
+	if errors.Is(err, errBound) {
+		search.failed = err
+		return false
+	}
+	if errors.Is(err, instance.ErrNone) { // no cut is below what was asked for
+		search.below = min(search.below, max(form.below, search.wanted()))
+		if search.best == nil {
+			search.failed = &InfeasibleError{Proved: true}
+		}
+		return true
+	}
 	var large *InfeasibleError
 	if err != nil && !errors.As(err, &large) || sol == nil {
 		if search.best == nil {
@@ -139,6 +168,17 @@ func (search *formSearch) enough() float64 {
 	return math.Inf(1)
 }
 
+// wanted is a share from which on a cut is of no use; 0: none is.
+func (search *formSearch) wanted() float64 {
+	switch {
+	case search.best == nil && !search.fitsOnly:
+		return 0
+	case search.best != nil && cmp.Or(search.Objective, Memory) == Memory && (search.failed == nil || !search.fitsOnly):
+		return search.best.LargestShare
+	}
+	return math.Nextafter(1, 2)
+}
+
 // better reports that a solution is better than another: one that fits before one that
 // does not.
 func better(sol, best *Solution, err, failed error) bool {
@@ -156,14 +196,21 @@ func better(sol, best *Solution, err, failed error) bool {
 // solveForm is the best cut of a form; after a first that fits, in half of the time.
 func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
 	problem, limit := *search.Problem, DefaultTimeLimit
-	problem.Workload, problem.Costs = form.workload, form.table
+	table, err := tableOf(search.Graph, &form.workload)
+	switch {
+	case err != nil:
+		return nil, err
+	case search.leastOf(table, whole(search.Graph)) < form.below*(1-instance.Tolerance):
+		return nil, errBound
+	}
+	problem.Workload, problem.Costs = table.Workload, table
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end), time.Millisecond)
 	}
 	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.wanted()})
 }
 
 // bounded gives the solution the bound of all forms.
@@ -179,9 +226,18 @@ func (solution *Solution) bounded(below float64, stopped bool, looked, all int) 
 	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
 }
 
-// gridForms are the tables of all degrees that the model, the batch and the GPUs take,
-// the least bound first; all: none is left out.
-func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
+// tableOf is the table of a workload that is not resolved.
+func tableOf(graph *modelgraph.Graph, workload *costmodel.Workload) (*costmodel.Table, error) {
+	resolved, err := estimate.Resolve(graph, *workload)
+	if err != nil {
+		return nil, err
+	}
+	return estimate.Table(graph, resolved)
+}
+
+// gridForms are all degrees that the model, the batch and the GPUs take, the least bound
+// first; all: none is left out.
+func (solver *solveCall) gridForms(ctx context.Context, model *repeats) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
 	full := false // a form that cannot fit was left out
@@ -189,22 +245,18 @@ func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all boo
 		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
 			break
 		}
-		var table *costmodel.Table
-		resolved, err := estimate.Resolve(solver.Graph, workload)
-		if err == nil {
-			table, err = estimate.Table(solver.Graph, resolved)
-		}
+		table, err := tableOf(model.graph, &workload)
 		if err != nil {
 			refused = err
 			continue
 		}
-		below := solver.leastOf(table)
-		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology)) > 1+instance.Tolerance {
+		below := solver.leastOf(table, model)
+		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology), model) > 1+instance.Tolerance {
 			full = true
 			continue
 		}
 		if !math.IsInf(below, 1) || len(out) == 0 {
-			out = append(out, gridForm{resolved, table, below})
+			out = append(out, gridForm{workload, below})
 		}
 	}
 	switch {
@@ -293,10 +345,10 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 // leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
 // slowest of p stages runs m micro-batches, and the first of these runs through the
 // others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
-func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
+func (solver *solveCall) leastOf(table *costmodel.Table, model *repeats) float64 {
 	folded := table.Folded(solver.Topology)
 	stages := float64(len(folded.Devices))
-	share := leastShare(table, folded)
+	share := leastShare(table, folded, model)
 	switch {
 	case cmp.Or(solver.Objective, Memory) == Memory:
 		return share
@@ -306,7 +358,7 @@ func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 	var seconds float64
 	for unit := range table.Units {
 		of := steptime.Unit(table, folded, 0, unit)
-		seconds += of.Forward + of.Backward
+		seconds += model.times[unit] * (of.Forward + of.Backward)
 	}
 	runs := float64(max(1, table.Workload.MicroBatches))
 	if table.Workload.Schedule != costmodel.Interleaved {
@@ -316,8 +368,9 @@ func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
 }
 
 // leastShare is the mean share of the stages, or that of the largest unit.
-func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
-	var all, largest, budget int64
+func leastShare(table *costmodel.Table, folded *costmodel.Topology, model *repeats) float64 {
+	var all float64
+	var largest, budget int64
 	overhead := int64(math.MaxInt64)
 	for i := range table.Units {
 		unit := &table.Units[i]
@@ -327,13 +380,13 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
 				bytes += unit.Layers[k].Saved
 			}
 		}
-		all, largest = all+bytes, max(largest, bytes)
+		all, largest = all+model.times[i]*float64(bytes), max(largest, bytes)
 	}
 	for i := range folded.Devices {
 		budget = max(budget, folded.Devices[i].Budget())
 		overhead = min(overhead, table.Overhead(i, &folded.Devices[i]))
 	}
-	return (max(float64(all)/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
+	return (max(all/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
 }
 
 // mostCompared bounds the GPUs of the comparison, whose search is slow.

@@ -83,6 +83,8 @@ type Limits struct {
 	// ValueOnly asks for the value alone: the answer is then any map of that
 	// value, not the most balanced one.
 	ValueOnly bool
+	// Below is a share from which on an answer is of no use; 0: none is.
+	Below float64
 	// Effort is the time asked for, from which a search may work out a number of
 	// steps that ends it whatever the clock; 0: ten seconds.
 	Effort time.Duration

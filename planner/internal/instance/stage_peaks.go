@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"sort"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
@@ -38,6 +40,23 @@ func (peaks *StagePeaks) Peak(device, a, b int) int64 {
 // Floor is what stage device holds at least, with items [a, b) and any more.
 func (peaks *StagePeaks) Floor(device, a, b int) int64 {
 	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
+}
+
+// Above reports that no cuts have all shares below this one. Each stage in turn takes as
+// many items as its floor allows, and no cuts are further on.
+func (peaks *StagePeaks) Above(share float64) bool {
+	from, stages := 0, len(peaks.Overhead)
+	for device := range stages {
+		budget := float64(peaks.In.Topology.Devices[device].Budget())
+		taken := sort.Search(peaks.Count()-(stages-1-device)-from, func(more int) bool {
+			return float64(peaks.Floor(device, from, from+more+1)) >= share*budget
+		})
+		if taken == 0 {
+			return true
+		}
+		from += taken
+	}
+	return from < peaks.Count()
 }
 
 // Share is the share of device where run c of the cuts is on device c mod p
