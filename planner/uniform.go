@@ -11,7 +11,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -340,53 +339,6 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 		}
 	}
 	return out
-}
-
-// leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
-// slowest of p stages runs m micro-batches, and the first of these runs through the
-// others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
-func (solver *solveCall) leastOf(table *costmodel.Table, model *repeats) float64 {
-	folded := table.Folded(solver.Topology)
-	stages := float64(len(folded.Devices))
-	share := leastShare(table, folded, model)
-	switch {
-	case cmp.Or(solver.Objective, Memory) == Memory:
-		return share
-	case share > 1:
-		return math.Inf(1)
-	}
-	var seconds float64
-	for unit := range table.Units {
-		of := steptime.Unit(table, folded, 0, unit)
-		seconds += model.times[unit] * (of.Forward + of.Backward)
-	}
-	runs := float64(max(1, table.Workload.MicroBatches))
-	if table.Workload.Schedule != costmodel.Interleaved {
-		runs += stages - 1
-	}
-	return seconds * runs / stages * (1 - instance.Tolerance)
-}
-
-// leastShare is the mean share of the stages, or that of the largest unit.
-func leastShare(table *costmodel.Table, folded *costmodel.Topology, model *repeats) float64 {
-	var all float64
-	var largest, budget int64
-	overhead := int64(math.MaxInt64)
-	for i := range table.Units {
-		unit := &table.Units[i]
-		bytes := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
-		if !unit.Recompute {
-			for k := range unit.Layers {
-				bytes += unit.Layers[k].Saved
-			}
-		}
-		all, largest = all+model.times[i]*float64(bytes), max(largest, bytes)
-	}
-	for i := range folded.Devices {
-		budget = max(budget, folded.Devices[i].Budget())
-		overhead = min(overhead, table.Overhead(i, &folded.Devices[i]))
-	}
-	return (max(all/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
 }
 
 // mostCompared bounds the GPUs of the comparison, whose search is slow.
