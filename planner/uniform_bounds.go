@@ -120,7 +120,7 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology, model *repea
 		budget = max(budget, folded.Devices[i].Budget())
 		overhead = min(overhead, table.Overhead(i, &folded.Devices[i]))
 	}
-	least := (max(all/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
+	least := (max(all/float64(len(folded.Devices)), float64(largest), aloneNeeds(table, folded, model)) + float64(overhead)) / float64(budget)
 	if table.Workload.Schedule == costmodel.Interleaved {
 		return least
 	}
@@ -140,6 +140,21 @@ func leastShare(table *costmodel.Table, folded *costmodel.Topology, model *repea
 		}
 	}
 	return low
+}
+
+// aloneNeeds is what the only stage needs at least: the model's peak, and what the units
+// that are left out keep throughout. It is 0 if there are more stages.
+func aloneNeeds(table *costmodel.Table, folded *costmodel.Topology, model *repeats) float64 {
+	if len(folded.Devices) > 1 {
+		return 0
+	}
+	all := timeline.Rank{Schedule: costmodel.NewSchedule(&table.Workload, 1, 1), Chunks: []costmodel.Interval{{End: len(table.Units)}}}
+	need := float64(timeline.NewRanks(table).Peak(all, table.Workspaces*folded.Devices[0].WorkspaceBytes))
+	for i := range table.Units {
+		unit := &table.Units[i]
+		need += (model.times[i] - 1) * float64(unit.Params+unit.Buffers+unit.OptimizerState+unit.ResidentGrads)
+	}
+	return need
 }
 
 // filling is what units take of any stage: throughout, and for each micro-batch in

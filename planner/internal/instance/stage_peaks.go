@@ -46,6 +46,9 @@ func (peaks *StagePeaks) Floor(device, a, b int) int64 {
 // many items as its floor allows, and no cuts are further on.
 func (peaks *StagePeaks) Above(share float64) bool {
 	from, stages := 0, len(peaks.Overhead)
+	if stages == 1 {
+		return peaks.Share(0, []int{0, peaks.Count()}) >= share
+	}
 	for device := range stages {
 		budget := float64(peaks.In.Topology.Devices[device].Budget())
 		taken := sort.Search(peaks.Count()-(stages-1-device)-from, func(more int) bool {
