@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -55,9 +56,13 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	best.bounded(search.below, search.stopped, search.looked, forms)
 	chosen := &best.Costs.Workload
 	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
+		if solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil { // bounds of time say nothing of what is closest
+			problem := *solver.Problem
+			problem.Objective = Memory
+			return (&solveCall{Problem: &problem, limits: solver.limits}).solveUniform(ctx, in.For(instance.Memory))
+		}
 		large.Proved = !search.stopped && search.below > 1
-		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v %v %v %v)",
-			costmodel.Set("dp", chosen.DP.Count()), costmodel.Set("tp", chosen.TP.Count()), costmodel.Set("cp", chosen.CP.Count()), costmodel.Set("pp", chosen.PP.Count()))
+		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v)", solver.closest(chosen))
 	}
 	if search.failed == nil {
 		solver.compareForms(ctx, in, best)
@@ -66,6 +71,21 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 		}
 	}
 	return best, search.failed
+}
+
+// closest says a form by its settings, as far as they differ from what was asked for.
+func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
+	asked, degrees := &solver.Costs.Workload, []string{"dp", "tp", "cp", "pp"}
+	var words []any
+	for _, field := range costmodel.Fields() {
+		switch was, is := field.Text(asked), field.Text(form); {
+		case slices.Contains(degrees, field.Name):
+			words = append(words, costmodel.Setting{Field: field.Name, Value: cmp.Or(is, "1")})
+		case was != is && slices.Contains([]string{"batch", "ep", "recompute", "sequence_parallel"}, field.Name):
+			words = append(words, costmodel.Setting{Field: field.Name, Value: is})
+		}
+	}
+	return costmodel.Messagef(strings.Repeat("%v ", len(words)-1)+"%v", words...)
 }
 
 // errBound says that a bound of a part of the model is none of the whole model.

@@ -73,8 +73,12 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	problem.misfits[problem.words()] = true
 	out := append(tries.outOfOrder(ctx), tries.singles(ctx, full)...)
 	others := tries.others(ctx)
-	if len(out)+len(others) == 0 { // nothing alone trains the same
+	alone := func(change Change) bool { return tries.intrusion(&change) == 0 }
+	switch sized := problem.sized(); {
+	case len(out)+len(others) == 0: // nothing alone trains the same
 		out = append(out, tries.several(ctx, problem, full)...)
+	case problem.trains() && !slices.ContainsFunc(out, alone): // nor with the same results
+		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
 	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
 	if len(out) == 0 {
