@@ -395,8 +395,8 @@ func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error 
 	for i, device := range topology.Devices {
 		device.Host = first.Host
 		if device != first {
-			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d (%s, %v) differs from device 0 (%s, %v): plan equal GPUs, or use %v without %v",
-				i, device.Name, costmodel.Bytes(device.Budget()), first.Name, costmodel.Bytes(first.Budget()), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
+			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d differs from device 0 in %s: plan equal GPUs, or use %v without %v",
+				i, difference(&device, &first), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
 		}
 	}
 	return nil

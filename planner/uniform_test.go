@@ -131,7 +131,7 @@ func TestUniformDegrees(t *testing.T) {
 func TestUniformRefuses(t *testing.T) {
 	problem := gridProblem(t, 8, "megatron", planner.Memory)
 	problem.Topology.Devices[7].CapacityBytes *= 2
-	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "differs from device 0") {
+	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "device 7 differs from device 0 in capacity_bytes: ") {
 		t.Errorf("other GPUs: %v", err)
 	}
 }
