@@ -80,8 +80,8 @@ func slowCut(problem *planner.Problem, stages, size int) float64 {
 			return
 		}
 		for end := first + 1; end <= units; end++ {
-			if end < units && problem.Costs.Units[end-1].Passes() {
-				continue
+			if end < units && (problem.Costs.Units[end-1].Passes() || problem.Graph.Units[end-1].Kind == "norm") {
+				continue // Megatron and torchtitan have norm and head on one stage
 			}
 			for unit := first; unit < end; unit++ {
 				placed[unit] = devicemap.Device(stage * size)
