@@ -54,7 +54,7 @@ func FormBounds(ctx context.Context, problem Problem) (short, all []FormBound, e
 	for _, one := range []struct {
 		model *repeats
 		to    *[]FormBound
-	}{{model, &short}, {whole(problem.Graph), &all}} {
+	}{{model, &short}, {allUnits(problem.Graph), &all}} {
 		forms, _, err := solver.gridForms(ctx, one.model)
 		if err != nil {
 			return nil, nil, err

@@ -39,21 +39,24 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
 	}
-	search, forms, all, err := solver.searchForms(ctx, shortened(solver.Graph))
-	if errors.Is(err, errBound) {
-		search, forms, all, err = solver.searchForms(ctx, whole(solver.Graph))
-	}
+	forms, all, err := solver.gridForms(ctx, shortened(solver.Graph))
 	if err != nil {
 		return nil, err
 	}
+	search := formSearch{solveCall: solver, below: math.Inf(1)}
+	for i := range forms {
+		if !search.try(ctx, &forms[i]) {
+			break
+		}
+	}
 	best := search.best
 	if best == nil {
-		return nil, cmp.Or(search.failed, ctx.Err())
+		return nil, cmp.Or(search.failed, ctx.Err(), error(&InfeasibleError{Proved: all}))
 	}
 	if !all { // the time ended before all were counted
 		search.below, search.stopped = 0, true
 	}
-	best.bounded(search.below, search.stopped, search.looked, forms)
+	best.bounded(search.below, search.stopped, search.looked, len(forms))
 	chosen := &best.Costs.Workload
 	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
 		if solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil { // bounds of time say nothing of what is closest
@@ -88,28 +91,6 @@ func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
 	return costmodel.Messagef(strings.Repeat("%v ", len(words)-1)+"%v", words...)
 }
 
-// errBound says that a bound of a part of the model is none of the whole model.
-var errBound = errors.New("planner: a bound is too high")
-
-// searchForms tries forms in the order of their bounds, which are those of a model that
-// may be shortened.
-func (solver *solveCall) searchForms(ctx context.Context, model *repeats) (search *formSearch, count int, all bool, err error) {
-	forms, all, err := solver.gridForms(ctx, model)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	search = &formSearch{solveCall: solver, below: math.Inf(1)}
-	for i := range forms {
-		if !search.try(ctx, &forms[i]) {
-			break
-		}
-	}
-	if errors.Is(search.failed, errBound) {
-		err = errBound
-	}
-	return search, len(forms), all, err
-}
-
 // asked is the workload whose degrees are chosen. Experts under Megatron's tensor
 // parallelism need sequence parallelism (core/transformer/moe/moe_layer.py).
 func (solver *solveCall) asked() costmodel.Workload {
@@ -136,7 +117,7 @@ type formSearch struct {
 
 // try cuts a form; false: no later one is better, or the time has ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if search.best != nil && form.below >= search.enough() {
+	if (search.best != nil || search.fitsOnly) && form.below >= search.enough() {
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -145,15 +126,8 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	}
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
-	if errors.Is(err, errBound) {
-		search.failed = err
-		return false
-	}
-	if errors.Is(err, instance.ErrNone) { // no cut is below what was asked for
-		search.below = min(search.below, max(form.below, search.wanted()))
-		if search.best == nil {
-			search.failed = &InfeasibleError{Proved: true}
-		}
+	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use
+		search.below = min(search.below, max(form.below, search.useful()))
 		return true
 	}
 	var large *InfeasibleError
@@ -179,23 +153,25 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 // it needs if it does not fit.
 func (search *formSearch) enough() float64 {
 	switch {
-	case search.failed == nil:
+	case search.best != nil && search.failed == nil:
 		return search.best.Value
-	case cmp.Or(search.Objective, Memory) == Memory:
-		return max(1, search.best.LargestShare)
+	case cmp.Or(search.Objective, Memory) != Memory:
+		return math.Inf(1)
+	case search.fitsOnly:
+		return 1 + instance.Tolerance
 	}
-	return math.Inf(1)
+	return max(1, search.best.LargestShare)
 }
 
-// wanted is a share from which on a cut is of no use; 0: none is.
-func (search *formSearch) wanted() float64 {
+// useful is a share from which on a cut is of no use; 0: none is.
+func (search *formSearch) useful() float64 {
 	switch {
 	case search.best == nil && !search.fitsOnly:
 		return 0
-	case search.best != nil && cmp.Or(search.Objective, Memory) == Memory && (search.failed == nil || !search.fitsOnly):
-		return search.best.LargestShare
+	case search.best == nil || search.failed != nil && search.fitsOnly || search.Objective == Time:
+		return 1 + instance.Tolerance
 	}
-	return math.Nextafter(1, 2)
+	return search.best.LargestShare
 }
 
 // better reports that a solution is better than another: one that fits before one that
@@ -216,11 +192,8 @@ func better(sol, best *Solution, err, failed error) bool {
 func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
 	problem, limit := *search.Problem, DefaultTimeLimit
 	table, err := tableOf(search.Graph, &form.workload)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case search.leastOf(table, whole(search.Graph)) < form.below*(1-instance.Tolerance):
-		return nil, errBound
 	}
 	problem.Workload, problem.Costs = table.Workload, table
 	if end, ok := ctx.Deadline(); ok {
@@ -229,7 +202,7 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.wanted()})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful()})
 }
 
 // bounded gives the solution the bound of all forms.
@@ -259,9 +232,8 @@ func tableOf(graph *modelgraph.Graph, workload *costmodel.Workload) (*costmodel.
 func (solver *solveCall) gridForms(ctx context.Context, model *repeats) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
-	full := false // a form that cannot fit was left out
 	for _, workload := range grid(solver.asked(), int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
-		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
+		if all = len(out) == 0 || ctx.Err() == nil; !all {
 			break
 		}
 		table, err := tableOf(model.graph, &workload)
@@ -269,19 +241,18 @@ func (solver *solveCall) gridForms(ctx context.Context, model *repeats) (out []g
 			refused = err
 			continue
 		}
-		below := solver.leastOf(table, model)
-		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology), model) > 1+instance.Tolerance {
-			full = true
-			continue
+		below := leastOf(table, solver.Topology, model, solver.Objective == Time)
+		if len(out) == 0 && len(model.times) < len(solver.Graph.Units) { // does it stand for the whole model?
+			whole := allUnits(solver.Graph)
+			if full, err := tableOf(solver.Graph, &workload); err != nil || leastOf(full, solver.Topology, whole, solver.Objective == Time) < below {
+				return solver.gridForms(ctx, whole)
+			}
 		}
 		if !math.IsInf(below, 1) || len(out) == 0 {
 			out = append(out, gridForm{workload, below})
 		}
 	}
-	switch {
-	case len(out) == 0 && full:
-		return nil, all, &InfeasibleError{Proved: all}
-	case len(out) == 0:
+	if len(out) == 0 {
 		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
 			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
 	}

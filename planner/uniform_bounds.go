@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"math"
 	"reflect"
 	"slices"
@@ -13,27 +12,27 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// repeats is a model with two of equal units in a row, for bounds of many forms. Each of
-// its units stands for as many as times says.
+// repeats is a model with two of equal units in a row, for bounds of many forms. Each
+// unit stands for as many as times says.
 type repeats struct {
 	graph *modelgraph.Graph
 	times []float64
 }
 
-// whole is a model of which nothing is left out.
-func whole(graph *modelgraph.Graph) *repeats {
+// allUnits is a model of which nothing is left out.
+func allUnits(graph *modelgraph.Graph) *repeats {
 	return &repeats{graph, slices.Repeat([]float64{1}, len(graph.Units))}
 }
 
 // shortened leaves out units that equal the two before them. What reads a layer of these
-// reads the same layer of the last unit that is kept.
+// reads the same layer of the last unit that stays.
 func shortened(graph *modelgraph.Graph) *repeats {
 	out, layers, replaced := &repeats{}, []modelgraph.Layer(nil), make(map[string]string)
 	for index := range graph.Units {
 		of := graph.Layers[graph.Units[index].First:graph.Units[index].End]
 		if index > 1 && equalUnits(graph, index, index-1) && equalUnits(graph, index, index-2) {
-			for i, kept := range layers[len(layers)-len(of):] {
-				replaced[of[i].Name] = kept.Name
+			for i, staying := range layers[len(layers)-len(of):] {
+				replaced[of[i].Name] = staying.Name
 			}
 			out.times[len(out.times)-1]++
 			continue
@@ -43,15 +42,15 @@ func shortened(graph *modelgraph.Graph) *repeats {
 	for i := range layers {
 		inputs := slices.Clone(layers[i].Inputs)
 		for j, name := range inputs {
-			if kept, ok := replaced[name]; ok {
-				inputs[j] = kept
+			if staying, ok := replaced[name]; ok {
+				inputs[j] = staying
 			}
 		}
 		layers[i].Inputs = inputs
 	}
 	short, err := modelgraph.New(graph.Name, layers, graph.Ties)
 	if err != nil || len(short.Units) != len(out.times) {
-		return whole(graph)
+		return allUnits(graph)
 	}
 	short.Source, short.Family, short.Class, short.Config, short.DType, short.Quantized = graph.Source, graph.Family, graph.Class, graph.Config, graph.DType, graph.Quantized
 	short.MaxSeq, short.Taken, short.Transformers = graph.MaxSeq, graph.Taken, graph.Transformers
@@ -78,12 +77,12 @@ func equalUnits(graph *modelgraph.Graph, one, other int) bool {
 // leastOf bounds the value of any cut of a table from below; +Inf: no cut fits. The
 // slowest of p stages runs m micro-batches, and the first of these runs through the
 // others, too: (m + p − 1)/p of all work. Interleaved stages do not wait for whole ones.
-func (solver *solveCall) leastOf(table *costmodel.Table, model *repeats) float64 {
-	folded := table.Folded(solver.Topology)
+func leastOf(table *costmodel.Table, topology *costmodel.Topology, model *repeats, timed bool) float64 {
+	folded := table.Folded(topology)
 	stages := float64(len(folded.Devices))
 	share := leastShare(table, folded, model)
 	switch {
-	case cmp.Or(solver.Objective, Memory) == Memory:
+	case !timed:
 		return share
 	case share > 1:
 		return math.Inf(1)

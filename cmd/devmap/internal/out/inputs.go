@@ -65,9 +65,9 @@ func exists(path string) error {
 	return fmt.Errorf("%q exists with other content: --force replaces it, or name another file", path)
 }
 
-// kept reports a file that is not replaced by another without --force: it has other bytes,
+// protected reports a file that is not replaced by another without --force: it has other bytes,
 // and is no result of the same kind.
-func kept(path, by string) bool {
+func protected(path, by string) bool {
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 || kindOf(path) != "" && kindOf(path) == kindOf(by) {
 		return false
 	}

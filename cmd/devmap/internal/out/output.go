@@ -146,7 +146,7 @@ func followLinks(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
-// writeFile makes a file whole. Without force, it keeps a file that is not of the same kind.
+// writeFile makes a file whole. Without force, it leaves a file that is not of the same kind.
 func writeFile(path string, force bool, write func(io.Writer) error) (err error) {
 	mode := fs.FileMode(0o666) // less the umask
 	if info, err := os.Stat(path); err == nil {
@@ -169,7 +169,7 @@ func writeFile(path string, force bool, write func(io.Writer) error) (err error)
 	if err := file.Close(); err != nil {
 		return err
 	}
-	if !force && kept(path, temp) {
+	if !force && protected(path, temp) {
 		return fs.ErrExist
 	}
 	return os.Rename(temp, path)
