@@ -12,14 +12,14 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// repeats is a model with two of equal units in a row, for bounds of many forms. Each
-// unit stands for as many as times says.
+// repeats is a model with two of equal units in a row, for bounds of many forms. times says
+// how many units each of them stands for.
 type repeats struct {
 	graph *modelgraph.Graph
 	times []float64
 }
 
-// allUnits is a model of which nothing is left out.
+// allUnits is a model without omissions.
 func allUnits(graph *modelgraph.Graph) *repeats {
 	return &repeats{graph, slices.Repeat([]float64{1}, len(graph.Units))}
 }

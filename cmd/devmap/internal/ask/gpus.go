@@ -175,7 +175,10 @@ func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
 	case asked.topology != "":
 		return out.Usagef("--nodes and --topology both say what the hosts are: name the host of each device in %s, or give --gpus", out.OneLine(asked.topology))
 	case count%asked.nodes != 0:
-		each := asked.nodes * asked.form() / gcd(asked.nodes, asked.form())
+		each := asked.nodes
+		for each%asked.form() != 0 {
+			each += asked.nodes
+		}
 		below, above := count/each*each, (count/each+1)*each
 		works := fmt.Sprintf("--gpus %d works", above)
 		if below > 0 {
@@ -190,26 +193,6 @@ func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
 		topology.Devices[i].Host = fmt.Sprintf("node%d", int64(i)*asked.nodes/count)
 	}
 	return nil
-}
-
-// form is the number of GPUs that the degrees multiply to, as far as they are numbers.
-func (asked *GPUs) form() int64 {
-	product := int64(1)
-	for _, name := range []string{"dp", "tp", "cp", "pp"} {
-		if flag := asked.cmd.Flags().Lookup(name); flag != nil {
-			if degree, err := strconv.ParseInt(flag.Value.String(), 10, 16); err == nil && degree > 0 {
-				product *= degree
-			}
-		}
-	}
-	return product
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // readTopology reads a topology file.

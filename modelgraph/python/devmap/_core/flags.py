@@ -189,7 +189,6 @@ class EstimateKeywords(Shared, total=False):
 
     contiguous: Optional[bool]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
-    force: Optional[bool]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
     nodes: Optional[int]
@@ -374,8 +373,8 @@ _NAMES = {
         "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 force "
-        "gpu gpus gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
         "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
         "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
         "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
