@@ -49,7 +49,12 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 			break
 		}
 	}
-	best := search.best
+	best, large := search.best, (*InfeasibleError)(nil)
+	if errors.As(search.failed, &large) && solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil {
+		problem := *solver.Problem // bounds of time say nothing of what is closest
+		problem.Objective = Memory
+		return (&solveCall{Problem: &problem, limits: solver.limits}).solveUniform(ctx, in.For(instance.Memory))
+	}
 	if best == nil {
 		return nil, cmp.Or(search.failed, ctx.Err(), error(&InfeasibleError{Proved: all}))
 	}
@@ -58,12 +63,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	}
 	best.bounded(search.below, search.stopped, search.looked, len(forms))
 	chosen := &best.Costs.Workload
-	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
-		if solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil { // bounds of time say nothing of what is closest
-			problem := *solver.Problem
-			problem.Objective = Memory
-			return (&solveCall{Problem: &problem, limits: solver.limits}).solveUniform(ctx, in.For(instance.Memory))
-		}
+	if large != nil {
 		large.Proved = !search.stopped && search.below > 1
 		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v)", solver.closest(chosen))
 	}
@@ -126,8 +126,10 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	}
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
-	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use
-		search.below = min(search.below, max(form.below, search.useful()))
+	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use, or fits
+		if search.Objective != Time {
+			search.below = min(search.below, max(form.below, search.useful()))
+		}
 		return true
 	}
 	var large *InfeasibleError
