@@ -78,7 +78,10 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 
 // closest says a form by its settings, as far as they differ from what was asked for.
 func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
-	asked, degrees := &solver.Costs.Workload, []string{"dp", "tp", "cp", "pp"}
+	asked, degrees := &solver.Costs.Workload, []string{"dp", "tp"}
+	if form.Runtime == megatron || form.Runtime == torchtitan {
+		degrees = append(degrees, "cp", "pp")
+	}
 	var words []any
 	for _, field := range costmodel.Fields() {
 		switch was, is := field.Text(asked), field.Text(form); {
