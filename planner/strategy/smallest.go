@@ -105,7 +105,7 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, none if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) []Change {
-	if changed == nil || problem.misfits[changed.words()] {
+	if changed == nil || changed.Diffusion == nil && problem.misfits[changed.words()] {
 		return nil
 	}
 	row, ok := changed.first(ctx)
@@ -119,7 +119,7 @@ func (problem *search) fitting(ctx context.Context, changed *search) []Change {
 // words say what is tried.
 func (problem *search) words() string {
 	first := &problem.Topology.Devices[0]
-	return fmt.Sprintf("%p %+v %v %v %v %v %d %d %d %+v", problem.Diffusion, problem.Workload, problem.Objective, problem.Offload, problem.NoOffload, problem.Unconstrained,
+	return fmt.Sprintf("%+v %v %v %v %v %d %d %d %+v", problem.Workload, problem.Objective, problem.Offload, problem.NoOffload, problem.Unconstrained,
 		len(problem.Pins), len(problem.Together), len(problem.Topology.Devices), *first)
 }
 
