@@ -58,10 +58,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if best == nil {
 		return nil, cmp.Or(search.failed, ctx.Err(), error(&InfeasibleError{Proved: all}))
 	}
-	if !all { // the time ended before all were counted
-		search.below, search.stopped = 0, true
-	}
-	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	search.bounded(all, len(forms))
 	chosen := &best.Costs.Workload
 	if large != nil {
 		large.Proved = !search.stopped && search.below > 1
@@ -120,7 +117,7 @@ type formSearch struct {
 
 // try cuts a form; false: no later one is better, or the time has ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if (search.best != nil || search.fitsOnly) && form.below >= search.enough() {
+	if form.below >= search.enough() {
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -160,7 +157,7 @@ func (search *formSearch) enough() float64 {
 	switch {
 	case search.best != nil && search.failed == nil:
 		return search.best.Value
-	case cmp.Or(search.Objective, Memory) != Memory:
+	case search.Objective == Time || search.best == nil && !search.fitsOnly:
 		return math.Inf(1)
 	case search.fitsOnly:
 		return 1 + instance.Tolerance
@@ -210,17 +207,21 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful()})
 }
 
-// bounded gives the solution the bound of all forms.
-func (solution *Solution) bounded(below float64, stopped bool, looked, all int) {
-	solution.LowerBound = min(below, solution.Value)
+// bounded gives the best solution the bound of all forms; all: they were all counted.
+func (search *formSearch) bounded(all bool, forms int) {
+	if !all { // the time ended before
+		search.below, search.stopped = 0, true
+	}
+	solution := search.best
+	solution.LowerBound = min(search.below, solution.Value)
 	if solution.LowerBound < solution.Value {
 		solution.Status, solution.Bound = Feasible, "all degrees"
 	}
-	if stopped {
+	if search.stopped {
 		solution.Status = LimitReached
 	}
 	solution.EvenProved = solution.EvenProved && solution.Status == Optimal
-	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
+	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, forms, search.looked)
 }
 
 // tableOf is the table of a workload that is not resolved.

@@ -60,7 +60,7 @@ func shortened(graph *modelgraph.Graph) *repeats {
 
 // equalUnits reports units whose layers differ in names alone.
 func equalUnits(graph *modelgraph.Graph, one, other int) bool {
-	nameless := func(layer modelgraph.Layer) modelgraph.Layer { //nolint:gocritic // a copy is wanted
+	nameless := func(layer modelgraph.Layer) modelgraph.Layer {
 		layer.Name, layer.Unit, layer.Inputs, layer.InputLayers, layer.UnitIndex = "", "", nil, nil, 0
 		layer.Params = slices.Clone(layer.Params)
 		for i := range layer.Params {
@@ -190,7 +190,8 @@ func (fills *filling) hold(bytes float64) bool {
 			if left > 0 {
 				break
 			}
-			if unit++; unit == len(fills.times) {
+			unit++
+			if unit == len(fills.times) {
 				return true
 			}
 			left = fills.times[unit]

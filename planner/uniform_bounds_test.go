@@ -27,7 +27,8 @@ func TestFormBounds(t *testing.T) {
 					problem.Topology.Devices[i].Host = ""
 				}
 			}
-			if change(&problem.Workload); problem.Workload.Schedule == costmodel.GPipe && runtime == "megatron" {
+			change(&problem.Workload)
+			if problem.Workload.Schedule == costmodel.GPipe && runtime == "megatron" {
 				continue
 			}
 			bounds, whole, err := planner.FormBounds(t.Context(), problem)

@@ -87,7 +87,7 @@ func kindOf(path string) string {
 	head := make([]byte, 256)
 	count, _ := io.ReadFull(file, head)
 	found := document.FindSubmatch(head[:count])
-	if found == nil || slices.Contains([]string{"topology", "model"}, string(found[1])) {
+	if len(found) < 2 || slices.Contains([]string{"topology", "model"}, string(found[1])) {
 		return ""
 	}
 	return string(found[1])
