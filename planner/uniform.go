@@ -49,14 +49,14 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 			break
 		}
 	}
-	best, large := search.best, (*InfeasibleError)(nil)
-	if errors.As(search.failed, &large) && solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil {
+	best, large := search.best, search.unfit(all)
+	if large != nil && solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil {
 		problem := *solver.Problem // bounds of time say nothing of what is closest
 		problem.Objective = Memory
 		return (&solveCall{Problem: &problem, limits: solver.limits}).solveUniform(ctx, in.For(instance.Memory))
 	}
 	if best == nil {
-		return nil, cmp.Or(search.failed, ctx.Err(), error(&InfeasibleError{Proved: all}))
+		return nil, cmp.Or(search.failed, ctx.Err(), error(large))
 	}
 	search.bounded(all, len(forms))
 	chosen := &best.Costs.Workload
@@ -149,6 +149,14 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 		search.best, search.failed = sol, err
 	}
 	return true
+}
+
+// unfit is why nothing fits; nil: something does, or another fault is in the way.
+func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
+	if !errors.As(search.failed, &large) && search.best == nil && search.failed == nil {
+		return &InfeasibleError{Proved: all}
+	}
+	return large
 }
 
 // enough is a bound from which on no form is better than the best one: its value, or what
