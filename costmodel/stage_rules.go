@@ -29,18 +29,24 @@ type StageRules struct {
 	// Passing: a stage holds what comes in as its first layer's input alone, and what
 	// goes out is gone when it was sent.
 	Passing bool
+	// WholeEnds: what comes before a decoder's blocks is on one stage, and what comes
+	// behind them is, too.
+	WholeEnds bool
 }
 
 // StageRulesOf are the rules of a runtime: those of torch.distributed.pipelining
 // for every one but [Devmap], and Megatron-Core, which frees an output once it is sent
-// (core/pipeline_parallel/schedules.py, deallocate_output_tensor).
+// (core/pipeline_parallel/schedules.py, deallocate_output_tensor). Its layout has E for
+// the embedding and L for norm and head (core/transformer/pipeline_parallel_layer_layout.py).
 func StageRulesOf(runtime string) StageRules {
 	if runtime == value.Megatron { // num_warmup_microbatches; final_microbatch_group_size
-		return StageRules{Passing: true, AnyMicroBatches: true, WholeRounds: true}
+		return StageRules{WholeEnds: true, Passing: true, AnyMicroBatches: true, WholeRounds: true}
 	}
 	if runtime == Devmap {
 		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
 	}
-	// torchtitan asks for no outputs (trainer.py, pp_forward_backward_step: return_outputs).
-	return StageRules{KeepsOutputs: true, MergesOutputs: runtime != value.Torchtitan, KeepsGradient: true}
+	// torchtitan asks for no outputs (trainer.py, pp_forward_backward_step: return_outputs),
+	// and emit names norm and head together.
+	titan := runtime == value.Torchtitan
+	return StageRules{KeepsOutputs: true, MergesOutputs: !titan, KeepsGradient: true, WholeEnds: titan}
 }

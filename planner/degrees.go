@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
 	"github.com/devmap-dev/devmap/planner/internal/stagedegrees"
 )
 
@@ -64,7 +67,7 @@ func equalGPUs(in *instance.Instance) error {
 	first := in.Topology.Devices[0]
 	for i, device := range in.Topology.Devices {
 		if device != first {
-			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0: give numbers, or on several hosts add %v", i, costmodel.Setting{Field: "uniform"})
+			return costmodel.Refuse(field, "automatic degrees need identical GPUs in one host, and device %d differs from device 0 in %s: give numbers, or on several hosts add %v", i, difference(&device, &first), costmodel.Setting{Field: "uniform"})
 		}
 	}
 	if len(in.Topology.Links) > 0 {
@@ -73,7 +76,21 @@ func equalGPUs(in *instance.Instance) error {
 	return nil
 }
 
-// maxForms is the most forms that the search tries.
+// difference names the first field in which two devices differ, as a topology file has it.
+func difference(one, other *costmodel.Device) string {
+	a, b := reflect.ValueOf(*one), reflect.ValueOf(*other)
+	for _, field := range reflect.VisibleFields(a.Type()) {
+		has, first := a.FieldByIndex(field.Index), b.FieldByIndex(field.Index)
+		if field.Anonymous || reflect.DeepEqual(has.Interface(), first.Interface()) {
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		return fmt.Sprintf("%s: %s and %s", name, quote.Comment(fmt.Sprint(has)), quote.Comment(fmt.Sprint(first)))
+	}
+	return ""
+}
+
+// maxForms bounds the forms that are looked at.
 const maxForms = 256
 
 // stageForms returns the tables of all forms that the model and the workload allow.

@@ -164,7 +164,7 @@ func TestDegreesRefused(t *testing.T) {
 	unlike.Topology.Devices[2].CapacityBytes = 40 << 30
 	pinned := spreadProblem(t, 4, 80<<30, "1", "auto", planner.Memory)
 	pinned.Pins = []devicemap.Pin{{Pattern: "lm_head", Device: 3}}
-	for want, problem := range map[string]planner.Problem{"device 2 differs from device 0": unlike, "pin names a device": pinned} {
+	for want, problem := range map[string]planner.Problem{"device 2 differs from device 0 in capacity_bytes": unlike, "pin names a device": pinned} {
 		_, err := planner.Solve(t.Context(), problem, planner.Settings{})
 		var field *costmodel.FieldError
 		if !errors.As(err, &field) || !strings.Contains(err.Error(), want) {

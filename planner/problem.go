@@ -82,6 +82,8 @@ type Settings struct {
 	FitsOnly bool
 	// Progress, if not nil, receives the progress of the search.
 	Progress func(Progress)
+
+	below float64 // a share from which on a solution is of no use; 0: none is
 }
 
 // Progress is the state of the search for the largest share: the number of Probes, the Best share

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -30,7 +30,6 @@ func uniform(workload *costmodel.Workload) bool {
 // gridForm is one form for all stages, with a lower bound of its value.
 type gridForm struct {
 	workload costmodel.Workload
-	table    *costmodel.Table
 	below    float64
 }
 
@@ -40,7 +39,7 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	if len(in.Pins) > 0 {
 		return nil, costmodel.Refuse(costmodel.Setting{Field: "pin"}, "a pin names a device, and which GPUs a stage has is open: give degrees that are numbers")
 	}
-	forms, all, err := solver.gridForms(ctx)
+	forms, all, err := solver.gridForms(ctx, shortened(solver.Graph))
 	if err != nil {
 		return nil, err
 	}
@@ -50,19 +49,20 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 			break
 		}
 	}
-	best := search.best
+	best, large := search.best, search.unfit(all)
+	if large != nil && solver.Objective == Time && !solver.fitsOnly && ctx.Err() == nil {
+		problem := *solver.Problem // bounds of time say nothing of what is closest
+		problem.Objective = Memory
+		return (&solveCall{Problem: &problem, limits: solver.limits}).solveUniform(ctx, in.For(instance.Memory))
+	}
 	if best == nil {
-		return nil, cmp.Or(search.failed, ctx.Err())
+		return nil, cmp.Or(search.failed, ctx.Err(), error(large))
 	}
-	if !all { // the time ended before all forms had a bound
-		search.below, search.stopped = 0, true
-	}
-	best.bounded(search.below, search.stopped, search.looked, len(forms))
+	search.bounded(all, len(forms))
 	chosen := &best.Costs.Workload
-	if large := (*InfeasibleError)(nil); errors.As(search.failed, &large) {
+	if large != nil {
 		large.Proved = !search.stopped && search.below > 1
-		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v %v %v %v)",
-			costmodel.Set("dp", chosen.DP.Count()), costmodel.Set("tp", chosen.TP.Count()), costmodel.Set("cp", chosen.CP.Count()), costmodel.Set("pp", chosen.PP.Count()))
+		large.Form = costmodel.Messagef(" with any degrees that all stages share (closest: %v)", solver.closest(chosen))
 	}
 	if search.failed == nil {
 		solver.compareForms(ctx, in, best)
@@ -73,8 +73,26 @@ func (solver *solveCall) solveUniform(ctx context.Context, in *instance.Instance
 	return best, search.failed
 }
 
-// asked returns the workload whose degrees are chosen. Experts under Megatron's tensor parallelism
-// need sequence parallelism (core/transformer/moe/moe_layer.py).
+// closest says a form by its settings, as far as they differ from what was asked for.
+func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
+	asked, degrees := &solver.Costs.Workload, []string{"dp", "tp"}
+	if form.Runtime == megatron || form.Runtime == torchtitan {
+		degrees = append(degrees, "cp", "pp")
+	}
+	var words []any
+	for _, field := range costmodel.Fields() {
+		switch was, is := field.Text(asked), field.Text(form); {
+		case slices.Contains(degrees, field.Name):
+			words = append(words, costmodel.Setting{Field: field.Name, Value: cmp.Or(is, "1")})
+		case was != is && slices.Contains([]string{"batch", "ep", "recompute", "sequence_parallel"}, field.Name):
+			words = append(words, costmodel.Setting{Field: field.Name, Value: is})
+		}
+	}
+	return costmodel.Messagef(strings.Repeat("%v ", len(words)-1)+"%v", words...)
+}
+
+// asked is the workload whose degrees are chosen. Experts under Megatron's tensor
+// parallelism need sequence parallelism (core/transformer/moe/moe_layer.py).
 func (solver *solveCall) asked() costmodel.Workload {
 	open := solver.Costs.Workload
 	if open.Runtime == megatron && open.TP == costmodel.AutoDegree {
@@ -100,7 +118,7 @@ type formSearch struct {
 // try finds the best cut of a form. It returns false if no later form is better, or the time has
 // ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if search.best != nil && form.below >= search.enough() {
+	if form.below >= search.enough() {
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -109,6 +127,12 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	}
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
+	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use, or fits
+		if search.Objective != Time {
+			search.below = min(search.below, max(form.below, search.useful()))
+		}
+		return true
+	}
 	var large *InfeasibleError
 	if err != nil && !errors.As(err, &large) || sol == nil {
 		if search.best == nil {
@@ -128,16 +152,37 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	return true
 }
 
-// enough returns the bound from which on no form is better than the best one. That is its value, or
-// its largest share if it does not fit.
+// unfit is why nothing fits; nil: something does, or another fault is in the way.
+func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
+	if !errors.As(search.failed, &large) && search.best == nil && search.failed == nil {
+		return &InfeasibleError{Proved: all}
+	}
+	return large
+}
+
+// enough is a bound from which on no form is better than the best one: its value, or what
+// it needs if it does not fit.
 func (search *formSearch) enough() float64 {
 	switch {
-	case search.failed == nil:
+	case search.best != nil && search.failed == nil:
 		return search.best.Value
-	case cmp.Or(search.Objective, Memory) == Memory:
-		return max(1, search.best.LargestShare)
+	case search.Objective == Time || search.best == nil && !search.fitsOnly:
+		return math.Inf(1)
+	case search.fitsOnly:
+		return 1 + instance.Tolerance
 	}
-	return math.Inf(1)
+	return max(1, search.best.LargestShare)
+}
+
+// useful is a share from which on a cut is of no use; 0: none is.
+func (search *formSearch) useful() float64 {
+	switch {
+	case search.best == nil && !search.fitsOnly:
+		return 0
+	case search.best == nil || search.failed != nil && search.fitsOnly || search.Objective == Time:
+		return 1 + instance.Tolerance
+	}
+	return search.best.LargestShare
 }
 
 // better reports that sol is better than best. A solution that fits is better than one that does
@@ -157,61 +202,72 @@ func better(sol, best *Solution, err, failed error) bool {
 // solveForm returns the best cut of a form. After a form that fits, it takes half of the time.
 func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solution, error) {
 	problem, limit := *search.Problem, DefaultTimeLimit
-	problem.Workload, problem.Costs = form.workload, form.table
+	table, err := tableOf(search.Graph, &form.workload)
+	if err != nil {
+		return nil, err
+	}
+	problem.Workload, problem.Costs = table.Workload, table
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end), time.Millisecond)
 	}
 	if search.best != nil && search.failed == nil {
 		limit /= 2
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful()})
 }
 
-// bounded sets the solution's bound to that of all forms.
-func (solution *Solution) bounded(below float64, stopped bool, looked, all int) {
-	solution.LowerBound = min(below, solution.Value)
+// bounded gives the best solution the bound of all forms; all: they were all counted.
+func (search *formSearch) bounded(all bool, forms int) {
+	if !all { // the time ended before
+		search.below, search.stopped = 0, true
+	}
+	solution := search.best
+	solution.LowerBound = min(search.below, solution.Value)
 	if solution.LowerBound < solution.Value {
 		solution.Status, solution.Bound = Feasible, "all degrees"
 	}
-	if stopped {
+	if search.stopped {
 		solution.Status = LimitReached
 	}
 	solution.EvenProved = solution.EvenProved && solution.Status == Optimal
-	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, all, looked)
+	solution.Method = fmt.Sprintf("%s; of %d forms that all stages may have, %d were cut, and bounds leave out the others", solution.Method, forms, search.looked)
 }
 
-// gridForms returns the tables of all degrees that the model, the batch and the GPUs allow, the
-// least bound first. all reports that none is left out.
-func (solver *solveCall) gridForms(ctx context.Context) (out []gridForm, all bool, err error) {
+// tableOf is the table of a workload that is not resolved.
+func tableOf(graph *modelgraph.Graph, workload *costmodel.Workload) (*costmodel.Table, error) {
+	resolved, err := estimate.Resolve(graph, *workload)
+	if err != nil {
+		return nil, err
+	}
+	return estimate.Table(graph, resolved)
+}
+
+// gridForms are all degrees that the model, the batch and the GPUs take, the least bound
+// first; all: none is left out.
+func (solver *solveCall) gridForms(ctx context.Context, model *repeats) (out []gridForm, all bool, err error) {
 	var refused error
 	all = true
-	full := false // a form that cannot fit was left out
 	for _, workload := range grid(solver.asked(), int64(len(solver.Topology.Devices)), int64(len(solver.Graph.Units))) {
-		if all = len(out) == 0 && !full || ctx.Err() == nil; !all {
+		if all = len(out) == 0 || ctx.Err() == nil; !all {
 			break
 		}
-		var table *costmodel.Table
-		resolved, err := estimate.Resolve(solver.Graph, workload)
-		if err == nil {
-			table, err = estimate.Table(solver.Graph, resolved)
-		}
+		table, err := tableOf(model.graph, &workload)
 		if err != nil {
 			refused = err
 			continue
 		}
-		below := solver.leastOf(table)
-		if solver.fitsOnly && leastShare(table, table.Folded(solver.Topology)) > 1+instance.Tolerance {
-			full = true
-			continue
+		below := leastOf(table, solver.Topology, model, solver.Objective == Time)
+		if len(out) == 0 && len(model.times) < len(solver.Graph.Units) { // does it stand for the whole model?
+			whole := allUnits(solver.Graph)
+			if full, err := tableOf(solver.Graph, &workload); err != nil || leastOf(full, solver.Topology, whole, solver.Objective == Time) < below {
+				return solver.gridForms(ctx, whole)
+			}
 		}
 		if !math.IsInf(below, 1) || len(out) == 0 {
-			out = append(out, gridForm{resolved, table, below})
+			out = append(out, gridForm{workload, below})
 		}
 	}
-	switch {
-	case len(out) == 0 && full:
-		return nil, all, &InfeasibleError{Proved: all}
-	case len(out) == 0:
+	if len(out) == 0 {
 		return nil, false, fmt.Errorf("no degrees that all stages can have: %w", cmp.Or(refused, error(costmodel.Refuse(costmodel.Set("gpus", len(solver.Topology.Devices)),
 			"no product of degrees is the number of GPUs with a batch that the replicas share evenly (another %v, or fewer %v, may work)", costmodel.Setting{Field: "batch"}, costmodel.Setting{Field: "micro_batches"}))))
 	}
@@ -291,54 +347,7 @@ func degrees(degree costmodel.Degree, within int64) (out []int64) {
 	return out
 }
 
-// leastOf returns a lower bound for the value of any cut of a table; +Inf: no cut fits. The slowest
-// of p stages runs m micro-batches, and the first of these also runs through the other stages: (m +
-// p − 1)/p of all work. Interleaved stages do not wait for a whole stage.
-func (solver *solveCall) leastOf(table *costmodel.Table) float64 {
-	folded := table.Folded(solver.Topology)
-	stages := float64(len(folded.Devices))
-	share := leastShare(table, folded)
-	switch {
-	case cmp.Or(solver.Objective, Memory) == Memory:
-		return share
-	case share > 1:
-		return math.Inf(1)
-	}
-	var seconds float64
-	for unit := range table.Units {
-		of := steptime.Unit(table, folded, 0, unit)
-		seconds += of.Forward + of.Backward
-	}
-	runs := float64(max(1, table.Workload.MicroBatches))
-	if table.Workload.Schedule != costmodel.Interleaved {
-		runs += stages - 1
-	}
-	return seconds * runs / stages * (1 - instance.Tolerance)
-}
-
-// leastShare returns a lower bound of the largest share: the mean of the stages, or the largest
-// unit.
-func leastShare(table *costmodel.Table, folded *costmodel.Topology) float64 {
-	var all, largest, budget int64
-	overhead := int64(math.MaxInt64)
-	for i := range table.Units {
-		unit := &table.Units[i]
-		bytes := unit.Params + unit.Buffers + unit.OptimizerState + unit.ResidentGrads
-		if !unit.Recompute {
-			for k := range unit.Layers {
-				bytes += unit.Layers[k].Saved
-			}
-		}
-		all, largest = all+bytes, max(largest, bytes)
-	}
-	for i := range folded.Devices {
-		budget = max(budget, folded.Devices[i].Budget())
-		overhead = min(overhead, table.Overhead(i, &folded.Devices[i]))
-	}
-	return (max(float64(all)/float64(len(folded.Devices)), float64(largest)) + float64(overhead)) / float64(budget)
-}
-
-// mostCompared is the most GPUs for compareForms, whose search is slow.
+// mostCompared bounds the GPUs of the comparison, whose search is slow.
 const mostCompared = 32
 
 // compareForms adds a warning with the cost of one form for all stages. It compares with stages
@@ -373,8 +382,8 @@ func sameGPUs(workload *costmodel.Workload, topology *costmodel.Topology) error 
 	for i, device := range topology.Devices {
 		device.Host = first.Host
 		if device != first {
-			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d (%s, %v) differs from device 0 (%s, %v): plan equal GPUs, or use %v without %v",
-				i, device.Name, costmodel.Bytes(device.Budget()), first.Name, costmodel.Bytes(first.Budget()), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
+			return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its ranks need the same GPUs, and device %d differs from device 0 in %s: plan equal GPUs, or use %v without %v",
+				i, difference(&device, &first), costmodel.Set("runtime", "torch"), costmodel.Setting{Field: "uniform"})
 		}
 	}
 	return nil

@@ -71,7 +71,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := command.ofRelease(plan, file); err != nil {
 		return err
 	}
-	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
 	if err := command.Contradicted(plan); err != nil {
@@ -114,17 +114,11 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	return nil
 }
 
-// write writes the file of a target. That of a job is not replaced without --force: its
-// owner fills in names.
+// write writes the file of a target.
 func (command *emitCommand) write(cmd *cobra.Command, target *emit.Target, input *emit.Input) error {
 	var text bytes.Buffer
 	if err := asUsage(target.Write(&text, input)); err != nil {
 		return err
-	}
-	if target.Folder != nil && isFile(command.Output) && !command.Force {
-		if there, err := os.ReadFile(command.Output); err != nil || !bytes.Equal(there, text.Bytes()) {
-			return fmt.Errorf("%q exists: --force replaces it, or name another file", command.Output)
-		}
 	}
 	return out.Write(cmd, command.Output, func(to io.Writer) error { _, err := text.WriteTo(to); return err })
 }
@@ -161,8 +155,8 @@ func namesFolder(target *emit.Target, name string) bool {
 }
 
 // writeFolder writes the files of a job into a folder, which it makes. wanted reports the
-// files to write; nil: all. It replaces none without force: a folder may have files
-// that its owner has changed. note prints what it wrote.
+// files to write; nil: all. Without force it replaces no other bytes: a folder may have
+// files that its owner has changed. note prints what it wrote.
 func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, folder string, force bool, wanted func(name string) bool) (note func() error, err error) {
 	if target.Folder == nil {
 		return nil, out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
@@ -176,8 +170,12 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil && !force {
-			return nil, fmt.Errorf("%q exists: --force replaces it, or name another folder", filepath.Join(folder, name))
+		path := filepath.Join(folder, name)
+		if there, fault := os.ReadFile(path); force || fault == nil && string(there) == files[name] {
+			continue
+		}
+		if _, err := os.Lstat(path); err == nil {
+			return nil, fmt.Errorf("%q exists: --force replaces it, or name another folder", path)
 		}
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {

@@ -63,7 +63,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := command.spare(arg); err != nil {
+	if err := command.spare(cmd, arg); err != nil {
 		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
@@ -116,18 +116,19 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 
 // spare refuses an output that is an input. It makes the plan's file one of the folder
 // of --emit.
-func (command *planCommand) spare(arg string) error {
+func (command *planCommand) spare(cmd *cobra.Command, arg string) error {
+	kind := "plan"
+	if command.IsFront() {
+		kind = "front"
+	}
 	switch {
 	case command.Emit == "":
-		return out.Spare(command.Output, arg, arg, command.TopologyFile())
+		return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg, arg, command.TopologyFile())
 	case command.Output == "" || command.JSON:
 		return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
 	}
 	command.folder, command.Output = command.Output, filepath.Join(command.Output, "plan.json")
-	if _, err := os.Lstat(command.Output); err == nil && !command.Force {
-		return fmt.Errorf("%q exists: --force replaces it, or name another folder", command.Output)
-	}
-	return out.Spare(command.Output, arg, arg, command.TopologyFile())
+	return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg, arg, command.TopologyFile())
 }
 
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the

@@ -56,6 +56,10 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	if command.self.Link != nil {
 		return command.work(cmd, asked)
 	}
+	// People add rates to a topology, so that none is replaced.
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"topology"}}, ""); err != nil {
+		return err
+	}
 	measured, err := measure(cmd, command.self.Args)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
@@ -40,9 +42,9 @@ func (outputs runOutputs) all(settings *planRun) []written {
 	return asked
 }
 
-// spare refuses, before a run, to overwrite inputs, to write two outputs to one place, and to write
-// to a missing folder.
-func (outputs runOutputs) spare(runs []planRun) error {
+// spare refuses, before anything runs, to write over what is read or two things
+// to one place, and to write where there is no folder.
+func (outputs runOutputs) spare(cmd *cobra.Command, runs []planRun) error {
 	if err := outputs.readOnce(runs); err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func (outputs runOutputs) spare(runs []planRun) error {
 		}
 	}
 	for _, one := range named {
-		if err := outputs.spareInputs(one, runs); err != nil {
+		if err := outputs.spareInputs(cmd, one, runs); err != nil {
 			return err
 		}
 		if err := free(one); err != nil {
@@ -81,19 +83,19 @@ func (outputs runOutputs) readOnce(runs []planRun) error {
 	return nil // opening it reports other errors
 }
 
-func (outputs runOutputs) spareInputs(one written, runs []planRun) error {
+func (outputs runOutputs) spareInputs(cmd *cobra.Command, one written, runs []planRun) error {
 	for i := range runs {
 		inputs := []string{runs[i].file, outputs.Run.Tokens, outputs.TopologyFile()}
 		for _, name := range []string{"state.json", "state.safetensors"} {
 			inputs = append(inputs, filepath.Join(outputs.Run.Resume, name))
 		}
 		for _, model := range []string{outputs.Model, runs[i].plan.Model.Source} {
-			if err := out.SpareBy(one.flag, one.path, model, inputs...); err != nil {
+			if err := out.Spare(cmd, out.Written{Flag: one.flag, Path: one.path}, model, inputs...); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return out.Spare(cmd, out.Written{Flag: one.flag, Path: one.path, Kinds: []string{"report", "certificate"}}, "")
 }
 
 // apart refuses two outputs if one is the other, or in its folder.

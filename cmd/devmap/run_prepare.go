@@ -54,7 +54,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 		}
 		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.Link, sleeps: &command.sleeps, wakes: &command.wakes}
 	}
-	if err := (runOutputs{command.Request}).spare(runs); err != nil {
+	if err := (runOutputs{command.Request}).spare(cmd, runs); err != nil {
 		return nil, err
 	}
 	for i := range runs {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -117,7 +118,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if ranked != nil {
 		plan, file = nil, "" // its devices include other hosts'
 	}
-	if err := command.hasFolder(); err != nil {
+	if err := cmp.Or(command.hasFolder(), out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"report", "certificate", "rank"}}, "")); err != nil {
 		return err
 	}
 	defer watching.Unbroken()()
@@ -216,7 +217,7 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 	if len(plan.Devices) == 0 {
 		return nil, fmt.Errorf("%s: the plan has no devices to compare with; write it again with devmap plan", file)
 	}
-	return plan, out.Spare(command.Output, plan.Model.Source, file)
+	return plan, out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file)
 }
 
 // refuse reports flags that contradict each other.

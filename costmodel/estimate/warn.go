@@ -35,8 +35,8 @@ func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if !model.Frozen || !model.Rules.FrozenAsStored || !ops.MixedPrecision(model.Workload.Precision) {
 		return nil
 	}
-	return []costmodel.Message{costmodel.Messagef("%v under %v: adapters are fp32, and the frozen base keeps its stored type; a base loaded in fp32 is %v",
-		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), costmodel.Set("preset", trainer.Loop))}
+	return []costmodel.Message{costmodel.Messagef("%v under %v: adapters are %s, and the frozen base keeps its stored type; a base loaded in fp32 is %v",
+		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), model.Workload.LoRAPrecision, costmodel.Set("preset", trainer.Loop))}
 }
 
 // band is the part of a peak that may be wrong if no one has read the family's modelling

@@ -123,7 +123,7 @@ var (
 		return w.Precision == costmodel.FP16True || w.LoRARank > 0 && w.Precision == costmodel.FP32True
 	}), map[string]string{"16-true": "LLaMA-Factory loads the type of the checkpoint: take one in fp16", "32-true": "LLaMA-Factory loads the type of the checkpoint for adapters: take one in fp32"}}
 	llamaFactoryAdapters = outside{"lora_precision", trained(func(w *costmodel.Workload) string {
-		if w.LoRARank == 0 || w.Precision == costmodel.BF16True {
+		if w.LoRARank == 0 || w.Precision == costmodel.BF16True || underZero(w) { // DeepSpeed casts them
 			return ""
 		}
 		return w.LoRAPrecision

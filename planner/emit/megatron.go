@@ -13,7 +13,8 @@ import (
 // Programs on Megatron-Core 0.19, each with the settings in a form of its own. Sources
 // are megatron/training/arguments.py of Megatron-LM, megatron_args.py of ms-swift 4.6
 // (swift/megatron/arguments), actor/megatron_actor.yaml of verl 0.9 (trainer/config),
-// and training/config.py of Megatron-Bridge 0.3.
+// and training/config.py of Megatron-Bridge 0.6, which stops if the lengths of model and
+// dataset differ (ConfigContainer.validate).
 func init() {
 	for _, program := range []struct{ name, file, start, note string }{
 		{"megatron", "megatron.sh", "sh FILE", "run it in a checkout of Megatron-LM, with the arguments of the model and the data behind it"},

@@ -33,6 +33,8 @@ type search struct {
 	comparison
 	set   []costmodel.Setting
 	notes []string
+	// misfits are the problems that do not fit, of all steps.
+	misfits map[string]bool
 }
 
 // newSearch begins at a problem; nil where the catalogue has not all of its GPUs.
@@ -42,7 +44,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 		return nil
 	}
 	options.Current = false // it is no change
-	return &search{comparison: comparison{Problem: problem, Options: options}}
+	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
 }
 
 // change is the way to a row of a changed problem. The settings are read off what

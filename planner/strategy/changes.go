@@ -94,6 +94,8 @@ func same(workload *costmodel.Workload) []edit {
 		}
 		w.DP, w.TP = costmodel.AutoDegree, costmodel.AutoDegree
 	})
+	add(workload.Runtime == "megatron" && !workload.SequenceParallel && (workload.TP == costmodel.AutoDegree || workload.TP.Count() > 1), "",
+		func(w *costmodel.Workload) { w.SequenceParallel = true })
 	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })

@@ -51,6 +51,22 @@ func TestSmallestTogether(t *testing.T) {
 	}
 }
 
+// TestSmallestSameResults: where each change that is enough alone is less work, several
+// that change no result are tried together, sequence parallelism among them.
+func TestSmallestSameResults(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "a100-40gb", 4, training(4))
+	work := &p.Workload
+	work.Strategy, work.Runtime, work.TP, work.MicroBatches, work.Seq, work.Precision = costmodel.Pipeline, "megatron", 4, 4, 8192, costmodel.BF16Mixed
+	if fits(t, p) {
+		t.Fatal("it fits: nothing is tested")
+	}
+	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
+	less := slices.ContainsFunc(changes, func(c strategy.Change) bool { return strings.HasPrefix(what(&c), "seq=") })
+	if len(changes) == 0 || !less || !changes[0].Row.Fits || !strings.Contains(what(&changes[0]), "recompute=full") || !strings.Contains(what(&changes[0]), "sequence_parallel") {
+		t.Errorf("%q", whats(changes))
+	}
+}
+
 // TestSmallestDegrees: where stages of some degrees do not fit and nothing else
 // makes them, the degrees are left open, which is tried as it is reported.
 func TestSmallestDegrees(t *testing.T) {

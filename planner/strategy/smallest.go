@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -69,10 +70,15 @@ type remedies struct {
 func (problem *search) smallest(ctx context.Context) []Change {
 	full, adapters := split(problem.edits())
 	tries := &remedies{problem, full, adapters}
+	problem.misfits[problem.words()] = true
 	out := append(tries.outOfOrder(ctx), tries.singles(ctx, full)...)
 	others := tries.others(ctx)
-	if len(out)+len(others) == 0 { // nothing alone trains the same
+	alone := func(change Change) bool { return tries.intrusion(&change) == 0 }
+	switch sized := problem.sized(); {
+	case len(out)+len(others) == 0: // nothing alone trains the same
 		out = append(out, tries.several(ctx, problem, full)...)
+	case problem.trains() && !slices.ContainsFunc(out, alone): // nor with the same results
+		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
 	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
 	if len(out) == 0 {
@@ -99,11 +105,22 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, none if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) []Change {
+	if changed == nil || changed.Diffusion == nil && problem.misfits[changed.words()] {
+		return nil
+	}
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
+		problem.misfits[changed.words()] = true
 		return nil
 	}
 	return []Change{problem.change(changed, &row)}
+}
+
+// words say what is tried.
+func (problem *search) words() string {
+	first := &problem.Topology.Devices[0]
+	return fmt.Sprintf("%+v %v %v %v %v %d %d %d %+v", problem.Workload, problem.Objective, problem.Offload, problem.NoOffload, problem.Unconstrained,
+		len(problem.Pins), len(problem.Together), len(problem.Topology.Devices), *first)
 }
 
 // outOfOrder is the device map that puts any layer on any GPU, if it fits

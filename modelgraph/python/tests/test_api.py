@@ -61,6 +61,9 @@ class PlanTest(unittest.TestCase):
             with open(path, "w") as file:
                 file.write('{"format_version": "devmap.front/v1"}')
             self.assertRaisesRegex(devmap.DevmapError, "'devmap.front/v1'", devmap.Plan.read, path)
+            self.assertRaisesRegex(devmap.DevmapError, "exists, and is no plan", plan.save, path)
+            again.save(os.path.join(folder, "again.json"))
+            plan.save(os.path.join(folder, "again.json"))
 
     def test_emit(self):
         plan = planned()

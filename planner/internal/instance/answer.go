@@ -80,8 +80,10 @@ type Limits struct {
 	// ValueOnly asks for any map with the best value. It skips the search for the most balanced
 	// one.
 	ValueOnly bool
-	// Effort is the time that the user set. Some searches derive a number of steps from it, so that
-	// they end independently of the clock; 0: ten seconds.
+	// Below is a share from which on an answer is of no use; 0: none is.
+	Below float64
+	// Effort is the time asked for, from which a search may work out a number of
+	// steps that ends it whatever the clock; 0: ten seconds.
 	Effort time.Duration
 }
 

@@ -34,6 +34,9 @@ func newItems(in *Instance) (*Items, error) {
 		for _, group := range in.Graph.Staged {
 			joined = append(joined, group.Units)
 		}
+		if in.rules().WholeEnds {
+			joined = append(joined, wholeEnds(in.Graph.Units)...)
+		}
 		if !in.rules().Alone {
 			joined = append(passing(in.Costs.Units), joined...)
 		}

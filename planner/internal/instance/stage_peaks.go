@@ -1,6 +1,8 @@
 package instance
 
 import (
+	"sort"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
@@ -40,8 +42,29 @@ func (peaks *StagePeaks) Floor(device, a, b int) int64 {
 	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.residents[device].Workspace, true) + peaks.Overhead[device]
 }
 
-// Share returns a device's share if run c of the cuts is on device c mod p (torch 2.11,
-// distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
+// Above reports that no cuts have all shares below this one. Each stage in turn takes as
+// many items as its floor allows, and no cuts are further on.
+func (peaks *StagePeaks) Above(share float64) bool {
+	from, stages := 0, len(peaks.Overhead)
+	if stages == 1 {
+		return peaks.Share(0, []int{0, peaks.Count()}) >= share
+	}
+	for device := range stages {
+		budget := float64(peaks.In.Topology.Devices[device].Budget())
+		taken := sort.Search(peaks.Count()-(stages-1-device)-from, func(more int) bool {
+			return float64(peaks.Floor(device, from, from+more+1)) >= share*budget
+		})
+		if taken == 0 {
+			return true
+		}
+		from += taken
+	}
+	return from < peaks.Count()
+}
+
+// Share is the share of device where run c of the cuts is on device c mod p
+// (torch 2.11, distributed/pipelining/_utils.py,
+// generate_stage_to_rank_mapping).
 func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
 	for c := device; c < len(cuts)-1; c += int(peaks.schedule.Stages) {

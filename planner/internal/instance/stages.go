@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -24,7 +25,26 @@ func passing(units []costmodel.Unit) [][]int {
 	return sets
 }
 
-// checkStages refuses stages that no pipeline runs.
+// wholeEnds are the units before a decoder's blocks, and those behind them.
+func wholeEnds(units []modelgraph.Unit) [][]int {
+	block := func(unit modelgraph.Unit) bool { return unit.Kind == "decoder-layer" }
+	first := slices.IndexFunc(units, block)
+	if first < 0 {
+		return nil
+	}
+	sets := [][]int{nil, nil}
+	for unit := range units {
+		switch {
+		case unit < first:
+			sets[0] = append(sets[0], unit)
+		case !slices.ContainsFunc(units[unit:], block):
+			sets[1] = append(sets[1], unit)
+		}
+	}
+	return slices.DeleteFunc(sets, func(set []int) bool { return len(set) < 2 })
+}
+
+// checkStages refuses what no pipeline runs.
 func (items *Items) checkStages() error {
 	in, schedule, count := items.In, items.In.Schedule(), items.Count()
 	if !in.rules().Alone && !slices.ContainsFunc(in.Costs.Units, func(unit costmodel.Unit) bool { return !unit.Passes() }) {

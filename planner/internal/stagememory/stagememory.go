@@ -37,6 +37,9 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	if in.Looped() {
 		return solveLooped(ctx, peaks, limits.Effort)
 	}
+	if limits.Below > 0 && peaks.Above(limits.Below) {
+		return nil, instance.ErrNone
+	}
 	return items.SolveChain(ctx, peaks.Chain(), limits)
 }
 

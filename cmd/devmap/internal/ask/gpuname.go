@@ -211,3 +211,16 @@ func (asked *GPUs) DeviceNotes(topology *costmodel.Topology) []string {
 	}
 	return notes
 }
+
+// form is the number of GPUs that the degrees multiply to, as far as they are numbers.
+func (asked *GPUs) form() int64 {
+	product := int64(1)
+	for _, name := range []string{"dp", "tp", "cp", "pp"} {
+		if flag := asked.cmd.Flags().Lookup(name); flag != nil {
+			if degree, err := strconv.ParseInt(flag.Value.String(), 10, 16); err == nil && degree > 0 {
+				product *= degree
+			}
+		}
+	}
+	return product
+}

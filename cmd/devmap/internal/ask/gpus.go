@@ -176,7 +176,11 @@ func (asked *GPUs) onHosts(topology *costmodel.Topology) error {
 	case asked.topology != "":
 		return out.Usagef("--nodes and --topology both say what the hosts are: name the host of each device in %s, or give --gpus", out.OneLine(asked.topology))
 	case count%asked.nodes != 0:
-		below, above := count/asked.nodes*asked.nodes, (count/asked.nodes+1)*asked.nodes
+		each := asked.nodes
+		for each%asked.form() != 0 {
+			each += asked.nodes
+		}
+		below, above := count/each*each, (count/each+1)*each
 		works := fmt.Sprintf("--gpus %d works", above)
 		if below > 0 {
 			works = fmt.Sprintf("--gpus %d and --gpus %d work", below, above)

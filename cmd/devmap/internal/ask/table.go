@@ -323,8 +323,8 @@ var ownFlags = []flag{
 		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
 	},
 	{
-		name: "force", at: func(request *Request) any { return &request.Force }, on: onPlan | onEmit,
-		help: "Replace files of a job", also: []string{"overwrite"},
+		name: "force", at: func(request *Request) any { return &request.Force }, on: searching | onEmit | executing | onProbe | onWatch, hidden: onEstimate, benchmark: true,
+		help: "Replace existing files", also: []string{"overwrite"},
 	},
 	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,

@@ -1,9 +1,16 @@
 package out
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/fixtures"
@@ -11,15 +18,18 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Spare refuses an output that would overwrite an input, or a file in the model's folder that
-// devmap did not write. It compares files, not names: links in a download cache give one file
-// several names.
-func Spare(out, model string, inputs ...string) error {
-	return SpareBy("output", out, model, inputs...)
+// Written is a file that a flag names. Kinds are those of the JSON document that will be
+// written, as in devmap.KIND/v1; none: writing tells what may be replaced.
+type Written struct {
+	Flag, Path string
+	Kinds      []string
 }
 
-// SpareBy is [Spare] for a file that another flag names.
-func SpareBy(flag, out, model string, inputs ...string) error {
+// Spare refuses an output that would overwrite a file that is read, a file
+// of the model's folder that devmap did not write, or a file of another kind. Files are
+// compared, not names: the links of a download cache give one file several.
+func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error {
+	flag, out := to.Flag, to.Path
 	target, err := os.Stat(out)
 	if out == "" || err != nil || !target.Mode().IsRegular() {
 		return nil //nolint:nilerr // nothing is there to overwrite, or writing tells
@@ -38,10 +48,55 @@ func SpareBy(flag, out, model string, inputs ...string) error {
 			return Usagef("--%s %q is %q, a file of the model: name another file", flag, out, file)
 		}
 	}
+	if len(to.Kinds) > 0 && target.Size() > 0 && !forced(cmd) && !slices.Contains(to.Kinds, kindOf(out)) {
+		return exists(out)
+	}
 	return nil
 }
 
-// modelFiles lists the files of a MODEL argument: one, or all in its folder.
+// forced reports --force.
+func forced(cmd *cobra.Command) bool {
+	force, err := cmd.Flags().GetBool("force")
+	return err == nil && force
+}
+
+// exists refuses to replace a file.
+func exists(path string) error {
+	return fmt.Errorf("%q exists with other content: --force replaces it, or name another file", path)
+}
+
+// protected reports a file that is not replaced by another without --force: it has other bytes,
+// and is no result of the same kind.
+func protected(path, by string) bool {
+	if info, err := os.Stat(path); err != nil || info.Size() == 0 || kindOf(path) != "" && kindOf(path) == kindOf(by) {
+		return false
+	}
+	one, err := os.ReadFile(path)
+	other, fault := os.ReadFile(by)
+	return err != nil || fault != nil || !bytes.Equal(one, other)
+}
+
+// kindOf is the kind of a JSON document that devmap alone writes, such as "plan"; "" of
+// all other files, and of documents that people write, too.
+func kindOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close() //nolint:errcheck // opened for reading
+	head := make([]byte, 256)
+	count, _ := io.ReadFull(file, head)
+	found := document.FindSubmatch(head[:count])
+	if len(found) < 2 || slices.Contains([]string{"topology", "model"}, string(found[1])) {
+		return ""
+	}
+	return string(found[1])
+}
+
+var document = regexp.MustCompile(`^\s*\{\s*"format_version": "devmap\.([a-z]+)/`)
+
+// modelFiles are the files that a MODEL argument stands for: one, or all of
+// the folder that holds them.
 func modelFiles(arg string) []string {
 	if arg == "" {
 		return nil
@@ -76,17 +131,8 @@ func written(path string) bool {
 	if filepath.Ext(path) != ".json" {
 		return false
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close() //nolint:errcheck // opened for reading
-	head := make([]byte, 256)
-	count, _ := file.Read(head)
-	for _, kind := range []string{"plan", "front", "estimate"} {
-		if strings.Contains(string(head[:count]), `"format_version": "devmap.`+kind+`/`) {
-			return true
-		}
+	if kindOf(path) != "" {
+		return true
 	}
 	flat, plan, faults, err := devicemap.ReadMap(path)
 	return err == nil && plan == nil && len(faults) == 0 && len(flat) > 0 &&

@@ -38,10 +38,13 @@ func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	case missing == nil && !info.Mode().IsRegular():
 		_, err = Interruptible(cmd.Root().Context(), toWrite, path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
 	default:
-		err = writeFile(target, write)
+		err = writeFile(target, forced(cmd), write)
 	}
 	if content := (*contentError)(nil); errors.As(err, &content) {
 		return content.err
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return exists(path)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %q: %w", path, withoutName(err))
@@ -139,8 +142,9 @@ func followLinks(path string) (string, error) {
 	return "", errors.New("too many links")
 }
 
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	mode := fs.FileMode(0o666) // before the umask
+// writeFile makes a file whole. Without force, it leaves a file that is not of the same kind.
+func writeFile(path string, force bool, write func(io.Writer) error) (err error) {
+	mode := fs.FileMode(0o666) // less the umask
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
@@ -160,6 +164,9 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 	}
 	if err := file.Close(); err != nil {
 		return err
+	}
+	if !force && protected(path, temp) {
+		return fs.ErrExist
 	}
 	return os.Rename(temp, path)
 }

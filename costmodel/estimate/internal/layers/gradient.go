@@ -14,7 +14,11 @@ func (model *Model) gradients() {
 	}
 	last := make(map[string]int)   // owner → the layer that uses it last
 	lowest := make(map[string]int) // and first
-	model.eachGradient(func(i int, owner string, _ int64) {
+	model.eachGradient(func(i int, owner string, size int64) {
+		if owner == "" {
+			model.Layers[i].Grads.First += size
+			return
+		}
 		i = order(model, i)
 		if _, ok := lowest[owner]; !ok {
 			lowest[owner] = i
@@ -22,6 +26,9 @@ func (model *Model) gradients() {
 		last[owner] = max(last[owner], i)
 	})
 	model.eachGradient(func(i int, owner string, size int64) {
+		if owner == "" {
+			return
+		}
 		grads := &model.Layers[i].Grads
 		i = order(model, i)
 		if last[owner] == i {
@@ -54,9 +61,17 @@ func order(model *Model, i int) int {
 	return i
 }
 
-// eachGradient visits the parameters that get gradients, with the name of
-// their owner, in module order.
+// eachGradient visits the parameters that get gradients, in module order, with the name
+// of the owner of those that are tied.
 func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
+	tied := make(map[string]bool)
+	for i := range model.Layers {
+		for j := range model.Layers[i].Params {
+			if owner := model.Layers[i].Params[j].Owner; owner != "" {
+				tied[owner] = true
+			}
+		}
+	}
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if _, declared := layer.Whole.DeclaredBytes(); declared || !layer.Runs {
@@ -65,8 +80,10 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 		for j := range layer.Params {
 			tensor := &layer.Params[j]
 			owner := tensor.Owner
-			if owner == "" {
-				owner = modelgraph.FullName(layer.Name, tensor.Name)
+			if owner == "" && len(tied) > 0 {
+				if owner = modelgraph.FullName(layer.Name, tensor.Name); !tied[owner] {
+					owner = ""
+				}
 			}
 			if trains(tensor) {
 				visit(i, owner, tensor.Numel*own(model, tensor, ops.WeightBytes(model.Rules.Compute))*model.wholeGradient(layer))

@@ -47,3 +47,14 @@ class UsageError(DevmapError, ValueError):
 
     def __init__(self, message: str, command: Sequence[str] = ()) -> None:
         super().__init__(message, 2, command)
+
+
+def spare(path: object, mark: str, what: str) -> None:
+    """Refuses to replace a file without the mark of those that devmap writes."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # type: ignore[call-overload]
+            text = file.read()
+    except OSError:
+        return  # nothing is there, or writing says what is wrong
+    if text and mark not in text:
+        raise DevmapError(f"{path} exists, and is no {what}: remove it, or name another file")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 from .binary import run
-from .errors import DevmapError
+from .errors import DevmapError, spare
 from .model import Model
 from .words import keywords
 
@@ -254,8 +254,11 @@ class Plan(Mapping[str, Union[int, str]]):
             raise DevmapError(f"{os.fspath(path)}: {err}") from err
 
     def save(self, path: Path) -> None:
-        """Writes the plan for devmap check, emit, watch, simulate and run. The file appears whole or not at all."""
+        """Writes the plan for devmap check, emit, watch, simulate and run. The file appears whole or not at all.
+
+        It replaces an earlier plan, and no other file."""
         path = os.fspath(path)
+        spare(path, '"format_version": "devmap.plan/', "plan of devmap")
         temporary = f"{path}.{os.getpid()}.new"
         try:
             with open(temporary, "w", encoding="utf-8", newline="\n") as file:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..errors import DevmapError
+from ..errors import DevmapError, spare
 from . import program, quantised, tape
 from .meet import groups_of
 from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
@@ -87,6 +87,7 @@ def export(
     known = "operations' sizes, not by their formulas" if seen.parts else "own sizes alone"
     model["unknown"] = [f"exported from a {program.class_of(module) or type(module).__name__}: its layers are known by their {known}"]
     if path is not None:
+        spare(path, '"exported from a ', "model that devmap exported")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(model, file, indent=1)
             file.write("\n")
