@@ -282,7 +282,10 @@ class UnseenTest(unittest.TestCase):
             net = net.cuda()
             optimizer = torch.optim.AdamW(net.parameters(), fused=True)
             for _ in range(2):
-                net(x.cuda()).float().mean().backward()
+                batch = x.cuda()
+                result = net(batch)
+                result.float().mean().backward()
+                del result
                 optimizer.step()
                 optimizer.zero_grad()
 
