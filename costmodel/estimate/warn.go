@@ -29,15 +29,15 @@ func trainedApart(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	for _, tie := range model.Graph.Ties {
 		bound := false
 		for i := range model.Graph.Staged {
-			held := 0
+			names := 0
 			for _, layer := range model.Graph.Staged[i].Layers {
 				for _, name := range tie {
 					if name == layer || strings.HasPrefix(name, layer+".") {
-						held++
+						names++
 					}
 				}
 			}
-			bound = bound || held >= len(tie)
+			bound = bound || names >= len(tie)
 		}
 		if !bound {
 			return []costmodel.Message{costmodel.Messagef("%q and %q are one parameter: two stages have copies of it, which train apart unless their gradients are added up before each optimizer step", tie[0], tie[1])}
