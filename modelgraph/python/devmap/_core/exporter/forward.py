@@ -45,7 +45,7 @@ class _Attention(torch.autograd.Function):
 
 def kernel(name: str) -> Callable | None:
     """A substitute for a function of torch while a forward is followed; None: itself."""
-    return {"scaled_dot_product_attention": _attention, "dropout": _dropout}.get(name)
+    return {"scaled_dot_product_attention": _attention, "dropout": _dropout, "bincount": _bincount}.get(name)
 
 
 def _attention(
@@ -62,6 +62,11 @@ def _dropout(
     if not training or not 0 < p < 1:
         return torch.nn.functional.dropout(input, p, training)
     return torch.native_dropout(input, p, True)[0]
+
+
+def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+    """Of data: as many bins as are asked for at least."""
+    return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device=input.device)
 
 
 # Values of tensors that follow from the inputs alone, while all others have none.
