@@ -104,16 +104,17 @@ engines: ## Read emitted jobs with the programs' own parsers (ENGINES="trl axolo
 			$(if $(ALONE_$(engine)),"$$python" -m pip install --quiet --no-deps $(ALONE_$(engine));) fi; \
 		PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES= "$$python" fixtures/oracle/jobs.py $(engine) "$$work/devmap" || failed=1; rm -rf "$$work/$(engine)";) exit $$failed
 
-exporter: ## Compare devmap.export with the config readers, and try maps of all families and of 29 modules (FAMILY="types" CONFIGS=2 GPUS="2 3" PYTHON=python3)
+exporter: ## Compare devmap.export with the config readers, and try maps of all families and of 29 modules (FAMILY="types" CONFIGS=1 GPUS="2 3" PYTHON=python3)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
 		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0 diffusers==0.42.1 timm==1.0.31 torchaudio torchvision; fi; \
-	PYTHONDONTWRITEBYTECODE=1 "$$python" fixtures/oracle/exported.py all "$$work/exported.jsonl.gz" $(FAMILY) || true; \
 	$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
 	export PYTHONDONTWRITEBYTECODE=1 DEVMAP_BINARY="$$work/devmap"; failed=0; \
+	"$$python" fixtures/oracle/exported.py all "$$work/exported.jsonl.gz" $(FAMILY) & exporting=$$!; \
 	"$$python" fixtures/oracle/exported.py maps $(FAMILY) || failed=1; \
 	"$$python" fixtures/oracle/modules.py || failed=1; \
+	wait $$exporting || true; \
 	DEVMAP_EXPORTED="$$work/exported.jsonl.gz" $(GO) test ./planner -count=1 -run '^TestExported$$' -v | grep -v '^ *--- PASS\|^=== '; exit $$failed
 
 formatted: ## Fail if gofmt would change a file

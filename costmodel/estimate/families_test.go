@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,33 @@ func TestReadFamilies(t *testing.T) {
 			if table.Band != want || warned != (want > 0) {
 				t.Errorf("%s (%s), %s: a band of %g, warnings %q", model, g.Family, mode, table.Band, table.Warnings)
 			}
+		}
+	}
+}
+
+// TestTiedStages: torch's stages train copies of a tied parameter apart, which a plan says.
+func TestTiedStages(t *testing.T) {
+	for _, c := range []struct {
+		model, runtime string
+		mode           costmodel.Mode
+		want           bool
+	}{
+		{"gpt2", "torch", costmodel.Train, true},
+		{"gpt2", "torch", costmodel.Load, false},
+		{"gpt2", costmodel.Devmap, costmodel.Train, false},
+		{"llama-3.1-8b", "torch", costmodel.Train, false},
+	} {
+		graph := builtIn(t, c.model)
+		workload, err := estimate.Resolve(graph, costmodel.Workload{Strategy: costmodel.Pipeline, World: 2, Runtime: c.runtime, Mode: c.mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(graph, workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := fmt.Sprint(table.Warnings); strings.Contains(said, "train apart") != c.want {
+			t.Errorf("%s, %s, %s: %s", c.model, c.runtime, c.mode, said)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // warnings adds those that no figure of a unit raises, in the order in which
 // they are printed.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers} {
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers, trainedApart} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }

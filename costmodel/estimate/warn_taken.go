@@ -2,9 +2,11 @@ package estimate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -80,4 +82,30 @@ func more(names []string) string {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", len(names)-1)
+}
+
+// trainedApart says that stages of torch.distributed.pipelining hold copies of a tied
+// parameter. Those of a module that devmap.export read are on one stage.
+func trainedApart(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	if model.Workload.Runtime != value.Torch || !model.Rules.Untied || !model.Train || model.Frozen {
+		return nil
+	}
+	for _, tie := range model.Graph.Ties {
+		bound := false
+		for i := range model.Graph.Staged {
+			names := 0
+			for _, layer := range model.Graph.Staged[i].Layers {
+				for _, name := range tie {
+					if name == layer || strings.HasPrefix(name, layer+".") {
+						names++
+					}
+				}
+			}
+			bound = bound || names >= len(tie)
+		}
+		if !bound {
+			return []costmodel.Message{costmodel.Messagef("%q and %q are one parameter: two stages have copies of it, which train apart unless their gradients are added up before each optimizer step", tie[0], tie[1])}
+		}
+	}
+	return nil
 }

@@ -188,9 +188,10 @@ class UnseenTest(unittest.TestCase):
                 hidden = self.embed(ids)
                 return self.head(hidden) if hidden.sum() > 0 else self.head(self.norm(hidden))
 
-        self.assertIn(
-            "norm: not called", said(self.unseen(Either(), "asks whether values that depend on the data are so"))
-        )
+        found = said(self.unseen(Either(), "asks whether values that depend on the data are so"))
+        self.assertIn("norm: not called", found)
+        line = re.search(r"with values={'(.*)': False}", found)[1]
+        self.assertNotIn("norm", said(devmap.export(Either(), inputs=(IDS,), values={line: False})))
 
     def test_loop(self):
         class Loop(Net):
@@ -234,10 +235,66 @@ class UnseenTest(unittest.TestCase):
         self.unseen(module, "late: made in the forward")
         self.assertNotIn("late", dict(module.named_parameters()), "the export changed the module")
 
+        class Table(Net):
+            def forward(self, ids):
+                self.register_buffer("table", torch.ones(WIDTH))
+                return self.head(self.embed(ids) * self.table)
+
+        self.unseen(Table(), "table: made in the forward")
+
     def test_hooks(self):
         net = Net(Attend())
         net.norm.register_forward_hook(lambda *_: 1 / 0)
         self.unseen(net, "hooks of norm were not run")
+
+    def test_hook_calls(self):
+        """A hook that is a closure over another module of the model: its copy runs."""
+        net = nn.Sequential(*(nn.Linear(WIDTH, WIDTH) for _ in range(4)))
+        other = net[3]
+        net[0].register_forward_hook(lambda _, __, result: result + other(result))
+        plan = devmap.plan(net, gpus=2, mode="train", batch=4, inputs=(torch.zeros(4, WIDTH),))
+        self.assertEqual((plan.device_map["0"], len(set(plan.device_map.values()))), (plan.device_map["3"], 2))
+        self.assertRegex(" ".join(plan.warnings), r"one GPU must hold 0, 3: torch_export\.py:\d+ \(add")
+
+    def test_one_memory(self):
+        """Two parameters on one memory are two: each has a gradient, and its own memory on a GPU."""
+        net = nn.Sequential(*(nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(3)))
+        net[2].weight = nn.Parameter(net[0].weight.data)
+        model = self.unseen(net, "0.weight and 2.weight are 2 parameters on one memory", (torch.zeros(4, WIDTH),))
+        self.assertNotIn("ties", model)
+        self.assertEqual(devmap.inspect(model).params, 3 * WIDTH * WIDTH)
+
+    def test_vmap(self):
+        """A forward inside torch.vmap, and a module whose parameters a caller replaces."""
+
+        class Ensemble(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.body = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+                self.weights, self.biases = nn.Parameter(torch.zeros(5, WIDTH, WIDTH)), nn.Parameter(torch.zeros(5, WIDTH))
+
+            def forward(self, x):
+                x = torch.vmap(self.one)(x)
+                run = lambda weight, bias: torch.func.functional_call(self.body, {"weight": weight, "bias": bias}, (x,))  # noqa: E731
+                return torch.vmap(run)(self.weights, self.biases).mean(0)
+
+        def step(net, x):
+            net = net.cuda()
+            optimizer = torch.optim.AdamW(net.parameters(), fused=True)
+            for _ in range(2):
+                batch = x.cuda()
+                result = net(batch)
+                result.float().mean().backward()
+                del result
+                optimizer.step()
+                optimizer.zero_grad()
+
+        for dtype in (torch.float32, torch.bfloat16):
+            net, rows = Ensemble().to(dtype), torch.zeros(4096, WIDTH, dtype=dtype)
+            plan = devmap.plan(net, gpus=1, gpu="h200-141gb", mode="train", preset="accelerate-loop", batch=4096, inputs=(rows,))
+            self.assertIn("body.weight, body.bias: not called in this forward", " ".join(plan.warnings))
+            self.assertNotIn("weights,", " ".join(plan.warnings).partition("not called")[0])
+            self.assertAlmostEqual(plan.peaks[0] / devmap.measure(step, net, rows).peaks[0], 1, delta=0.003)
 
     def test_frozen_and_quantised(self):
         net = Net(Attend())

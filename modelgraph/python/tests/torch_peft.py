@@ -4,7 +4,7 @@ import unittest
 
 import devmap
 import tiny
-from peft import IA3Config, LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_model
+from peft import AdaLoraConfig, IA3Config, LoHaConfig, LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_model
 
 ROLE = {"task_type": "CAUSAL_LM"}
 ATTENTION = ["q_proj", "v_proj"]
@@ -15,6 +15,8 @@ CASES = {
     "all linear": ("llama", LoraConfig(r=8, lora_dropout=0.1, target_modules="all-linear", **ROLE)),
     "DoRA": ("llama", LoraConfig(r=8, use_dora=True, target_modules=[*ATTENTION, "up_proj"])),
     "IA3": ("llama", IA3Config(target_modules=["k_proj", "v_proj", "down_proj"], feedforward_modules=["down_proj"])),
+    "LoHa": ("llama", LoHaConfig(r=4, target_modules=ATTENTION)),
+    "AdaLoRA": ("bert", AdaLoraConfig(init_r=4, target_r=2, total_step=10, target_modules=["query", "value"])),
     "prompt": ("llama", PromptTuningConfig(num_virtual_tokens=8, **ROLE)),
     "prefix": ("llama", PrefixTuningConfig(num_virtual_tokens=8, **ROLE)),
     "saved": ("llama", LoraConfig(r=8, target_modules=ATTENTION, modules_to_save=["embed_tokens", "lm_head"])),

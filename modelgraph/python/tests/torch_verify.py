@@ -109,6 +109,42 @@ class Moving(nn.Module):
         return second + first.to(second.device) + ramp
 
 
+class Writes(nn.Module):
+    """A layer that writes into its caller's tensor, or a caller that writes into its own."""
+
+    def __init__(self, layer=None):
+        super().__init__()
+        self.layers, self.inner = nn.ModuleList(Writer(layer) for _ in range(3)), layer
+
+    def forward(self, x):
+        out = torch.zeros(3, *x.shape, device=x.device)
+        for at, layer in enumerate(self.layers):
+            x = layer(x, out, at)
+            if self.inner is None:
+                out[at] = x
+        return out
+
+
+class Writer(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.linear, self.write = nn.Linear(32, 32), write
+
+    def forward(self, x, out, at):
+        made = self.linear(x)
+        if self.write is not None:
+            self.write(out, at, made)
+        return made
+
+
+def in_place(out, at, made):
+    out[at].add_(made.detach())
+
+
+def indexed(out, at, made):
+    out[at] = made
+
+
 IDS, ROWS, PIXELS = torch.zeros((2, 8), dtype=torch.int64), torch.zeros(2, 32), torch.zeros(1, 3, 16, 16)
 MODULES = [
     (Residual, (torch.zeros(2, 16),)), (UNet, (PIXELS,)), (Shared, (IDS,)), (Scaled, (ROWS,)), (Buffers, (ROWS,)),
@@ -173,6 +209,20 @@ class VerifyTest(unittest.TestCase):
         self.assertRegex(found.line, r"torch_verify\.py:\d+")
         self.assertIn("(UNet)", found.message)
         self.assertFalse(devmap.verify(InPlace(), {"one": 0, "two": 1, "three": 1}, inputs=(ROWS,)))
+
+    def test_lost_writes(self):
+        """What a layer writes into a copy that a hook made does not reach its caller; what the caller writes does."""
+        places = {"layers.0": 0, "layers.1": 0, "layers.2": 1}
+        for write in (in_place, indexed):
+            found = devmap.verify(Writes(write), places, inputs=(ROWS,))
+            self.assertFalse(found)
+            self.assertRegex(found.message, r"into a hook's copy of an argument at torch_verify\.py:\d+ in layers.2 \(Writer\) writes on cuda:1, and the caller, who reads it later, has it on cuda:0")
+            said = " ".join(devmap.export(Writes(write), inputs=(ROWS,), steps=False)["warnings"])
+            self.assertRegex(said, r"one GPU must hold layers.0.*torch_verify\.py:\d+ .* would not reach the caller, who reads it later; .* until that line returns")
+            self.assertEqual(set(devmap.plan(Writes(write), gpus=2, mode="load", inputs=(ROWS,)).device_map.values()), {0})
+        self.assertTrue(devmap.verify(Writes(), places, inputs=(ROWS,)))
+        replaced = nn.Sequential(nn.Linear(32, 32), nn.ReLU(inplace=True), nn.Linear(32, 32))
+        self.assertTrue(devmap.verify(replaced, {"0": 0, "1": 1, "2": 0}, inputs=(ROWS,)), "no one reads what the ReLU wrote over")
 
     def test_changes_nothing(self):
         """The caller's module and its process stay as they are."""
@@ -259,6 +309,14 @@ class StagesTest(unittest.TestCase):
         self.assertTrue(devmap.verify(net, {"0": 0, "1": 1, "2": 0}, inputs=inputs))
         with self.assertRaisesRegex(devmap.DevmapError, "0.weight and 2.weight are one parameter"):
             devmap.plan(net, gpus=2, mode="train", batch=4, micro_batches=2, strategy="pipeline", inputs=inputs)
+
+        net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
+        net[1].weight = net[0].weight
+        plan = devmap.plan(net, gpus=2, mode="train", batch=4, micro_batches=2, strategy="pipeline", inputs=inputs)
+        self.assertEqual((plan.stages[0].units, "train apart unless" in " ".join(plan.warnings)), (["0", "1"], False))
+        model = tiny.build("gpt2")  # torch copies it to the stages that read it
+        plan = devmap.plan(model, gpus=2, mode="train", batch=4, seq=16, micro_batches=2, strategy="pipeline")
+        self.assertIn("train apart unless", " ".join(plan.warnings))
 
     def test_in_turn(self):
         said = devmap.export(Alternating(), inputs=self.LENGTHS)["warnings"]

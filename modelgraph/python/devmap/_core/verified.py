@@ -49,6 +49,8 @@ class Verified:
         where = f"{self.operation} at {self.line} in {self.module or 'the model'}"
         if self.operation == TIES:
             return f"a step trains copies of one parameter apart: {self.module} are on {' and '.join(self.devices)}; put them on one"
+        if self.operation.endswith(LOST):
+            return f"the forward fails under the map: {where} writes on {self.devices[1]}, and the caller, who reads it later, has it on {self.devices[0]}: return it instead"
         if self.devices[0].startswith("stage "):
             return f"the forward fails under the map: {where} is of {self.devices[1]}, and {self.devices[0]} runs: tensors cross GPUs where a stage begins"
         away = "; an offloaded weight is on a GPU only while its own module runs" if self._offloads and "cpu" in self.devices else ""
@@ -58,6 +60,7 @@ class Verified:
         return f"<devmap.Verified: {self.message}>"
 
 
+LOST = " into a hook's copy of an argument"  # ends the operation of a write into an argument that Accelerate moved
 TIES = "ties-apart"  # the operation of a Verified whose tied parameters are apart
 ENGINES = ("accelerate", "torch")
 

@@ -79,7 +79,11 @@ def export(
         if groups.joined:
             model["joined"] = groups.joined
         if steps and not any(said.startswith(STOPPED) for said in warnings):
-            said, still = _tapes(module, model, seen, given, dict(values or {}))
+            taking = dict.fromkeys(tape.MODES, given)
+            if inputs is None:  # a step with the loss of tokens, and one that fills a cache
+                taking = {mode: {**given, **seen.labels} for mode in tape.MODES}
+                taking["infer"] = {name: one for name, one in given.items() if name != "use_cache"}
+            said, still = _tapes(module, model, seen, taking, dict(values or {}))
             warnings = [one for one in warnings if not (still and one.endswith(FROZEN))] + said
     if warnings:
         model["warnings"] = warnings
@@ -94,7 +98,7 @@ def export(
     return model
 
 
-def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: Any, values: dict) -> tuple[list[str], bool]:
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: dict[str, Any], values: dict) -> tuple[list[str], bool]:
     """Adds the memory of a step to layers, and what a backward gives no gradient. Models of Transformers whose operations are
     all known have rules, which also know the losses of trainers. Also: whether parameters without a gradient are marked."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:

@@ -45,7 +45,7 @@ class _Attention(torch.autograd.Function):
 
 def kernel(name: str) -> Callable | None:
     """A substitute for a function of torch while a forward is followed; None: itself."""
-    return {"scaled_dot_product_attention": _attention, "dropout": _dropout}.get(name)
+    return {"scaled_dot_product_attention": _attention, "dropout": _dropout, "bincount": _bincount}.get(name)
 
 
 def _attention(
@@ -62,6 +62,11 @@ def _dropout(
     if not training or not 0 < p < 1:
         return torch.nn.functional.dropout(input, p, training)
     return torch.native_dropout(input, p, True)[0]
+
+
+def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+    """Of data: as many bins as are asked for at least."""
+    return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device=input.device)
 
 
 # Values of tensors that follow from the inputs alone, while all others have none.
@@ -256,7 +261,7 @@ class Trace(TorchFunctionMode):
         if name == "__bool__" and self.asked[line] <= _ASKS:
             self.guessed.setdefault(self._scopes[-1], line)
             return True
-        raise Unseen(f"{line} asks for the value of a tensor ({name.strip('_')})")
+        raise Unseen(f"{line} asks for the value of a tensor ({name.strip('_')}), which devmap.export(…, values={{{line!r}: …}}) gives")
 
     def _numbers(self, value: Any) -> list[int]:
         return [self.number(tensor) for tensor in tensors_in(value)]
@@ -267,7 +272,7 @@ class Trace(TorchFunctionMode):
         if key not in self._known and self._current is not None:
             if key not in self.sizes:
                 self.tensors.append(tensor)
-                self.sizes[key] = tensor.untyped_storage().nbytes()
+                self.sizes[key] = storage(tensor).nbytes()
             if key not in self._current.saved:
                 self._current.saved.append(key)
         return tensor
@@ -316,9 +321,16 @@ def _names(result: Any, trace: Trace) -> dict[str, int]:
     return {str(name): trace.number(value) for name, value in result.items() if isinstance(value, torch.Tensor)}
 
 
+def storage(tensor: torch.Tensor) -> Any:
+    """A tensor's storage; inside torch.vmap that of all rows."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor.untyped_storage()
+
+
 def storage_of(tensor: torch.Tensor) -> int:
     """A storage's identity, which it has on the meta device too."""
-    return tensor.untyped_storage()._cdata
+    return storage(tensor)._cdata
 
 
 def tensors_in(value: Any) -> list[torch.Tensor]:
@@ -386,8 +398,7 @@ def usual(module: torch.nn.Module) -> dict | None:
     config = getattr(module, "config", None)
     if config is None or not hasattr(module, "main_input_name"):
         return None
-    inner = module.get_base_model() if hasattr(module, "get_base_model") else module  # peft's forward takes anything
-    takes = inspect.signature(inner.forward).parameters
+    takes = _takes(module)
     given: dict = {}
     if "pixel_values" == module.main_input_name and "input_ids" not in takes:
         given["pixel_values"] = _pixels(config)
@@ -416,6 +427,16 @@ def usual(module: torch.nn.Module) -> dict | None:
         for name, value in given.items()
     }
     return given if tensors_in(given) else None
+
+
+def _takes(module: torch.nn.Module) -> Any:
+    inner = module.get_base_model() if hasattr(module, "get_base_model") else module  # peft's forward takes anything
+    return inspect.signature(inner.forward).parameters
+
+
+def takes_labels(module: torch.nn.Module) -> bool:
+    """Whether a Transformers model computes the loss of tokens, if it is given labels."""
+    return usual(module) is not None and "labels" in _takes(module)
 
 
 def _ids(length: int) -> torch.Tensor:

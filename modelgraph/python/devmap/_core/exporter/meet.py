@@ -17,6 +17,7 @@ import torch
 from ..errors import DevmapError
 from ..measure.placed import MOST
 from .. import verified
+from ..verified import LOST
 from .module import Layer
 
 
@@ -100,9 +101,10 @@ def _said(group: list[str], found: list[tuple[str, str, str]], all_of_it: bool) 
     said = f"under a device map, one GPU must hold {names}: "
     if not places:
         return said + "they are the model's own tensors, which Accelerate keeps on the first GPU; modules can be apart"
-    said += f"{' and '.join(places[:2])}{more} joins their tensors, and no hook moves these"
+    lost = all(operation.endswith(LOST) for _, _, operation in found)
+    said += f"{' and '.join(places[:2])}{more} " + ("would not reach the caller, who reads it later" if lost else "joins their tensors, and no hook moves these")
     if all_of_it:
-        said += "; these are all parts, so more GPUs do not help until that line moves one tensor, as with .to(other.device)"
+        said += "; these are all parts, so more GPUs do not help until that line " + ("returns what it writes" if lost else "moves one tensor, as with .to(other.device)")
     return said
 
 

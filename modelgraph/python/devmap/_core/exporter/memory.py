@@ -13,7 +13,7 @@ from typing import Any, Callable
 import torch
 
 from .flow import SAME, Flow, Part
-from .forward import storage_of
+from .forward import storage, storage_of
 from .module import Layer
 
 # What devmap has no operation for: the bytes that torch keeps for it, as declared costs.
@@ -96,7 +96,7 @@ def _workspace(flow: Flow, mine: list[int], kept: set[int]) -> int:
             if key in kept:
                 continue
             begins.setdefault(key, at)
-            sizes[key] = flow.tensor(number).untyped_storage().nbytes()
+            sizes[key] = storage(flow.tensor(number)).nbytes()
             readers = [one for one in flow.readers.get(number, ()) if one in inside]
             ends[key] = max([ends.get(key, at), *readers])
     alive = max((sum(sizes[key] for key in sizes if begins[key] <= at <= ends[key]) for at in mine), default=0)

@@ -13,6 +13,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from ..errors import DevmapError
+from ..measure import rebound
 from . import program, quantised
 
 # Parameters that are one tensor under several names.
@@ -37,8 +38,16 @@ def ties_of(module: torch.nn.Module) -> list:
     """
     names: dict = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
-        names.setdefault(identity(parameter), []).append(name)
+        names.setdefault(id(parameter), []).append(name)
     return [group for group in names.values() if len(group) > 1]
+
+
+def apart(module: torch.nn.Module) -> list[str]:
+    """Parameters that are several objects on one memory. Each has its own gradient, and a copy once a device is set."""
+    names: dict = {}
+    for name, parameter in module.named_parameters():
+        names.setdefault(identity(parameter) if parameter.numel() else name, []).append(name)
+    return [f"{' and '.join(group)} are {len(group)} parameters on one memory, which .to(device) copies and training moves apart: assign one Parameter to both" for group in names.values() if len(group) > 1]
 
 
 # The module tree as layers: who holds which tensors, in order of registration.
@@ -88,7 +97,7 @@ def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Laye
         if not bare and (whole.params or whole.buffers):
             layers.append(whole)
     words = [word for path, part in module.named_modules() for word in _plain(path, part)]
-    return layers, unregistered(module) + words
+    return layers, unregistered(module) + apart(module) + words
 
 
 def _tensors(part: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
@@ -298,9 +307,9 @@ def _whole(module: torch.nn.Module) -> None:
 # A copy of a module without memory, to run instead of it.
 
 
-def copy_of(module: torch.nn.Module) -> torch.nn.Module:
-    """The module with tensors on the meta device: same classes, same ties, and none of its hooks, which may talk to
-    devices. Everything that floats asks for gradients, as in full training."""
+def copy_of(module: torch.nn.Module, hooked: bool = False) -> torch.nn.Module:
+    """The module with tensors on the meta device: same classes, same ties, and its hooks, which may talk to devices, if
+    hooked says so. Everything that floats asks for gradients, as in full training."""
     known: dict = dict(quantised.matrices(module))
     made = dict(known)
     hidden = [one for part in module.modules() for value in vars(part).values() if isinstance(value, (list, tuple, dict)) for one in _modules_in(value)]
@@ -313,12 +322,12 @@ def copy_of(module: torch.nn.Module) -> torch.nn.Module:
             if isinstance(value, torch.Tensor) and id(value) not in known:
                 known[id(value)] = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
         known.update((id(one), _meta(one)) for _, one in quantised.beside(part))
-    twin = copy.deepcopy(module, known)
+    twin = rebound(copy.deepcopy(module, known), known)
     quantised.unpack(twin, made)
     for part in twin.modules():
         for hooks in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
             kept = getattr(part, hooks)
-            for key in [key for key, hook in kept.items() if not remakes(hook)]:
+            for key in [key for key, hook in kept.items() if not hooked and not remakes(hook)]:
                 del kept[key]
         old = part.__dict__.pop("_old_forward", None)  # accelerate/hooks.py, add_hook_to_module
         if old is not None:

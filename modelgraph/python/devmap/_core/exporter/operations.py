@@ -571,13 +571,15 @@ def joined(
             and held[0].name == part.path
         ):
             of[id(held[0])] = part
-            if part.op["kind"] == "linear" and sum(one.numel() for _, one in held[0].params if one.dim() > 1) > 2 * part.op["in"] * part.op["out"]:
+            if part.op["kind"] == "linear" and _matrices(held) > 2 * part.op["in"] * part.op["out"]:
                 several.add(id(held[0]))  # a weight that is made of several, as LoHa's
             continue
         own = named.get(part.path)
         if not part.path or not held or own is not None and own not in held and (id(own) in gone or id(own) in of):
             continue
-        if any(other.name == part.path for _, other in out):
+        if any(other.name == part.path for _, other in out) or len({one.unit for one in held}) > 1:
+            continue
+        if part.op["kind"] == "linear" and _matrices(held) != part.op["in"] * part.op["out"]:  # a weight that is made of several, as LoHa's
             continue
         if own is not None and own not in held:
             held.insert(0, own)
@@ -594,6 +596,11 @@ def joined(
     for one in several:
         of[one] = dataclasses.replace(of[one], op={"kind": "parameter"})
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
+
+
+def _matrices(held: list[Layer]) -> int:
+    """Elements of matrices."""
+    return sum(one.numel() for layer in held for _, one in layer.params if one.dim() > 1)
 
 
 def _after(path: str, modules: Iterable[str], layers: list[Layer], place: dict[int, float]) -> float:

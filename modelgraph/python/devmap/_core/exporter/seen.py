@@ -14,7 +14,7 @@ import torch
 
 from .adapters import set_apart
 from .flow import Flow, Part
-from .forward import Trace, prepare, reason, run, tensors_in, usual
+from .forward import Trace, prepare, reason, run, takes_labels, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
 from .module import Layer, copy_of, remakes, ties_of
 from .operations import joined, parts_of
@@ -189,17 +189,19 @@ def of_module(module: torch.nn.Module) -> list[str]:
             f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "
             "what their layers unpack is not"
         )
-    hooked = [
+    return said
+
+
+def hooks_of(module: torch.nn.Module) -> list[str]:
+    """The modules that have hooks on their forward."""
+    return [
         path or "the module"
         for path, part in module.named_modules()
         if part._forward_hooks or any(not remakes(hook) for hook in part._forward_pre_hooks.values())
     ]
-    if hooked:
-        said.append(f"hooks of {_names(hooked)} were not run: what they keep or change was not seen")
-    return said
 
 
-def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str]:
+def of_trace(trace: Trace, twin: torch.nn.Module, before: set[str]) -> list[str]:
     """What the forward did, and did not."""
     said: list[str] = []
     for path, why in trace.failed.items():
@@ -211,21 +213,21 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str
         if not line.startswith("masking_utils.py"):
             said.append(
                 f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that "
-                "holds was followed, the other not seen"
+                f"holds was followed, the other not seen (devmap.export follows it with values={{{line!r}: False}})"
             )
     for line, name in trace.counted.items():
         said.append(f"{line}: how many elements {name} finds depends on the data: all were taken, the most that it can be")
-    read = {number for step in trace.steps for number in step.inputs}
+    read = {name for _, names, _ in trace.events for name in names}
     called = {call.path for call in trace.calls}
     unread = []
-    for number, names in trace.parameters.items():
+    for names in trace.parameters.values():
         holder = names[0].rpartition(".")[0]
-        name = names[0] if holder in called else holder
-        if number not in read and name not in unread:
+        name = names[0] if holder in called else holder or names[0]
+        if names[0] not in read and name not in unread:
             unread.append(name)
     if unread:
         said.append(f"{_names(unread)}: not called in this forward: known by weights alone")
-    made = [name for name, _ in twin.named_parameters() if name not in set(before)]
+    made = [name for name, _ in (*twin.named_parameters(), *twin.named_buffers()) if name not in before]
     if made:
         said.append(f"{_names(made)}: made in the forward: a device map made before has no place for it")
     return said
@@ -269,6 +271,7 @@ class Seen:
     declared: dict[str, dict] = dataclasses.field(default_factory=dict)
     taken: dict[str, Any] = dataclasses.field(default_factory=dict)
     size: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the forward that ran
+    labels: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)  # of a trainer's loss
     staged: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     warnings: list[str] = dataclasses.field(default_factory=list)
 
@@ -285,6 +288,7 @@ class Look:
     rows: dict[str, int]  # of the layers without an operation
     fault: str | None
     warnings: list[str]
+    logits: list[int]  # their sides
 
 
 def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any, answers: Mapping[str, Any]) -> Seen:
@@ -304,12 +308,20 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
                 "are known"
             ],
         )
-    first = _once(module, layers, units, args, kwargs, values)
+    hooked = hooks_of(module)
+    first = _once(module, layers, units, args, kwargs, values, bool(hooked))
+    if hooked and first.fault is not None:
+        first = _once(module, layers, units, args, kwargs, values)
+        first.warnings.append(f"hooks of {_names(hooked)} were not run for what each layer does: what they keep or change there was not seen")
+        hooked = []
     size = lengths(args, kwargs)
     if usual(module) is None:  # readers of configs have the order of the module tree
         first.layers = in_order(first.layers, first.trace.events)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     seen.size = {"batch": size[0], "precision": _precision(first), **{name: one for name, one in zip(("seq", "target_seq"), size[1:]) if one}}
+    rows = [size[0], size[2] or size[1]]
+    if inputs is None and takes_labels(module) and len(first.logits) == 3 and first.logits[:2] == rows:
+        seen.labels = {"labels": torch.zeros(rows, dtype=torch.int64)}
     seen.warnings += in_turn(first.trace, layers)
     seen.staged = staged(first.layers, first.trace.events, ties_of(module) if usual(module) is None else ())
     if first.fault is not None:
@@ -318,20 +330,21 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
         )
     seen.streams = streams(seen.layers, seen.parts, seen.inputs, first.rows, *size)
     if first.rest:
-        _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new))
+        _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new, bool(hooked)))
     return seen
 
 
-def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwargs: dict, values: dict) -> Look:
-    twin = copy_of(module)
-    before = [name for name, _ in twin.named_parameters()]
+def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwargs: dict, values: dict, hooked: bool = False) -> Look:
+    twin = copy_of(module, hooked)
+    before = {name for name, _ in (*twin.named_parameters(), *twin.named_buffers())}
     trace, result, fault = run(twin, args, kwargs, values)
     set_apart(trace)
     flow = Flow(trace)
-    out, parts = joined(layers, parts_of(flow, units, _logits(flow, result)), units, trace.modules)
+    logits = _logits(flow, result)
+    out, parts = joined(layers, parts_of(flow, units, logits), units, trace.modules)
     inputs, made = links(flow, out, parts)
     rest = rest_of(flow, out, parts, made)
-    return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before))
+    return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before), [] if logits is None else flow.shape(logits))
 
 
 def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
@@ -352,11 +365,11 @@ def _width_at(shape: torch.Size, module: torch.nn.Module) -> int:
     return 1 if len(shape) == 4 and shape[1] in widths and shape[-1] not in widths else -1
 
 
-def _again(module, layers, units, args, kwargs, values, size, new) -> dict[str, Bytes]:
+def _again(module, layers, units, args, kwargs, values, size, new, hooked) -> dict[str, Bytes]:
     """The bytes of the same forward at another size; none where it does not run at that."""
     known = dict(values)
     other_args, other_kwargs = resized(args, size, new, known), resized(kwargs, size, new, known)
-    found = _once(module, layers, units, other_args, other_kwargs, known)
+    found = _once(module, layers, units, other_args, other_kwargs, known, hooked)
     return found.rest if found.fault is None else {}
 
 

@@ -323,18 +323,17 @@ def _checkpointed(twin: torch.nn.Module, units: list[str]) -> None:
 MODES = ("train", "infer", "recompute")
 
 
-def play(module: torch.nn.Module, layers: list[Layer], inputs: Any, answers: dict) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
-    """The tape of each layer by name, as model.json has it, why a mode has none, whether
+def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], answers: dict) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
+    """The tape of each layer by name, as model.json has it, with inputs by mode; why a mode has none, whether
     there were convolutions whose workspaces no cuDNN said, and parameters without a gradient."""
     units = [unit for unit in dict.fromkeys(layer.unit for layer in layers if layer.params and layer.unit) if _holders(module, unit) > 1]
-    args, kwargs, values = prepare(inputs)
-    size = lengths(args, kwargs)
+    size = lengths(*prepare(inputs["train"])[:2])
 
     def run(mode: str, alone: bool) -> dict[str, Any]:
         if alone:
             gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
-            parts, why = _tape(recorder, module, layers, units, (args, kwargs, values), size, mode)
+            parts, why = _tape(recorder, module, layers, units, prepare(inputs[mode]), size, mode)
             return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle or []}
 
     tapes: dict[str, dict] = {}

@@ -11,8 +11,10 @@ module and line of a tensor, ../measured.py the replay in the program's allocato
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import time
+import types
 from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
@@ -83,12 +85,33 @@ def fake_copies(ledger: Ledger, given: Any) -> Any:
             for tensor in (one for part in value.modules() for one in vars(part).values()):
                 if isinstance(tensor, torch.Tensor) and not tensor.is_leaf:  # a weight that a hook makes anew
                     memo.setdefault(id(tensor), tensor.detach().clone())
-            return copy.deepcopy(value, memo)
+            return rebound(copy.deepcopy(value, memo), memo)
         if isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor) and value.dtype.is_floating_point:
             return memo.setdefault(id(value), _fake(ledger, value))
         return value
 
     return tree_map(one, given)
+
+
+def rebound(twin: torch.nn.Module, memo: Mapping[int, Any]) -> torch.nn.Module:
+    """A copy of a module whose functions refer to copies too: deepcopy takes hooks and forwards that are closures as they are."""
+
+    def new(function: Any) -> Any:
+        if not isinstance(function, types.FunctionType):
+            return function
+        cells = [cell.cell_contents if cell != types.CellType() else cell for cell in function.__closure__ or ()]
+        defaults = function.__defaults__ or ()
+        if not any(id(one) in memo for one in (*cells, *defaults)):
+            return function
+        kept = tuple(types.CellType(memo[id(one)]) if id(one) in memo else cell for one, cell in zip(cells, function.__closure__ or ()))
+        made = types.FunctionType(function.__code__, function.__globals__, function.__name__, tuple(memo.get(id(one), one) for one in defaults), kept)
+        made.__kwdefaults__ = function.__kwdefaults__
+        return functools.update_wrapper(made, function)
+
+    for part in twin.modules():
+        for found in (vars(part), part._forward_hooks, part._forward_pre_hooks, part._backward_hooks, part._backward_pre_hooks):
+            found.update({name: new(value) for name, value in found.items() if isinstance(value, types.FunctionType)})
+    return twin
 
 
 def _fake(ledger: Ledger, tensor: torch.Tensor) -> torch.Tensor:

@@ -244,6 +244,8 @@ def _indexing(name: str) -> Callable[..., Any]:
 
     def indexed(tensor: Any, *args: Any, **options: Any) -> Any:
         mode = tensor.fake_mode
+        if name != "__getitem__" and isinstance(args[-1], FakeTensor) and args[-1].fake_device != tensor.fake_device and (name == "copy_" or _plain(args[0])):
+            args = (*args[:-1], args[-1].to(tensor.fake_device))  # copy_ moves it, and its gradient back
         before, mode.indexing, mode.ledger.last = mode.indexing, True, tensor.fake_device
         try:
             return method(tensor, *args, **options)
@@ -255,6 +257,11 @@ def _indexing(name: str) -> Callable[..., Any]:
             mode.indexing = before
 
     return indexed
+
+
+def _plain(index: Any) -> bool:
+    """Whether an index takes no tensors or lists, which is a view."""
+    return all(one is None or one is Ellipsis or isinstance(one, (int, slice)) for one in (index if isinstance(index, tuple) else (index,)))
 
 
 _new = FakeTensor.__new__

@@ -23,6 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves, tree_map
 
 from ..errors import DevmapError
+from ..verified import LOST
 from . import fake_copies
 from .calls import Meta
 from .events import Ledger, device_of
@@ -79,11 +80,15 @@ class _Judge(Ledger):
         self.meetings: list[Meeting] = []
         self.seen: set[Meeting] = set()
         self.last_called: dict[int, str] = {}
+        self.sources: dict[int, tuple[Any, Any, Any]] = {}  # by the storage of a hook's copy: the storage that it is of, its own (both live on), and the device of the first
+        self.lost: dict[int, Meeting] = {}  # by the storage of an argument, what was written into a copy of it alone
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.prim.device.default:
             return device_of(args[0], sys._getframe(1))
         name = func._schema.name.split("::")[1]
+        if self.sources and torch._C._current_autograd_node() is None:
+            self._writes(func, name, args, kwargs)
         if name.endswith("_") and args and isinstance(args[0], FakeTensor):
             args[0]._devmap_value = None  # type: ignore[attr-defined]
         if name != "copy_" and (name in _NOT_RUN or not func._schema.returns) and len(_devices(args, kwargs)) > 1:
@@ -97,6 +102,37 @@ class _Judge(Ledger):
         if isinstance(out, FakeTensor) and out.dtype == torch.bool:
             out._devmap_made_by = name  # type: ignore[attr-defined]
         return out
+
+    def sent(self, tensor: Any, copy: Any) -> None:
+        """A hook moved a tensor: what is written into the copy does not reach the tensor."""
+        if isinstance(tensor, FakeTensor) and isinstance(copy, FakeTensor) and copy.fake_device != tensor.fake_device:
+            mine = copy.untyped_storage()
+            self.sources[mine._cdata] = tensor.untyped_storage(), mine, tensor.fake_device
+
+    def _writes(self, func: Any, name: str, args: Any, kwargs: Any) -> None:
+        """Notes writes into hooks' copies. They are lost where the caller's tensor is read again before all of it is replaced."""
+        whole = name in ("copy_", "zero_", "fill_") and isinstance(args[0], FakeTensor) and args[0].nbytes == args[0].untyped_storage().nbytes()
+        if whole:
+            self.lost.pop(args[0].untyped_storage()._cdata, None)
+        self.read((args[whole:], kwargs))
+        for value, about in zip(args, func._schema.arguments) if func._schema.is_mutable else ():
+            if about.alias_info is None or not about.alias_info.is_write or not isinstance(value, FakeTensor):
+                continue
+            key, device, place = value.untyped_storage()._cdata, value.fake_device, self.places.here(name)
+            while key in self.sources:
+                source, _, home = self.sources[key]
+                key = source._cdata
+                found = (home, device)
+                self.lost.setdefault(key, Meeting(place.module, place.line or line_of(sys._getframe(2)), name + LOST, tuple(map(str, found)), tuple(self.last_called.get(one.index, "") for one in found)))
+
+    def read(self, value: Any) -> None:
+        """Notes a lost write into what is read."""
+        for one in tree_leaves(value) if self.lost else ():
+            meeting = self.lost.pop(one.untyped_storage()._cdata, None) if isinstance(one, FakeTensor) else None
+            if meeting is not None:
+                self.meetings.append(meeting)
+                if self.stops:
+                    raise Split(meeting)
 
     def made_by(self, tensor: Any) -> str:
         return getattr(tensor, "_devmap_made_by", "")
@@ -257,7 +293,7 @@ def place(
         move(part, device)
         if id(part) not in hooked and len(part.state_dict()) > 0:
             hooked.add(id(part))
-            _hook(part, device, skip)
+            _hook(part, device, skip, judge)
         if offloaded and part._parameters:
             _offload(part, fake)
         for child in part.children():
@@ -266,12 +302,12 @@ def place(
     def visit(path: str, part: torch.nn.Module) -> None:
         if path in devices:
             hooked.discard(id(part))
-            _hook(part, devices[path], skip, back=path == "", entered=lambda: judge.last_called.update({devices[path].index: path}))
+            _hook(part, devices[path], skip, judge, back=path == "", entered=lambda: judge.last_called.update({devices[path].index: path}))
             hooked.add(id(part))
             below(part, devices[path], isinstance(device_map[path], str))
         elif path == "":
             move(part, main)
-            _hook(part, main, skip, back=True)
+            _hook(part, main, skip, judge, back=True)
         for name, child in part.named_children():
             visit(f"{path}.{name}" if path else name, child)
 
@@ -285,7 +321,7 @@ def _nearest(devices: Mapping[str, torch.device], name: str) -> Optional[torch.d
 
 
 def _hook(
-    part: torch.nn.Module, device: torch.device, skip: Iterable[str], back: bool = False, entered: Any = None
+    part: torch.nn.Module, device: torch.device, skip: Iterable[str], judge: _Judge, back: bool = False, entered: Any = None
 ) -> None:
     """A later hook replaces one before, as add_hook_to_module does."""
     forward = vars(part).get("_devmap_forward", part.forward)
@@ -296,8 +332,10 @@ def _hook(
         if entered is not None:
             entered()
         before = _first_device((args, kwargs)) if back else None
-        result = forward(*_sent(args, device, ()), **_sent(kwargs, device, skip))
-        return result if before is None else _sent(result, before, skip)
+        result = forward(*_sent(args, device, (), judge), **_sent(kwargs, device, skip, judge))
+        if back:
+            judge.read(result)
+        return result if before is None else _sent(result, before, skip, judge)
 
     part.forward = hooked
 
@@ -323,16 +361,18 @@ def _offload(part: torch.nn.Module, fake: Any) -> None:
     part.forward = aligned
 
 
-def _sent(value: Any, device: torch.device, skip: Iterable[str]) -> Any:
+def _sent(value: Any, device: torch.device, skip: Iterable[str], judge: _Judge) -> Any:
     """accelerate/utils/operations.py: send_to_device."""
     if isinstance(value, torch.Tensor) or hasattr(value, "to"):
-        return value.to(device)
+        made = value.to(device)
+        judge.sent(value, made)
+        return made
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(_sent(one, device, skip) for one in value))
+        return type(value)(*(_sent(one, device, skip, judge) for one in value))
     if isinstance(value, (tuple, list)):
-        return type(value)(_sent(one, device, skip) for one in value)
+        return type(value)(_sent(one, device, skip, judge) for one in value)
     if isinstance(value, Mapping):
-        return type(value)({key: one if key in skip else _sent(one, device, skip) for key, one in value.items()})
+        return type(value)({key: one if key in skip else _sent(one, device, skip, judge) for key, one in value.items()})
     return value
 
 
