@@ -44,9 +44,10 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	return rope.rotation("rope_theta", 10_000)
 }
 
-// rotates refuses parameters of RoPE that are no object, here and in the objects
-// inside: no config class of Transformers takes them (RotaryEmbeddingConfigMixin).
-func (cfg *config) rotates() error {
+// checkRotation refuses rope_scaling and rope_parameters that are not objects, in this
+// config and its inner ones. No config class of Transformers takes them
+// (RotaryEmbeddingConfigMixin).
+func (cfg *config) checkRotation() error {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
 		if v, there := cfg.members[name]; there && !empty(v) && v.Kind() != '{' {
 			cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.name)
@@ -55,7 +56,7 @@ func (cfg *config) rotates() error {
 	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {
 		var members map[string]jsontext.Value
 		if strings.HasSuffix(name, "_config") && json.Unmarshal(cfg.members[name], &members) == nil {
-			_ = cfg.inside(name, members).rotates()
+			_ = cfg.inside(name, members).checkRotation()
 		}
 	}
 	return cfg.fault()
