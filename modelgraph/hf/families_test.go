@@ -66,6 +66,8 @@ func TestFaults(t *testing.T) {
 		{"mixtral", fields{"num_experts_per_tok": 9}, "num_experts_per_tok"},
 		{"qwen3_moe", fields{"decoder_sparse_step": 0}, "decoder_sparse_step"},
 		{"qwen3_moe", fields{"mlp_only_layers": "all"}, "mlp_only_layers"},
+		{"llama", fields{"rope_scaling": "linear"}, "rope_scaling"},
+		{"qwen3_vl", fields{"text_config": fields{"rope_parameters": []int{1}}}, "text_config.rope_parameters"},
 		{"phi3", fields{"partial_rotary_factor": -0.5}, "partial_rotary_factor"},
 		{"phi3", fields{"rope_scaling": fields{"partial_rotary_factor": 1e300}}, "partial_rotary_factor"},
 		{"deepseek_v3", fields{"q_lora_rank": 0}, "q_lora_rank"},

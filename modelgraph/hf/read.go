@@ -27,7 +27,7 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := cfg.choose(transformers); err != nil {
+	if err := cmp.Or(cfg.choose(transformers), cfg.checkRotation()); err != nil {
 		return nil, nil, nil, err
 	}
 	f, class, foreign, err := familyOf(cfg)

@@ -1,7 +1,9 @@
 package hf
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -40,6 +42,24 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	}
 	rope := ropeConfig{config: cfg.inside(name, members), outer: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
 	return rope.rotation("rope_theta", 10_000)
+}
+
+// checkRotation refuses rope_scaling and rope_parameters that are not objects, in this
+// config and its inner ones. No config class of Transformers takes them
+// (RotaryEmbeddingConfigMixin).
+func (cfg *config) checkRotation() error {
+	for _, name := range []string{"rope_scaling", "rope_parameters"} {
+		if v, there := cfg.members[name]; there && !empty(v) && v.Kind() != '{' {
+			cfg.fail(name, "%s is not an object, as Transformers %s needs: correct or remove it", short(v), cfg.shared.in.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {
+		var members map[string]jsontext.Value
+		if strings.HasSuffix(name, "_config") && json.Unmarshal(cfg.members[name], &members) == nil {
+			_ = cfg.inside(name, members).checkRotation()
+		}
+	}
+	return cfg.fault()
 }
 
 // inside is a config of the given members, which are the named object's.
