@@ -84,6 +84,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	for i := range op.layers {
 		op.describe(&op.layers[i])
 	}
+	op.rest()
 	op.used()
 }
 
