@@ -32,7 +32,10 @@ const (
 // instantiates check_batch_size_and_num_heads_dense without grouped queries.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case hasBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+	case sdpaBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+		if shape.elementBytes() == 4 {
+			return efficientKernel
+		}
 		return flashKernel
 	case op.Eager && (!op.FP32Scores || shape.Attention != value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
@@ -151,7 +154,7 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.InnerDropout { // its result and a mask
 		saved += dims.scores * (element + 1)
 	}
-	if op.SoftCap {
+	if op.SoftCap && op.written(shape) {
 		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
 	}
 	return saved

@@ -81,9 +81,14 @@ func (op attention) written(shape *Shape) bool {
 	return op.Eager || shape.Attention == value.EagerAttention
 }
 
-// hasBias reports T5's bias under SDPA in 16 bits. Autocast runs it as before.
+// hasBias reports T5's bias under SDPA in 16 bits.
 func hasBias(op *attention, shape *Shape) bool {
-	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
+	return sdpaBias(op, shape) && shape.elementBytes() < 4
+}
+
+// sdpaBias reports T5's bias under SDPA.
+func sdpaBias(op *attention, shape *Shape) bool {
+	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == ""
 }
 
 // addsBias reports T5's bias as a variable of its stack's forward: in 16 bits, and in the
@@ -139,7 +144,7 @@ func biasSaved(op *attention, shape *Shape) (bytes int64) {
 
 // crossBiasSaved is what the bias of attention to an encoder keeps.
 func crossBiasSaved(op *attention, shape *Shape) int64 {
-	if !op.Cross || !hasBias(op, shape) {
+	if !op.Cross || !sdpaBias(op, shape) {
 		return 0
 	}
 	return biasSaved(op, shape)
