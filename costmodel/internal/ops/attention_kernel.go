@@ -151,8 +151,9 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.BiasMade && !op.Cross && addsBias(&op, shape) { // the buckets that its table was read by
 		saved += 8 * shape.Length * shape.Length
 	}
-	if op.InnerDropout { // its result and a mask
-		saved += dims.scores * (element + 1)
+	if op.InnerDropout { // its result and a mask, not the cast that it reads
+		_, cast := op.scoreTypes(shape)
+		saved += dims.scores * (element + 1 - cast)
 	}
 	if op.SoftCap && op.written(shape) {
 		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
@@ -245,7 +246,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 		if op.InnerDropout && !inMath(&op, shape) {
-			back -= dims.scores * (element + 1)
+			back -= dims.scores * (element + 1 - cast)
 		}
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads

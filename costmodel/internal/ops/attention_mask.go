@@ -91,11 +91,11 @@ func sdpaBias(op *attention, shape *Shape) bool {
 	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == ""
 }
 
-// addsBias reports T5's bias as a variable of its stack's forward: in 16 bits, and in the
+// addsBias reports T5's bias as a variable of its stack's forward: under SDPA, and in the
 // eager function, which adds it to the scores.
 func addsBias(op *attention, shape *Shape) bool {
 	eager := op.ScoreBias == "relative" && shape.Attention == value.EagerAttention && !MixedPrecision(shape.Precision)
-	return hasBias(op, shape) || eager
+	return sdpaBias(op, shape) || eager
 }
 
 // eagerBias is that variable in a decoder's training step: nothing keeps it for backward,

@@ -183,6 +183,8 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
 	switch op.Activation {
+	case "xielu": // XIELUActivation: expm1 and what follows run in fp32, and the result's cast
+		cost.Memory.Saved += 6 * op.Hidden * shape.Tokens
 	case "relu2": // torch.square is a pow, too, which keeps a cast of its input
 		cost.Memory.Saved += 4 * op.Hidden * shape.Tokens
 	case "gelu_new":

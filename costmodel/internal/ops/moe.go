@@ -21,20 +21,23 @@ func (op moe) cost(shape *Shape) Cost {
 		return op.byTitan(shape)
 	}
 	element, tokens := shape.streamBytes(), shape.Tokens
-	rows := op.TopK * tokens
-	if op.Dense {
-		rows = op.Experts * tokens
+	rows, inner := op.TopK*tokens, element
+	if op.Dense { // torch.bmm, which autocast runs in 16 bits
+		rows, inner = op.Experts*tokens, shape.elementBytes()
 	}
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
 	// Gathered input, gate and up, activation, product, expert output; then
 	// the router's softmax, indices, permutations and weights.
-	cost.Memory.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
+	cost.Memory.Saved = rows*((element+inner)*op.Dim+4*inner*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
 	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
+	if op.Dense {
+		cost.Casts += shape.casts(0, 0, 3*op.Experts*op.Dim*op.Hidden)
+	}
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
-	work := rows * (element*op.Dim + 4*element*op.Hidden)
+	work := rows * (element*op.Dim + 4*inner*op.Hidden)
 	// The gathered input, the experts' output, that times the weights, and the
 	// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
 	weighted := op.weighted(shape) * rows * op.Dim
@@ -81,7 +84,7 @@ func (op moe) cost(shape *Shape) Cost {
 // denseBack is the backward of experts that compute every token: the repeated and the
 // scaled input are kept, no result is. The shared experts, which run last, are back.
 func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
-	element, rows := shape.streamBytes(), op.Experts*shape.Tokens
+	element, rows := shape.elementBytes(), op.Experts*shape.Tokens
 	shared := 4 * element * op.SharedHidden * shape.Tokens
 	grads := down + min(shape.NewGrads-down, 3*shape.weightBytes()*op.Dim*op.SharedHidden)
 	cost.peak(
