@@ -169,8 +169,7 @@ func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rop
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
 // eager_attention_forward; _scaled_dot_product_attention_math, if both are
-// one). GPT-2's softmax runs in the type of the scores, fp32 under autocast
-// (modeling_gpt2.py).
+// one).
 func (op attention) scoreBytes(shape *Shape) int64 {
 	result, cast := op.scoreTypes(shape)
 	return result + cast
@@ -186,7 +185,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	case op.OwnScores && !MixedPrecision(shape.Precision):
 		return element, 0
 	}
-	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
+	if element == 4 {
 		return element, 0
 	}
 	return 4, element
