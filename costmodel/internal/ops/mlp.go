@@ -99,12 +99,14 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 // factors in the type of compute.
 func (op mlp) inFP32(shape *Shape) int64 {
 	switch mixed := MixedPrecision(shape.Precision); {
+	case op.Activation == "xielu" && mixed:
+		return 7 // four gradients in fp32, the cast of one
 	case op.Activation == "xielu":
 		return -1 // where it is positive
 	case op.Activation == "gelu_new" && !op.Gated && mixed:
 		return 8 // the result's gradient and those of its factors in fp32, and the cast of one
 	case op.Activation == "relu2" && mixed:
-		return 6
+		return 8
 	}
 	return 0
 }
