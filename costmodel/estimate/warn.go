@@ -54,30 +54,6 @@ var readFamilies = map[string]bool{
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,
 }
 
-// oracleBands are the largest differences from the peaks that devmap.measure followed, of
-// types that were compared moment by moment (fixtures/oracle/peaks.jsonl.gz): 1 % if no
-// cell is further off.
-var oracleBands = map[string]float64{
-	"albert": 0.025, "apertus": 0.01, "arcee": 0.01, "bart": 0.01, "bert": 0.01, "big_bird": 0.15, "bitnet": 0.185, "bloom": 0.01, "camembert": 0.01,
-	"codegen": 0.02, "cohere": 0.015, "cohere2": 0.01, "cwm": 0.01, "deberta-v2": 0.015, "deepseek_v3": 0.01, "deepseek_v32": 0.31, "distilbert": 0.01,
-	"electra": 0.02, "ernie4_5": 0.035, "eurobert": 0.01, "exaone4": 0.01, "falcon": 0.01, "falcon_mamba": 0.01, "gemma3": 0.01, "gemma3_text": 0.01,
-	"glm4_moe": 0.01, "glmasr": 0.145, "gpt_bigcode": 0.01, "gpt_neo": 0.01, "gpt_neox": 0.01, "gpt_oss": 0.015, "gptj": 0.01, "granite": 0.01,
-	"granitemoe": 0.01, "helium": 0.01, "lfm2": 0.01, "llama4_text": 0.01, "longformer": 0.525, "minicpm3": 0.01, "minimax": 0.025, "ministral3": 0.01,
-	"modernbert": 0.01, "mpt": 0.01, "mra": 0.18, "mt5": 0.025, "nemotron": 0.015, "olmo": 0.025, "olmo2": 0.01, "olmoe": 0.01, "opt": 0.01, "phi": 0.01,
-	"phi4_multimodal": 0.01, "phimoe": 0.01, "roberta": 0.01, "rwkv": 0.02, "seed_oss": 0.01, "smollm3": 0.01, "stablelm": 0.01, "starcoder2": 0.01,
-	"t5": 0.025, "umt5": 0.03, "whisper": 0.06,
-}
-
-// tableBands are the same of types whose operations are from the table, under
-// Transformers 5.24 (fixtures/oracle/peaks_types.jsonl.gz).
-var tableBands = map[string]float64{
-	"afmoe": 0.02, "bert-generation": 0.04, "biogpt": 0.015, "diffllama": 0.14, "ernie": 0.035, "exaone_moe": 0.01, "glm4_moe_lite": 0.035,
-	"gpt_neox_japanese": 0.055, "granite_swa": 0.15, "granitemoe_swa": 0.085, "granitemoeshared": 0.01, "hyperclovax": 0.05, "jais2": 0.03,
-	"m2m_100": 0.08, "mbart": 0.015, "megatron-bert": 0.085, "mimo_v2_flash": 0.015, "minimax_m3_vl_text": 0.15, "mpnet": 0.065, "nanochat": 0.075,
-	"nomic_bert": 0.05, "nystromformer": 0.07, "openai-gpt": 0.02, "persimmon": 0.11, "rembert": 0.06, "roc_bert": 0.025, "solar_open": 0.02,
-	"vaultgemma": 0.02, "xlm-roberta-xl": 0.04,
-}
-
 // planned reports an engine that says itself what it keeps.
 func planned(model *layers.Model) bool {
 	return costmodel.StageRulesOf(model.Workload.Runtime).Arena || model.Workload.Runtime == value.JAX
@@ -97,41 +73,32 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if known, unknown, _ := countKnown(model); known == 0 && unknown > 0 { // its peaks are lower bounds
 		return nil
 	}
-	if compared, ok := oracleBands[family]; ok {
+	if compared, ok := comparedBand(family, &model.Workload); ok {
 		table.Band = compared
-		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, the largest difference from steps of Transformers 5.17 that were followed without a GPU", family, 100*compared)}
-	}
-	if compared, ok := tableBands[family]; ok {
-		table.Band = compared
-		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, the largest difference from steps of Transformers 5.24 that were followed without a GPU", family, 100*compared)}
+		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, by the differences from steps of Transformers that were followed without a GPU", family, 100*compared)}
 	}
 	table.Band = band
 	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.3g%%",
 		family, 100*band)}
 }
 
-// smallBands are the largest differences of small models, of families whose large models
-// agree. A block of more than 1 MiB keeps a rest of up to 1 MiB
-// (CUDACachingAllocator.cpp, should_split). In these forms 3 to 10 MiB of rests are not
-// followed.
-var smallBands = map[string]float64{"gemma": 0.015, "gemma2": 0.02, "gpt2": 0.02, "qwen3_moe": 0.025}
-
-// small gives a model of less than 1 GiB, states counted, the band of its family.
+// small gives a model of less than 2 GiB, states counted, the band of its family, whose
+// large models agree. A block of more than 1 MiB keeps a rest of up to 1 MiB
+// (CUDACachingAllocator.cpp, should_split), and not all are followed.
 func small(table *costmodel.Table, model *layers.Model) []costmodel.Message {
-	compared, ok := smallBands[model.Graph.Family]
-	_, followed := model.Followed()
-	if !ok || followed || planned(model) || model.Workload.Mode == costmodel.Load {
+	compared, _ := comparedBand(model.Graph.Family, &model.Workload)
+	if compared <= 0.01 || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	var there int64
 	for i := range table.Units {
 		there += table.Units[i].Params + table.Units[i].OptimizerState
 	}
-	if there >= 1<<30 {
+	if there >= 2<<30 {
 		return nil
 	}
 	table.Band = compared
-	return []costmodel.Message{costmodel.Messagef("model type %q: peaks of small models are ±%.3g%%: up to 1 MiB of each block's rounding is not followed", model.Graph.Family, 100*compared)}
+	return []costmodel.Message{costmodel.Messagef("model type %q: peaks of small models are ±%.3g%%, by the differences from steps of Transformers that were followed without a GPU", model.Graph.Family, 100*compared)}
 }
 
 // unmeasuredFlash gives the figures their band: the package's own allocations

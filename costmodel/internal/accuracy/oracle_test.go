@@ -2,10 +2,13 @@ package accuracy_test
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -171,26 +174,16 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 }
 
 // TestSampledRows compares rows of an H200 whose configs were sampled: devmap.measure is
-// within 0.1 % in all rows but one, corrections counted, and plans are inside the band that they state.
+// within 0.1 % or 2 MiB in all rows but one, corrections counted, and plans are inside the
+// band that they state. 2 MiB are the rests of two of the allocator's blocks.
 func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var table strings.Builder
 	rows, near := 0, 0
-	for line := range strings.Lines(string(text)) {
-		var row oracleCell
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
-		if row.Devmap == 0 || row.Config == nil {
-			continue
-		}
+	for _, row := range sampledRows(t) {
 		rows++
 		traced := row.traced(t)
 		off, stated := row.off(t, gpu, measuredRelease)
@@ -202,10 +195,29 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 85 {
-		t.Errorf("%d rows; there are 85", rows)
+	if rows != 139 || 100*near < 70*rows {
+		t.Errorf("%d of %d rows are within 0.5 %%; there are 139", near, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, rows, table.String())
+}
+
+func sampledRows(t *testing.T) (rows []oracleCell) {
+	t.Helper()
+	text, err := os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var row oracleCell
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Devmap > 0 && row.Config != nil {
+			row.Type, _, _ = strings.Cut(row.Name, " ")
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // traced is the difference of devmap.measure, where it was asked before the run.
@@ -214,7 +226,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	if cell.Predicted == 0 {
 		return "not asked"
 	}
-	off, within := float64(cmp.Or(cell.Corrected, cell.Predicted))/float64(cell.Peak)-1, 0.001
+	off, within := float64(cmp.Or(cell.Corrected, cell.Predicted))/float64(cell.Peak)-1, max(0.001, 2<<20/float64(cell.Peak))
 	if cell.Name == "minicpm3 sampled" { // 3.25 MiB of 450 MiB: the cause was not found
 		within = 0.008
 	}
@@ -224,34 +236,108 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	return fmt.Sprintf("%+.3f %%", 100*off)
 }
 
-// TestBlindCells: cells of two fresh seeds over all types that are read, each predicted
-// before the oracle ran. Every plan is inside the band that it states now. Predictions
-// were made before the faults that these cells showed were corrected.
+// TestBlindCells: cells of fresh seeds over all types that are read, each predicted
+// before the oracle ran. Every plan is inside the band that it states now, and the share
+// within 1 % does not fall. Predictions were made before the faults that these cells
+// showed were corrected; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells := oracleCells(t, "peaks_blind.jsonl.gz")
-	then, near := 0, 0
-	for i := range cells {
-		cell := &cells[i]
-		off, stated := cell.off(t, gpu, cmp.Or(cell.Release, measuredRelease))
-		if stated = max(stated, 0.01); max(off, -off) > stated {
-			t.Errorf("%s %s: off by %+.2f %%; a plan states %.1f %%", cell.Type, cell.Cell, 100*off, 100*stated)
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 80, "peaks_sweep.jsonl.gz": 77} {
+		cells := oracleCells(t, name)
+		then, near := 0, 0
+		for i := range cells {
+			cell := &cells[i]
+			off, stated := cell.off(t, gpu, cmp.Or(cell.Release, measuredRelease))
+			if stated = max(stated, 0.01); max(off, -off) > stated {
+				t.Errorf("%s %s: off by %+.2f %%; a plan states %.1f %%", cell.Type, cell.Cell, 100*off, 100*stated)
+			}
+			if max(off, -off) <= 0.01 {
+				near++
+			}
+			if before := float64(cell.Predicted)/float64(cell.Peak) - 1; max(before, -before) <= 0.01 {
+				then++
+			}
 		}
-		if max(off, -off) <= 0.01 {
-			near++
+		if 100*near < least*len(cells) {
+			t.Errorf("%s: %d of %d cells are within 1 %%", name, near, len(cells))
 		}
-		if before := float64(cell.Predicted)/float64(cell.Peak) - 1; max(before, -before) <= 0.01 {
-			then++
-		}
+		t.Logf("%s: %d of %d cells within 1 %%; %d were as predicted", name, near, len(cells), then)
 	}
-	if 100*near < blindNear*len(cells) {
-		t.Errorf("%d of %d cells are within 1 %%", near, len(cells))
-	}
-	t.Logf("%d of %d cells within 1 %%; %d were as predicted", near, len(cells), then)
 }
 
-// blindNear is the least per cent of blind cells within 1 %.
-const blindNear = 75
+// TestBands: the bands of costmodel/estimate/bands.json follow from the differences of all
+// cells. UPDATE_GOLDEN=1 writes them. A band that is wider than it needs to be is no error.
+func TestBands(t *testing.T) {
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := make(map[string]map[string]float64)
+	note := func(cells []oracleCell, release string) {
+		for i := range cells {
+			cell := &cells[i]
+			kind := cell.kind()
+			off, _ := cell.off(t, gpu, cmp.Or(cell.Release, release))
+			if most[cell.Type] == nil {
+				most[cell.Type] = make(map[string]float64)
+			}
+			most[cell.Type][kind] = max(most[cell.Type][kind], off, -off)
+		}
+	}
+	note(sampledRows(t), measuredRelease)
+	note(oracleCells(t, "peaks_types.jsonl.gz"), "5.24")
+	for _, name := range []string{"peaks.jsonl.gz", "peaks_blind.jsonl.gz", "peaks_sweep.jsonl.gz"} {
+		note(oracleCells(t, name), measuredRelease)
+	}
+	text, err := os.ReadFile("../../estimate/bands.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stated map[string]map[string]float64
+	if err := json.Unmarshal(text, &stated); err != nil {
+		t.Fatal(err)
+	}
+	for kind, of := range most {
+		widest := slices.Max(slices.Collect(maps.Values(of)))
+		for step, off := range of {
+			of[step] = band(max(2*off, widest))
+			if stated[kind][step] < of[step] && os.Getenv("UPDATE_GOLDEN") == "" {
+				t.Errorf("%s %s: the band is %g, its cells need %g", kind, step, stated[kind][step], of[step])
+			}
+		}
+		of["other"] = band(2 * widest)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		text, err := json.Marshal(most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.ReplaceAll(text, []byte("},"), []byte("},\n")) // a line a type
+		if err := os.WriteFile("../../estimate/bands.json", append(lines, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// band is a difference in steps of half a per cent, at least 1 %.
+func band(off float64) float64 { return max(10, math.Ceil(200*off)*5) / 1000 }
+
+// kind is that of a cell's step (costmodel/estimate/bands.go).
+func (cell *oracleCell) kind() string {
+	switch w := cell.workload(); {
+	case w.LoRARank > 0:
+		return "lora"
+	case w.Precision == costmodel.BF16Mixed:
+		return "autocast"
+	case w.Precision == costmodel.FP32True:
+		return "fp32"
+	case w.Attention != "":
+		return value.EagerAttention
+	case w.Mode == costmodel.Train:
+		return "train"
+	}
+	return "infer"
+}
