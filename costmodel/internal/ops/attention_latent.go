@@ -20,7 +20,7 @@ func (op latentAttention) cost(shape *Shape) Cost {
 		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
 	cost.Memory.Saved += op.copied(shape)
 	if dims.by == scoresInMemory { // no log-sum-exp and no seeds
-		cost.Memory.Saved += scoresSaved(op.attention, &dims, shape) - 4*op.Heads*tokens - 2*512
+		cost.Memory.Saved += scoresSaved(op.attention, &dims, shape) - element*dims.repeated - 4*op.Heads*tokens - 2*512
 	}
 	cost.cache(dims, op.KVRank, op.RopeDim, shape)
 	q := 2 * float64(tokens) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(dims.q))

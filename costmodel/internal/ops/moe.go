@@ -58,7 +58,7 @@ func (op moe) cost(shape *Shape) Cost {
 		// The experts' output times the weights, and that put back in order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
 	}
-	if op.FP32Routing {
+	if op.FP32Routing && element < 4 {
 		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
 		// fp32 input and weight.
 		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)

@@ -50,7 +50,7 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
-		if shape.half() && !op.FP32 {
+		if (shape.half() || op.Post && MixedPrecision(shape.Precision)) && !op.FP32 { // autocast's linear layer before a post-norm gives 16 bits
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
@@ -81,7 +81,7 @@ func (op norm) passes(shape *Shape) bool {
 // gone is what of the saved tensors is gone in backward, in bytes an element: the
 // normalised one in 16 bits, and the output unless nothing keeps it.
 func (op norm) gone(shape *Shape) int64 {
-	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
+	if op.Post && op.Style == modelgraph.RMSNorm && (shape.half() || MixedPrecision(shape.Precision)) && !op.FP32 {
 		return 2
 	}
 	return 4
