@@ -54,9 +54,10 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
-	factors, gone := element*op.factors(activationExtra(op.Activation), shape)*fN, int64(0)
-	if !op.Gated { // the casts of both weights, less the last gradient before its cast
-		gone = shape.casts(0, 0, op.Dim*op.Hidden)
+	factors := element * op.factors(activationExtra(op.Activation), shape) * fN
+	gone := shape.casts(0, 0, op.Dim*op.Hidden) // the casts of all weights, less the last gradient before its cast
+	if op.Gated && !op.Fused {
+		gone *= 2
 	}
 	masked := int64(0) // a dropout's mask, which is gone
 	if op.Dropout {
