@@ -106,11 +106,13 @@ func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime
 
 // hasModule reports a matrix of a module of that name.
 func hasModule(graph *modelgraph.Graph, name string) bool {
-	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
-		return slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool {
-			return strings.HasSuffix("."+modelgraph.FullName(layer.Name, tensor.Name), "."+name+".weight")
-		})
-	})
+	found := false
+	for i := range graph.Layers {
+		for _, tensor := range graph.Layers[i].Params {
+			found = found || strings.HasSuffix("."+modelgraph.FullName(graph.Layers[i].Name, tensor.Name), "."+name+".weight")
+		}
+	}
+	return found
 }
 
 // suffixes are the last parts of linear layers' names, those nearest to a

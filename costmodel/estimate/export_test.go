@@ -31,4 +31,6 @@ func UnitNamed(graph *modelgraph.Graph, name string) (int, bool) {
 }
 
 // ComparedBand is comparedBand.
-func ComparedBand(family string, w *costmodel.Workload) (float64, bool) { return comparedBand(family, w) }
+func ComparedBand(family string, w *costmodel.Workload) (float64, bool) {
+	return comparedBand(family, w)
+}

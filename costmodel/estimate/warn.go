@@ -64,41 +64,32 @@ func planned(model *layers.Model) bool {
 // alone are exact.
 func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	family := model.Graph.Family
-	if readFamilies[family] {
-		return small(table, model)
-	}
 	if family == "" || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	if known, unknown, _ := countKnown(model); known == 0 && unknown > 0 { // its peaks are lower bounds
 		return nil
 	}
-	if compared, ok := comparedBand(family, &model.Workload); ok {
+	compared, ok := comparedBand(family, &model.Workload)
+	switch {
+	case readFamilies[family] && (compared <= 0.01 || !small(table)):
+		return nil
+	case ok:
 		table.Band = compared
 		return []costmodel.Message{costmodel.Messagef("model type %q: peaks are ±%.3g%%, by the differences from steps of Transformers that were followed without a GPU", family, 100*compared)}
 	}
 	table.Band = band
-	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.3g%%",
-		family, 100*band)}
+	return []costmodel.Message{costmodel.Messagef("model type %q is not reviewed; peaks are ±%.3g%%", family, 100*band)}
 }
 
-// small gives a model of less than 2 GiB, states counted, the band of its family, whose
-// large models agree. A block of more than 1 MiB keeps a rest of up to 1 MiB
-// (CUDACachingAllocator.cpp, should_split), and not all are followed.
-func small(table *costmodel.Table, model *layers.Model) []costmodel.Message {
-	compared, _ := comparedBand(model.Graph.Family, &model.Workload)
-	if compared <= 0.01 || planned(model) || model.Workload.Mode == costmodel.Load {
-		return nil
-	}
+// small reports a model of less than 2 GiB, states counted. A block of more than 1 MiB keeps
+// a rest of up to 1 MiB (CUDACachingAllocator.cpp, should_split), and not all are followed.
+func small(table *costmodel.Table) bool {
 	var there int64
 	for i := range table.Units {
 		there += table.Units[i].Params + table.Units[i].OptimizerState
 	}
-	if there >= 2<<30 {
-		return nil
-	}
-	table.Band = compared
-	return []costmodel.Message{costmodel.Messagef("model type %q: peaks of small models are ±%.3g%%, by the differences from steps of Transformers that were followed without a GPU", model.Graph.Family, 100*compared)}
+	return there < 2<<30
 }
 
 // unmeasuredFlash gives the figures their band: the package's own allocations

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -231,46 +230,9 @@ func (op *operating) used() {
 			continue
 		}
 		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
+			// A decoder alone, with attention to an encoder: torch makes no gradients of
+			// these, and a plan would count some.
 			op.of.fail("the forward does not use %q", layer.Name)
-		}
-	}
-}
-
-// rest makes layers that no text reaches see no token: those of modules in which no layer
-// has an operation, is read, reads or is tied, and one has a matrix. Such are towers, and
-// what attends to an encoder in a decoder alone. Biases of a head run, though they have
-// no operation. torch makes no gradients of these layers.
-func (op *operating) rest() {
-	reached, matrix := make(map[string]bool), make(map[string]bool)
-	up := func(set map[string]bool, name string) {
-		for at := name; at != ""; at = parent(at) {
-			set[at] = true
-		}
-	}
-	for i := range op.layers {
-		layer := &op.layers[i]
-		if layer.Op != (modelgraph.Opaque{}) && layer.Op != (modelgraph.Parameter{}) || layer.Declared != nil || len(layer.Inputs) > 0 || layer.Stream.Kind != modelgraph.Text {
-			up(reached, layer.Name)
-		}
-		for _, name := range layer.Inputs {
-			up(reached, name)
-		}
-		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
-			up(matrix, layer.Name)
-		}
-	}
-	for name, owner := range op.ties {
-		up(reached, parent(name))
-		up(reached, parent(owner))
-	}
-	for i := range op.layers {
-		layer := &op.layers[i]
-		for at := layer.Name; at != "" && !reached[at]; at = parent(at) {
-			if matrix[at] {
-				layer.Op, layer.Stream = modelgraph.Parameter{}, modelgraph.Stream{Kind: modelgraph.Fixed}
-				op.still = cmp.Or(op.still, layer.Name)
-				break
-			}
 		}
 	}
 }

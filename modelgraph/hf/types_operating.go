@@ -84,8 +84,8 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 	for i := range op.layers {
 		op.describe(&op.layers[i])
 	}
-	op.rest()
 	op.used()
+	op.rest()
 }
 
 func (op *operating) add(layer modelgraph.Layer) {
