@@ -46,9 +46,8 @@ func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 // accuracy, worst 3.1 %).
 const band = 0.1
 
-// readFamilies are those whose modelling code (transformers 5.17) was read
-// tensor by tensor, and that agree with measured rows to a fraction of a
-// percent.
+// readFamilies are those whose modelling code (transformers 5.17) was read tensor by
+// tensor, and that agree with measured rows to a fraction of a percent.
 var readFamilies = map[string]bool{
 	"llama": true, "mistral": true, "qwen2": true, "qwen3": true, "gemma": true, "gemma2": true, "phi3": true,
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,

@@ -63,11 +63,11 @@ func inMath(op *attention, shape *Shape) bool {
 // fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	dropped := int64(0)
-	if hasBias(op, shape) && op.Dropout { // of the weights, too: the result and a mask
-		dropped = 5 * dims.scores
-	}
 	if hasBias(op, shape) {
-		dropped += biasSaved(op, shape)
+		dropped = biasSaved(op, shape)
+		if op.Dropout { // of the weights, too: the result and a mask
+			dropped += 5 * dims.scores
+		}
 	}
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
@@ -107,7 +107,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	if inMath(&op, shape) {
 		return savedByMath(&op, dims, shape)
 	}
-	saved += crossBiasSaved(&op, shape)
+	if op.Cross && sdpaBias(&op, shape) {
+		saved += biasSaved(&op, shape)
+	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
