@@ -325,7 +325,7 @@ func TestBands(t *testing.T) {
 // band is a difference in steps of half a per cent, at least 1 %, and less than a whole peak.
 func band(off float64) float64 { return min(950, max(10, math.Ceil(200*off)*5)) / 1000 }
 
-// kind is that of a cell's step (costmodel/estimate/bands.go).
+// kind is that of a cell's step (costmodel/estimate/warn.go).
 func (cell *oracleCell) kind() string {
 	switch w := cell.workload(); {
 	case w.LoRARank > 0:
