@@ -107,9 +107,7 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	if inMath(&op, shape) {
 		return savedByMath(&op, dims, shape)
 	}
-	if op.Cross && sdpaBias(&op, shape) {
-		saved += biasSaved(&op, shape)
-	}
+	saved += crossBiasSaved(&op, shape)
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}

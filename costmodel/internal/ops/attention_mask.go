@@ -141,3 +141,11 @@ func biasSaved(op *attention, shape *Shape) (bytes int64) {
 	}
 	return bytes
 }
+
+// crossBiasSaved is what the bias of attention to an encoder keeps.
+func crossBiasSaved(op *attention, shape *Shape) int64 {
+	if !op.Cross || !sdpaBias(op, shape) {
+		return 0
+	}
+	return biasSaved(op, shape)
+}

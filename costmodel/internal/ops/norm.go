@@ -50,7 +50,7 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
-		if (shape.half() || op.Post && MixedPrecision(shape.Precision)) && !op.FP32 { // autocast's linear layer before a post-norm gives 16 bits
+		if op.narrow(shape) {
 			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
@@ -72,6 +72,12 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	return cost
 }
 
+// narrow reports an input in 16 bits, which the normalised tensor is cast back to: of a
+// post-norm under autocast, too, after a linear layer.
+func (op norm) narrow(shape *Shape) bool {
+	return (shape.half() || op.Post && MixedPrecision(shape.Precision)) && !op.FP32
+}
+
 // passes reports that nothing keeps the output for the norm: a checkpoint keeps the input
 // of its block.
 func (op norm) passes(shape *Shape) bool {
@@ -81,7 +87,7 @@ func (op norm) passes(shape *Shape) bool {
 // gone is what of the saved tensors is gone in backward, in bytes an element: the
 // normalised one in 16 bits, and the output unless nothing keeps it.
 func (op norm) gone(shape *Shape) int64 {
-	if op.Post && op.Style == modelgraph.RMSNorm && (shape.half() || MixedPrecision(shape.Precision)) && !op.FP32 {
+	if op.Post && op.Style == modelgraph.RMSNorm && op.narrow(shape) {
 		return 2
 	}
 	return 4
