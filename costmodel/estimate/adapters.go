@@ -33,6 +33,14 @@ var loraDefaults = map[string]string{
 	"nemotron_h": "q_proj,k_proj,v_proj,o_proj",
 }
 
+// failing are linear layers on which PEFT fails, by model type (peft 0.21): it refuses
+// those of Mamba's mixers (tuners_utils.py, _check_lora_target_modules_mamba), and expects
+// one tensor of routers that return several (tuners/lora/layer.py, Linear.forward).
+var failing = map[string]string{
+	"mamba": "out_proj", "mamba2": "out_proj", "falcon_mamba": "out_proj", "falcon_h1": "out_proj", "nemotron_h": "out_proj",
+	"llama4": "router", "llama4_text": "router", "phimoe": "router",
+}
+
 // resolveTargets gives adapters without targets PEFT's own for the model's type.
 func resolveTargets(graph *modelgraph.Graph, workload *costmodel.Workload) {
 	if usual, ok := loraDefaults[graph.Family]; ok && workload.LoRARank > 0 && len(workload.LoRATargets) == 0 {
@@ -80,6 +88,11 @@ func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime
 	}
 	targets := workload.LoRATargets
 	for _, target := range targets {
+		if name := failing[graph.Family]; name != "" && (target == layers.AllLinear && hasModule(graph, name) || target == name || strings.HasSuffix(target, "."+name)) {
+			return refuse("lora_targets", target, "%q is among these, and PEFT 0.21 fails on it for model type %q: name others of %s", name, graph.Family, suffixes(graph, ""))
+		}
+	}
+	for _, target := range targets {
 		found, missing := layers.Targeted(graph, targets, target)
 		switch {
 		case !found:
@@ -89,6 +102,17 @@ func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime
 		}
 	}
 	return nil
+}
+
+// hasModule reports a matrix of a module of that name.
+func hasModule(graph *modelgraph.Graph, name string) bool {
+	found := false
+	for i := range graph.Layers {
+		for _, tensor := range graph.Layers[i].Params {
+			found = found || strings.HasSuffix("."+modelgraph.FullName(graph.Layers[i].Name, tensor.Name), "."+name+".weight")
+		}
+	}
+	return found
 }
 
 // suffixes are the last parts of linear layers' names, those nearest to a

@@ -29,3 +29,8 @@ func UnitNamed(graph *modelgraph.Graph, name string) (int, bool) {
 	i := slices.IndexFunc(graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
 	return i, i >= 0
 }
+
+// ComparedBand is comparedBand.
+func ComparedBand(family string, w *costmodel.Workload) (float64, bool) {
+	return comparedBand(family, w)
+}

@@ -22,7 +22,7 @@ type attention struct {
 	names                                attentionNames // zero: a llama's
 	qkNormWhole                          bool           // the norms go over all heads at once
 	unfused, fp32Scores, fp32Rotation    bool           // as in [modelgraph.Attention]
-	dropout                              bool
+	dropout, innerDropout                bool
 	castRotation, qkNormFP32, ownScores  bool
 	turning, extraScores                 int64
 	gated                                bool                // q_proj makes a gate next to q
@@ -112,7 +112,7 @@ func (attn attention) op() modelgraph.Attention {
 		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, Gated: attn.gated, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed || attn.names.fused != "",
 		Bidirectional: attn.bidirectional, Eager: attn.eager, ScoreBias: attn.scoreBias, SoftCap: attn.softCap, ScoreCap: attn.scoreCap,
 		Turning: attn.turning, Unfused: attn.unfused, FP32Scores: attn.fp32Scores,
-		FP32Rotation: attn.fp32Rotation, CastRotation: attn.castRotation, QKNormFP32: attn.qkNormFP32, OwnScores: attn.ownScores, ExtraScores: attn.extraScores, Dropout: attn.dropout,
+		FP32Rotation: attn.fp32Rotation, CastRotation: attn.castRotation, QKNormFP32: attn.qkNormFP32, OwnScores: attn.ownScores, ExtraScores: attn.extraScores, Dropout: attn.dropout, InnerDropout: attn.innerDropout,
 	}
 }
 

@@ -136,7 +136,8 @@ func distilBERT(modules *builder, cfg *config, class string) {
 		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(0, "hidden_dim"), Activation: cfg.str("gelu", "activation"), Dropout: cfg.float(0, "dropout") > 0},
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}}
-	model.attention.Bidirectional = true
+	model.attention.Bidirectional, model.attention.OwnScores = true, true
+	model.attention.InnerDropout = cfg.float(0, "attention_dropout") > 0
 	modules.epsilon = 1e-12
 	path := "distilbert"
 	if baseClass(class) {

@@ -52,6 +52,7 @@ func readGPT2(cfg *config) *gpt2 {
 	model.attention.Transposed, model.mlp.Transposed = true, true
 	model.attention.Dropout = cfg.float(0.1, "resid_pdrop") > 0
 	model.mlp.Dropout = model.attention.Dropout
+	model.attention.OwnScores, model.attention.InnerDropout = true, cfg.float(0.1, "attn_pdrop") > 0
 	return model
 }
 

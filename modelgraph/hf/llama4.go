@@ -24,6 +24,7 @@ func llama4Text(cfg *config) *decoder {
 	model.ffn = llama4FFN(cfg, model)
 	model.form = llamaBlock
 	model.form.ffn = "feed_forward"
+	model.attn.ownScores = true
 	interval, rope, chunk := cfg.pos(0, "no_rope_layer_interval"), cfg.dims("no_rope_layers"), cfg.orZero("attention_chunk_size")
 	const chunked = "chunked_attention"
 	turns := func(i int64) bool {

@@ -54,7 +54,7 @@ func falcon(cfg *config) *decoder {
 		dim: model.hidden, heads: heads, kvHeads: 1, headDim: max(1, model.hidden/heads), bias: bias, outBias: bias,
 		names: attentionNames{fused: "query_key_value", out: "dense"},
 	}
-	model.attn.unfused = !wide
+	model.attn.unfused, model.attn.ownScores = !wide, true
 	switch {
 	case wide:
 		model.attn.kvHeads = cfg.optional(heads, "num_kv_heads")

@@ -48,6 +48,9 @@ func (model *parts) done() *decoder {
 	if model.rotaryDim > 0 && model.rotaryDim < model.attn.headDim {
 		model.attn.turning = model.rotaryDim
 	}
+	for _, name := range []string{"attention_dropout", "attn_pdrop"} {
+		model.attn.innerDropout = model.attn.innerDropout || model.cfg.classHas(name) && !model.cfg.isNull(name) && model.cfg.float(0, name) > 0
+	}
 	if model.attention == nil {
 		model.attention = func(int64) part { return model.attn.part() }
 	}

@@ -85,6 +85,7 @@ func (op *operating) complete(layers []modelgraph.Layer, unit func(string) strin
 		op.describe(&op.layers[i])
 	}
 	op.used()
+	op.rest()
 }
 
 func (op *operating) add(layer modelgraph.Layer) {

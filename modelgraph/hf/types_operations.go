@@ -85,6 +85,8 @@ type operating struct {
 	stars  map[string]string // layers of tensors, both with stars
 	index  map[string]int    // layers by name
 	tokens map[string]int64  // of layers whose stream is fixed
+	ties   map[string]string // owners of tied tensors
+	still  string            // the first layer that no text reaches
 }
 
 // operations are those of a config; nil if the table does not say them.
@@ -112,7 +114,7 @@ func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating 
 			return nil
 		}
 	}
-	op := &operating{line: line, of: of, whole: make(map[string]any), at: make(map[string][]any), after: make(map[string][]string), named: make(map[string]bool), stars: make(map[string]string)}
+	op := &operating{line: line, of: of, whole: make(map[string]any), at: make(map[string][]any), after: make(map[string][]string), named: make(map[string]bool), stars: make(map[string]string), ties: tree.ties}
 	for _, layer := range line.Layers {
 		name, _ := layer[0].(string)
 		op.at[name] = layer
@@ -222,6 +224,9 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 		tree.linear = op.line.Linear
 	}
 	graph, err := modelgraph.New(name, layers, tree.tied())
+	if err == nil && op.still != "" {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("a step is of text alone: %q and all else that text does not reach hold their weights, without gradients and states", op.still))
+	}
 	return graph, err == nil
 }
 

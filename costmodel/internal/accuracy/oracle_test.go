@@ -2,10 +2,13 @@ package accuracy_test
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -116,7 +119,7 @@ func TestOracleCells(t *testing.T) {
 	var table strings.Builder
 	for i := range cells {
 		cell := &cells[i]
-		off, stated := cell.off(t, gpu, measuredRelease)
+		off, stated, _ := cell.off(t, gpu, measuredRelease)
 		if max(off, -off) <= 0.01 {
 			near++
 		} else {
@@ -143,7 +146,7 @@ func TestOracleCellsOfTables(t *testing.T) {
 	cells := oracleCells(t, "peaks_types.jsonl.gz")
 	worst, near := make(map[string]float64), 0
 	for i := range cells {
-		off, stated := cells[i].off(t, gpu, "5.24")
+		off, stated, _ := cells[i].off(t, gpu, "5.24")
 		off = max(off, -off)
 		if worst[cells[i].Type] = max(worst[cells[i].Type], off); off <= 0.01 {
 			near++
@@ -162,38 +165,28 @@ func TestOracleCellsOfTables(t *testing.T) {
 const oracleNear = 97
 
 // off is the difference of a plan's peak, and the band that the plan states.
-func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (off, stated float64) {
+func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (off, stated float64, family string) {
 	t.Helper()
 	graph, costs := costsOf(t, cell.Config, cell.workload(), release)
 	topology := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(costs.Workload.Mode)}}
 	predicted := devicemap.Predict(costs, topology, make(devicemap.Map, len(graph.Units)))
-	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band
+	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band, graph.Family
 }
 
 // TestSampledRows compares rows of an H200 whose configs were sampled: devmap.measure is
-// within 0.1 % in all rows but one, corrections counted, and plans are inside the band that they state.
+// within 0.1 % or 2 MiB in all rows but one, corrections counted, and plans are inside the
+// band that they state. 2 MiB are the rests of two of the allocator's blocks.
 func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var table strings.Builder
 	rows, near := 0, 0
-	for line := range strings.Lines(string(text)) {
-		var row oracleCell
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
-		if row.Devmap == 0 || row.Config == nil {
-			continue
-		}
+	for _, row := range sampledRows(t) {
 		rows++
 		traced := row.traced(t)
-		off, stated := row.off(t, gpu, measuredRelease)
+		off, stated, _ := row.off(t, gpu, measuredRelease)
 		if max(off, -off) <= 0.005 {
 			near++
 		}
@@ -202,10 +195,28 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 85 {
-		t.Errorf("%d rows; there are 85", rows)
+	if rows != 139 || 100*near < 70*rows {
+		t.Errorf("%d of %d rows are within 0.5 %%; there are 139", near, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, rows, table.String())
+}
+
+func sampledRows(t *testing.T) (rows []oracleCell) {
+	t.Helper()
+	text, err := os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var row oracleCell
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Devmap > 0 && row.Config != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // traced is the difference of devmap.measure, where it was asked before the run.
@@ -214,7 +225,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	if cell.Predicted == 0 {
 		return "not asked"
 	}
-	off, within := float64(cmp.Or(cell.Corrected, cell.Predicted))/float64(cell.Peak)-1, 0.001
+	off, within := float64(cmp.Or(cell.Corrected, cell.Predicted))/float64(cell.Peak)-1, max(0.001, 2<<20/float64(cell.Peak))
 	if cell.Name == "minicpm3 sampled" { // 3.25 MiB of 450 MiB: the cause was not found
 		within = 0.008
 	}
@@ -224,34 +235,108 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	return fmt.Sprintf("%+.3f %%", 100*off)
 }
 
-// TestBlindCells: cells of two fresh seeds over all types that are read, each predicted
-// before the oracle ran. Every plan is inside the band that it states now. Predictions
-// were made before the faults that these cells showed were corrected.
+// TestBlindCells: cells of three fresh seeds over all types that are read, each predicted
+// before the oracle ran. Every plan is inside the band that it states now, and the share
+// within 1 % does not fall. Predictions were made before the faults that these cells
+// showed were corrected; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells := oracleCells(t, "peaks_blind.jsonl.gz")
-	then, near := 0, 0
-	for i := range cells {
-		cell := &cells[i]
-		off, stated := cell.off(t, gpu, cmp.Or(cell.Release, measuredRelease))
-		if stated = max(stated, 0.01); max(off, -off) > stated {
-			t.Errorf("%s %s: off by %+.2f %%; a plan states %.1f %%", cell.Type, cell.Cell, 100*off, 100*stated)
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 276, "peaks_sweep.jsonl.gz": 958} {
+		cells := oracleCells(t, name)
+		then, near := 0, 0
+		for i := range cells {
+			cell := &cells[i]
+			off, stated, _ := cell.off(t, gpu, cmp.Or(cell.Release, measuredRelease))
+			if stated = max(stated, 0.01); max(off, -off) > stated {
+				t.Errorf("%s %s: off by %+.2f %%; a plan states %.1f %%", cell.Type, cell.Cell, 100*off, 100*stated)
+			}
+			if max(off, -off) <= 0.01 {
+				near++
+			}
+			if before := float64(cell.Predicted)/float64(cell.Peak) - 1; max(before, -before) <= 0.01 {
+				then++
+			}
 		}
-		if max(off, -off) <= 0.01 {
-			near++
+		if near < least {
+			t.Errorf("%s: %d of %d cells are within 1 %%; %d were", name, near, len(cells), least)
 		}
-		if before := float64(cell.Predicted)/float64(cell.Peak) - 1; max(before, -before) <= 0.01 {
-			then++
-		}
+		t.Logf("%s: %d of %d cells within 1 %%; %d were as predicted", name, near, len(cells), then)
 	}
-	if 100*near < blindNear*len(cells) {
-		t.Errorf("%d of %d cells are within 1 %%", near, len(cells))
-	}
-	t.Logf("%d of %d cells within 1 %%; %d were as predicted", near, len(cells), then)
 }
 
-// blindNear is the least per cent of blind cells within 1 %.
-const blindNear = 75
+// TestBands: the bands of costmodel/estimate/bands.json follow from the differences of all
+// cells. UPDATE_GOLDEN=1 writes them. A band that is wider than it needs to be is no error.
+func TestBands(t *testing.T) {
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := make(map[string]map[string]float64)
+	note := func(cells []oracleCell, release string) {
+		for i := range cells {
+			cell := &cells[i]
+			kind := cell.kind()
+			off, _, family := cell.off(t, gpu, cmp.Or(cell.Release, release))
+			if most[family] == nil {
+				most[family] = make(map[string]float64)
+			}
+			most[family][kind] = max(most[family][kind], off, -off)
+		}
+	}
+	note(sampledRows(t), measuredRelease)
+	note(oracleCells(t, "peaks_types.jsonl.gz"), "5.24")
+	for _, name := range []string{"peaks.jsonl.gz", "peaks_blind.jsonl.gz", "peaks_sweep.jsonl.gz"} {
+		note(oracleCells(t, name), measuredRelease)
+	}
+	text, err := os.ReadFile("../../estimate/bands.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stated map[string]map[string]float64
+	if err := json.Unmarshal(text, &stated); err != nil {
+		t.Fatal(err)
+	}
+	for kind, of := range most {
+		widest := slices.Max(slices.Collect(maps.Values(of)))
+		for step, off := range of {
+			of[step] = band(max(2*off, widest))
+			if stated[kind][step] < of[step] && os.Getenv("UPDATE_GOLDEN") == "" {
+				t.Errorf("%s %s: the band is %g, its cells need %g", kind, step, stated[kind][step], of[step])
+			}
+		}
+		of["other"] = band(2 * widest)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		text, err := json.Marshal(most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.ReplaceAll(text, []byte("},"), []byte("},\n")) // a line a type
+		if err := os.WriteFile("../../estimate/bands.json", append(lines, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// band is a difference in steps of half a per cent, at least 1 %, and less than a whole peak.
+func band(off float64) float64 { return min(950, max(10, math.Ceil(200*off)*5)) / 1000 }
+
+// kind is that of a cell's step (costmodel/estimate/warn.go).
+func (cell *oracleCell) kind() string {
+	switch w := cell.workload(); {
+	case w.LoRARank > 0:
+		return "lora"
+	case w.Precision == costmodel.BF16Mixed:
+		return "autocast"
+	case w.Precision == costmodel.FP32True:
+		return "fp32"
+	case w.Attention != "":
+		return value.EagerAttention
+	case w.Mode == costmodel.Train:
+		return "train"
+	}
+	return "infer"
+}

@@ -221,11 +221,15 @@ func copiedValues(op *attention, dims *geo, shape *Shape) int64 {
 func turnedBy(op *attention, dims *geo, shape *Shape) int64 {
 	element, q, k := shape.elementBytes(), shape.Tokens*dims.q, shape.Tokens*dims.k
 	switch {
-	case op.CastRotation: // both casts, the rotated part, and a factor, its rotated half, and their product
+	case !op.Rope:
+		return 0
+	case op.CastRotation && op.Fused: // one after the other: the cast, its product, its halves, one of them negated (modeling_modernbert.py)
+		return 4*q + 14*k
+	case op.CastRotation: // both casts, what turned, and a factor, its half turned, and that one's product
 		return 4 * max(2*q+4*k, 4*q+k)
-	case op.FP32Rotation:
-		return max(8*q+element*q, 4*q+8*k+element*k)
-	case op.Turning > 0: // both with the rotated part, before that is freed
+	case op.FP32Rotation: // both products, and their sum
+		return 4 * max(3*q, q+3*k)
+	case op.Turning > 0: // both with the part that turned, before that goes
 		return element * (q + k + (q+k)*op.Turning/max(1, op.HeadDim))
 	}
 	return element * max(3*q, q+3*k) // apply_rotary_pos_emb rotates q, then k

@@ -32,7 +32,10 @@ const (
 // check_batch_size_and_num_heads_dense without grouped queries.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case hasBias(&op, shape) && op.Cross: // a contiguous bias of zeros (modeling_t5.py)
+	case sdpaBias(&op, shape) && op.Cross: // a bias of zeros, contiguous (modeling_t5.py)
+		if shape.elementBytes() == 4 {
+			return efficientKernel
+		}
 		return flashKernel
 	case op.Eager && (!op.FP32Scores || shape.Attention != value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
@@ -60,11 +63,11 @@ func inMath(op *attention, shape *Shape) bool {
 // softmax's fp32 result, and the 16-bit output (attention.cpp, _scaled_dot_product_attention_math).
 func savedByMath(op *attention, dims *geo, shape *Shape) int64 {
 	dropped := int64(0)
-	if hasBias(op, shape) && op.Dropout { // dropout of the weights: the result and a mask
-		dropped = 5 * dims.scores
-	}
 	if hasBias(op, shape) {
-		dropped += biasSaved(op, shape)
+		dropped = biasSaved(op, shape)
+		if op.Dropout { // of the weights, too: the result and a mask
+			dropped += 5 * dims.scores
+		}
 	}
 	return dropped + 4*shape.Tokens*dims.q + 4*dims.kvTokens*(dims.q+dims.out) + 4*dims.scores + shape.elementBytes()*shape.Tokens*dims.out
 }
@@ -149,10 +152,11 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 	if op.BiasMade && !op.Cross && addsBias(&op, shape) { // the indices into its table
 		saved += 8 * shape.Length * shape.Length
 	}
-	if op.InnerDropout { // its result and a mask
-		saved += dims.scores * (element + 1)
+	if op.InnerDropout { // its result and a mask, not the cast that it reads
+		_, cast := op.scoreTypes(shape)
+		saved += dims.scores * (element + 1 - cast)
 	}
-	if op.SoftCap {
+	if op.SoftCap && op.written(shape) {
 		saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
 	}
 	return saved
@@ -163,10 +167,10 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 // cast first (modeling_modernbert.py, apply_rotary_pos_emb).
 func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope && !op.CastRotation }
 
-// scoreBytes returns the bytes kept per element of the score matrix: softmax's fp32 result, and its
-// cast that multiplies v. Sources: modeling_llama.py, eager_attention_forward;
-// _scaled_dot_product_attention_math if both are one. GPT-2's softmax runs in the type of the
-// scores, fp32 under autocast (modeling_gpt2.py).
+// scoreBytes is what is kept an element of the score matrix: softmax's fp32
+// result, and its cast that multiplies v (modeling_llama.py,
+// eager_attention_forward; _scaled_dot_product_attention_math, if both are
+// one).
 func (op attention) scoreBytes(shape *Shape) int64 {
 	result, cast := op.scoreTypes(shape)
 	return result + cast
@@ -182,7 +186,7 @@ func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	case op.OwnScores && !MixedPrecision(shape.Precision):
 		return element, 0
 	}
-	if op.Fused && !op.Rope && !op.Eager && !MixedPrecision(shape.Precision) || element == 4 {
+	if element == 4 {
 		return element, 0
 	}
 	return 4, element
@@ -240,7 +244,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		result, cast := op.scoreTypes(shape)
 		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
 		if op.InnerDropout && !inMath(&op, shape) {
-			back -= dims.scores * (element + 1)
+			back -= dims.scores * (element + 1 - cast)
 		}
 		if inMath(&op, shape) {
 			back -= 4 * dims.kvTokens * dims.out // v with all heads

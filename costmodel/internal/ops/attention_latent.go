@@ -18,6 +18,9 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	cost.Memory.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
 		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
 	cost.Memory.Saved += op.copied(shape)
+	if dims.by == scoresInMemory { // no log-sum-exp and no seeds
+		cost.Memory.Saved += scoresSaved(op.attention, &dims, shape) - element*dims.repeated - 4*op.Heads*tokens - 2*512
+	}
 	cost.cache(dims, op.KVRank, op.RopeDim, shape)
 	q := 2 * float64(tokens) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(dims.q))
 	if op.QRank == 0 {

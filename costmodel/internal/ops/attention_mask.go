@@ -77,16 +77,21 @@ func (op attention) written(shape *Shape) bool {
 	return op.Eager || shape.Attention == value.EagerAttention
 }
 
-// hasBias reports T5's bias with SDPA in 16 bits. Autocast runs it like the eager function.
+// hasBias reports T5's bias under SDPA in 16 bits.
 func hasBias(op *attention, shape *Shape) bool {
-	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == "" && shape.elementBytes() < 4 && !MixedPrecision(shape.Precision)
+	return sdpaBias(op, shape) && shape.elementBytes() < 4
 }
 
-// addsBias reports T5's bias as a variable of its stack's forward: in 16 bits, and in the eager
-// function, which adds it to the scores.
+// sdpaBias reports T5's bias under SDPA.
+func sdpaBias(op *attention, shape *Shape) bool {
+	return op.Unfused && op.ScoreBias == "relative" && shape.Attention == ""
+}
+
+// addsBias reports T5's bias as a variable of its stack's forward: under SDPA, and in the
+// eager function, which adds it to the scores.
 func addsBias(op *attention, shape *Shape) bool {
 	eager := op.ScoreBias == "relative" && shape.Attention == value.EagerAttention && !MixedPrecision(shape.Precision)
-	return hasBias(op, shape) || eager
+	return sdpaBias(op, shape) || eager
 }
 
 // eagerBias returns the bytes of T5's bias in a decoder's training step. Backward does not need it.
@@ -135,7 +140,7 @@ func biasSaved(op *attention, shape *Shape) (bytes int64) {
 
 // crossBiasSaved returns the bytes that the bias of attention to an encoder keeps.
 func crossBiasSaved(op *attention, shape *Shape) int64 {
-	if !op.Cross || !hasBias(op, shape) {
+	if !op.Cross || !sdpaBias(op, shape) {
 		return 0
 	}
 	return biasSaved(op, shape)

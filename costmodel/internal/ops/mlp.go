@@ -54,9 +54,10 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 	if op.Fused {
 		in = min(shape.NewGrads, 2*matrix)
 	}
-	factors, gone := element*op.factors(activationExtra(op.Activation), shape)*fN, int64(0)
-	if !op.Gated { // the casts of both weights, without the last gradient before its cast
-		gone = shape.casts(0, 0, op.Dim*op.Hidden)
+	factors := element * op.factors(activationExtra(op.Activation), shape) * fN
+	gone := shape.casts(0, 0, op.Dim*op.Hidden) // the casts of all weights, less the last gradient before its cast
+	if op.Gated && !op.Fused {
+		gone *= 2
 	}
 	masked := int64(0) // a dropout's mask, which is freed
 	if op.Dropout {
@@ -100,12 +101,14 @@ func (cost *Cost) mlpBackward(op mlp, shape *Shape, tensors int64) {
 // the compute type.
 func (op mlp) inFP32(shape *Shape) int64 {
 	switch mixed := MixedPrecision(shape.Precision); {
+	case op.Activation == "xielu" && mixed:
+		return 7 // four gradients in fp32, the cast of one
 	case op.Activation == "xielu":
 		return -1 // the condition of positive inputs
 	case op.Activation == "gelu_new" && !op.Gated && mixed:
 		return 8 // fp32 gradients of the result and of its factors, and one cast
 	case op.Activation == "relu2" && mixed:
-		return 6
+		return 8
 	}
 	return 0
 }
@@ -183,7 +186,9 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
 	switch op.Activation {
-	case "relu2": // torch.square is also a pow, which keeps a cast of its input
+	case "xielu": // XIELUActivation: expm1 and what follows run in fp32, and the result's cast
+		cost.Memory.Saved += 6 * op.Hidden * shape.Tokens
+	case "relu2": // torch.square is a pow, too, which keeps a cast of its input
 		cost.Memory.Saved += 4 * op.Hidden * shape.Tokens
 	case "gelu_new":
 		// Autocast runs torch.pow in fp32 (activations.py NewGELUActivation). So x, tanh and 1 +

@@ -20,22 +20,25 @@ func (op moe) cost(shape *Shape) Cost {
 		return op.byTitan(shape)
 	}
 	element, tokens := shape.streamBytes(), shape.Tokens
-	rows := op.TopK * tokens
-	if op.Dense {
-		rows = op.Experts * tokens
+	rows, inner := op.TopK*tokens, element
+	if op.Dense { // torch.bmm, which autocast runs in 16 bits
+		rows, inner = op.Experts*tokens, shape.elementBytes()
 	}
 	stream := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: stream}
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
-	// Gathered input, gate and up, activation, product, expert output. Then the router's softmax,
-	// indices, permutations and weights.
-	cost.Memory.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
+	// Gathered input, gate and up, activation, product, expert output; then
+	// the router's softmax, indices, permutations and weights.
+	cost.Memory.Saved = rows*((element+inner)*op.Dim+4*inner*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
 	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
+	if op.Dense {
+		cost.Casts += shape.casts(0, 0, 3*op.Experts*op.Dim*op.Hidden)
+	}
 	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
-	// The experts' output appears after gate and up are freed.
-	work := rows * (element*op.Dim + 4*element*op.Hidden)
-	// The gathered input, the experts' output, the output times the weights, and the product in the
-	// tokens' order (integrations/moe.py, grouped_mm_experts_forward).
+	// The experts' output comes when gate and up are gone.
+	work := rows * (element*op.Dim + 4*inner*op.Hidden)
+	// The gathered input, the experts' output, that times the weights, and the
+	// product in the tokens' order (integrations/moe.py, grouped_mm_experts_forward).
 	weighted := op.weighted(shape) * rows * op.Dim
 	work = max(work, 2*element*rows*op.Dim+2*weighted)
 	if op.Clamped {
@@ -54,9 +57,9 @@ func (op moe) cost(shape *Shape) Cost {
 		// The experts' output times the weights, and the same in the tokens' order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
 	}
-	if op.FP32Routing {
-		// The router's fp32 input and weight (modeling_deepseek_v3.py
-		// DeepseekV3TopkRouter.forward).
+	if op.FP32Routing && element < 4 {
+		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
+		// fp32 input and weight.
 		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)
 	}
 	op.weightedBack(&cost, shape)
@@ -80,7 +83,7 @@ func (op moe) cost(shape *Shape) Cost {
 // denseBack sets the backward of experts that compute every token. The repeated and the scaled
 // input are kept, but no result. The shared experts, which run last, have already run backward.
 func (op moe) denseBack(cost *Cost, shape *Shape, down int64) {
-	element, rows := shape.streamBytes(), op.Experts*shape.Tokens
+	element, rows := shape.elementBytes(), op.Experts*shape.Tokens
 	shared := 4 * element * op.SharedHidden * shape.Tokens
 	grads := down + min(shape.NewGrads-down, 3*shape.weightBytes()*op.Dim*op.SharedHidden)
 	cost.peak(

@@ -51,8 +51,8 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
 		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
-		if shape.half() && !op.FP32 {
-			cost.Memory.Saved -= 2 * hN // the normalized tensor is kept in 16 bits
+		if op.narrow(shape) {
+			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
 	if shape.Checkpoint && !shape.half() {
@@ -73,7 +73,14 @@ func (op norm) eager(shape *Shape) (cost Cost) {
 	return cost
 }
 
-// passes reports that no layer keeps the output: a checkpoint keeps its block's input.
+// narrow reports an input in 16 bits, which the normalised tensor is cast back to: of a
+// post-norm under autocast, too, after a linear layer.
+func (op norm) narrow(shape *Shape) bool {
+	return (shape.half() || op.Post && MixedPrecision(shape.Precision)) && !op.FP32
+}
+
+// passes reports that nothing keeps the output for the norm: a checkpoint keeps the input
+// of its block.
 func (op norm) passes(shape *Shape) bool {
 	return MixedPrecision(shape.Precision) || op.Post || shape.HeadAlone || op.Persists && shape.Recompute
 }
@@ -81,7 +88,7 @@ func (op norm) passes(shape *Shape) bool {
 // gone returns the saved bytes per element that are freed in backward: the 16-bit normalized
 // tensor, and the output unless no layer keeps it.
 func (op norm) gone(shape *Shape) int64 {
-	if op.Post && op.Style == modelgraph.RMSNorm && shape.half() && !op.FP32 {
+	if op.Post && op.Style == modelgraph.RMSNorm && op.narrow(shape) {
 		return 2
 	}
 	return 4

@@ -41,6 +41,15 @@ class Sizes(unittest.TestCase):
         alive = devmap.measure(step).devices[0].alive
         self.assertIn("1 (GELU)", [one.module for one in alive])
 
+    def test_a_list_as_an_index(self):
+        """x, the zeros that the column's gradient is put into, and the gradient of x are 64 MiB each."""
+
+        def step():
+            x = torch.randn(4, 1 << 22, device="cuda", requires_grad=True)
+            (x * 2)[:, [-2]].sum().backward()
+
+        self.assertEqual(devmap.measure(step).peaks[0] // MIB, 192)
+
     def test_the_range_of_reserved_memory(self):
         """The sum of the softmax's backward is inside a kernel: 512 MiB that a segment of its own holds."""
 

@@ -36,7 +36,7 @@ func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
 	step := &cost.Memory
 	once := step.Saved
 	step.Forward += more * (step.Saved + step.KV)
-	step.Saved += more * once
+	step.Saved += more * (once - cost.Casts) // autocast keeps one copy of each weight
 	step.KV += more * step.KV
 	step.CacheGrowth += more * step.CacheGrowth
 	if again := step.Backward + layer.Shape.NewGrads - once; again > step.Backward && layer.Shape.Train {

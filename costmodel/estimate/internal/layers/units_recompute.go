@@ -97,7 +97,9 @@ func (unit *adder) earlierRuns() {
 		if step.Backward > 0 {
 			step.Backward += earlier
 		}
-		earlier += step.Saved / times * (times - 1)
+		if casts := unit.Layers[exec[k]].Cost.Casts; step.Saved > casts {
+			earlier += (step.Saved - casts) / times * (times - 1)
+		}
 	}
 }
 

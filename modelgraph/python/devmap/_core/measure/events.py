@@ -245,6 +245,8 @@ class Ledger(TorchDispatchMode):
         if name in recurrent.CELLS:
             with self.fake:
                 return recurrent.CELLS[name](*args, **(kwargs or {}))
+        if name == "_index_put_impl_":  # C++ makes the tensor of a list of indices on "meta"
+            args = args[0], [one if one is None or isinstance(one, FakeTensor) else self._empty(one.shape, one.dtype, args[0].fake_device) for one in args[1]], *args[2:]
         try:
             return self.fake.dispatch(func, types, args, kwargs)
         except UNANSWERED:

@@ -1,0 +1,44 @@
+package hf
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// rest makes layers that no text reaches see no token, so that they get no gradients: those
+// of modules in which no layer has an operation, reads, is read or is tied, and one has a
+// matrix (a tower). Biases of a head run, though they have no operation.
+func (op *operating) rest() {
+	reached, matrix := make(map[string]bool), make(map[string]bool)
+	up := func(set map[string]bool, names ...string) {
+		for _, at := range names {
+			for ; at != ""; at = parent(at) {
+				set[at] = true
+			}
+		}
+	}
+	for i := range op.layers {
+		layer := &op.layers[i]
+		if _, bare := layer.Op.(modelgraph.Parameter); !bare && layer.Op != (modelgraph.Opaque{}) || layer.Declared != nil || len(layer.Inputs) > 0 || layer.Stream.Kind != modelgraph.Text {
+			up(reached, layer.Name)
+		}
+		up(reached, layer.Inputs...)
+		if slices.ContainsFunc(layer.Params, func(t modelgraph.Tensor) bool { return len(t.Shape) > 1 }) {
+			up(matrix, layer.Name)
+		}
+	}
+	for name, owner := range op.ties {
+		up(reached, parent(name), parent(owner))
+	}
+	for i := range op.layers {
+		layer := &op.layers[i]
+		for at := layer.Name; at != "" && !reached[at]; at = parent(at) {
+			if matrix[at] {
+				layer.Op, layer.Stream = modelgraph.Parameter{}, modelgraph.Stream{Kind: modelgraph.Fixed}
+				op.still = cmp.Or(op.still, layer.Name)
+			}
+		}
+	}
+}
