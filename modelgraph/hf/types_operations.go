@@ -221,6 +221,7 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.linears(layers) {
 		tree.linear = op.line.Linear
 	}
+	tree.tape(class, op, layers)
 	graph, err := modelgraph.New(name, layers, tree.tied())
 	return graph, err == nil
 }
