@@ -13,6 +13,7 @@ type tape struct {
 	// returned is what the model returns, if the caller's device is counted apart.
 	returned int64
 	train    bool
+	learned  bool // by a table, which has no blocks of parameters
 }
 
 // tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
@@ -54,6 +55,10 @@ func TapedElsewhere(model *Model) bool {
 
 func taped(model *Model) (runs, same bool) {
 	workload, taken := &model.Workload, model.Graph.Taken
+	learned := learns(model)
+	if learned {
+		taken.Precision = string(costmodel.BF16True)
+	}
 	switch {
 	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
@@ -62,6 +67,9 @@ func taped(model *Model) (runs, same bool) {
 		return false, false
 	case !slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime):
 		return false, false
+	}
+	if learned {
+		return true, true
 	}
 	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
 	for i := range model.Layers {
@@ -102,6 +110,9 @@ func longest(model *Model, layer int) (most float64) {
 func tapeOf(model *Model) *tape {
 	if !Taped(model) {
 		return nil
+	}
+	if learns(model) {
+		return learnedTape(model)
 	}
 	factors := factors(model)
 	bytesOf := func(vector []int64) (sum int64) {
@@ -177,7 +188,10 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 	forgets := tape.forgets(model)
 	for u := range units {
 		unit := &units[u]
-		unit.Padding, unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = 0, false, false, 0, 0, 0, 0, 0
+		if !tape.learned {
+			unit.Padding = 0
+		}
+		unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
 		for k, i := range model.Unit(u) {
 			step := &unit.Layers[k]
 			*step = costmodel.LayerMemory{

@@ -1,0 +1,44 @@
+package hf
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestTapes: a type has the tape of a prefill if its config is like those that were built,
+// and one layer's sizes are those that PyTorch has.
+func TestTapes(t *testing.T) {
+	base := fields{
+		"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "dtype": "bfloat16", "hidden_size": 1024, "intermediate_size": 3072,
+		"num_attention_heads": 16, "num_key_value_heads": 16, "num_hidden_layers": 4, "vocab_size": 4096,
+	}
+	head := func(more fields) *modelgraph.Layer {
+		config := maps.Clone(base)
+		maps.Copy(config, more)
+		graph, err := tableGraph(asJSON(t, config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
+		return &graph.Layers[at]
+	}
+	tape := head(nil).Learned
+	if tape == nil {
+		t.Fatal("no tape")
+	}
+	if returned := tape.Returned; len(returned) != 1 || returned[0].Count != 1 || returned[0].Size != [6]int64{2: 2 * 4096} {
+		t.Errorf("the logits are %v", returned)
+	}
+	for name, more := range map[string]fields{
+		"another activation":    {"hidden_act": "silu"},
+		"heads that share keys": {"num_key_value_heads": 4},
+		"a single layer":        {"num_hidden_layers": 1},
+	} {
+		if head(more).Learned != nil {
+			t.Errorf("%s: no build had it", name)
+		}
+	}
+}
