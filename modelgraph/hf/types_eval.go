@@ -241,12 +241,12 @@ func apply(op string, xs []any) (any, bool) {
 			joined = append(joined, list...)
 		}
 		return joined, true
-	case "name", "text":
+	case "name":
 		parts := make([]string, len(xs))
 		for i, x := range xs {
 			parts[i] = fmt.Sprint(x)
 		}
-		return strings.Join(parts, map[string]string{"name": "."}[op]), true
+		return strings.Join(parts, "."), true
 	}
 	return nil, false
 }
