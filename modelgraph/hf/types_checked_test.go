@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -172,4 +174,30 @@ func (sample *typeSample) readAs(t *testing.T) bool {
 		t.Errorf("wrong by its reader: %.200s: %d parameters, Transformers has %d", sample.Config, graph.ParamCount(), sample.Params)
 	}
 	return linesDigest(lines) == sample.Tensors
+}
+
+// TestPartsOfLists: numbers of a list whose parts have lengths.
+func TestPartsOfLists(t *testing.T) {
+	for text, want := range map[string]any{
+		`["stage",["list",2,0,3],1]`:   0.0,
+		`["stage",["list",2,0,3],2]`:   2.0,
+		`["stage",["list",2,-4,3],4]`:  2.0,
+		`["stage",["list",2,0,3],5]`:   nil, // beyond the last part
+		`["stage",["list",2,3],-1]`:    nil,
+		`["stage",["list",2,"'x"],2]`:  nil,
+		`["stage",7,0]`:                nil,
+		`["within",["list",2,0,3],1]`:  1.0,
+		`["within",["list",2,0,3],4]`:  2.0,
+		`["within",["list",2,-4,3],2]`: 0.0,
+		`["within",["list",2,3],5]`:    nil,
+	} {
+		var e any
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatal(err)
+		}
+		of := &evaluation{}
+		if got := of.eval(e, nil); got != want || (of.err == nil) != (want != nil) {
+			t.Errorf("%s is %v, error %v, want %v", text, got, of.err, want)
+		}
+	}
 }

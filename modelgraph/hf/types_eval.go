@@ -330,6 +330,8 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return slices.ContainsFunc(list, func(z any) bool { return equal(x, z) }), ok
 	case "index", "count":
 		return places(op, x, y)
+	case "stage", "within":
+		return stage(op, x, y)
 	case "at": // a value in the place of a list counts for each of its elements
 		if _, list := x.([]any); !list {
 			return x, true
@@ -409,6 +411,27 @@ func places(op string, x, y any) (any, bool) {
 		count++
 	}
 	return float64(count), ok && op == "count"
+}
+
+// stage is the part of a list that number y is in, whose parts have lengths x;
+// within is its number in that part.
+func stage(op string, x, y any) (any, bool) {
+	lengths, ok := x.([]any)
+	at, isNumber := number(y)
+	for i, length := range lengths {
+		n, sized := number(length)
+		switch {
+		case !ok || !isNumber || !sized || at < 0:
+			return nil, false
+		case at >= n:
+			at -= max(n, 0)
+		case op == "stage":
+			return float64(i), true
+		default:
+			return at, true
+		}
+	}
+	return nil, false
 }
 
 // element is an element of a list, counted from its end if the number is

@@ -234,6 +234,10 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"xlm","use_lang_emb":false,"n_langs":3}`:                   "use_lang_emb",
 		`{"model_type":"sew-d","relative_attention":false,"share_att_key":false}`: "relative_attention",
 		`{"model_type":"ernie4_5_moe","use_bias":true,"moe_layer_interval":2}`:    "moe_layer_interval",
+		// Embeddings of other shapes are not tied as the builds' are.
+		`{"model_type":"csm","hidden_size":1024}`:                          "hidden_size",
+		`{"model_type":"csm","num_codebooks":31}`:                          "num_codebooks",
+		`{"model_type":"csm","depth_decoder_config":{"num_codebooks":16}}`: "num_codebooks",
 		// A class may take 0 for none.
 		`{"model_type":"blt_patcher","num_key_value_heads":0}`: "num_attention_heads",
 	} {
