@@ -50,6 +50,9 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 			return nil, fmt.Errorf("%s: %w", cfg.file, err)
 		}
 	}
+	if operates {
+		addTapes(tree, class, graph.Layers)
+	}
 	if err := tree.join(graph); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}

@@ -223,7 +223,6 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	if op.linears(layers) {
 		tree.linear = op.line.Linear
 	}
-	tree.tape(class, op, layers)
 	graph, err := modelgraph.New(name, layers, tree.tied())
 	if err == nil && op.still != "" {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("a step is of text alone: %q and all else that text does not reach hold their weights, without gradients and states", op.still))

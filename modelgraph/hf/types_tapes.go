@@ -9,7 +9,6 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
-	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
 
 // The memory of a prefill of the newest release's classes, layer by layer, as functions of
@@ -71,23 +70,24 @@ type taping struct {
 	kinds  []any // of these
 }
 
-// tape gives layers the memory of a prefill, if the line of the class holds for the config.
-func (tree *typeTree) tape(class *typeClass, op *operating, layers []modelgraph.Layer) {
+// addTapes gives layers the memory of a prefill, if the line of the class fits the config.
+func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
 		line := new(typeTapes)
 		typeTapeTable.Read(text, line)
-		t := &taping{line: line, of: op.of, layers: layers, index: make(map[string]int)}
-		if t.holds(tree) && t.measure(tree) {
-			t.play()
+		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
+		t := &taping{line: line, of: of, layers: layers, index: make(map[string]int)}
+		if t.fits() && t.measure(tree) {
+			t.addAll()
 		}
 		return
 	}
 }
 
-// holds reports a config as those that were built.
-func (t *taping) holds(tree *typeTree) bool {
+// fits reports a config like those that were built.
+func (t *taping) fits() bool {
 	for path, want := range t.line.Pins {
-		if v, ok := tree.root.get(path); ok && !deepEqual(v, want) {
+		if v, ok := t.of.object.get(path); ok && !deepEqual(v, want) {
 			return false
 		}
 	}
@@ -164,133 +164,4 @@ func (t *taping) measure(tree *typeTree) bool {
 		}
 	}
 	return t.count != 1
-}
-
-// storages are those of a sum.
-func (t *taping) storages(of tapeSum) learned.Storages {
-	out := make(learned.Storages, len(of))
-	for i, one := range of {
-		out[i].Size, out[i].Count = t.sizes[one[0]], one[1]
-	}
-	return out
-}
-
-// ran is a layer and its part, in the order in which layers run.
-type ran struct {
-	layer int
-	part  *tapePart
-}
-
-// order finds the parts of layers; false if one is missing.
-func (t *taping) order(rows [][]any) (all []ran, ok bool) {
-	var before, inside, after [][]any
-	for _, row := range rows {
-		name, _ := row[0].(string)
-		switch {
-		case strings.Contains(name, "*"):
-			inside = append(inside, row)
-		case len(inside) > 0:
-			after = append(after, row)
-		default:
-			before = append(before, row)
-		}
-	}
-	add := func(rows [][]any, number int) bool {
-		for _, row := range rows {
-			name, _ := row[0].(string)
-			if number >= 0 {
-				name = filledIn(name, []int{number})
-			}
-			layer, there := t.index[name]
-			if !there && number >= 0 {
-				continue
-			}
-			part := t.part(row, number)
-			if part == nil || !there {
-				return false
-			}
-			all = append(all, ran{layer, part})
-		}
-		return true
-	}
-	if !add(before, -1) {
-		return nil, false
-	}
-	for number := range t.count {
-		if !add(inside, number) {
-			return nil, false
-		}
-	}
-	return all, add(after, -1)
-}
-
-// part is that of a layer by its place and kind, nil if no build had one there.
-func (t *taping) part(row []any, number int) *tapePart {
-	place, kind := "", ""
-	if number >= 0 {
-		switch {
-		case number == t.count-1:
-			place = "last"
-		case number < 2:
-			place = strconv.Itoa(number)
-		default:
-			place = "middle"
-		}
-		if number < len(t.kinds) {
-			kind, _ = t.kinds[number].(string)
-		}
-	}
-	choices, _ := row[1].([]any)
-	for _, choice := range choices {
-		one, _ := choice.([]any)
-		if (one[0] == "" || one[0] == place) && (one[1] == "" || one[1] == kind) {
-			return &t.line.Parts[whole(one[2])]
-		}
-	}
-	return nil
-}
-
-// named is a layer that a part of another names: a number alone is the first of the list,
-// one with a sign a distance, end-n a place from the list's end.
-func (t *taping) named(name string, own int) string {
-	parts := strings.Split(name, ".")
-	for i, part := range parts {
-		if back, ok := strings.CutPrefix(part, "end-"); ok {
-			n, _ := strconv.Atoi(back)
-			parts[i] = strconv.Itoa(t.count - 1 - n)
-		} else if n, err := strconv.Atoi(part); err == nil && (part[0] == '+' || part[0] == '-') {
-			parts[i] = strconv.Itoa(own + n)
-		}
-	}
-	return strings.Join(parts, ".")
-}
-
-// play gives layers their tapes.
-func (t *taping) play() {
-	all, ok := t.order(t.line.Layers)
-	if !ok {
-		return
-	}
-	for rank, one := range all {
-		layer := &t.layers[one.layer]
-		own := 0
-		if at := numbersIn(layer.Name); len(at) > 0 {
-			own = at[0]
-		}
-		byLayer := func(of map[string]tapeSum) map[string]learned.Storages {
-			out := make(map[string]learned.Storages, len(of))
-			for name, sum := range of {
-				out[t.named(name, own)] = t.storages(sum)
-			}
-			return out
-		}
-		tape := &learned.Tape{
-			Rank: rank, Least: t.least, Most: t.most, Saved: t.storages(one.part.Saved), Returned: t.storages(one.part.Returned), Copied: byLayer(one.part.Copied), Products: one.part.Products,
-			Forward: make([]learned.Moment, len(one.part.Forward)),
-		}
-		for i, moment := range one.part.Forward {
-			tape.Forward[i] = learned.Moment{Bytes: t.storages(moment.Bytes), Past: byLayer(moment.Past)}
-		}
-		layer.Learned = tape
-	}
 }

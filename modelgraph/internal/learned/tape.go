@@ -1,5 +1,5 @@
-// Package learned has the memory of a layer's forward as a table of types gives it: of each
-// storage by itself, as factors of a batch and a length.
+// Package learned has the memory of a layer's forward as a table of types gives it: each
+// storage is a sum of factors of a batch and a length.
 package learned
 
 // Storages are numbers of storages of a size: bytes as factors of 1, batch, batch·seq,

@@ -1,0 +1,139 @@
+package hf
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
+)
+
+// This file finds the part of each layer in a class's tape.
+
+// storages are those of a sum.
+func (t *taping) storages(of tapeSum) learned.Storages {
+	out := make(learned.Storages, len(of))
+	for i, one := range of {
+		out[i].Size, out[i].Count = t.sizes[one[0]], one[1]
+	}
+	return out
+}
+
+// ran is a layer and its part, in the order in which layers run.
+type ran struct {
+	layer int
+	part  *tapePart
+}
+
+// order finds the parts of layers; false if one is missing.
+func (t *taping) order(rows [][]any) (all []ran, ok bool) {
+	var before, inside, after [][]any
+	for _, row := range rows {
+		name, _ := row[0].(string)
+		switch {
+		case strings.Contains(name, "*"):
+			inside = append(inside, row)
+		case len(inside) > 0:
+			after = append(after, row)
+		default:
+			before = append(before, row)
+		}
+	}
+	add := func(rows [][]any, number int) bool {
+		for _, row := range rows {
+			name, _ := row[0].(string)
+			if number >= 0 {
+				name = filledIn(name, []int{number})
+			}
+			layer, there := t.index[name]
+			if !there && number >= 0 {
+				continue
+			}
+			part := t.part(row, number)
+			if part == nil || !there {
+				return false
+			}
+			all = append(all, ran{layer, part})
+		}
+		return true
+	}
+	if !add(before, -1) {
+		return nil, false
+	}
+	for number := range t.count {
+		if !add(inside, number) {
+			return nil, false
+		}
+	}
+	return all, add(after, -1)
+}
+
+// part is that of a layer by its place and kind, nil if no build had one there.
+func (t *taping) part(row []any, number int) *tapePart {
+	place, kind := "", ""
+	if number >= 0 {
+		switch {
+		case number == t.count-1:
+			place = "last"
+		case number < 2:
+			place = strconv.Itoa(number)
+		default:
+			place = "middle"
+		}
+		if number < len(t.kinds) {
+			kind, _ = t.kinds[number].(string)
+		}
+	}
+	choices, _ := row[1].([]any)
+	for _, choice := range choices {
+		one, _ := choice.([]any)
+		if (one[0] == "" || one[0] == place) && (one[1] == "" || one[1] == kind) {
+			return &t.line.Parts[whole(one[2])]
+		}
+	}
+	return nil
+}
+
+// named is a layer that a part of another names: a number alone is the first of the list,
+// one with a sign a distance, end-n a place from the list's end.
+func (t *taping) named(name string, own int) string {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		if back, ok := strings.CutPrefix(part, "end-"); ok {
+			n, _ := strconv.Atoi(back)
+			parts[i] = strconv.Itoa(t.count - 1 - n)
+		} else if n, err := strconv.Atoi(part); err == nil && (part[0] == '+' || part[0] == '-') {
+			parts[i] = strconv.Itoa(own + n)
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// addAll gives layers their tapes.
+func (t *taping) addAll() {
+	all, ok := t.order(t.line.Layers)
+	if !ok {
+		return
+	}
+	for rank, one := range all {
+		layer := &t.layers[one.layer]
+		own := 0
+		if at := numbersIn(layer.Name); len(at) > 0 {
+			own = at[0]
+		}
+		byLayer := func(of map[string]tapeSum) map[string]learned.Storages {
+			out := make(map[string]learned.Storages, len(of))
+			for name, sum := range of {
+				out[t.named(name, own)] = t.storages(sum)
+			}
+			return out
+		}
+		tape := &learned.Tape{
+			Rank: rank, Least: t.least, Most: t.most, Saved: t.storages(one.part.Saved), Returned: t.storages(one.part.Returned), Copied: byLayer(one.part.Copied), Products: one.part.Products,
+			Forward: make([]learned.Moment, len(one.part.Forward)),
+		}
+		for i, moment := range one.part.Forward {
+			tape.Forward[i] = learned.Moment{Bytes: t.storages(moment.Bytes), Past: byLayer(moment.Past)}
+		}
+		layer.Learned = tape
+	}
+}
