@@ -229,6 +229,9 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 			back += 2 * element * tokens * dims.q
 		}
 		back += nativeBackward(&op, dims, shape)
+		if shape.Modules == "" && copiesOut(&op) { // the output's projection has run, and its input is gone
+			back -= element * tokens * dims.out
+		}
 	case efficientKernel:
 		back += 4*op.Heads*tokens + dims.masked*element
 		if element < 4 {
