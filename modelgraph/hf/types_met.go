@@ -33,30 +33,13 @@ func met(graph *modelgraph.Graph, lists *tree) (joined [][]string) {
 // without parameters come before too, such as rotated positions. A child that is smaller
 // than a member of another's list, as Sam2's mask decoder is, is with them as a whole.
 func preceding(graph *modelgraph.Graph, lists *tree, up string) (names []string) {
-	longest, length, sizes := make(map[string]string), make(map[string]int), make(map[string]int64)
-	last, largest := "", int64(0)
 	under := within(graph, up)
-	for _, layer := range under {
-		child, unit := childOf(layer.Name, up), lists.unit(layer.Name)
-		for i := range layer.Params {
-			sizes[child] += layer.Params[i].Numel
-			if unit != "" {
-				sizes[unit] += layer.Params[i].Numel
-				largest = max(largest, sizes[unit])
-			}
-		}
-		if list, number := cutLast(unit); list != "" {
-			if at, _ := strconv.Atoi(number); at >= length[child] {
-				longest[child], length[child] = list, at+1
-			}
-			last = child
-		}
-	}
+	longest, whole, last := listsIn(under, lists, up)
 	ended, ends := false, make(map[string][]string)
 	for _, layer := range under {
 		child := childOf(layer.Name, up)
 		switch list := longest[child]; {
-		case list != "" && sizes[child] < largest:
+		case whole[child]:
 			names = append(names, layer.Name)
 		case child == last:
 			ended = true
@@ -73,6 +56,33 @@ func preceding(graph *modelgraph.Graph, lists *tree, up string) (names []string)
 		names = append(names, ends[child]...)
 	}
 	return names
+}
+
+// listsIn are the longest list of each child of a module, the children that are smaller
+// than a member of a list, and the last child with one.
+func listsIn(under []*modelgraph.Layer, lists *tree, up string) (longest map[string]string, whole map[string]bool, last string) {
+	length, sizes, largest := make(map[string]int), make(map[string]int64), int64(0)
+	longest, whole = make(map[string]string), make(map[string]bool)
+	for _, layer := range under {
+		child, unit := childOf(layer.Name, up), lists.unit(layer.Name)
+		for i := range layer.Params {
+			sizes[child] += layer.Params[i].Numel
+			if unit != "" {
+				sizes[unit] += layer.Params[i].Numel
+				largest = max(largest, sizes[unit])
+			}
+		}
+		if list, number := cutLast(unit); list != "" {
+			if at, _ := strconv.Atoi(number); at >= length[child] {
+				longest[child], length[child] = list, at+1
+			}
+			last = child
+		}
+	}
+	for child := range longest {
+		whole[child] = sizes[child] < largest
+	}
+	return longest, whole, last
 }
 
 // within are the layers of a module.
