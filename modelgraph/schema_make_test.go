@@ -85,6 +85,8 @@ func (maker *schemaMaker) value(typ reflect.Type) object {
 		return maker.value(typ.Elem())
 	case reflect.Slice:
 		return object{"type": "array", "items": maker.value(typ.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": maker.value(typ.Elem())}
 	case reflect.Struct:
 		name := strings.ToLower(typ.Name())
 		if maker.defs[name] == nil {

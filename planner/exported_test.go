@@ -279,7 +279,11 @@ func replicated(exported *modelgraph.Graph, workload costmodel.Workload) (bytes 
 		if step == nil {
 			continue
 		}
-		bytes = max(bytes, 1<<20)
+		for j := range exported.Layers[i].Params { // torch.addmm's workspace; torch.mm has none
+			if strings.HasSuffix(exported.Layers[i].Params[j].Name, "bias") {
+				bytes = max(bytes, 1<<20)
+			}
+		}
 		for term, size := range step.Returned {
 			bytes += size * []int64{1, workload.Batch, workload.Batch * workload.Seq}[term]
 		}

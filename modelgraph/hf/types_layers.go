@@ -135,9 +135,10 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 }
 
 // join binds the layers whose results a forward joins: what a module has before its list,
-// such as the embeddings of tokens and of positions, and what the model itself scales.
+// such as the embeddings of tokens and of positions, what the model itself scales, and what
+// its modules' own parameters meet.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
-	joined := scaled(graph, tree.lists)
+	joined := append(scaled(graph, tree.lists), met(graph, tree.lists)...)
 	if !tree.outermost {
 		return modelgraph.Join(graph, joined)
 	}
@@ -167,7 +168,7 @@ func (tree *typeTree) join(graph *modelgraph.Graph) error {
 // and what they multiply: results of two towers or more, and of what is outside of these.
 func scaled(graph *modelgraph.Graph, lists *tree) [][]string {
 	towers, last := make(map[string]bool), make(map[string]string)
-	top := func(name string) string { child, _, _ := strings.Cut(name, "."); return child }
+	top := func(name string) string { return childOf(name, "") }
 	for i := range graph.Layers {
 		name := graph.Layers[i].Name
 		towers[top(name)] = towers[top(name)] || lists.unit(name) != ""

@@ -89,8 +89,17 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
 }
 
-// copied adds the arguments that the hook copies for the call: the rotation's, which stay for
-// backward, and the mask.
+// normedQ is the most that the norm of q makes, before k: what it reads, that in fp32, and
+// the product with 1/σ (modeling_qwen3.py, Qwen3RMSNorm.forward).
+func normedQ(op *attention, dims *geo, shape *Shape) int64 {
+	if op.QKNorm == "" || shape.OneKernel || shape.Modules == Torchtitan || oneNorm(op) {
+		return 0
+	}
+	return (shape.elementBytes() + 8) * shape.Tokens * dims.q
+}
+
+// copied are the arguments that the hook copies for the call: the rotation's,
+// which stay for backward, and the mask.
 func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 	if !shape.RotaryCopies || op.Packed {
 		return
@@ -131,8 +140,8 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	// Rotation needs q's product, its rotated half and the half's product in addition to q, k and
 	// v. The kernel needs its output instead.
 	rope := turnedBy(&op, &dims, shape)
-	if !shape.Train { // the cache grows, and the output appears, after the rotation
-		cost.Memory.Forward = stream + element*tokens*(op.Dim+dims.q) + element*dims.kvTokens*(dims.k+dims.v) + rope
+	if !shape.Train { // the cache grows, and the output comes, after the rotation
+		cost.Memory.Forward = stream + element*tokens*op.Dim + max(element*tokens*dims.q+element*dims.kvTokens*(dims.k+dims.v)+rope, normedQ(&op, &dims, shape))
 		rope = 0
 	}
 	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim)+shape.reduced(op.Dim))

@@ -167,6 +167,14 @@ func scoresSaved(op attention, dims *geo, shape *Shape) int64 {
 // cast first (modeling_modernbert.py, apply_rotary_pos_emb).
 func copiesOut(op *attention) bool { return op.Turning > 0 || op.Fused && op.Rope && !op.CastRotation }
 
+// copyGone is that copy, which the output's projection has read when the kernel runs.
+func copyGone(op *attention, dims *geo, shape *Shape) int64 {
+	if shape.Modules != "" || !copiesOut(op) {
+		return 0
+	}
+	return shape.elementBytes() * shape.Tokens * dims.out
+}
+
 // scoreBytes is what is kept an element of the score matrix: softmax's fp32
 // result, and its cast that multiplies v (modeling_llama.py,
 // eager_attention_forward; _scaled_dot_product_attention_math, if both are
@@ -231,7 +239,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 		if op.KVHeads < op.Heads {
 			back += 2 * element * tokens * dims.q
 		}
-		back += nativeBackward(&op, dims, shape)
+		back += nativeBackward(&op, dims, shape) - copyGone(&op, dims, shape)
 	case efficientKernel:
 		back += 4*op.Heads*tokens + dims.masked*element
 		if element < 4 {

@@ -1,0 +1,105 @@
+package hf
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// met are the parameters of modules that have modules, and what these make before the last
+// that holds a list: Sam2Model.forward adds no_memory_embedding to what its vision encoder
+// returns, MLCDVisionModel.forward joins class_pos_emb and rotated positions.
+func met(graph *modelgraph.Graph, lists *tree) (joined [][]string) {
+	seen := make(map[string]bool)
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		up := parent(layer.Name)
+		if seen[up] || lists.unit(layer.Name) != "" || !lists.names[layer.Name] || len(layer.Params) == 0 || layer.Params[0].Numel < 2 {
+			continue
+		}
+		seen[up] = true
+		if group := preceding(graph, lists, up); len(group) > 1 {
+			joined = append(joined, group)
+		}
+	}
+	return joined
+}
+
+// preceding are the layers of a module before its last child with a list: other children,
+// and the ends of those with lists, which are from the last of the longest list on. Those
+// without parameters come before too, such as rotated positions. A child that is smaller
+// than a member of another's list, as Sam2's mask decoder is, is with them as a whole.
+func preceding(graph *modelgraph.Graph, lists *tree, up string) (names []string) {
+	under := within(graph, up)
+	longest, whole, last := listsIn(under, lists, up)
+	ended, ends := false, make(map[string][]string)
+	for _, layer := range under {
+		child := childOf(layer.Name, up)
+		switch list := longest[child]; {
+		case whole[child]:
+			names = append(names, layer.Name)
+		case child == last:
+			ended = true
+		case list == "" && (!ended || len(layer.Params) == 0):
+			names = append(names, layer.Name)
+		case list == "":
+		case list == parent(lists.unit(layer.Name)):
+			ends[child] = []string{layer.Name}
+		case ends[child] != nil:
+			ends[child] = append(ends[child], layer.Name)
+		}
+	}
+	for _, child := range slices.Sorted(maps.Keys(ends)) {
+		names = append(names, ends[child]...)
+	}
+	return names
+}
+
+// listsIn are the longest list of each child of a module, the children that are smaller
+// than a member of a list, and the last child with one.
+func listsIn(under []*modelgraph.Layer, lists *tree, up string) (longest map[string]string, whole map[string]bool, last string) {
+	length, sizes, largest := make(map[string]int), make(map[string]int64), int64(0)
+	longest, whole = make(map[string]string), make(map[string]bool)
+	for _, layer := range under {
+		child, unit := childOf(layer.Name, up), lists.unit(layer.Name)
+		for i := range layer.Params {
+			sizes[child] += layer.Params[i].Numel
+			if unit != "" {
+				sizes[unit] += layer.Params[i].Numel
+				largest = max(largest, sizes[unit])
+			}
+		}
+		if list, number := cutLast(unit); list != "" {
+			if at, _ := strconv.Atoi(number); at >= length[child] {
+				longest[child], length[child] = list, at+1
+			}
+			last = child
+		}
+	}
+	for child := range longest {
+		whole[child] = sizes[child] < largest
+	}
+	return longest, whole, last
+}
+
+// within are the layers of a module.
+func within(graph *modelgraph.Graph, up string) (layers []*modelgraph.Layer) {
+	for i := range graph.Layers {
+		if layer := &graph.Layers[i]; up == "" || strings.HasPrefix(layer.Name, up+".") {
+			layers = append(layers, layer)
+		}
+	}
+	return layers
+}
+
+// childOf is the name of a module's child that a name below it is in.
+func childOf(name, up string) string {
+	if up != "" {
+		name = name[len(up)+1:]
+	}
+	child, _, _ := strings.Cut(name, ".")
+	return child
+}
