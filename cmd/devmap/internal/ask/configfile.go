@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	configName = "devmap.toml"
-	// names a config file that replaces the others
-	configVariable = "DEVMAP_CONFIG"
+	configName     = "devmap.toml"
+	configVariable = "DEVMAP_CONFIG" // a config file that replaces the others
 	maxDefaults    = 1 << 20 // bytes of a config file
 )
 

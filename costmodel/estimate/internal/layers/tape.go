@@ -53,23 +53,26 @@ func TapedElsewhere(model *Model) bool {
 	return runs && !same
 }
 
-func taped(model *Model) (runs, same bool) {
-	workload, taken := &model.Workload, model.Graph.Taken
-	learned := learns(model)
-	if learned {
-		taken.Precision = string(costmodel.BF16True)
-	}
+// plain reports PyTorch's modules as they are, with weights of the precision that computes.
+func plain(model *Model) bool {
+	workload := &model.Workload
 	switch {
 	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
-		return false, false
-	case taken.Precision != string(workload.Precision) || model.Rules.Compute != workload.Precision:
-		return false, false
-	case !slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime):
-		return false, false
+		return false
 	}
-	if learned {
+	return model.Rules.Compute == workload.Precision && slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime)
+}
+
+func taped(model *Model) (runs, same bool) {
+	workload, taken := &model.Workload, model.Graph.Taken
+	switch {
+	case !plain(model):
+		return false, false
+	case learns(model):
 		return true, true
+	case taken.Precision != string(workload.Precision):
+		return false, false
 	}
 	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
 	for i := range model.Layers {
@@ -180,6 +183,14 @@ func (tape *tape) forgets(model *Model) bool {
 	return !tape.train && model.Workload.Strategy.Traits().Staged
 }
 
+// clear takes off a unit what the tape has by layers.
+func (tape *tape) clear(unit *costmodel.Unit) {
+	if !tape.learned {
+		unit.Padding = 0
+	}
+	unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
+}
+
 // apply sets the memory of units to that of the tape, on a device that owns some. Its
 // moments are of all layers together: what others keep by then, and their gradients, are
 // taken off, as the walk adds those of the device's own.
@@ -188,10 +199,7 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 	forgets := tape.forgets(model)
 	for u := range units {
 		unit := &units[u]
-		if !tape.learned {
-			unit.Padding = 0
-		}
-		unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
+		tape.clear(unit)
 		for k, i := range model.Unit(u) {
 			step := &unit.Layers[k]
 			*step = costmodel.LayerMemory{
