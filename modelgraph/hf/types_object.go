@@ -190,48 +190,6 @@ func (obj *typeObject) unread(path string) bool {
 	return obj.extra[path] != nil
 }
 
-// number is a number; true is 1, as in Python.
-func number(x any) (float64, bool) {
-	switch x := x.(type) {
-	case float64:
-		return x, true
-	case bool:
-		if x {
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, false
-}
-
-func equal(x, y any) bool {
-	a, isNumber := number(x)
-	if b, also := number(y); isNumber && also {
-		return a == b
-	}
-	switch x := x.(type) {
-	case string:
-		text, ok := y.(string)
-		return ok && x == text
-	case nil:
-		return y == nil
-	}
-	return false
-}
-
-// deepEqual compares lists and objects too.
-func deepEqual(x, y any) bool {
-	switch x := x.(type) {
-	case []any:
-		list, ok := y.([]any)
-		return ok && slices.EqualFunc(x, list, deepEqual)
-	case map[string]any:
-		object, ok := y.(map[string]any)
-		return ok && maps.EqualFunc(x, object, deepEqual)
-	}
-	return equal(x, y)
-}
-
 // objects reads a config and the objects inside it.
 type objects struct {
 	file string

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -257,4 +258,46 @@ func truth(x any) bool {
 		return len(x) > 0
 	}
 	return true
+}
+
+// number is a number; true is 1, as in Python.
+func number(x any) (float64, bool) {
+	switch x := x.(type) {
+	case float64:
+		return x, true
+	case bool:
+		if x {
+			return 1, true
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// deepEqual compares lists and objects too.
+func deepEqual(x, y any) bool {
+	switch x := x.(type) {
+	case []any:
+		list, ok := y.([]any)
+		return ok && slices.EqualFunc(x, list, deepEqual)
+	case map[string]any:
+		object, ok := y.(map[string]any)
+		return ok && maps.EqualFunc(x, object, deepEqual)
+	}
+	return equal(x, y)
+}
+
+func equal(x, y any) bool {
+	a, isNumber := number(x)
+	if b, also := number(y); isNumber && also {
+		return a == b
+	}
+	switch x := x.(type) {
+	case string:
+		text, ok := y.(string)
+		return ok && x == text
+	case nil:
+		return y == nil
+	}
+	return false
 }

@@ -23,7 +23,7 @@ import (
 const (
 	configName     = "devmap.toml"
 	configVariable = "DEVMAP_CONFIG" // a config file that replaces the others
-	maxDefaults    = 1 << 20 // bytes of a config file
+	maxDefaults    = 1 << 20         // bytes of a config file
 )
 
 // ConfigFiles lists the files that set defaults, highest priority first. A missing file is an error
