@@ -18,7 +18,7 @@ type storages = []struct {
 func learns(model *Model) bool {
 	workload := &model.Workload
 	return workload.Mode == costmodel.Infer && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
-		(workload.Attention == "" || workload.Attention == value.SDPA) &&
+		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels &&
 		slices.ContainsFunc(model.Layers, func(layer Layer) bool {
 			return layer.Learned != nil && workload.Seq >= layer.Learned.Least && workload.Seq <= layer.Learned.Most
 		})
