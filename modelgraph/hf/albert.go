@@ -15,8 +15,8 @@ func init() {
 	})
 }
 
-// albert is modeling_albert.py: groups of layers that run several times over,
-// between embeddings that are narrower than they.
+// albert is modeling_albert.py: groups of layers that run several times over, between embeddings
+// that are narrower than they.
 func albert(modules *builder, cfg *config, class string) {
 	model := narrowBERT(cfg)
 	modules.epsilon = model.epsilon
@@ -61,8 +61,8 @@ func albert(modules *builder, cfg *config, class string) {
 	}
 }
 
-// albertRuns are how often each group runs: layer i is of group
-// int(i / (layers / groups)) (AlbertTransformer.forward).
+// albertRuns are how often each group runs: layer i is of group int(i / (layers / groups))
+// (AlbertTransformer.forward).
 func albertRuns(cfg *config, layers, groups int64) []int64 {
 	if groups < 1 || groups > layers {
 		cfg.fail("num_hidden_groups", "%d is not a number of groups from 1 to the %d layers", groups, layers)

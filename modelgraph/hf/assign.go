@@ -19,8 +19,8 @@ type assignment struct {
 	state   map[string]*filling // state dict of the module
 	order   []*filling          // the same, in module order
 	modules map[string]int      // module path to layer
-	// extras are stored tensors that the module gets next to or in place of its
-	// own (quantised storage), by module name.
+	// extras are stored tensors that the module gets next to or in place of its own (quantised
+	// storage), by module name.
 	extras     map[string]*filling
 	extraOrder []*filling
 	quantised  map[string]bool // module paths that hold extras
@@ -47,8 +47,8 @@ type piece struct {
 	stored *safetensors.Tensor
 }
 
-// assign fills the graph's tensors from the checkpoint and returns the graph
-// as the checkpoint has it.
+// assign fills the graph's tensors from the checkpoint and returns the graph as the checkpoint has
+// it.
 func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
 	assigned := &assignment{
 		graph: graph, names: loadingOf(graph, cfg), ck: ck, config: cfg,
@@ -78,8 +78,7 @@ func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*
 	return out, assigned, err
 }
 
-// index lists the module's state dict: parameters, tied ones too, and the
-// buffers that are saved.
+// index lists the module's state dict: parameters, tied ones too, and the buffers that are saved.
 func (assigned *assignment) index() {
 	assigned.state = make(map[string]*filling)
 	assigned.modules = make(map[string]int)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestAssumed: a note names what a config leaves out and a default fills in:
-// the type, which is torch's default, and the class. Files make it needless.
+// TestAssumed: a note names what a config leaves out and a default fills in: the type, which is
+// torch's default, and the class. Files make it needless.
 func TestAssumed(t *testing.T) {
 	const bare = `{"model_type":"bert","hidden_size":8,"intermediate_size":16,"num_hidden_layers":1,"num_attention_heads":2,"vocab_size":32`
 	for _, c := range []struct {

@@ -2,20 +2,18 @@ package hf
 
 import "slices"
 
-// blockForm is how a decoder layer is put together: the modules' names, empty
-// for those that are not there, and the order they are registered in. A norm
-// before a part reads the residual stream; one after a part reads its result
-// and adds the residual; without one behind, the part itself adds it. Without a
-// feed-forward, attention (or what replaces it) is all there is.
+// blockForm is how a decoder layer is put together: the modules' names, empty for those that are
+// not there, and the order they are registered in. A norm before a part reads the residual stream;
+// one after a part reads its result and adds the residual; without one behind, the part itself adds
+// it. Without a feed-forward, attention (or what replaces it) is all there is.
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
-	// attnParallel and ffnBeside are parts that read what attention and
-	// feed-forward read, and are added too (Falcon-H1, Granite 4).
+	// attnParallel and ffnBeside are parts that read what attention and feed-forward read, and are
+	// added too (Falcon-H1, Granite 4).
 	attnParallel, ffnParallel string
-	// parallel: attention and feed-forward read the same residual stream, and
-	// both are added to it; without a norm of its own the feed-forward reads
-	// attention's.
+	// parallel: attention and feed-forward read the same residual stream, and both are added to it;
+	// without a norm of its own the feed-forward reads attention's.
 	parallel bool
 	// order is empty if it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
 	order []string
@@ -45,8 +43,8 @@ func (form *blockForm) modules() []string {
 		func(name string) bool { return name == "" })
 }
 
-// block adds one decoder layer. Modules are in the order the framework
-// registers them; Inputs carry the order they run in.
+// block adds one decoder layer. Modules are in the order the framework registers them; Inputs carry
+// the order they run in.
 func (d *decoder) block(modules *builder, name string, i int64) {
 	form := d.form
 	if d.formAt != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// builder collects a module tree in the framework's module order. Tensors
-// are given without a type and get the model's.
+// builder collects a module tree in the framework's module order. Tensors are given without a type
+// and get the model's.
 type builder struct {
 	layers []modelgraph.Layer
 	ties   [][]string
@@ -15,8 +15,7 @@ type builder struct {
 
 	unitName string
 	stream   modelgraph.Stream
-	// hidden names the layer whose output is the hidden state so far, the
-	// residual stream included.
+	// hidden names the layer whose output is the hidden state so far, the residual stream included.
 	hidden string
 	// epsilon is that of LayerNorms that are added.
 	epsilon float64
@@ -26,8 +25,7 @@ type builder struct {
 	warnings []string
 }
 
-// unit gathers the layers that f adds into one wrap unit (an instance of a
-// no-split class).
+// unit gathers the layers that f adds into one wrap unit (an instance of a no-split class).
 func (modules *builder) unit(name string, f func()) {
 	outer := modules.unitName
 	if outer == "" {
@@ -45,8 +43,8 @@ func (modules *builder) on(stream modelgraph.Stream, f func()) {
 	modules.stream = outer
 }
 
-// add appends a layer. inputs: what it transforms, the residual added to the
-// result, an encoder's output; empty names are left out.
+// add appends a layer. inputs: what it transforms, the residual added to the result, an encoder's
+// output; empty names are left out.
 func (modules *builder) add(name string, op modelgraph.Op, inputs []string, params ...modelgraph.Tensor) *modelgraph.Layer {
 	in := make([]string, 0, len(inputs))
 	for _, text := range inputs {
@@ -71,8 +69,7 @@ func (modules *builder) untyped() bool {
 	})
 }
 
-// join has one device hold the layers from index from on, and the layers that
-// are named.
+// join has one device hold the layers from index from on, and the layers that are named.
 func (modules *builder) join(from int, names ...string) {
 	for i := from; i < len(modules.layers); i++ {
 		names = append(names, modules.layers[i].Name)
@@ -80,8 +77,8 @@ func (modules *builder) join(from int, names ...string) {
 	modules.joined = append(modules.joined, names)
 }
 
-// empty notes a module without tensors outside the units: Accelerate's maps
-// name it where they split the module around it.
+// empty notes a module without tensors outside the units: Accelerate's maps name it where they
+// split the module around it.
 func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
 // noType is what a tensor has before the model's type is known.

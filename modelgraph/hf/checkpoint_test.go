@@ -103,8 +103,7 @@ func write(tb testing.TB, path string, data []byte) {
 	}
 }
 
-// checkpointOf lists the parameters and saved buffers of a graph under their
-// module names.
+// checkpointOf lists the parameters and saved buffers of a graph under their module names.
 func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
 	var out []stored
 	for i := range g.Layers {

@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// unprovenError is a folder of a family that has no reader here. Its files do
-// not say for certain which modules the framework will make of them. A device
-// map made of their names might lack some.
+// unprovenError is a folder of a family that has no reader here. Its files do not say for certain
+// which modules the framework will make of them. A device map made of their names might lack some.
 type unprovenError struct{ Dir, Reason string }
 
 // Error implements error.
@@ -21,9 +20,8 @@ func (err *unprovenError) Error() string {
 	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", err.Dir, err.Reason)
 }
 
-// listed joins the files of a folder with what Transformers makes of a class
-// that has no reader here: names, ties, modules that are not split. Its
-// operations are not known.
+// listed joins the files of a folder with what Transformers makes of a class that has no reader
+// here: names, ties, modules that are not split. Its operations are not known.
 type listed struct {
 	class *listedClass
 	needs []string // patterns that some tensor of the files must have
@@ -103,8 +101,8 @@ func classOf(dir string, cfg *config, reason string) (*listedClass, error) {
 	return class, nil
 }
 
-// tiesWords reports whether word embeddings are tied: as the config says of the
-// model or of a part of it, else as the class does by default.
+// tiesWords reports whether word embeddings are tied: as the config says of the model or of a part
+// of it, else as the class does by default.
 func tiesWords(cfg *config, class *listedClass) bool {
 	subs := []*config{cfg}
 	for _, key := range []string{"text_config", "llm_config", "language_config", "decoder", "encoder"} {
@@ -211,8 +209,8 @@ func weightsBehind(name string) []string {
 	return out
 }
 
-// storageLeaf is a name of its own next to the weight's: the last parts of the
-// stored one, with the expert's number.
+// storageLeaf is a name of its own next to the weight's: the last parts of the stored one, with the
+// expert's number.
 func storageLeaf(stored string) string {
 	parts := strings.Split(stored, ".")
 	return strings.Join(parts[max(0, len(parts)-3):], "_")

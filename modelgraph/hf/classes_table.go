@@ -16,8 +16,8 @@ var classesGz []byte
 
 var listedClassTable = embedded.New("classes.jsonl.gz", classesGz)
 
-// listedClass is one line. Names are patterns: a star matches a number that a
-// list of modules counts.
+// listedClass is one line. Names are patterns: a star matches a number that a list of modules
+// counts.
 type listedClass struct {
 	Class  string   `json:"class"`
 	Type   string   `json:"type"`   // model_type
@@ -25,9 +25,8 @@ type listedClass struct {
 	Params []string `json:"params"` // in module order
 	// Default is how many of Params, the first, the default configuration has.
 	Default int `json:"default"`
-	// Ties are the names of one parameter each, where word embeddings are
-	// tied, as they are by default where Tied is true; AlwaysTied those that
-	// are one whatever the configuration says.
+	// Ties are the names of one parameter each, where word embeddings are tied, as they are by
+	// default where Tied is true; AlwaysTied those that are one whatever the configuration says.
 	Ties       [][]string `json:"ties"`
 	Tied       bool       `json:"tied"`
 	AlwaysTied [][]string `json:"always_tied"`
@@ -37,17 +36,16 @@ type listedClass struct {
 	NoSplit []string `json:"no_split"`
 	// Ignored are expressions for stored names that are left out.
 	Ignored []string `json:"ignored"`
-	// Renames are stored names, with a star for every number, and what they
-	// become; the numbers are in order, those that are over are dropped
-	// (experts that are stacked).
+	// Renames are stored names, with a star for every number, and what they become; the numbers are
+	// in order, those that are over are dropped (experts that are stacked).
 	Renames map[string]string `json:"renames"`
-	// Converted: Transformers has rules for the names of this class, so that
-	// one which is not known here may become any other.
+	// Converted: Transformers has rules for the names of this class, so that one which is not known
+	// here may become any other.
 	Converted bool `json:"converted"`
 }
 
-// findClass looks a class up; nil if Transformers 5.17 has no such class for the model
-// type, or it was not built for the table.
+// findClass looks a class up; nil if Transformers 5.17 has no such class for the model type, or it
+// was not built for the table.
 func findClass(class, modelType string) *listedClass {
 	for line := range listedClassTable.Lines(fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType)) {
 		found := new(listedClass)

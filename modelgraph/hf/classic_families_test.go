@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestClassicHostile: sizes that make no model are faults with their place,
-// whatever else the config leaves to defaults.
+// TestClassicHostile: sizes that make no model are faults with their place, whatever else the
+// config leaves to defaults.
 func TestClassicHostile(t *testing.T) {
 	for _, tt := range []struct{ config, place, msg string }{
 		{`{"model_type": "gpt2", "n_head": 0}`, "n_head", "0 is not a size"},

@@ -16,12 +16,12 @@ type config struct {
 	plain *config      // without them; nil if there are none
 }
 
-// fieldReader gives fields their types. Getters take the family's default; a
-// value of the wrong type or out of range is a fault.
+// fieldReader gives fields their types. Getters take the family's default; a value of the wrong
+// type or out of range is a fault.
 type fieldReader struct{ fieldSet }
 
-// fieldSet is the fields of an object: which are there, and what is at fault
-// with them. The reading ends with the first fault.
+// fieldSet is the fields of an object: which are there, and what is at fault with them. The reading
+// ends with the first fault.
 type fieldSet struct {
 	file    string
 	prefix  string // "text_config." inside the object of that name
@@ -91,9 +91,8 @@ func (cfg *fieldSet) null(name string) bool {
 	return there && !cfg.has(name)
 }
 
-// pick is the first of the names that the config has, else the first that it
-// has as null, else the first name: families have older spellings (n_embd for
-// hidden_size).
+// pick is the first of the names that the config has, else the first that it has as null, else the
+// first name: families have older spellings (n_embd for hidden_size).
 func (cfg *fieldSet) pick(names []string) string {
 	for _, name := range names {
 		cfg.shared.read[cfg.prefix+name] = true
@@ -108,10 +107,9 @@ func (cfg *fieldSet) pick(names []string) string {
 	return names[0]
 }
 
-// given picks the field that a getter reads, and reports whether it has a
-// value. A null is at fault, as in Transformers' typed configs, which take one
-// only if the type has None: those fields are asked for with [has],
-// [config.orNull] or [config.optional].
+// given picks the field that a getter reads, and reports whether it has a value. A null is at
+// fault, as in Transformers' typed configs, which take one only if the type has None: those fields
+// are asked for with [has], [config.orNull] or [config.optional].
 func (cfg *fieldSet) given(what string, names []string) (name string, ok bool) {
 	name = cfg.pick(names)
 	switch {

@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of what a config may ask for: far above any model, low enough that
-// no product overflows and no loop runs away.
+// Bounds of what a config may ask for: far above any model, low enough that no product overflows
+// and no loop runs away.
 const (
 	maxDim    = 1 << 40
 	maxLayers = 10_000
 )
 
-// aSize is what dim reads. Numbers with a point are none, as in Transformers,
-// whose configs have typed fields (configuration_utils.py, @strict).
+// aSize is what dim reads. Numbers with a point are none, as in Transformers, whose configs have
+// typed fields (configuration_utils.py, @strict).
 const aSize = "a size (an integer from 0 to 2^40)"
 
 // dim reads a size: an integer from 0 to 2^40. names are spellings.
@@ -52,8 +52,8 @@ func (cfg *fieldReader) optional(def int64, name string) int64 {
 	return cfg.pos(def, name)
 }
 
-// orNull is pos if an absent field means def and a null one auto; without a
-// default, both mean auto.
+// orNull is pos if an absent field means def and a null one auto; without a default, both mean
+// auto.
 func (cfg *fieldReader) orNull(def, auto int64, name string) int64 {
 	if def == 0 && name == "head_dim" && !cfg.has(name) {
 		return auto // by every family's rule: nothing was assumed

@@ -82,9 +82,8 @@ func addProjection(modules *builder, name string, in, out int64, bias bool, inpu
 	modules.add(name, modelgraph.Linear{In: in, Out: out, Pooled: true}, []string{input}, linearParams("", in, out, bias)...)
 }
 
-// clipPart is a part of a CLIPConfig. If an object of its name with _dict is
-// there, as in the first configs, that and its defaults are the part
-// (CLIPConfig.__post_init__).
+// clipPart is a part of a CLIPConfig. If an object of its name with _dict is there, as in the first
+// configs, that and its defaults are the part (CLIPConfig.__post_init__).
 func clipPart(cfg *config, name string) *config {
 	whole := name + "_dict"
 	if !cfg.has(whole) {
@@ -100,8 +99,7 @@ func contrastLength(cfg *config) int64 {
 	return cfg.part("text_config").dim(0, "max_position_embeddings")
 }
 
-// contrastText adds the text tower of a CLIP or SigLIP, whose tokens look up
-// rows of two tables.
+// contrastText adds the text tower of a CLIP or SigLIP, whose tokens look up rows of two tables.
 func contrastText(modules *builder, cfg *config, path string, order []string) string {
 	hidden, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "max_position_embeddings")
 	vocab, stack := cfg.pos(0, "vocab_size"), clipStack(cfg, hidden, order)

@@ -8,10 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// loadingOf collects the rules for a graph of one class, in the order of
-// conversion_mapping.py: get_model_conversion_mapping. Each model in the tree
-// brings the rules of its class, else those of its type, which then hold below
-// its path; not those that a model around it has brought.
+// loadingOf collects the rules for a graph of one class, in the order of conversion_mapping.py:
+// get_model_conversion_mapping. Each model in the tree brings the rules of its class, else those of
+// its type, which then hold below its path; not those that a model around it has brought.
 func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 	class := classNames(graph.Class, graph.Family)
 	load := &loading{prefix: class.Prefix}
@@ -80,8 +79,8 @@ func (load *loading) add(rules []nameRule, below *scope) {
 	}
 }
 
-// leave adds names that are left out without a word; Go has no lookahead: such
-// a name is then said to be left over.
+// leave adds names that are left out without a word; Go has no lookahead: such a name is then said
+// to be left over.
 func (load *loading) leave(exprs []string) {
 	for _, expr := range exprs {
 		if re, err := regexp.Compile(expr); err == nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// nameRecord is what Transformers 5.17 does with checkpoint names
-// (fixtures/oracle/README.md: names.json.gz).
+// nameRecord is what Transformers 5.17 does with checkpoint names (fixtures/oracle/README.md:
+// names.json.gz).
 type nameRecord struct {
 	Case    string      `json:"case"`
 	Class   string      `json:"model_class"`
@@ -79,8 +79,8 @@ func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 	}
 }
 
-// TestNamedClasses: every class that a family builds is in the table, but for
-// those of published code.
+// TestNamedClasses: every class that a family builds is in the table, but for those of published
+// code.
 func TestNamedClasses(t *testing.T) {
 	for modelType, f := range families {
 		for _, class := range f.known() {

@@ -39,8 +39,8 @@ func shallow(cfg *config, name string, depths []int64) {
 	}
 }
 
-// convNext is modeling_convnext.py: stages of convolutions, each but the first
-// after one that halves rows and columns.
+// convNext is modeling_convnext.py: stages of convolutions, each but the first after one that
+// halves rows and columns.
 func convNext(modules *builder, cfg *config, class string) {
 	path := "convnext"
 	if baseClass(class) {
@@ -96,8 +96,8 @@ func convNext(modules *builder, cfg *config, class string) {
 	})
 }
 
-// convNextLayer is ConvNextLayer: a convolution of every channel on its own, a
-// norm, and two matrices.
+// convNextLayer is ConvNextLayer: a convolution of every channel on its own, a norm, and two
+// matrices.
 func convNextLayer(modules *builder, name string, dim int64, activation string, scaled bool, conv func(name string, in, out, side, kernel, groups int64, input string) string) {
 	residual := modules.hidden
 	if scaled {

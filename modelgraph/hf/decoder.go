@@ -15,17 +15,17 @@ type part struct {
 	buffers []modelgraph.Tensor
 }
 
-// decoder is a stack of decoder layers: embedding, blocks of attention and
-// feed-forward with norms around them, final norm, rotary embedding. Families
-// differ in the parts, in the form of a block and in the modules' names.
+// decoder is a stack of decoder layers: embedding, blocks of attention and feed-forward with norms
+// around them, final norm, rotary embedding. Families differ in the parts, in the form of a block
+// and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
 	rows                  int64 // of the embedding, if they are not the vocabulary
 
 	norm     modelgraph.NormStyle
 	normBias bool // norms have a bias (nn.LayerNorm)
-	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and
-	// Scaled of [modelgraph.Head].
+	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and Scaled of
+	// [modelgraph.Head].
 	normFP32, normEager, scaled bool
 	epsilon                     float64
 	padding                     int64 // as in [modelgraph.Embedding]
@@ -57,8 +57,7 @@ type decoder struct {
 	custom func(modules *builder, name string, layer int64)
 }
 
-// decoderNames are the modules of a decoder; base is where a class with a head
-// holds it.
+// decoderNames are the modules of a decoder; base is where a class with a head holds it.
 type decoderNames struct {
 	base, embed, layers, norm string
 	rotary                    string // empty: rotary_emb
@@ -134,9 +133,9 @@ func (d *decoder) normOp(post bool) modelgraph.Norm {
 	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon, FP32: d.normFP32, Eager: d.normEager}
 }
 
-// rotary is a rotary embedding's module with its two fp32 buffers
-// [headDim/2] (modeling_rope_utils.py: inv_freq, original_inv_freq). An odd
-// width is rounded up, as torch.arange(0, headDim, 2) does.
+// rotary is a rotary embedding's module with its two fp32 buffers [headDim/2]
+// (modeling_rope_utils.py: inv_freq, original_inv_freq). An odd width is rounded up, as
+// torch.arange(0, headDim, 2) does.
 func rotary(headDim int64) modelgraph.Layer {
 	count := (headDim + 1) / 2
 	return modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: headDim}, Buffers: []modelgraph.Tensor{
@@ -145,8 +144,7 @@ func rotary(headDim int64) modelgraph.Layer {
 	}}
 }
 
-// rotaryRows is a rotary embedding that makes a row of cosines and sines for
-// every sequence.
+// rotaryRows is a rotary embedding that makes a row of cosines and sines for every sequence.
 func rotaryRows(headDim int64) modelgraph.Layer {
 	layer := rotary(headDim)
 	layer.Op = modelgraph.Rotary{HeadDim: headDim, Rows: true}
@@ -190,8 +188,8 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 	}
 }
 
-// reward adds the head of Qwen 2.5's reward models (modeling_qwen2_rm.py): two
-// linear layers, and a number a token, or two for the models of steps.
+// reward adds the head of Qwen 2.5's reward models (modeling_qwen2_rm.py): two linear layers, and a
+// number a token, or two for the models of steps.
 func (d *decoder) reward(modules *builder, class string) {
 	count := int64(1)
 	if strings.HasSuffix(class, "ProcessRewardModel") {

@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// deepseekV3: the layers for multi-token prediction are no part of the module.
-// moe_layer_freq is read by the checkpoints' own code alone: other than 1 it
-// is refused.
+// deepseekV3: the layers for multi-token prediction are no part of the module. moe_layer_freq is
+// read by the checkpoints' own code alone: other than 1 it is refused.
 func deepseekV3(cfg *config) *decoder {
 	cfg = cfg.filled("deepseek_v3")
 	model := llamaParts(cfg)
@@ -19,16 +18,16 @@ func deepseekV3(cfg *config) *decoder {
 	return model.done()
 }
 
-// computes refuses another size of a field than the class computes: releases and
-// classes of Transformers differ in which one they take.
+// computes refuses another size of a field than the class computes: releases and classes of
+// Transformers differ in which one they take.
 func (cfg *config) computes(name string, size int64) {
 	if cfg.said(name) && cfg.dim(0, name) != size {
 		cfg.fail(name, "%d contradicts the %d that the other fields make: remove it", cfg.dim(0, name), size)
 	}
 }
 
-// deepseekExperts reads the experts; n_shared_experts of them, next to each
-// other, take every token.
+// deepseekExperts reads the experts; n_shared_experts of them, next to each other, take every
+// token.
 func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 	experts := moe{
 		fp32Routing: true,
@@ -39,9 +38,8 @@ func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 	return routed(cfg, experts, 8)
 }
 
-// deepseek is DeepseekV3MoE. The router's correction
-// bias is a buffer that checkpoints hold, fp32 whatever the model's type
-// (_keep_in_fp32_modules_strict).
+// deepseek is DeepseekV3MoE. The router's correction bias is a buffer that checkpoints hold, fp32
+// whatever the model's type (_keep_in_fp32_modules_strict).
 func (experts moe) deepseek() part {
 	p := experts.withShared()
 	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)}
@@ -59,8 +57,8 @@ func (experts moe) withShared() part {
 	return p
 }
 
-// deepseekV32 is a DeepSeek-V3 whose attention has an indexer
-// (modeling_deepseek_v32.py: DeepseekV32Indexer).
+// deepseekV32 is a DeepSeek-V3 whose attention has an indexer (modeling_deepseek_v32.py:
+// DeepseekV32Indexer).
 func deepseekV32(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	attn := latentAttention(cfg, model.hidden)

@@ -72,8 +72,7 @@ func (model *bert) pooledLinear(modules *builder, name, activation string) strin
 	return modules.add(name, op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
 }
 
-// electra is modeling_electra.py: a BERT with narrow embeddings and heads of
-// its own.
+// electra is modeling_electra.py: a BERT with narrow embeddings and heads of its own.
 func electra(modules *builder, cfg *config, class string) {
 	model := narrowBERT(cfg)
 	modules.epsilon = model.epsilon
@@ -126,8 +125,7 @@ func (model *bert) summary(modules *builder, cfg *config) string {
 	return model.pooledLinear(modules, "sequence_summary.summary", "gelu")
 }
 
-// distilBERT is modeling_distilbert.py: a BERT of no token types, with other
-// names.
+// distilBERT is modeling_distilbert.py: a BERT of no token types, with other names.
 func distilBERT(modules *builder, cfg *config, class string) {
 	hidden := cfg.pos(0, "dim")
 	model := &narrow{width: hidden, bert: &bert{

@@ -207,8 +207,8 @@ func ops[T modelgraph.Op](t *testing.T, config []byte, release ...string) []T {
 	return out
 }
 
-// TestAttentionByRelease: _supports_sdpa of gemma2 and gptj, and layers of cohere2 that
-// do not rotate (modeling_*.py of each release).
+// TestAttentionByRelease: _supports_sdpa of gemma2 and gptj, and layers of cohere2 that do not
+// rotate (modeling_*.py of each release).
 func TestAttentionByRelease(t *testing.T) {
 	for _, test := range []struct {
 		config, release string

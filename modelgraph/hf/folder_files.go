@@ -44,9 +44,9 @@ func noModel(dir string, names []string) error {
 	return errors.New(text + hint)
 }
 
-// folderName is what a model in a folder is called: NAME in a Hugging Face
-// cache (models--ORG--NAME/snapshots/REV), with the dots back in a ModelScope
-// cache (Qwen2___5), else the folder's name.
+// folderName is what a model in a folder is called: NAME in a Hugging Face cache
+// (models--ORG--NAME/snapshots/REV), with the dots back in a ModelScope cache (Qwen2___5), else the
+// folder's name.
 func folderName(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -30,8 +30,8 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// cached lays the tiny llama out as a Hugging Face cache: blobs, and links to
-// them from the snapshot.
+// cached lays the tiny llama out as a Hugging Face cache: blobs, and links to them from the
+// snapshot.
 func cached(t *testing.T, root string) (snapshot string) {
 	t.Helper()
 	plain := llamaFolder(t, tinyLlama, func(ts []stored) []stored { return ts })

@@ -16,8 +16,8 @@ import (
 const tinyLlama = `{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":8,"intermediate_size":16,
 	"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":1,"vocab_size":32,"dtype":"bfloat16"}`
 
-// TestSavedNames reads back what save_pretrained writes for every class of the
-// oracle: every parameter filled, nothing over, bytes to the byte.
+// TestSavedNames reads back what save_pretrained writes for every class of the oracle: every
+// parameter filled, nothing over, bytes to the byte.
 func TestSavedNames(t *testing.T) {
 	configs := oracleConfigs(t)
 	for _, r := range readNames(t) {
@@ -44,8 +44,8 @@ func TestSavedNames(t *testing.T) {
 	}
 }
 
-// stored are the saved names in fp32, of tied ones those that the module
-// names first: save_pretrained drops the others.
+// stored are the saved names in fp32, of tied ones those that the module names first:
+// save_pretrained drops the others.
 func (r *nameRecord) stored(g *modelgraph.Graph) []stored {
 	var out []stored
 	drop := make(map[string]bool)
@@ -63,8 +63,7 @@ func (r *nameRecord) stored(g *modelgraph.Graph) []stored {
 	return out
 }
 
-// checkParts holds the parts of every parameter against its size and against
-// the files.
+// checkParts holds the parts of every parameter against its size and against the files.
 func checkParts(t *testing.T, dir string, g *modelgraph.Graph) {
 	t.Helper()
 	seen := make(map[string]bool)

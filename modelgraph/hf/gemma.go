@@ -2,8 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// gemma: scaled embeddings, norms of 1 + weight. hidden_activation, which
-// older configs have, is not read.
+// gemma: scaled embeddings, norms of 1 + weight. hidden_activation, which older configs have, is
+// not read.
 func gemma(cfg *config) *decoder {
 	cfg = cfg.filled("gemma")
 	model := runningParts(cfg)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mambaFields are the names that a config has for the sizes of a Mamba mixer,
-// and the switches of its biases.
+// mambaFields are the names that a config has for the sizes of a Mamba mixer, and the switches of
+// its biases.
 type mambaFields struct{ inner, expand, state, kernel, rank, heads, groups, chunk, bias, convBias string }
 
 // selective is a Mamba mixer (modeling_mamba.py).
@@ -98,8 +98,8 @@ func falconMamba(cfg *config) *decoder {
 	return mixers(cfg, mixer)
 }
 
-// jamba: attention in one of attn_layer_period layers, Mamba's mixer with norms
-// on the step, B and C in the others, experts in one of expert_layer_period.
+// jamba: attention in one of attn_layer_period layers, Mamba's mixer with norms on the step, B and
+// C in the others, experts in one of expert_layer_period.
 func jamba(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.rotaryDim, model.attn.unturned = 0, true
@@ -130,8 +130,8 @@ func every(cfg *config, period, offset string) func(int64) bool {
 	return func(i int64) bool { return i%each == from }
 }
 
-// mixed gives the layers that attend the model's attention as self_attn, and
-// the others the mixer under the name that form has.
+// mixed gives the layers that attend the model's attention as self_attn, and the others the mixer
+// under the name that form has.
 func (model *parts) mixed(attends func(int64) bool, mixer part, form blockForm) {
 	model.attention = func(i int64) part {
 		if attends(i) {
@@ -158,8 +158,8 @@ var hybridFields = mambaFields{
 	bias: "mamba_proj_bias", convBias: "mamba_conv_bias",
 }
 
-// graniteMoEHybrid: Mamba-2 or attention, and next to a mixture, if there is
-// one, a feed-forward that all tokens pass.
+// graniteMoEHybrid: Mamba-2 or attention, and next to a mixture, if there is one, a feed-forward
+// that all tokens pass.
 func graniteMoEHybrid(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	if cfg.name("position_embedding_type") != "rope" {
@@ -208,8 +208,8 @@ func falconH1(cfg *config) *decoder {
 	return model.done()
 }
 
-// nemotronH: a layer is one thing: Mamba-2, attention, a feed-forward or a
-// mixture, as hybrid_override_pattern or layers_block_type says.
+// nemotronH: a layer is one thing: Mamba-2, attention, a feed-forward or a mixture, as
+// hybrid_override_pattern or layers_block_type says.
 func nemotronH(cfg *config) *decoder {
 	for old, name := range map[string]string{
 		"mamba_n_groups": "n_groups", "mamba_d_conv": "conv_kernel", "mamba_expand": "expand", "mamba_conv_bias": "use_conv_bias", "mamba_chunk_size": "chunk_size",

@@ -2,10 +2,9 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// llamaType is a model type that holds the modules of a llama, name for name,
-// and differs in what a config leaves unsaid and in how the layers compute.
-// Sizes are exact; what the layers keep for a backward pass has the band of a
-// family without measurements.
+// llamaType is a model type that holds the modules of a llama, name for name, and differs in what a
+// config leaves unsaid and in how the layers compute. Sizes are exact; what the layers keep for a
+// backward pass has the band of a family without measurements.
 type llamaType struct {
 	model   string   // its type
 	name    string   // of its classes
@@ -17,8 +16,8 @@ type llamaType struct {
 	adapt func(cfg *config, attn *attention, ffn *feedForward)
 	// change does what adapt cannot, in the whole decoder.
 	change func(cfg *config, d *decoder, attn *attention, ffn *feedForward)
-	// windows are the layers that slide where layer_types does not say; nil if
-	// the type has no windows.
+	// windows are the layers that slide where layer_types does not say; nil if the type has no
+	// windows.
 	windows func(cfg *config) func(layer int64) bool
 	window  int64 // the default of sliding_window; 0: none
 }
@@ -45,8 +44,7 @@ func init() {
 	}
 }
 
-// build adds the modules. The five sizes must be given: each type has its own
-// defaults.
+// build adds the modules. The five sizes must be given: each type has its own defaults.
 func (t *llamaType) build(modules *builder, cfg *config, class string) {
 	missing := ""
 	for _, name := range llamaFields {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRemoteLlamas: the types that Transformers does not have hold what the
-// code in their repositories makes.
+// TestRemoteLlamas: the types that Transformers does not have hold what the code in their
+// repositories makes.
 func TestRemoteLlamas(t *testing.T) {
 	const norms = " input_layernorm.weight[64] post_attention_layernorm.weight[64]"
 	for _, tt := range []struct {
@@ -60,8 +60,7 @@ func TestRemoteLlamas(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeCosts: what distinguishes the types in addition to their
-// tensors.
+// TestLlamaTypeCosts: what distinguishes the types in addition to their tensors.
 func TestLlamaTypeCosts(t *testing.T) {
 	alibi := fields{"num_key_value_heads": 4}
 	for _, tt := range []struct {
@@ -88,8 +87,8 @@ func TestLlamaTypeCosts(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeDefaults: heads that a config does not give are the type's
-// own (its config class in Transformers, or in its repository).
+// TestLlamaTypeDefaults: heads that a config does not give are the type's own (its config class in
+// Transformers, or in its repository).
 func TestLlamaTypeDefaults(t *testing.T) {
 	defaults := map[string][2]int64{
 		"baichuan": {160, 10}, "cwm": {8, 128}, "ernie4_5": {2, 128}, "eurobert": {160, 10}, "granite": {160, 10},

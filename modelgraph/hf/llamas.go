@@ -33,8 +33,7 @@ func granite(cfg *config) *decoder {
 	return model.done()
 }
 
-// helium: the projection out of attention has no bias, and is as wide as the
-// model.
+// helium: the projection out of attention has no bias, and is as wide as the model.
 func helium(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.normFP32 = false, true
@@ -100,8 +99,7 @@ func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
 	pattern := int64(0)
-	// A pattern in letters counts nowhere: the first configs have layer_types
-	// next to it.
+	// A pattern in letters counts nowhere: the first configs have layer_types next to it.
 	if letters := cfg.has("sliding_window_pattern") && cfg.members["sliding_window_pattern"].Kind() == '"'; !letters || !cfg.has("layer_types") {
 		pattern = cfg.orZero("sliding_window_pattern")
 	}
@@ -177,8 +175,7 @@ func glm4(cfg *config) *decoder {
 	return model.done()
 }
 
-// olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies
-// for each kind.
+// olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies for each kind.
 func olmo3(cfg *config) *decoder {
 	model := olmo2Parts(cfg)
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
@@ -201,8 +198,8 @@ func olmo(cfg *config) *decoder {
 	return model.done()
 }
 
-// apertus: norms on q and k, a feed-forward without a gate whose activation has
-// two parameters (activations.py: XIELUActivation).
+// apertus: norms on q and k, a feed-forward without a gate whose activation has two parameters
+// (activations.py: XIELUActivation).
 func apertus(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form = llamaBlock
@@ -218,8 +215,7 @@ func apertus(cfg *config) *decoder {
 	return model.done()
 }
 
-// miniCPM3: DeepSeek's latent attention before a llama's feed-forward; the
-// embedding is scaled.
+// miniCPM3: DeepSeek's latent attention before a llama's feed-forward; the embedding is scaled.
 func miniCPM3(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	cfg.dividesHidden(model.hidden, model.attn.heads)

@@ -13,8 +13,8 @@ func init() {
 	})
 }
 
-// modernBERT is modeling_modernbert.py: no norm before the first attention,
-// windows in two of three layers, gate and up in one matrix.
+// modernBERT is modeling_modernbert.py: no norm before the first attention, windows in two of three
+// layers, gate and up in one matrix.
 func modernBERT(modules *builder, cfg *config, class string) {
 	hidden := cfg.pos(0, "hidden_size")
 	heads := equalHeads(cfg, hidden, 0, "num_attention_heads")

@@ -15,8 +15,7 @@ import (
 )
 
 // The two configs are unchanged from NVIDIA-NeMo/NeMo,
-// nemo/collections/llm/gpt/model/llama_nemotron_config.py (commit 8cfedd7,
-// Apache-2.0).
+// nemo/collections/llm/gpt/model/llama_nemotron_config.py (commit 8cfedd7, Apache-2.0).
 const (
 	nemotronUltra = "nemotron-ultra-253b"
 	nemotronSuper = "nemotron-super-49b"
@@ -61,8 +60,8 @@ func TestNemotronUltra(t *testing.T) {
 	}
 }
 
-// TestNemotronUltraUnits: every layer is a unit that a device map names, the
-// empty ones too, and the hidden state passes them by.
+// TestNemotronUltraUnits: every layer is a unit that a device map names, the empty ones too, and
+// the hidden state passes them by.
 func TestNemotronUltraUnits(t *testing.T) {
 	g := nemotronGraph(t, nemotronUltra)
 	keys := unitKeys(g)

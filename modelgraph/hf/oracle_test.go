@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// oracleCase is what Transformers 5.17 itself registers for a config
-// (fixtures/oracle/export.py).
+// oracleCase is what Transformers 5.17 itself registers for a config (fixtures/oracle/export.py).
 type oracleCase struct {
 	Case         string          `json:"case"`
 	ModelClass   string          `json:"model_class"`
@@ -44,12 +43,11 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// notCases are the oracle files of other tests: configs that Transformers
-// refuses, checkpoint names, and configs of all types.
+// notCases are the oracle files of other tests: configs that Transformers refuses, checkpoint
+// names, and configs of all types.
 var notCases = map[string]bool{"refused.json.gz": true, "names.json.gz": true, "sweep.json.gz": true, "public.json.gz": true, "running.json.gz": true}
 
-// refusedHere are configs that Transformers builds and devmap does not, with
-// the reason.
+// refusedHere are configs that Transformers builds and devmap does not, with the reason.
 var refusedHere = map[string]string{
 	"llama/kv-not-divisor": "the module can be made, and fails in its first forward: the KV heads do not divide the heads",
 }
@@ -90,8 +88,8 @@ func (c *oracleCase) check(t *testing.T) {
 	}
 }
 
-// units are the outermost no-split instances and the leaf modules outside
-// them, a bare parameter under its own name, in module order.
+// units are the outermost no-split instances and the leaf modules outside them, a bare parameter
+// under its own name, in module order.
 func (c *oracleCase) units() []string {
 	var modules []string
 	var names []string

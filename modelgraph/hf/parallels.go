@@ -2,11 +2,10 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// This file holds decoders whose attention and feed-forward may run next to
-// each other.
+// This file holds decoders whose attention and feed-forward may run next to each other.
 
-// cohere: one LayerNorm without bias before attention and feed-forward, which
-// run next to each other.
+// cohere: one LayerNorm without bias before attention and feed-forward, which run next to each
+// other.
 func cohere(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
@@ -40,8 +39,8 @@ func cohere2(cfg *config) *decoder {
 	return model.done()
 }
 
-// falcon: one matrix for q, k and v, parallel parts after one norm or two,
-// ALiBi in place of RoPE on request.
+// falcon: one matrix for q, k and v, parallel parts after one norm or two, ALiBi in place of RoPE
+// on request.
 func falcon(cfg *config) *decoder {
 	cfg.harmlessAs("ff_factor", "4") // ffn_hidden_size if it is absent
 	model := llamaParts(cfg)
@@ -85,8 +84,7 @@ func falcon(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two
-// norms on request.
+// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two norms on request.
 func gptNeoX(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.layerNorms()
@@ -104,8 +102,7 @@ func gptNeoX(cfg *config) *decoder {
 	return model.done()
 }
 
-// phi: parallel parts after one LayerNorm, biases everywhere, half of a head
-// turns.
+// phi: parallel parts after one LayerNorm, biases everywhere, half of a head turns.
 func phi(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.layerNorms()

@@ -24,8 +24,8 @@ func parent(name string) string { return name[:max(0, strings.LastIndexByte(name
 
 func lastComponent(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// notLinear are last names of modules whose weights [out in] belong to no
-// nn.Linear: routers are parameters, and tables are looked up.
+// notLinear are last names of modules whose weights [out in] belong to no nn.Linear: routers are
+// parameters, and tables are looked up.
 var notLinear = map[string]bool{"gate": true, "router": true, "relative_attention_bias": true, "embed_positions": true, "position_embedding": true, "embedding": true}
 
 // cutLast takes the last part off a path.

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// randomCheckpoint is a folder as it is stored, and what Transformers 5.17 makes
-// of it (fixtures/oracle/checkpoints.py): lists, or their digests.
+// randomCheckpoint is a folder as it is stored, and what Transformers 5.17 makes of it
+// (fixtures/oracle/checkpoints.py): lists, or their digests.
 type randomCheckpoint struct {
 	Case, Class                       string
 	Config                            json.RawMessage
@@ -26,10 +26,9 @@ type randomCheckpoint struct {
 
 const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
 
-// TestCheckpoints: names, shapes, types, order and ties of what Transformers
-// loads from random folders, and which parameters no file holds, or the folder
-// is refused. DEVMAP_FOLDERS is another file, of more samples (make oracle
-// FOLDERS=1).
+// TestCheckpoints: names, shapes, types, order and ties of what Transformers loads from random
+// folders, and which parameters no file holds, or the folder is refused. DEVMAP_FOLDERS is another
+// file, of more samples (make oracle FOLDERS=1).
 func TestCheckpoints(t *testing.T) {
 	all, refused := 0, 0
 	for _, c := range randomRows[randomCheckpoint](t, cmp.Or(os.Getenv("DEVMAP_FOLDERS"), checkpointsFile)) {

@@ -13,12 +13,12 @@ import (
 // ConfigName is the file that describes a model in its folder.
 const ConfigName = "config.json"
 
-// maxConfigBytes bounds a config.json: the largest public ones, with per-layer
-// lists, stay under 1 MB.
+// maxConfigBytes bounds a config.json: the largest public ones, with per-layer lists, stay under 1
+// MB.
 const maxConfigBytes = 64 << 20
 
-// fromConfig gives the graph next to an [*unknownFieldError] too: the files of
-// a folder may prove it right.
+// fromConfig gives the graph next to an [*unknownFieldError] too: the files of a folder may prove
+// it right.
 func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}

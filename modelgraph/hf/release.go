@@ -16,11 +16,10 @@ var releaseNames string
 type release struct {
 	name string
 	at   int // its place in releases
-	// span are the releases that have all lines that were read, a bit each; nil
-	// if none are counted.
+	// span are the releases that have all lines that were read, a bit each; nil if none are
+	// counted.
 	span *uint64
-	// own is the table of a library that has one release here; nil for
-	// Transformers.
+	// own is the table of a library that has one release here; nil for Transformers.
 	own *embedded.Table
 }
 

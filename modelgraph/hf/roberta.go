@@ -24,8 +24,8 @@ func init() {
 	}
 }
 
-// roberta is a BERT with another head (modeling_roberta.py), which in
-// XLM-RoBERTa and CamemBERT comes first.
+// roberta is a BERT with another head (modeling_roberta.py), which in XLM-RoBERTa and CamemBERT
+// comes first.
 func roberta(modules *builder, cfg *config, class string, front bool) {
 	model := readBERT(cfg)
 	modules.epsilon = model.epsilon

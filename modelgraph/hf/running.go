@@ -8,10 +8,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fields that only running needs are read leniently: a value that is odd or not
-// known is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs
-// and maps do not depend on it; and a field that is looked at here does not
-// count as read, since it says nothing of the modules ([family.checkFields]).
+// Fields that only running needs are read leniently: a value that is odd or not known is noted
+// ([modelgraph.Graph.Unknown]) and never a fault, since costs and maps do not depend on it; and a
+// field that is looked at here does not count as read, since it says nothing of the modules
+// ([family.checkFields]).
 
 // maxNumber bounds numbers as model.json does.
 const maxNumber = 1e30
@@ -88,9 +88,8 @@ func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	return members
 }
 
-// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's
-// padding_idx), def where pad_token_id is absent; 0: none. A negative one
-// counts from the end.
+// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's padding_idx), def where
+// pad_token_id is absent; 0: none. A negative one counts from the end.
 func (cfg *fieldReader) padding(def, vocab int64) int64 {
 	v, there := cfg.members["pad_token_id"]
 	row := def - 1

@@ -34,9 +34,9 @@ type runningRope struct {
 	Longer  []any     `json:"longer"`
 }
 
-// TestRunning compares what running needs with Transformers, config by config.
-// What Transformers refuses is a graph anyway, and says what it lacks; but a
-// number is a number, with or without a point.
+// TestRunning compares what running needs with Transformers, config by config. What Transformers
+// refuses is a graph anyway, and says what it lacks; but a number is a number, with or without a
+// point.
 func TestRunning(t *testing.T) {
 	var cases []runningCase
 	readGzip(t, "../../fixtures/oracle/running.json.gz", &cases)
@@ -213,8 +213,8 @@ func (rope *runningRope) check(t *testing.T, op modelgraph.Attention, seen map[s
 	sameFrequencies(t, op.Rotation, inverse, longer, seen)
 }
 
-// sameFrequencies allows four units in the last place: torch's power is off by
-// one, and llama3 takes a difference of what rests on it.
+// sameFrequencies allows four units in the last place: torch's power is off by one, and llama3
+// takes a difference of what rests on it.
 func sameFrequencies(t *testing.T, rotation modelgraph.Rotation, got []float32, want []float64, seen map[string]int) {
 	t.Helper()
 	if len(got) != len(want) {

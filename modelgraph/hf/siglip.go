@@ -32,8 +32,8 @@ func siglipTower(cfg *config) *siglip {
 	}
 }
 
-// build adds the tower at path and names the layer of its last hidden state.
-// Embeddings, blocks and pooling head are no-split classes.
+// build adds the tower at path and names the layer of its last hidden state. Embeddings, blocks and
+// pooling head are no-split classes.
 func (tower *siglip) build(modules *builder, path string) string {
 	var out string
 	modules.on(imageStream(tower.grid.count()), func() {

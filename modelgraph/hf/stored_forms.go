@@ -7,15 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// storedTensor is one of the tensors that a linear layer is stored as. The shape
-// holds one product a dimension, of sizes and numbers from left to right. * is times,
-// / are parts that must divide, ^ parts rounded up. dtype "model" is the weight's own,
-// "$x" the type that the config's scheme names.
+// storedTensor is one of the tensors that a linear layer is stored as. The shape holds one product
+// a dimension, of sizes and numbers from left to right. * is times, / are parts that must divide, ^
+// parts rounded up. dtype "model" is the weight's own, "$x" the type that the config's scheme
+// names.
 type storedTensor struct{ name, dtype, shape string }
 
-// storedForms are the tensors by which libraries store a weight [out in]; bits,
-// group, rows, cols and others are sizes of the scheme. Each was compared with what
-// the library writes (testdata/quantised.jsonl.gz), except where a line says so.
+// storedForms are the tensors by which libraries store a weight [out in]; bits, group, rows, cols
+// and others are sizes of the scheme. Each was compared with what the library writes
+// (testdata/quantised.jsonl.gz), except where a line says so.
 var storedForms = map[string][]storedTensor{
 	// GPTQModel 7.7, qlinear/__init__.py, _register_gptq_buffers: v1 and v2.
 	"gptq": {

@@ -16,11 +16,11 @@ import (
 type storedRule struct {
 	// skip is the field that lists modules that stay as they are.
 	skip []string
-	// defaults: the modules of get_keys_to_not_convert stay too, if the list is
-	// absent ("absent") or always.
+	// defaults: the modules of get_keys_to_not_convert stay too, if the list is absent ("absent")
+	// or always.
 	defaults string
-	// experts of one tensor, and what Transformers before 5 made of them, where
-	// experts were linear layers.
+	// experts of one tensor, and what Transformers before 5 made of them, where experts were linear
+	// layers.
 	experts, before5 expertsStored
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
@@ -47,8 +47,8 @@ var storedRules = map[string]storedRule{
 // (quantizers/auto.py), and some of other engines.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads quantization_config. A value that Transformers refuses is a fault
-// of the config; missing names what is not known here.
+// readStored reads quantization_config. A value that Transformers refuses is a fault of the config;
+// missing names what is not known here.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	section := cfg.sub("quantization_config")
 	format := &storedFormat{method: storedMethod(cfg), linear: cfg.shared.linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
@@ -136,9 +136,8 @@ func bitsOf(section *config, def int64, name string, values ...int64) int64 {
 	return bits
 }
 
-// elsewhere refuses names of AutoAWQ's and GPTQ-for-LLaMa's own files, which Transformers
-// does not read (utils/quantization_config.py: GPTQConfig), if they say something else
-// than what it takes.
+// elsewhere refuses names of AutoAWQ's and GPTQ-for-LLaMa's own files, which Transformers does not
+// read (utils/quantization_config.py: GPTQConfig), if they say something else than what it takes.
 func elsewhere(section *config, at sizes) {
 	for _, name := range []string{"w_bit", "wbits", "q_group_size", "groupsize"} {
 		is, now := at["bits"], "bits"
@@ -180,8 +179,8 @@ func (format *storedFormat) readGPTQ(section *config) {
 	}
 }
 
-// readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as
-// they are, +: or none gives them other sizes.
+// readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as they are, +:
+// or none gives them other sizes.
 func (format *storedFormat) readDynamic(section *config, whole sizes) {
 	if !section.has("dynamic") {
 		return
@@ -240,9 +239,8 @@ func (format *storedFormat) readBitsAndBytes(section *config) {
 	scheme.more = func(at sizes, layer linear) { at["state"] = bnbState(layer, names["type"], form != "bnb4") }
 }
 
-// bnbState is the length of the text that bitsandbytes keeps with a weight
-// (QuantState.as_dict). The offset of nested statistics has 18 to 21 digits by its
-// value; it is taken as 20.
+// bnbState is the length of the text that bitsandbytes keeps with a weight (QuantState.as_dict).
+// The offset of nested statistics has 18 to 21 digits by its value; it is taken as 20.
 func bnbState(layer linear, kind string, nested bool) int64 {
 	dtype := map[modelgraph.DType]string{modelgraph.BF16: "bfloat16", modelgraph.F16: "float16"}[layer.dtype]
 	if dtype == "" {
@@ -324,8 +322,8 @@ func quantoGroup(in int64) int64 {
 	return group
 }
 
-// readHQQ reads one scheme for all linear layers, or one a tag (the path without
-// model, layers and numbers); tags in skip_modules stay.
+// readHQQ reads one scheme for all linear layers, or one a tag (the path without model, layers and
+// numbers); tags in skip_modules stay.
 func (format *storedFormat) readHQQ(section *config) {
 	skipped := section.strs("skip_modules")
 	if !section.has("skip_modules") {
@@ -377,8 +375,8 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 	return scheme
 }
 
-// readTorchAO reads the class that torchao's config_to_dict names. Its version 1
-// had other tensor classes.
+// readTorchAO reads the class that torchao's config_to_dict names. Its version 1 had other tensor
+// classes.
 func (format *storedFormat) readTorchAO(section *config) {
 	if section.members["quant_type"].Kind() == '"' {
 		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))

@@ -12,27 +12,24 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// sweepCase is a config and what Transformers 5.17 makes of it
-// (fixtures/oracle/sweep.py).
+// sweepCase is a config and what Transformers 5.17 makes of it (fixtures/oracle/sweep.py).
 type sweepCase struct {
 	Case, Class, Digest string
 	Params              int64
 	Config              json.RawMessage
 }
 
-// drifted are types that Transformers 5.24, whose table reads them, builds in
-// another way than 5.17, whose figures the file has. What 5.24 builds of these
-// configs equals the table.
+// drifted are types that Transformers 5.24, whose table reads them, builds in another way than
+// 5.17, whose figures the file has. What 5.24 builds of these configs equals the table.
 var drifted = map[string]bool{
 	"aria": true, "dinov2_with_registers": true, "inkling_text": true, "qwen2_5_omni_thinker": true, "qwen3_omni_moe_thinker": true, "rf_detr_dinov2": true,
 	"aria_text": true, "depth_anything": true, "depth_pro": true, "prompt_depth_anything": true, "qwen2_5_omni": true, "tipsv2": true, "tipsv2_dpt": true, "tipsv2_vision_model": true, "yolos": true,
 }
 
-// TestSweep: of every model type that Transformers has, a config is read as
-// Transformers reads it, tensor for tensor, or refused. Families that are known
-// here refuse few; those that the tables fill have random configs of their own,
-// because the ones here may have more experts a token than there are
-// (TestFamilies).
+// TestSweep: of every model type that Transformers has, a config is read as Transformers reads it,
+// tensor for tensor, or refused. Families that are known here refuse few; those that the tables
+// fill have random configs of their own, because the ones here may have more experts a token than
+// there are (TestFamilies).
 func TestSweep(t *testing.T) {
 	var cases []sweepCase
 	readGzip(t, "../../fixtures/oracle/sweep.json.gz", &cases)
@@ -68,8 +65,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// tiedByDefault writes out the class's default of a switch that devmap reads by the
-// published checkpoints ([ownHeads]); Transformers builds a model from a config so.
+// tiedByDefault writes out the class's default of a switch that devmap reads by the published
+// checkpoints ([ownHeads]); Transformers builds a model from a config so.
 func tiedByDefault(t *testing.T, config []byte) []byte {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -147,8 +144,7 @@ wav2vec2-base-960h wav2vec2-large-xlsr-53 wav2vec2-xls-r-300m whisper-large-v3 w
 xlnet-base xlnet-base-cased xverse-7b yi-6b zamba2-1.2b zamba2-2.7b zamba2-7b
 `)
 
-// TestPublicConfigs: published models have their published number of
-// parameters, or are refused.
+// TestPublicConfigs: published models have their published number of parameters, or are refused.
 func TestPublicConfigs(t *testing.T) {
 	var models []struct {
 		Name   string

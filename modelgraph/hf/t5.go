@@ -47,8 +47,8 @@ func readT5(cfg *config) *t5 {
 		decoderLayers: cfg.count(6, "num_layers"),
 		attention: modelgraph.Attention{
 			Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: cfg.pos(64, "head_dim", "d_kv"),
-			// Every attention gets a position bias as large as the scores, zero
-			// in cross-attention (T5Attention.forward, sdpa_attention.py).
+			// Every attention gets a position bias as large as the scores, zero in cross-attention
+			// (T5Attention.forward, sdpa_attention.py).
 			Eager: true, ScoreBias: "relative", Unfused: true,
 		},
 		mlp: modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(2048, "d_ff")},

@@ -24,12 +24,12 @@ var configsGz []byte
 // configClass is one line.
 type configClass struct {
 	Type string `json:"type"` // model_type
-	// Fields are those that the class has next to every config's, with their
-	// defaults; Nullable may be null.
+	// Fields are those that the class has next to every config's, with their defaults; Nullable may
+	// be null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
-	// Aliases are other spellings (attribute_map). If a config has both, the
-	// alias is what counts: it is set last.
+	// Aliases are other spellings (attribute_map). If a config has both, the alias is what counts:
+	// it is set last.
 	Aliases map[string]string `json:"aliases"`
 	// Parts are the objects inside.
 	Parts map[string]configPart `json:"parts"`
@@ -39,8 +39,8 @@ type configClass struct {
 
 // configPart is an object inside a config.
 type configPart struct {
-	// Type is the object's model_type: any other is refused if it is Fixed,
-	// else what an object is that names none.
+	// Type is the object's model_type: any other is refused if it is Fixed, else what an object is
+	// that names none.
 	Type  string `json:"type"`
 	Fixed bool   `json:"fixed"`
 	// Absent are the fields of the object that a config without one has.
@@ -59,9 +59,9 @@ func configClassOf(modelType string) *configClass {
 	return nil
 }
 
-// filled is the config with its class's defaults if it has no field, under the
-// names that the class has; objects inside are filled when they are read
-// ([config.sub]). Nulls if the class takes none are at fault.
+// filled is the config with its class's defaults if it has no field, under the names that the class
+// has; objects inside are filled when they are read ([config.sub]). Nulls if the class takes none
+// are at fault.
 func (cfg *config) filled(modelType string) *config {
 	class := configClassOf(modelType)
 	if class == nil || cfg.class != nil {
@@ -95,8 +95,7 @@ func (cfg *config) filled(modelType string) *config {
 // sizeLike is a default that is a size.
 func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") }
 
-// assumes notes a size that a default replaces; a null may be one that is
-// computed.
+// assumes notes a size that a default replaces; a null may be one that is computed.
 func (cfg *config) assumes(name string, v jsontext.Value) {
 	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
 	if size && !anyToken(name) {
@@ -129,8 +128,8 @@ func (cfg *config) part(name string) *config {
 	return out
 }
 
-// classHas reports a field of the config's class: its reader knows what the
-// field does to the modules.
+// classHas reports a field of the config's class: its reader knows what the field does to the
+// modules.
 func (cfg *config) classHas(name string) bool {
 	if cfg.class == nil {
 		return false
@@ -140,8 +139,7 @@ func (cfg *config) classHas(name string) bool {
 	return there || inside || cfg.class.Aliases[name] != ""
 }
 
-// tableClasses are the classes of a type whose names end as one of endings, in
-// their order.
+// tableClasses are the classes of a type whose names end as one of endings, in their order.
 func tableClasses(modelType string, endings []string) []string {
 	class := configClassOf(modelType)
 	if class == nil {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// nameRule is one rule of conversion_mapping.py (core_model_loading.py:
-// WeightTransform), its expressions spelled for Go.
+// nameRule is one rule of conversion_mapping.py (core_model_loading.py: WeightTransform), its
+// expressions spelled for Go.
 type nameRule struct {
-	// From has a group g0, g1, … for each source, and n0, n1, … for the number
-	// of a list's member in it. Unless: no name that this matches.
+	// From has a group g0, g1, … for each source, and n0, n1, … for the number of a list's member
+	// in it. Unless: no name that this matches.
 	From   string `json:"from"`
 	Unless string `json:"unless"`
 	// To are the targets; a source becomes the first.
@@ -33,8 +33,8 @@ type transform struct {
 	below    *scope
 }
 
-// scope is the path of a model in the tree: rules apply to what follows it,
-// with or without the prefix of the base model (_scoped_match).
+// scope is the path of a model in the tree: rules apply to what follows it, with or without the
+// prefix of the base model (_scoped_match).
 type scope struct{ outer, inner string }
 
 func newScope(prefix, path string) *scope {
@@ -62,8 +62,8 @@ type match struct {
 	member string // the number of the list's member, as it is spelled
 }
 
-// match applies the rule (WeightTransform.rename_source_key). Not the place
-// that matches is replaced but the first that reads the same.
+// match applies the rule (WeightTransform.rename_source_key). Not the place that matches is
+// replaced but the first that reads the same.
 func (rule *transform) match(name string) (match, bool) {
 	head, rest := "", name
 	if rule.below != nil {

@@ -39,8 +39,7 @@ func (tree *typeTree) facts() *treeFacts {
 	return facts
 }
 
-// compared says in one line what other releases make of the config, if it is
-// something else.
+// compared says in one line what other releases make of the config, if it is something else.
 func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 	facts, done := sync.OnceValue(tree.facts), *in.span
 	said := make(map[string][]string)

@@ -11,9 +11,8 @@ import (
 // missing is what a rule gives for a key that an object does not have.
 const missing = "\x00absent"
 
-// evaluation evaluates expressions over the fields of a config. Numbers, true,
-// false and null are themselves, "$x" is field x, "'x" text x, and a list an
-// operation on those after its name.
+// evaluation evaluates expressions over the fields of a config. Numbers, true, false and null are
+// themselves, "$x" is field x, "'x" text x, and a list an operation on those after its name.
 type evaluation struct {
 	object *typeObject
 	rules  map[string]any // nil: the fields are those of the file
@@ -70,8 +69,7 @@ func (of *evaluation) find(path string) (any, bool) {
 	return v, v != missing
 }
 
-// sets is an object inside, below a path, with the fields that the config around
-// it sets.
+// sets is an object inside, below a path, with the fields that the config around it sets.
 func (of *evaluation) sets(at string, object *typeObject) *typeObject {
 	for _, path := range of.setInside {
 		if name, inside := strings.CutPrefix(path, at); inside && at != "" {
@@ -178,8 +176,8 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 	return v
 }
 
-// tried is 0 if an expression has no value: that of a module that is not there.
-// A field of the file that an expression cannot read is no reason.
+// tried is 0 if an expression has no value: that of a module that is not there. A field of the file
+// that an expression cannot read is no reason.
 func (of *evaluation) tried(x any, stars []int) any {
 	v := of.eval(x, stars)
 	if of.err == nil || errors.Is(of.err, errOpen) {
@@ -413,8 +411,8 @@ func places(op string, x, y any) (any, bool) {
 	return float64(count), ok && op == "count"
 }
 
-// stage is the part of a list that number y is in, whose parts have lengths x;
-// within is its number in that part.
+// stage is the part of a list that number y is in, whose parts have lengths x; within is its number
+// in that part.
 func stage(op string, x, y any) (any, bool) {
 	lengths, ok := x.([]any)
 	at, isNumber := number(y)
@@ -434,8 +432,7 @@ func stage(op string, x, y any) (any, bool) {
 	return nil, false
 }
 
-// element is an element of a list, counted from its end if the number is
-// negative.
+// element is an element of a list, counted from its end if the number is negative.
 func element(x, y any) (any, bool) {
 	list, ok := x.([]any)
 	n, isNumber := number(y)

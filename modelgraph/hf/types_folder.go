@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// folder reads a folder by the table of a release: as the model that the table
-// makes of the config if the files hold exactly that, else by the names that its
-// classes can have.
+// folder reads a folder by the table of a release: as the model that the table makes of the config
+// if the files hold exactly that, else by the names that its classes can have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
@@ -86,8 +85,8 @@ type typeNames struct {
 	depth       int
 }
 
-// tower adds the model of an object that the table has no place for, if the
-// files have it: at the module whose names are all the model's.
+// tower adds the model of an object that the table has no place for, if the files have it: at the
+// module whose names are all the model's.
 func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	inner := line[typeClass](names.in, "class", names.in.auto(object.class.Type, "AutoModel"))
 	if inner == nil {
@@ -118,8 +117,8 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	}
 }
 
-// add adds the patterns of a class below a module, as [typeTree.add] adds its
-// tensors. needed: every model has the module.
+// add adds the patterns of a class below a module, as [typeTree.add] adds its tensors. needed:
+// every model has the module.
 func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
 	const deepest = 16
 	names.depth++

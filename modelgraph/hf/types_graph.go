@@ -17,8 +17,8 @@ import (
 // notKnown is in the error of a reader that does not know what a field does.
 const notKnown = "not known here"
 
-// explains reports a config that no reader reads and the table may: of a type,
-// or of a class of a type, that has no reader.
+// explains reports a config that no reader reads and the table may: of a type, or of a class of a
+// type, that has no reader.
 func (in *release) explains(cfg *config, err error) bool {
 	var syn *modelgraph.SyntaxError
 	switch {
@@ -35,8 +35,7 @@ func (in *release) explains(cfg *config, err error) bool {
 	return false
 }
 
-// graph is that of the tensors of a config alone. The layers are known by their
-// sizes alone.
+// graph is that of the tensors of a config alone. The layers are known by their sizes alone.
 func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
 	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
@@ -121,9 +120,9 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 	return tree, class, err
 }
 
-// native is the class of a repository's own code, if architectures and auto_map name
-// it, the release has the type, and no class of that name: without
-// trust_remote_code, Transformers builds its own class of the type.
+// native is the class of a repository's own code, if architectures and auto_map name it, the
+// release has the type, and no class of that name: without trust_remote_code, Transformers builds
+// its own class of the type.
 func (in *release) native(cfg *config) string {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if len(names) == 0 || in.configOf(kind) == "" || in.makes(kind, names[0]) || ownCode(cfg, nil) != names[0] {
@@ -164,9 +163,9 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
 }
 
-// add adds the tensors of a class below a module. key is the module's place. With
-// joins, the model around it takes over its classes that are not split, as
-// modeling_utils.py, post_init, does for direct children.
+// add adds the tensors of a class below a module. key is the module's place. With joins, the model
+// around it takes over its classes that are not split, as modeling_utils.py, post_init, does for
+// direct children.
 func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
 	const deepest = 12
 	tree.depth++
@@ -230,11 +229,10 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 	return tree.together(class, of, present)
 }
 
-// computed notes values of the file for fields that the table computes from other
-// fields alone, unless both are the same or the table says which one its class takes:
-// some take the file's value, others overwrite it, and no build had it. The default
-// is no exception: T5's is_gated_act is false by default, and a file that says so
-// overwrites what feed_forward_proj means.
+// computed notes values of the file for fields that the table computes from other fields alone,
+// unless both are the same or the table says which one its class takes: some take the file's value,
+// others overwrite it, and no build had it. The default is no exception: T5's is_gated_act is false
+// by default, and a file that says so overwrites what feed_forward_proj means.
 func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	const most = 3
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
@@ -258,8 +256,8 @@ func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// settled reports that the table says what a class does with a file's value of a field
-// that it computes (made: it can).
+// settled reports that the table says what a class does with a file's value of a field that it
+// computes (made: it can).
 func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
 	switch tree.in.whenSaid(class.Config, path) {
 	case "over":
@@ -284,8 +282,8 @@ func overwritten(tree *typeTree, of *evaluation, class *typeClass) error {
 	return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
 }
 
-// either adds the tensors of a class if they are the same with the file's value of
-// each contested field and with the computed one.
+// either adds the tensors of a class if they are the same with the file's value of each contested
+// field and with the computed one.
 func either(tree *typeTree, class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	var first *typeTree
 	for chosen := range 1 << len(of.contested) {
@@ -313,8 +311,8 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 	return nil
 }
 
-// ordered gives each part of a name its place among those of the class. All
-// numbers of a list have one place, so that they are in the list's order.
+// ordered gives each part of a name its place among those of the class. All numbers of a list have
+// one place, so that they are in the list's order.
 func ordered(places map[string]int, pattern string) (at []int) {
 	for path := range prefixes(starred(pattern)) {
 		if _, ok := places[path]; !ok {
@@ -325,8 +323,7 @@ func ordered(places map[string]int, pattern string) (at []int) {
 	return at
 }
 
-// place fills in the stars of a name. The key has the place of each part and the
-// numbers.
+// place fills in the stars of a name. The key has the place of each part and the numbers.
 func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
 	key = make([]int, 0, 2*len(parts))

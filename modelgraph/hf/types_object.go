@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// typeObject is a config or an object inside one, with the defaults of its
-// class.
+// typeObject is a config or an object inside one, with the defaults of its class.
 type typeObject struct {
 	class  *typeConfig
 	values map[string]any
@@ -18,8 +17,8 @@ type typeObject struct {
 	extra  map[string]any // fields that its class does not have
 	said   map[string]any // what the file says, by the names of the class
 	prefix string
-	// aliased are fields that the file says by an alias, with their values before:
-	// a class may compute others from those.
+	// aliased are fields that the file says by an alias, with their values before: a class may
+	// compute others from those.
 	aliased []aliasedField
 }
 
@@ -28,8 +27,7 @@ type aliasedField struct {
 	before any
 }
 
-// get is a value of the file or its default. A path has dots between objects,
-// slashes before keys.
+// get is a value of the file or its default. A path has dots between objects, slashes before keys.
 func (obj *typeObject) get(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && !strings.Contains(first, "/") {
 		if inner := obj.inner[first]; inner != nil {
@@ -85,8 +83,7 @@ func (obj *typeObject) pinned(path string, want any) bool {
 	return ok && deepEqual(v, want)
 }
 
-// made is what its class makes of a field that is null, all others being as by
-// default.
+// made is what its class makes of a field that is null, all others being as by default.
 func (obj *typeObject) made(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -125,8 +122,8 @@ func (obj *typeObject) standard(path string) string {
 	return text
 }
 
-// likeDefault reports a value of the kind that its default has: a number, a text, a
-// list or an object. A list or a number may be given if the default is null.
+// likeDefault reports a value of the kind that its default has: a number, a text, a list or an
+// object. A list or a number may be given if the default is null.
 func (obj *typeObject) likeDefault(path string, v any) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		inner := obj.inner[first]
@@ -245,8 +242,7 @@ func (from *objects) fail(field, format string, args ...any) {
 	}
 }
 
-// read is an object of a config class; absent are its fields if the file says
-// none.
+// read is an object of a config class; absent are its fields if the file says none.
 func (from *objects) read(prefix, class string, said, absent map[string]any) *typeObject {
 	c := line[typeConfig](from.in, "config", class)
 	if c == nil {
@@ -285,8 +281,8 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	return obj
 }
 
-// lastFull are config classes whose __post_init__ makes the last of layer_types
-// full_attention, whatever the file says.
+// lastFull are config classes whose __post_init__ makes the last of layer_types full_attention,
+// whatever the file says.
 var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
 
 func lastLayer(config, name string, v any) any {
@@ -318,8 +314,7 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	}
 }
 
-// rope does with older spellings what modeling_rope_utils.py,
-// convert_rope_params_to_dict, does.
+// rope does with older spellings what modeling_rope_utils.py, convert_rope_params_to_dict, does.
 func (obj *typeObject) rope() {
 	if _, has := obj.class.Fields["rope_parameters"]; !has {
 		return
@@ -339,8 +334,8 @@ func (obj *typeObject) rope() {
 	}
 }
 
-// rotary is what the file says of a key of rope_parameters. It comes before what a
-// class computes, which is there if it says nothing.
+// rotary is what the file says of a key of rope_parameters. It comes before what a class computes,
+// which is there if it says nothing.
 func (obj *typeObject) rotary(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].rotary(rest)

@@ -56,8 +56,7 @@ func (op *operating) layerOf(tensor string) string {
 	return strings.Join(strings.SplitN(tensor, ".", parts+1)[:parts], ".")
 }
 
-// complete gives layers their operations, inputs and streams, and adds those without
-// tensors.
+// complete gives layers their operations, inputs and streams, and adds those without tensors.
 func (op *operating) complete(layers []modelgraph.Layer, unit func(string) string) {
 	for i := range layers {
 		base := &layers[i]
@@ -309,8 +308,7 @@ func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
 	return op, err == nil
 }
 
-// declaredCosts are costs by their names in model.json, with a slash before what
-// they grow by.
+// declaredCosts are costs by their names in model.json, with a slash before what they grow by.
 func declaredCosts(costs map[string]any) *modelgraph.Declared {
 	if len(costs) == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// What layers of the newest release's classes compute, as functions of config
-// fields and of sizes of their tensors: fixtures/oracle/operations.py finds it.
+// What layers of the newest release's classes compute, as functions of config fields and of sizes
+// of their tensors: fixtures/oracle/operations.py finds it.
 var (
 	//go:embed types-operations.jsonl.gz
 	typeOperationsGz   []byte
@@ -25,8 +25,8 @@ var (
 type typeOperations struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]: a
-	// star in a name is a number, and the last is a [typeLayer].
+	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]: a star in a name
+	// is a number, and the last is a [typeLayer].
 	Layers [][]any `json:"layers"`
 	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
 	Rules map[string]any `json:"rules"`
@@ -35,8 +35,8 @@ type typeOperations struct {
 	Like [][]any `json:"like"`
 	// Texts are those that fields may have.
 	Texts map[string][]any `json:"texts"`
-	// Even are pairs of fields, the side of an image and that of its patches, that
-	// leave nothing over.
+	// Even are pairs of fields, the side of an image and that of its patches, that leave nothing
+	// over.
 	Even [][]string `json:"even"`
 	// Linear are the modules that are nn.Linear.
 	Linear []string `json:"linear"`
@@ -44,8 +44,8 @@ type typeOperations struct {
 	Own bool `json:"own"`
 }
 
-// operationsOf finds the line of a class. Releases that build the class otherwise
-// than the newest one have none.
+// operationsOf finds the line of a class. Releases that build the class otherwise than the newest
+// one have none.
 func (in *release) operationsOf(class *typeClass) *typeOperations {
 	if in.own != nil {
 		return nil
@@ -64,8 +64,8 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 	return nil
 }
 
-// built is what a class builds, without the parts that only refuse configs: a release may
-// refuse more than another.
+// built is what a class builds, without the parts that only refuse configs: a release may refuse
+// more than another.
 func (class *typeClass) built() typeClass {
 	built := *class
 	built.Texts, built.Met, built.Unread, built.Shown, built.Together, built.Pins = nil, nil, nil, nil, nil, nil
@@ -157,8 +157,8 @@ func (line *typeOperations) sees(field string) bool {
 	return strings.Contains(fmt.Sprint(line.Layers, line.Rules), "$"+field)
 }
 
-// oneKind reports that a file has no other kinds of layers than the operations, which
-// do not depend on them: all have a window, or none has.
+// oneKind reports that a file has no other kinds of layers than the operations, which do not depend
+// on them: all have a window, or none has.
 func (line *typeOperations) oneKind(obj *typeObject) bool {
 	kind := "full_attention"
 	if strings.Contains(fmt.Sprint(line.Layers), "window:") {
@@ -202,8 +202,8 @@ func more(layer []any) map[string]any {
 	return found
 }
 
-// operatingGraph is the graph with operations; false if the table does not say all of
-// them, or their sizes are not those of the tensors.
+// operatingGraph is the graph with operations; false if the table does not say all of them, or
+// their sizes are not those of the tensors.
 func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
 	empty := func(t typeTensor) bool { return !t.buffer && slices.Contains(t.shape, 0) }
 	op := tree.operations(class, tree.root)
@@ -230,8 +230,8 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	return graph, err == nil
 }
 
-// ownScores says that softmax runs in the type of the scores, and whether its result
-// passes a dropout.
+// ownScores says that softmax runs in the type of the scores, and whether its result passes a
+// dropout.
 func (obj *typeObject) ownScores(layers []modelgraph.Layer) {
 	dropped := false
 	for _, name := range []string{"attention_probs_dropout_prob", "attention_dropout", "attn_pdrop"} {
@@ -256,8 +256,8 @@ func capUnread(layers []modelgraph.Layer) {
 	}
 }
 
-// linears reports that the weights which [storedFormat.tensors] takes for those of
-// linear layers are exactly those that are.
+// linears reports that the weights which [storedFormat.tensors] takes for those of linear layers
+// are exactly those that are.
 func (op *operating) linears(layers []modelgraph.Layer) bool {
 	for i := range layers {
 		switch layers[i].Op.(type) {

@@ -32,8 +32,8 @@ func operates(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Op != modelgraph.Opaque{} })
 }
 
-// TestOperations: the table says of layers what devmap.export sees of the model that
-// Transformers builds of the same config (operations.py answers).
+// TestOperations: the table says of layers what devmap.export sees of the model that Transformers
+// builds of the same config (operations.py answers).
 func TestOperations(t *testing.T) {
 	file := "../../fixtures/oracle/operations.jsonl.gz"
 	if own := os.Getenv("DEVMAP_OPERATIONS"); own != "" {
@@ -101,8 +101,8 @@ func exportedLayer(t *testing.T, parts []json.RawMessage) (layer modelgraph.Laye
 	return layer
 }
 
-// inBlock are declared costs; outside of blocks without what is alive for a moment, which
-// the table may not have.
+// inBlock are declared costs; outside of blocks without what is alive for a moment, which the table
+// may not have.
 func inBlock(layer *modelgraph.Layer) any {
 	if layer.Declared == nil || strings.Contains(starred(layer.Name), "*") {
 		return layer.Declared
@@ -186,8 +186,8 @@ func otherFields(want, have modelgraph.Op) string {
 	return strings.Join(out, "; ")
 }
 
-// asReaders are types with readers that were written by hand: in every random config
-// that both read, the table says the same.
+// asReaders are types with readers that were written by hand: in every random config that both
+// read, the table says the same.
 var asReaders = strings.Fields(`apertus arcee bitnet cohere cwm deepseek_v3 ernie4_5 exaone4 gemma
 	glm glm4 helium hunyuan_v1_dense hunyuan_v1_moe lfm2 llama minicpm3 ministral ministral3 mistral olmo2 seed_oss starcoder2`)
 

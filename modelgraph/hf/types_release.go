@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// release is that by whose table a config is read: one that the config names
-// counts if its table has the class, or the newest's has not.
+// release is that by whose table a config is read: one that the config names counts if its table
+// has the class, or the newest's has not.
 func (cfg *config) release() *release {
 	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
 	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
@@ -57,8 +57,8 @@ func (in *release) lacking(cfg *config) error {
 	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.name, what, next)}
 }
 
-// makes reports that a release has a class of a type: an Auto class makes it, or
-// it is in the table.
+// makes reports that a release has a class of a type: an Auto class makes it, or it is in the
+// table.
 func (in *release) makes(kind, name string) bool {
 	class := line[typeClass](in, "class", name)
 	if class != nil && class.Config == in.configOf(kind) {
@@ -68,8 +68,8 @@ func (in *release) makes(kind, name string) bool {
 	return autos != nil && slices.Contains(slices.Collect(maps.Values(*autos)), name)
 }
 
-// byRelease is the graph of a config alone by its release: the reader's, or that
-// of the release's table if there is no reader.
+// byRelease is the graph of a config alone by its release: the reader's, or that of the release's
+// table if there is no reader.
 func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source string) (graph *modelgraph.Graph, err error) {
 	in := cfg.release()
 	switch {

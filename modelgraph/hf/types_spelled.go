@@ -10,10 +10,10 @@ import (
 // fieldsOf is what a file says of an object.
 type fieldsOf map[string]any
 
-// hubFields are fields of published files that the code of a config class takes
-// and turns into fields which it has, by the class: what the __post_init__ of
-// Transformers 5.24's configuration_*.py does. A class of builds has no such
-// fields, and its table begins with what they become.
+// hubFields are fields of published files that the code of a config class takes and turns into
+// fields which it has, by the class: what the __post_init__ of Transformers 5.24's
+// configuration_*.py does. A class of builds has no such fields, and its table begins with what
+// they become.
 var hubFields = map[string]func(fieldsOf, *typeConfig){
 	"Exaone4_5_Config":  inner("text_config", "exaone4_5_text", "exaone4"),
 	"Kimi_K25Config":    inner("text_config", "kimi_k2", "deepseek_v3"),
@@ -62,8 +62,8 @@ func spelled(c *typeConfig, said map[string]any) map[string]any {
 	return said
 }
 
-// legacyLayers are layer_types that all classes take for others
-// (configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP).
+// legacyLayers are layer_types that all classes take for others (configuration_utils.py,
+// _LEGACY_LAYER_TYPE_REMAP).
 var legacyLayers = map[string]any{
 	"mamba": "linear_attention", "attention": "full_attention",
 	"deepseek_sparse_attention": "indexed_attention", "qwen_sparse_attention": "indexed_attention",
@@ -131,8 +131,8 @@ func lfm2Fields(said fieldsOf, _ *typeConfig) {
 	said.move("block_ff_dim", "intermediate_size")
 }
 
-// perLayer reads the per_layer_config that a Gemma 4 config saves: what its full
-// layers have otherwise.
+// perLayer reads the per_layer_config that a Gemma 4 config saves: what its full layers have
+// otherwise.
 func perLayer(said fieldsOf, _ *typeConfig) {
 	layers, ok := said["per_layer_config"].(map[string]any)
 	types, isList := said["layer_types"].([]any)

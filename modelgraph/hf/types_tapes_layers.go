@@ -93,8 +93,8 @@ func (t *taping) part(row []any, number int) *tapePart {
 	return nil
 }
 
-// named is a layer that a part of another names: a number alone is the first of the list,
-// one with a sign a distance, end-n a place from the list's end.
+// named is a layer that a part of another names: a number alone is the first of the list, one with
+// a sign a distance, end-n a place from the list's end.
 func (t *taping) named(name string, own int) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

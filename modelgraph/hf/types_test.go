@@ -21,8 +21,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// typeSample is a config and what Transformers builds from it
-// (fixtures/oracle/tables.py).
+// typeSample is a config and what Transformers builds from it (fixtures/oracle/tables.py).
 type typeSample struct {
 	Config  jsontext.Value `json:"config"`
 	Params  int64          `json:"params"`
@@ -82,8 +81,8 @@ func (tree *typeTree) causes() []any {
 	return tree.cause
 }
 
-// otherTable takes another table for that of the newest release, and gives a function
-// that writes a line for each sample: the cause of a refusal, or the outcome.
+// otherTable takes another table for that of the newest release, and gives a function that writes a
+// line for each sample: the cause of a refusal, or the outcome.
 func otherTable(t *testing.T) (report func(line ...any)) {
 	t.Helper()
 	path := os.Getenv("DEVMAP_TYPES_TABLE")
@@ -116,9 +115,8 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 	}
 }
 
-// TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
-// names other samples, one a line, DEVMAP_TYPES_OF their release, DEVMAP_TYPES_TABLE
-// another table.
+// TestTypes compares the table with what Transformers builds. DEVMAP_TYPES names other samples, one
+// a line, DEVMAP_TYPES_OF their release, DEVMAP_TYPES_TABLE another table.
 func TestTypes(t *testing.T) {
 	report := otherTable(t)
 	path := os.Getenv("DEVMAP_TYPES")
@@ -249,8 +247,8 @@ func TestTypesRefused(t *testing.T) {
 	}
 }
 
-// TestTypesNote has one note of the table in a graph, whether its class says what
-// is not split or not, and the class that loads it.
+// TestTypesNote has one note of the table in a graph, whether its class says what is not split or
+// not, and the class that loads it.
 func TestTypesNote(t *testing.T) {
 	for config, want := range map[string][3]string{
 		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
@@ -270,8 +268,8 @@ func TestTypesNote(t *testing.T) {
 	}
 }
 
-// TestTypesQuantised refuses a quantised config if the tables do not say which weights
-// are linear layers, and counts what is stored if they do.
+// TestTypesQuantised refuses a quantised config if the tables do not say which weights are linear
+// layers, and counts what is stored if they do.
 func TestTypesQuantised(t *testing.T) {
 	for _, config := range []string{
 		`{"model_type":"dinov3_vit","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
@@ -303,9 +301,9 @@ func TestTypesQuantised(t *testing.T) {
 	}
 }
 
-// TestTypesOutside: if classes name no unsplit modules, a module outside the outermost
-// lists is a unit, and one device holds what a module has before its list, and a model's
-// own parameter with what it meets.
+// TestTypesOutside: if classes name no unsplit modules, a module outside the outermost lists is a
+// unit, and one device holds what a module has before its list, and a model's own parameter with
+// what it meets.
 func TestTypesOutside(t *testing.T) {
 	for config, want := range map[string]struct{ unit, joined string }{
 		`{"model_type":"roformer","architectures":["RoFormerForMaskedLM"]}`: {"roformer.embeddings", ""},

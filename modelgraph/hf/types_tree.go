@@ -104,8 +104,8 @@ func (err *typeError) Error() string {
 // maxTensors bounds a model, and the names that a table evaluates for it.
 const maxTensors = 1_000_000
 
-// linearOf are the linear layers of a class that says them, nil if a matrix is in
-// neither of its lists.
+// linearOf are the linear layers of a class that says them, nil if a matrix is in neither of its
+// lists.
 func linearOf(tree *typeTree, class *typeClass) []string {
 	for _, t := range tree.tensors {
 		if module := starred(parent(t.name)); len(t.shape) == 2 && lastComponent(t.name) == "weight" && !slices.Contains(class.Linear, module) && !slices.Contains(class.Tables, module) {

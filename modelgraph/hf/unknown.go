@@ -13,8 +13,8 @@ import (
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
-	// Fields are those that a llama has not, with their values, the ones
-	// that add modules first. The model can be recognised by them.
+	// Fields are those that a llama has not, with their values, the ones that add modules first.
+	// The model can be recognised by them.
 	Fields []string
 }
 
@@ -82,8 +82,8 @@ func unknownFamily(cfg *config, modelType string) error {
 // llamaFields are what a config must have to be tried as llama.
 var llamaFields = []string{"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"}
 
-// asLlama reads a config of no known family as a llama, which only the names
-// and shapes of all its files can prove; nil if it makes none.
+// asLlama reads a config of no known family as a llama, which only the names and shapes of all its
+// files can prove; nil if it makes none.
 func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	fresh := cfg.again()
 	for _, name := range llamaFields {
@@ -102,9 +102,8 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	return graph, f
 }
 
-// unknownFieldError is a config with a field that the rules of its family do
-// not know to be harmless, or, where Value is empty, without a field whose
-// default is not known.
+// unknownFieldError is a config with a field that the rules of its family do not know to be
+// harmless, or, where Value is empty, without a field whose default is not known.
 type unknownFieldError struct {
 	File, Field, Value, ModelType, Class string
 }
@@ -118,8 +117,8 @@ func (err *unknownFieldError) Error() string {
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
 }
 
-// unknown says why the config makes no graph where the tensor names still
-// or the files can: its family, its class or a field is not known.
+// unknown says why the config makes no graph where the tensor names still or the files can: its
+// family, its class or a field is not known.
 func unknown(err error) string {
 	var family *unknownFamilyError
 	var field *unknownFieldError

@@ -14,8 +14,8 @@ func init() {
 	})
 }
 
-// xlnet is modeling_xlnet.py: relative positions have a projection of their
-// own, and scores a bias a head for them, for content and for segments.
+// xlnet is modeling_xlnet.py: relative positions have a projection of their own, and scores a bias
+// a head for them, for content and for segments.
 func xlnet(modules *builder, cfg *config, class string) {
 	hidden, vocab := cfg.pos(0, "d_model"), cfg.pos(0, "vocab_size")
 	op := equalHeads(cfg, hidden, 0, "n_head")

@@ -11,10 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// zamba2Model is modeling_zamba2.py: Mamba-2 in every layer, and in those that
-// are hybrid before it one of num_mem_blocks transformer blocks, which read the
-// hidden state next to the embeddings. The blocks are shared in turn; every
-// hybrid layer has adapters of its own in the block that it uses.
+// zamba2Model is modeling_zamba2.py: Mamba-2 in every layer, and in those that are hybrid before it
+// one of num_mem_blocks transformer blocks, which read the hidden state next to the embeddings. The
+// blocks are shared in turn; every hybrid layer has adapters of its own in the block that it uses.
 type zamba2Model struct {
 	hidden, inner, rank, blocks int64
 
@@ -83,8 +82,8 @@ func zamba2(cfg *config) *decoder {
 	return d
 }
 
-// among reports ids that have each hybrid layer once, at a place where its block has an
-// adapter (Zamba2Attention: num_fwd_mem_blocks, layer_dic).
+// among reports ids that have each hybrid layer once, at a place where its block has an adapter
+// (Zamba2Attention: num_fwd_mem_blocks, layer_dic).
 func (model *zamba2Model) among(ids []int64) bool {
 	for at, layer := range model.hybrid {
 		if place := slices.Index(ids, layer); place < 0 || model.blocks < 1 || (int64(place)-int64(at))%model.blocks != 0 {
@@ -139,8 +138,7 @@ func (model *zamba2Model) layer(modules *builder, d *decoder, name string, layer
 	model.transformer(modules, dot(name, "shared_transformer"), stream, int64(at))
 }
 
-// mamba is a mixer after a norm, added to the stream without the transformer's
-// result.
+// mamba is a mixer after a norm, added to the stream without the transformer's result.
 func (model *zamba2Model) mamba(modules *builder, d *decoder, name string, reads []string, stream string) string {
 	norm, mixer := dot(name, "input_layernorm"), dot(name, "mamba")
 	modules.add(mixer, model.mixer.op, []string{norm, stream}, slices.Clone(model.mixer.params)...)
@@ -148,8 +146,8 @@ func (model *zamba2Model) mamba(modules *builder, d *decoder, name string, reads
 	return mixer
 }
 
-// transformer is Zamba2AttentionDecoderLayer, as the hybrid layer numbered at
-// has it: without residuals.
+// transformer is Zamba2AttentionDecoderLayer, as the hybrid layer numbered at has it: without
+// residuals.
 func (model *zamba2Model) transformer(modules *builder, name, stream string, at int64) {
 	wide := model.attn.InDim
 	attn, ffn := dot(name, "self_attn"), dot(name, "feed_forward")
@@ -187,8 +185,8 @@ func (model *zamba2Model) adapters(modules *builder, name, reads string, in, out
 	}
 }
 
-// share ties the tensors of every block to those of the first layer that has
-// it (Zamba2Model.get_layers).
+// share ties the tensors of every block to those of the first layer that has it
+// (Zamba2Model.get_layers).
 func (model *zamba2Model) share(modules *builder, path string) {
 	block := func(at int64) string {
 		return dot(indexed(dot(path, "layers"), model.hybrid[at]), "shared_transformer") + "."

@@ -10,9 +10,9 @@ import (
 )
 
 // balanced is the map that device_map="auto" and "balanced" give: Accelerate 1.15,
-// src/accelerate/utils/modeling.py, get_balanced_memory for the limits of the GPUs
-// and infer_auto_device_map for the map. free are the bytes of each GPU that are not
-// taken; what exceeds them goes to the CPU, whose memory is taken to be enough.
+// src/accelerate/utils/modeling.py, get_balanced_memory for the limits of the GPUs and
+// infer_auto_device_map for the map. free are the bytes of each GPU that are not taken; what
+// exceeds them goes to the CPU, whose memory is taken to be enough.
 func balanced(graph *modelgraph.Graph, sizes *weightSizes, free []int64) devicemap.Map {
 	root := modulesOf(graph, sizes)
 	filling := &autoMap{ties: graph.Ties, limits: root.limits(free), used: make([]int64, len(free)), places: map[string]int{}}
@@ -40,8 +40,8 @@ type module struct {
 // isLeaf reports a tensor, a module without children, or one that is not split.
 func (m *module) isLeaf() bool { return len(m.children) == 0 || m.whole }
 
-// parts are what a module is replaced by once it is split: its parameters and its
-// children. Buffers of its own are placed nowhere.
+// parts are what a module is replaced by once it is split: its parameters and its children. Buffers
+// of its own are placed nowhere.
 func (m *module) parts() []*module { return slices.Concat(m.tensors, m.children) }
 
 // weightSizes say what a tensor takes once it is loaded.
@@ -70,8 +70,8 @@ func (sizes *weightSizes) of(layer *modelgraph.Layer, tensor *modelgraph.Tensor,
 	return tensor.Bytes
 }
 
-// linear reports a layer of linear modules, which bitsandbytes quantises, other than
-// the output head.
+// linear reports a layer of linear modules, which bitsandbytes quantises, other than the output
+// head.
 func linear(layer *modelgraph.Layer) bool {
 	switch layer.Op.(type) {
 	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE, modelgraph.Linear:
@@ -80,8 +80,8 @@ func linear(layer *modelgraph.Layer) bool {
 	return false
 }
 
-// modulesOf is the tree of the model's modules in their order. A tied parameter has
-// its size where it is owned.
+// modulesOf is the tree of the model's modules in their order. A tied parameter has its size where
+// it is owned.
 func modulesOf(graph *modelgraph.Graph, sizes *weightSizes) *module {
 	root := &module{}
 	named := map[string]*module{"": root}
@@ -138,8 +138,8 @@ func (m *module) sum() int64 {
 	return m.bytes
 }
 
-// limits is get_balanced_memory: an equal part of the model and a margin for each
-// GPU. The last one keeps its whole free memory.
+// limits is get_balanced_memory: an equal part of the model and a margin for each GPU. The last one
+// keeps its whole free memory.
 func (m *module) limits(free []int64) []int64 {
 	limits := slices.Clone(free)
 	var leaves, sum int64
@@ -170,8 +170,8 @@ func (m *module) limits(free []int64) []int64 {
 	return limits
 }
 
-// class tells the classes of blocks apart, by their kind. Encoder and decoder of the
-// T5 family are lists named block, of one class (modeling_t5.py, T5Block).
+// class tells the classes of blocks apart, by their kind. Encoder and decoder of the T5 family are
+// lists named block, of one class (modeling_t5.py, T5Block).
 func class(unit *modelgraph.Unit) string {
 	if strings.Contains(unit.Name, ".block.") {
 		return "block"

@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// autoMap is infer_auto_device_map under way: modules are put on the first GPU as
-// long as they fit, then on the next. GPU 0 keeps room for the largest layer that is
-// to come, which may have to be brought back from the CPU.
+// autoMap is infer_auto_device_map under way: modules are put on the first GPU as long as they fit,
+// then on the next. GPU 0 keeps room for the largest layer that is to come, which may have to be
+// brought back from the CPU.
 type autoMap struct {
 	ties    [][]string // names of parameters that are one
 	todo    []*module
@@ -105,8 +105,8 @@ func (filling *autoMap) put(m *module, tied []*module, bytes int64) {
 	}
 }
 
-// tiedTo are the modules that wait and hold a parameter tied to one of a module's,
-// once for each such parameter.
+// tiedTo are the modules that wait and hold a parameter tied to one of a module's, once for each
+// such parameter.
 func (filling *autoMap) tiedTo(m *module) []*module {
 	var out []*module
 	for _, group := range filling.ties {
@@ -140,9 +140,8 @@ func (filling *autoMap) splitTied(m *module, tied []*module) bool {
 	return false
 }
 
-// units are the devices of the units: of the module that a unit is in, or of the
-// first of its parts that has one. A unit of buffers alone may have none, and goes
-// with the unit before.
+// units are the devices of the units: of the module that a unit is in, or of the first of its parts
+// that has one. A unit of buffers alone may have none, and goes with the unit before.
 func (filling *autoMap) units(graph *modelgraph.Graph) devicemap.Map {
 	placed := make(devicemap.Map, len(graph.Units))
 	last := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// automatic is the row of the map that device_map="auto" gives, of the workload of a
-// device map under Accelerate. There is none on one GPU.
+// automatic is the row of the map that device_map="auto" gives, of the workload of a device map
+// under Accelerate. There is none on one GPU.
 func (of *comparison) automatic() []Row {
 	runtime := costmodel.DeviceMap.Traits().Runtimes[0]
 	strategy := of.Workload.Strategy

@@ -13,11 +13,10 @@ import (
 
 // Change is a step away from a problem, and the row that it leads to.
 type Change struct {
-	// Set are settings that replace the request's own of the same
-	// field: those of a workload ([costmodel.Fields]) or of a diffusion pipeline
-	// (package costmodel/phases), and gpus, gpu, contiguous and offload. Without are the
-	// fields that it must leave out: pin and together too. With both the request
-	// asks for Row.
+	// Set are settings that replace the request's own of the same field: those of a workload
+	// ([costmodel.Fields]) or of a diffusion pipeline (package costmodel/phases), and gpus, gpu,
+	// contiguous and offload. Without are the fields that it must leave out: pin and together too.
+	// With both the request asks for Row.
 	Set     []costmodel.Setting
 	Without []string
 	// Notes are what the settings do not say: "gradient accumulation".
@@ -27,8 +26,8 @@ type Change struct {
 	To *planner.Problem
 }
 
-// search is a problem from which steps are taken, or one that a step led to: set
-// and notes are then those of the step that belong to no workload.
+// search is a problem from which steps are taken, or one that a step led to: set and notes are then
+// those of the step that belong to no workload.
 type search struct {
 	comparison
 	set   []costmodel.Setting
@@ -47,8 +46,8 @@ func newSearch(problem planner.Problem, options Options) *search {
 	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
 }
 
-// change is the way to a row of a changed problem. The settings are read off what
-// differs between the two, so that none that the row needs is missing.
+// change is the way to a row of a changed problem. The settings are read off what differs between
+// the two, so that none that the row needs is missing.
 func (problem *search) change(changed *search, row *Row) Change {
 	change := Change{Row: *row, To: &changed.Problem, Set: slices.Clone(changed.set), Notes: changed.notes}
 	asked := problem.Workload
@@ -80,9 +79,8 @@ func (problem *search) change(changed *search, row *Row) Change {
 	return change
 }
 
-// difference is what turns a request for one workload into one for another:
-// fields to set, and the names of those that it must leave out. What comes with
-// the strategy is not named.
+// difference is what turns a request for one workload into one for another: fields to set, and the
+// names of those that it must leave out. What comes with the strategy is not named.
 func difference(from, to *costmodel.Workload) (set []costmodel.Setting, without []string) {
 	for _, field := range costmodel.Fields() {
 		was, is := field.Text(from), field.Text(to)
@@ -115,8 +113,8 @@ func (problem *search) timed() bool {
 	return problem.Objective == planner.Time || problem.Objective == planner.Latency
 }
 
-// within are the changes, found for the least memory, that fit with the
-// shortest time too, with what they then come to.
+// within are the changes, found for the least memory, that fit with the shortest time too, with
+// what they then come to.
 func (problem *search) within(ctx context.Context, changes []Change) []Change {
 	var out []Change
 	for _, change := range changes {

@@ -14,20 +14,19 @@ import (
 type edit struct {
 	note  string // what the settings do not say
 	apply func(*costmodel.Workload)
-	// family names edits that replace each other: halves of a batch. Of those
-	// only the first that fits is reported.
+	// family names edits that replace each other: halves of a batch. Of those only the first that
+	// fits is reported.
 	family string
 }
 
-// loraRank and loraTargets are a usual choice; PEFT takes the latter for all
-// linear layers but the head.
+// loraRank and loraTargets are a usual choice; PEFT takes the latter for all linear layers but the
+// head.
 const (
 	loraRank    = 16
 	loraTargets = "all-linear"
 )
 
-// largestPool is the part of a GPU that OpenPI's README has JAX take where memory is
-// short.
+// largestPool is the part of a GPU that OpenPI's README has JAX take where memory is short.
 const largestPool = 0.9
 
 const (
@@ -43,9 +42,8 @@ const (
 	chunkedLoss = "chunked"
 )
 
-// edits are the single changes that take memory away, the least intrusive
-// first: those that change no result, then the optimizer's state, then what is
-// trained, then the work itself.
+// edits are the single changes that take memory away, the least intrusive first: those that change
+// no result, then the optimizer's state, then what is trained, then the work itself.
 func (problem *search) edits() []edit {
 	workload := problem.sized()
 	if workload.Mode == costmodel.Load {
@@ -62,8 +60,7 @@ func (problem *search) edits() []edit {
 	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(problem.Graph, workload.Seq))
 }
 
-// sized is the workload with the batch and length that the model takes where nothing
-// was asked for.
+// sized is the workload with the batch and length that the model takes where nothing was asked for.
 func (problem *search) sized() costmodel.Workload {
 	workload := problem.Workload
 	asked := costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch, NewTokens: workload.NewTokens}
@@ -128,8 +125,8 @@ func adapters(workload *costmodel.Workload) {
 	workload.LoRARank, workload.LoRATargets = loraRank, []string{loraTargets}
 }
 
-// smallerBatches are halves of a batch, the largest first, in as many
-// micro-batches as divide them, no more than were asked for.
+// smallerBatches are halves of a batch, the largest first, in as many micro-batches as divide them,
+// no more than were asked for.
 func smallerBatches(batch int64) []edit {
 	var out []edit
 	for half := batch / 2; half >= 1; half /= 2 {
@@ -138,8 +135,7 @@ func smallerBatches(batch int64) []edit {
 	return out
 }
 
-// setBatch gives a workload a batch in no more micro-batches than it has, as
-// many as divide it.
+// setBatch gives a workload a batch in no more micro-batches than it has, as many as divide it.
 func setBatch(workload *costmodel.Workload, batch int64) {
 	workload.Batch, workload.MicroBatches = batch, min(workload.MicroBatches, batch)
 	for workload.MicroBatches > 0 && batch%workload.MicroBatches != 0 {
@@ -147,8 +143,7 @@ func setBatch(workload *costmodel.Workload, batch int64) {
 	}
 }
 
-// shorterSequences are halves of a sequence, the longest first. A model without
-// text has none.
+// shorterSequences are halves of a sequence, the longest first. A model without text has none.
 func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	const shortest = 512
 	if estimate.CheckLengths(graph, true, false) != nil {
@@ -164,8 +159,7 @@ func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	return out
 }
 
-// families are the families of edits that have helped. The empty family has no
-// members.
+// families are the families of edits that have helped. The empty family has no members.
 type families map[string]bool
 
 // add notes whether an edit helped.
@@ -194,8 +188,7 @@ func (problem *search) edited(es ...edit) *search {
 	return &changed
 }
 
-// first is the best row that is answered; false where none is, or the time is
-// over.
+// first is the best row that is answered; false where none is, or the time is over.
 func (problem *search) first(ctx context.Context) (Row, bool) {
 	if problem == nil || ctx.Err() != nil {
 		return Row{}, false

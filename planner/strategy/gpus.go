@@ -14,8 +14,8 @@ import (
 // maxGPUs bounds the search for enough.
 const maxGPUs = 64
 
-// moreGPUs is the change to the least number of GPUs that is enough for a changed
-// problem: it doubles, then bisects.
+// moreGPUs is the change to the least number of GPUs that is enough for a changed problem: it
+// doubles, then bisects.
 func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
 	on := func(count int) []Change { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
@@ -38,9 +38,8 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 	return found
 }
 
-// larger are the problem on each GPU of the same maker that has more memory and is
-// no slower, the smallest first. None where the devices differ or the catalogue
-// does not have them.
+// larger are the problem on each GPU of the same maker that has more memory and is no slower, the
+// smallest first. None where the devices differ or the catalogue does not have them.
 func (problem *search) larger() []*search {
 	now, err := catalogue.Find(problem.Topology.Devices[0].Name)
 	if err != nil || slices.ContainsFunc(problem.Topology.Devices, func(device costmodel.Device) bool { return device.Name != now.Name }) {
@@ -65,8 +64,8 @@ func (problem *search) larger() []*search {
 	return out
 }
 
-// amd reports a GPU of AMD: a job moves to one of the same maker without another
-// build of its programs.
+// amd reports a GPU of AMD: a job moves to one of the same maker without another build of its
+// programs.
 func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 
 // largerGPU is the change to the smallest of them on which the problem fits.
@@ -79,8 +78,8 @@ func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	return nil
 }
 
-// on is the problem on another number of devices; nil where the request
-// cannot say so, or no one has said what would join them.
+// on is the problem on another number of devices; nil where the request cannot say so, or no one
+// has said what would join them.
 func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -88,8 +87,8 @@ func (problem *search) on(count int) *search {
 	return problem.asking(count, "")
 }
 
-// asking is the problem on as many GPUs of a kind ("": as they are). The
-// largest is repeated; nil where the request cannot ask for them.
+// asking is the problem on as many GPUs of a kind ("": as they are). The largest is repeated; nil
+// where the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
 	topology := problem.other()
@@ -135,8 +134,8 @@ func (problem *search) other() *costmodel.Topology {
 	return &topology
 }
 
-// inPlaceOf is a GPU in another's host. As much of it is left to others, in addition
-// to what its kind reserves.
+// inPlaceOf is a GPU in another's host. As much of it is left to others, in addition to what its
+// kind reserves.
 func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)

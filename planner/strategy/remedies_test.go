@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestRemedies: each class of remedy is offered where it is enough, and the plan of
-// each fits with the verdict that it states.
+// TestRemedies: each class of remedy is offered where it is enough, and the plan of each fits with
+// the verdict that it states.
 func TestRemedies(t *testing.T) {
 	for _, c := range []struct {
 		name, model, gpu string
@@ -72,8 +72,8 @@ func checkPlanned(t *testing.T, change *strategy.Change) {
 	}
 }
 
-// TestRemedyOrder: what changes no result comes first, then each class in its order;
-// a change of several fields is of the last class among them.
+// TestRemedyOrder: what changes no result comes first, then each class in its order; a change of
+// several fields is of the last class among them.
 func TestRemedyOrder(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)))
 	classes := []string{"", "optimizer", "lora_rank", "quantize", "batch", "seq", "strategy", "gpus", "gpu"}
@@ -94,9 +94,8 @@ func TestRemedyOrder(t *testing.T) {
 	}
 }
 
-// TestUsefulRemedies: no remedy adds to an earlier one of its strategy and leaves the
-// fullest GPU as full.
-// Quantised weights are made in their own type before each product, and may add more than
+// TestUsefulRemedies: no remedy adds to an earlier one of its strategy and leaves the fullest GPU
+// as full. Quantised weights are made in their own type before each product, and may add more than
 // they save.
 func TestUsefulRemedies(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, onMap(training(4)))

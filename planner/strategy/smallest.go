@@ -10,11 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Smallest are the changes that make the problem fit, each with its result. The
-// smallest changes come first: those that leave the result alone, then the optimizer's
-// state, adapters, quantised weights and ZeRO offload. Less work, another strategy,
-// and more or larger GPUs follow. If no single change of the same training is enough,
-// they include several together. Once ctx is done, Smallest tries nothing more.
+// Smallest are the changes that make the problem fit, each with its result. The smallest changes
+// come first: those that leave the result alone, then the optimizer's state, adapters, quantised
+// weights and ZeRO offload. Less work, another strategy, and more or larger GPUs follow. If no
+// single change of the same training is enough, they include several together. Once ctx is done,
+// Smallest tries nothing more.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	if from != nil {
@@ -34,8 +34,7 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	return useful(followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx)))))
 }
 
-// useful leaves out what adds to an earlier change under the same strategy and gains
-// nothing.
+// useful leaves out what adds to an earlier change under the same strategy and gains nothing.
 func useful(changes []Change) []Change {
 	var out []Change
 	for i := range changes {
@@ -46,8 +45,8 @@ func useful(changes []Change) []Change {
 	return out
 }
 
-// idle reports a change that has all of an earlier one's settings and more: the fullest
-// GPU is as full, and its verdict is no better.
+// idle reports a change that has all of an earlier one's settings and more: the fullest GPU is as
+// full, and its verdict is no better.
 func (change *Change) idle(earlier *Change) bool {
 	row, was := &change.Row, &earlier.Row
 	if len(change.Set) <= len(earlier.Set) || row.Resolved.Strategy != was.Resolved.Strategy || len(row.Solution.Devices) != len(was.Solution.Devices) {
@@ -59,8 +58,8 @@ func (change *Change) idle(earlier *Change) bool {
 	return row.Solution.LargestShare >= was.Solution.LargestShare && (was.Solution.Verdict == "fits" || row.Solution.Verdict != "fits")
 }
 
-// remedies is a problem that does not fit, with the edits that may make it fit: those
-// that train the same, and those that freeze the model.
+// remedies is a problem that does not fit, with the edits that may make it fit: those that train
+// the same, and those that freeze the model.
 type remedies struct {
 	*search
 	full, adapters []edit
@@ -123,8 +122,8 @@ func (problem *search) words() string {
 		len(problem.Pins), len(problem.Together), len(problem.Topology.Devices), *first)
 }
 
-// outOfOrder is the device map that puts any layer on any GPU, if it fits
-// and was not what was asked for. It trains the same.
+// outOfOrder is the device map that puts any layer on any GPU, if it fits and was not what was
+// asked for. It trains the same.
 func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
@@ -152,8 +151,7 @@ func (problem *remedies) offloaded(ctx context.Context) []Change {
 	return nil
 }
 
-// split tells the changes that train the same from those that freeze the
-// model.
+// split tells the changes that train the same from those that freeze the model.
 func split(all []edit) (full, adapters []edit) {
 	for _, change := range all {
 		if changesTraining(&change) {
@@ -184,8 +182,8 @@ func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	return &changed
 }
 
-// others is the fastest other strategy that fits as the workload stands, with
-// the constraints if it can.
+// others is the fastest other strategy that fits as the workload stands, with the constraints if it
+// can.
 func (problem *remedies) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
@@ -202,8 +200,8 @@ func (problem *remedies) others(ctx context.Context) []Change {
 	return fits
 }
 
-// several adds one of the edits to the other until a changed problem fits, then
-// takes back each that it fits without, the most intrusive first.
+// several adds one of the edits to the other until a changed problem fits, then takes back each
+// that it fits without, the most intrusive first.
 func (problem *remedies) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
 	found := problem.fitting(ctx, changed)

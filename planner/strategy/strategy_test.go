@@ -122,8 +122,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestFixedTokens: --seq says nothing of what an image or a sound is, and a policy in JAX
-// is one replica.
+// TestFixedTokens: --seq says nothing of what an image or a sound is, and a policy in JAX is one
+// replica.
 func TestFixedTokens(t *testing.T) {
 	for _, c := range []struct {
 		model    string
@@ -143,8 +143,7 @@ func TestFixedTokens(t *testing.T) {
 	}
 }
 
-// TestRefused: what goes with no GPU count or mode stays in the table, with
-// the rule.
+// TestRefused: what goes with no GPU count or mode stays in the table, with the rule.
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string
@@ -202,9 +201,9 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestCommunication holds bytes a step to ZeRO's closed forms (arXiv
-// 1910.02054, section 7). Ψ are the bytes of all parameters, in bf16; FSDP2
-// keeps the root, embedding, norm and head here, gathered through backward.
+// TestCommunication holds bytes a step to ZeRO's closed forms (arXiv 1910.02054, section 7). Ψ are
+// the bytes of all parameters, in bf16; FSDP2 keeps the root, embedding, norm and head here,
+// gathered through backward.
 func TestCommunication(t *testing.T) {
 	const (
 		params = 8030261248
