@@ -10,7 +10,7 @@ func init() {
 			"AlbertForTokenClassification", "AlbertForQuestionAnswering",
 		},
 		build: albert,
-		// Of the code that trained the first checkpoints; no class reads them.
+		// Fields of the code that trained the first checkpoints; no class reads them.
 		unread: []string{"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"},
 	})
 }
@@ -61,8 +61,8 @@ func albert(modules *builder, cfg *config, class string) {
 	}
 }
 
-// albertRuns are how often each group runs: layer i is of group int(i / (layers / groups))
-// (AlbertTransformer.forward).
+// albertRuns are the runs of each group (AlbertTransformer.forward): layer i is of group int(i /
+// (layers / groups)).
 func albertRuns(cfg *config, layers, groups int64) []int64 {
 	if groups < 1 || groups > layers {
 		cfg.fail("num_hidden_groups", "%d is not a number of groups from 1 to the %d layers", groups, layers)

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// assignment joins the tensors of a graph with those of a checkpoint.
+// assignment joins the tensors of a graph and of a checkpoint.
 type assignment struct {
 	graph  *modelgraph.Graph
 	ties   [][]string
@@ -19,8 +19,8 @@ type assignment struct {
 	state   map[string]*filling // state dict of the module
 	order   []*filling          // the same, in module order
 	modules map[string]int      // module path to layer
-	// extras are stored tensors that the module gets next to or in place of its own (quantised
-	// storage), by module name.
+	// extras are stored tensors next to or instead of the module's own (quantised storage), by
+	// name.
 	extras     map[string]*filling
 	extraOrder []*filling
 	quantised  map[string]bool // module paths that hold extras
@@ -31,7 +31,7 @@ type assignment struct {
 	warnings            []string
 }
 
-// filling is one tensor of a module and what fills it.
+// filling is one tensor of a module and its stored pieces.
 type filling struct {
 	name   string // full
 	module string // path of the module that holds it
@@ -47,8 +47,7 @@ type piece struct {
 	stored *safetensors.Tensor
 }
 
-// assign fills the graph's tensors from the checkpoint and returns the graph as the checkpoint has
-// it.
+// assign fills the graph's tensors from the checkpoint and returns the graph with stored types.
 func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
 	assigned := &assignment{
 		graph: graph, names: loadingOf(graph, cfg), ck: ck, config: cfg,
@@ -107,7 +106,7 @@ func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer boo
 	}
 }
 
-// place finds what a checkpoint tensor is for.
+// place finds the module tensors that a checkpoint tensor fills.
 func (assigned *assignment) place(t *safetensors.Tensor) {
 	place, ok := assigned.names.module(t.Name, func(name string) bool { return assigned.state[name] != nil })
 	switch {

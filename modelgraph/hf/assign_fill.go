@@ -37,8 +37,8 @@ func (assigned *assignment) fillOne(fill *filling) error {
 		}
 		t.Shape = shape
 	}
-	// A type other than the model's is one that the framework keeps (_keep_in_fp32_modules); the
-	// parts say what is stored.
+	// The framework keeps a type other than the model's (_keep_in_fp32_modules); Parts have the
+	// stored one.
 	model, _ := modelDType(assigned.config)
 	if t.DType == model || !t.DType.Float() || !stored.Float() {
 		t.DType = stored
@@ -47,8 +47,8 @@ func (assigned *assignment) fillOne(fill *filling) error {
 	return nil
 }
 
-// choose puts the pieces of a conversion in the order in which they lie in the parameter, and keeps
-// one of several tensors that claim the same place.
+// choose sorts the pieces of a conversion by their place in the parameter. Of several tensors for
+// the same place it keeps one.
 func (assigned *assignment) choose(fill *filling) {
 	slices.SortStableFunc(fill.pieces, func(x, y piece) int {
 		return cmp.Or(cmp.Compare(x.member, y.member), cmp.Compare(x.source, y.source))

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// quantisedSuffixes end the names of tensors that quantised formats store next to or in place of a
-// weight.
+// quantisedSuffixes end the names of tensors of quantised formats, next to or instead of a weight.
 var quantisedSuffixes = []string{
 	".qweight", ".qzeros", ".scales", ".g_idx", // GPTQ, AWQ
 	"_scale_inv", "_scale", "_scale_2", // FP8, compressed-tensors, NVFP4
@@ -31,9 +30,8 @@ func packs(dtype modelgraph.DType) bool {
 	return slices.Contains([]string{"U8", "I8", "I32", "U32", "I64"}, dtype.String())
 }
 
-// placeExtra takes a tensor that fills nothing as part of the deepest module above it, if it
-// belongs to quantised storage. Its name says so, or the config does and the module has weights of
-// its own.
+// placeExtra gives a tensor of quantised storage to the deepest module above it. Its name shows
+// that it is one, or the config has a method and the module has own weights.
 func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	module, layer, ok := assigned.moduleAbove(place.name)
 	if !ok || !quantisedName(place.name) && (!assigned.configured || parent(place.name) != module && !assigned.belowWeight(place.name, module)) {
@@ -50,14 +48,13 @@ func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	return true
 }
 
-// belowWeight reports a tensor that hangs below a parameter of the module, as quanto's weight._data
-// does.
+// belowWeight reports a tensor below a parameter of the module, such as quanto's weight._data.
 func (assigned *assignment) belowWeight(name, module string) bool {
 	first, _, below := strings.Cut(strings.TrimPrefix(name, module+"."), ".")
 	return below && assigned.state[module+"."+first] != nil
 }
 
-// packed reports whether several weights may lie in one stored element: by its type, or as
+// packed reports whether one stored element may contain several weights: by its type, or if
 // bitsandbytes' table is next to it (bnb_4bit_quant_storage may be bfloat16).
 func (assigned *assignment) packed(fill *filling, dtype modelgraph.DType) bool {
 	return assigned.quantised[fill.module] && (packs(dtype) || assigned.extras[fill.name+".quant_map"] != nil)
@@ -100,8 +97,8 @@ func (assigned *assignment) attach() {
 	}
 }
 
-// nameMethod notes by what method the stored weights are quantised, if they are, and that packed
-// ones are counted by what is stored: the framework registers those tensors, not the weights.
+// nameMethod notes the method by which the stored weights are quantised. Packed weights are counted
+// as stored, with a warning: the framework registers the stored tensors.
 func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	if graph.Quantized = quantMethod(assigned.config, graph); graph.Quantized == "" {
 		return

@@ -41,8 +41,8 @@ type attentionNames struct {
 // with dim 0 it is hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
-// groupedAttention reads heads, KV heads and head width. A null count or width is computed,
-// whatever the family's default.
+// groupedAttention reads heads, KV heads and head width. It computes a null count or width; the
+// family's default does not apply.
 func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	attn := attention{dim: hidden, heads: cfg.pos(def.q, "num_attention_heads")}
 	attn.kvHeads = cfg.orNull(def.kv, attn.heads, "num_key_value_heads")
@@ -122,7 +122,7 @@ func (cfg *fieldSet) dividesHidden(hidden, heads int64) {
 	}
 }
 
-// product is x × y, a size of its own; y comes from the named field.
+// product is the size x × y; y comes from the named field.
 func (cfg *fieldSet) product(name string, x, y int64) int64 {
 	if y > 0 && x > maxDim/y {
 		cfg.fail(name, "%d × %d is more than 2^40", x, y)

@@ -2,8 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// embeddings is modeling_bert.py: BertEmbeddings, a no-split module. The word table goes by the
-// module's name, which the buffers belong to.
+// embeddings is modeling_bert.py: BertEmbeddings, a no-split module. The word table has the
+// module's name, since the buffers belong to it.
 func (model *bert) embeddings(modules *builder, name string) {
 	modules.unit(name, func() {
 		words := modules.add(name, modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Padding: model.padding}, nil,

@@ -2,18 +2,18 @@ package hf
 
 import "slices"
 
-// blockForm is how a decoder layer is put together: the modules' names, empty for those that are
-// not there, and the order they are registered in. A norm before a part reads the residual stream;
-// one after a part reads its result and adds the residual; without one behind, the part itself adds
-// it. Without a feed-forward, attention (or what replaces it) is all there is.
+// blockForm is the layout of a decoder layer: names of its modules (empty: absent) and their order.
+// A norm before a part reads the residual stream. A norm after a part adds the residual to its
+// result; without one, the part adds it. Without a feed-forward, a layer is attention (or its
+// replacement) alone.
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
-	// attnParallel and ffnBeside are parts that read what attention and feed-forward read, and are
-	// added too (Falcon-H1, Granite 4).
+	// attnParallel and ffnParallel are parts with the inputs of attention and feed-forward; their
+	// results are added too (Falcon-H1, Granite 4).
 	attnParallel, ffnParallel string
-	// parallel: attention and feed-forward read the same residual stream, and both are added to it;
-	// without a norm of its own the feed-forward reads attention's.
+	// parallel: attention and feed-forward read the same residual stream, and both are added to it.
+	// A feed-forward without a norm reads attention's.
 	parallel bool
 	// order is empty if it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
 	order []string

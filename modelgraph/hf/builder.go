@@ -17,11 +17,11 @@ type builder struct {
 	stream   modelgraph.Stream
 	// hidden names the layer whose output is the hidden state so far, the residual stream included.
 	hidden string
-	// epsilon is that of LayerNorms that are added.
+	// epsilon is for LayerNorms that are added.
 	epsilon float64
 	// hollow are modules without tensors outside the units (a dropout).
 	hollow []string
-	// warnings are those of the graph.
+	// warnings are the graph's.
 	warnings []string
 }
 
@@ -43,8 +43,8 @@ func (modules *builder) on(stream modelgraph.Stream, f func()) {
 	modules.stream = outer
 }
 
-// add appends a layer. inputs: what it transforms, the residual added to the result, an encoder's
-// output; empty names are left out.
+// add appends a layer. inputs: its main input, the residual added to the result, an encoder's
+// output; empty names are skipped.
 func (modules *builder) add(name string, op modelgraph.Op, inputs []string, params ...modelgraph.Tensor) *modelgraph.Layer {
 	in := make([]string, 0, len(inputs))
 	for _, text := range inputs {
@@ -69,7 +69,7 @@ func (modules *builder) untyped() bool {
 	})
 }
 
-// join has one device hold the layers from index from on, and the layers that are named.
+// join places the named layers, and those from index from on, on one device.
 func (modules *builder) join(from int, names ...string) {
 	for i := from; i < len(modules.layers); i++ {
 		names = append(names, modules.layers[i].Name)
@@ -77,8 +77,8 @@ func (modules *builder) join(from int, names ...string) {
 	modules.joined = append(modules.joined, names)
 }
 
-// empty notes a module without tensors outside the units: Accelerate's maps name it where they
-// split the module around it.
+// empty notes a module without tensors outside the units: Accelerate's maps name it if they split
+// its parent.
 func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
 // noType is what a tensor has before the model's type is known.
@@ -87,7 +87,7 @@ var noType modelgraph.DType
 // int64Type is that of positions and token types, which are buffers.
 var int64Type = typeNamed("I64")
 
-// boolType is that of masks.
+// boolType is for masks.
 var boolType = typeNamed("BOOL")
 
 // typeNamed is a type that this package names itself.
@@ -104,7 +104,7 @@ func tensor(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape}
 }
 
-// buffer is a tensor of a fixed type, whatever the model's.
+// buffer is a tensor of a fixed type, independent of the model's.
 func buffer(name string, dtype modelgraph.DType, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape, DType: dtype}
 }

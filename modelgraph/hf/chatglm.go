@@ -66,7 +66,7 @@ func chatGLM(modules *builder, cfg *config, class string) {
 	addVocabHead(modules, dot(path, "output_layer"), hidden, d.vocab, "")
 }
 
-// chatGLMOnly refuses what makes other modules.
+// chatGLMOnly refuses fields that make other modules.
 func chatGLMOnly(cfg *config) {
 	for name, want := range map[string]bool{"rmsnorm": true, "post_layer_norm": true, "tie_word_embeddings": false} {
 		if got := cfg.bool(want, name); got != want {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// keepFloat32 gives parameters that type which have it if the model is loaded in a half type: those
-// that modeling_utils.py, _get_dtype_plan, says, and those that the class makes so.
+// keepFloat32 sets that type for parameters that have it in a model of a half type: by
+// _get_dtype_plan (modeling_utils.py), or because the class makes them so.
 func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelgraph.DType) {
 	if dtype != modelgraph.F16 && dtype != modelgraph.BF16 {
 		return

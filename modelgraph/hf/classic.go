@@ -2,8 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// This file holds what the families older than Llama share: LayerNorms with weight and bias, heads
-// of equal width, positions in a table.
+// This file has the common parts of families older than Llama: LayerNorms with weight and bias,
+// heads of equal width, positions in a table.
 
 // equalHeads reads the number of heads under the given spellings. As in the framework, they must
 // divide the hidden size.
@@ -30,8 +30,8 @@ func addLayerNorm(modules *builder, name string, dim int64, input string) string
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
-// persists marks the norm that was added last as one whose result the model's forward keeps in a
-// variable (modeling_bert.py, BertModel.forward: embedding_output), after a dropout if it drops.
+// persists marks the last added norm: the model's forward keeps its result in a variable, after a
+// dropout if it drops (modeling_bert.py, BertModel.forward: embedding_output).
 func (modules *builder) persists(drops bool) {
 	layer := &modules.layers[len(modules.layers)-1]
 	if norm, ok := layer.Op.(modelgraph.Norm); ok {
@@ -40,8 +40,7 @@ func (modules *builder) persists(drops bool) {
 	}
 }
 
-// replaces marks the linear layer that was added last as one whose result takes the variable of the
-// norm before it.
+// replaces marks the last added linear layer: its result replaces the norm's in that variable.
 func (modules *builder) replaces() {
 	last := len(modules.layers) - 1
 	for i := range modules.layers {
@@ -73,7 +72,7 @@ func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) 
 	addHead(modules, name, modelgraph.Head{Dim: dim, Vocab: vocab}, tied)
 }
 
-// addHead is [addVocabHead] with what the class does with the logits.
+// addHead is [addVocabHead] with the class's operation on the logits.
 func addHead(modules *builder, name string, op modelgraph.Head, tied string) {
 	modules.add(name, op, []string{modules.hidden}, linearParams("", op.Dim, op.Vocab, false)...)
 	if tied != "" {

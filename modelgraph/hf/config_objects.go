@@ -19,7 +19,7 @@ func (cfg *config) sub(name string) *config {
 	return s
 }
 
-// kind refuses an object whose model_type is another than those that the caller reads.
+// kind refuses an object whose model_type is not one that the caller reads.
 func (cfg *config) kind(known ...string) {
 	if kind := cfg.name("model_type"); kind != "" && !slices.Contains(known, kind) {
 		cfg.fail("model_type", "%q is not known here in its place (known: %s)", kind, strings.Join(known, ", "))
@@ -40,8 +40,8 @@ func (cfg *config) objects(name string) []*config {
 	return out
 }
 
-// labels is the number of classes of a classifier: num_labels, else the entries of id2label, else 2
-// (Transformers' PreTrainedConfig).
+// labels is a classifier's number of classes: num_labels, else entries of id2label, else 2
+// (PreTrainedConfig).
 func (cfg *fieldReader) labels() int64 {
 	if cfg.has("num_labels") {
 		return cfg.pos(2, "num_labels")

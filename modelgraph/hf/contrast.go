@@ -131,7 +131,7 @@ func siglipText(modules *builder, cfg *config, path string) {
 	addProjection(modules, dot(path, "head"), width, cfg.optional(width, "projection_size"), true, text)
 }
 
-// classifyImages adds a tower and, where there are classes, their head.
+// classifyImages adds a tower and, if there are classes, their head.
 func classifyImages(modules *builder, cfg *config, tower *imageTower) {
 	_, image := tower.build(modules, "vision_model")
 	if count := imageLabels(cfg); count > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// part is what a sub-module of a block computes and holds.
+// part is the operation and tensors of a sub-module of a block.
 type part struct {
 	op      modelgraph.Op
 	params  []modelgraph.Tensor
@@ -24,8 +24,8 @@ type decoder struct {
 
 	norm     modelgraph.NormStyle
 	normBias bool // norms have a bias (nn.LayerNorm)
-	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and Scaled of
-	// [modelgraph.Head].
+	// normFP32, normEager and scaled are [modelgraph.Norm]'s FP32 and Eager and [modelgraph.Head]'s
+	// Scaled.
 	normFP32, normEager, scaled bool
 	epsilon                     float64
 	padding                     int64 // as in [modelgraph.Embedding]
@@ -37,12 +37,12 @@ type decoder struct {
 	// attentionParallel and ffnBeside are the parts next to those.
 	attentionParallel, ffnParallel func(layer int64) part
 	names                          decoderNames // zero: a llama's
-	// behind adds what follows the embedding: positions, a dropout.
+	// behind adds the modules after the embedding: positions, a dropout.
 	behind func(modules *builder, path string)
-	// ahead adds what follows the last norm and does not run.
+	// ahead adds the modules after the last norm, which do not run.
 	ahead      func(modules *builder, path string)
 	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
-	// embedFactor is what it scales by; 0: the root of the width.
+	// embedFactor is the embedding's scale; 0: the root of the width.
 	embedFactor float64
 	bareNorms   bool // norms have no tensors (OLMo)
 	headBias    bool // of lm_head
@@ -57,7 +57,7 @@ type decoder struct {
 	custom func(modules *builder, name string, layer int64)
 }
 
-// decoderNames are the modules of a decoder; base is where a class with a head holds it.
+// decoderNames are the modules of a decoder; base is its path in a class with a head.
 type decoderNames struct {
 	base, embed, layers, norm string
 	rotary                    string // empty: rotary_emb

@@ -72,8 +72,7 @@ func dinov2(modules *builder, cfg *config, path string) string {
 	return modules.hidden
 }
 
-// dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN, which is two thirds as wide, rounded up to a multiple
-// of 8.
+// dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN: two thirds as wide, rounded up to a multiple of 8.
 func dinov2MLP(cfg *config, hidden int64) part {
 	inner := cfg.product("mlp_ratio", hidden, cfg.pos(0, "mlp_ratio"))
 	if cfg.flag("use_swiglu_ffn") {

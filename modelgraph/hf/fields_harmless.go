@@ -44,8 +44,7 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// anyToken reports whether a field names tokens, or is one of the framework's own: an underscore is
-// in front of what it keeps privately.
+// anyToken reports whether a field names tokens, or is private to the framework (an underscore).
 func anyToken(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
 		strings.HasSuffix(name, "_token_index")

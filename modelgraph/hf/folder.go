@@ -14,21 +14,21 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// FromCheckpoint reads a folder as Hugging Face lays it out: config.json and the headers of
-// safetensors files, or one of the two. The parameters get the types, sizes and places that the
-// files give them ([modelgraph.Tensor.Parts]); tensors that belong to no module, and parameters
-// that no file holds, are warnings.
+// FromCheckpoint reads a Hugging Face folder: config.json and the headers of safetensors files, or
+// one of the two. The parameters get the types, sizes and places that the files give them
+// ([modelgraph.Tensor.Parts]). Tensors without a module, and parameters without a file, are
+// warnings.
 //
-// Without a config, or with one of a family that is not known, the structure is read from the
-// tensor names. Each module that holds tensors is a layer, each member of the outermost numbered
-// lists (layers.0, layers.1, …) a wrap unit, and every operation opaque. The order is that of the
-// files, with numbered units ascending. Only weights can be counted then, and a warning says so.
-// Files that fill less than half of the config's model are refused.
+// Without a config, or if its family is unknown, the structure comes from the tensor names. Each
+// module with tensors is a layer, each member of the outermost numbered lists (layers.0, layers.1,
+// …) a wrap unit, and every operation opaque. The order is the files', with numbered units
+// ascending. Only weights can be counted then, and a warning says so. Files that fill less than
+// half of the config's model are refused.
 //
-// The path may be one safetensors file too. If it is the whole checkpoint of a folder that has a
+// The path may be one safetensors file. If it is the whole checkpoint of a folder with a
 // config.json, the folder is read.
 //
-// A release of Transformers goes before the config's, as in [FromConfig].
+// A release of Transformers takes precedence over the config's, as in [FromConfig].
 func FromCheckpoint(path string, transformers ...string) (*modelgraph.Graph, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return fromFile(path, transformers)

@@ -46,8 +46,7 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 	return g, c, ck
 }
 
-// TestDeepSeekNames: 92,000 names find their tensors. BenchmarkDeepSeekNames says how long that
-// takes.
+// TestDeepSeekNames: 92,000 names find their tensors. BenchmarkDeepSeekNames measures the time.
 func TestDeepSeekNames(t *testing.T) {
 	g, c, ck := deepSeek(t)
 	out, a, err := assign(g, c, ck)

@@ -36,7 +36,7 @@ func (cfg *fieldReader) softCap(def float64, name string) float64 {
 	return softCap
 }
 
-// gemmaSandwich is what Gemma 2 and 3 share.
+// gemmaSandwich is the common part of Gemma 2 and 3.
 func gemmaSandwich(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.epsilon, model.padding = cfg.number(0, "rms_norm_eps"), cfg.padding(0, model.vocab)

@@ -76,8 +76,8 @@ func (root *tree) unit(module string) string {
 	return ""
 }
 
-// layers makes a layer for each module that holds tensors; outside a unit, a tensor of a module
-// that has children is a layer of its own.
+// layers makes a layer for each module with tensors. Outside a unit, each tensor of a module with
+// children is a layer.
 func (root *tree) layers() []modelgraph.Layer {
 	at := make(map[string]int)
 	var layers []modelgraph.Layer

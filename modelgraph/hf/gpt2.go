@@ -131,8 +131,8 @@ func (model *gpt2) block(modules *builder, name string, layer int64) {
 		join(conv1D("c_fc", hidden, model.mlp.Hidden), conv1D("c_proj", model.mlp.Hidden, hidden))...).Name
 }
 
-// scale is that of a block's scores, 0 for the usual one (modeling_gpt2.py: GPT2Attention).
-// reorder_and_upcast_attn, which scales keys in fp32 first, changes roundings alone.
+// scale is the scale of a block's scores, 0 for the usual one (modeling_gpt2.py: GPT2Attention).
+// reorder_and_upcast_attn, which scales keys in fp32 first, changes only rounding.
 func (model *gpt2) scale(layer int64) float64 {
 	scale := 0.0
 	if model.unscaled {

@@ -18,8 +18,8 @@ func gptOSS(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptOSS lays the experts out as GptOssExperts does: input first, with biases, after a router with
-// a bias.
+// gptOSS lays the experts out as GptOssExperts does: input first, with biases, after a biased
+// router.
 func (experts moe) gptOSS() part {
 	return part{op: experts.op(), params: join(linearParams("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
 		tensor("experts.gate_up_proj", experts.experts, experts.dim, 2*experts.hidden),

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mambaFields are the names that a config has for the sizes of a Mamba mixer, and the switches of
-// its biases.
+// mambaFields are a config's names for the sizes and bias switches of a Mamba mixer.
 type mambaFields struct{ inner, expand, state, kernel, rank, heads, groups, chunk, bias, convBias string }
 
 // selective is a Mamba mixer (modeling_mamba.py).
@@ -36,7 +35,7 @@ func chunked(cfg *config, hidden int64, fields mambaFields) (modelgraph.StateSpa
 	return op, part{op: op, params: modelgraph.Params(op, fields.biases(cfg))}
 }
 
-// width is what the field inner says, else expand times the model's.
+// width is the field inner, else expand times the model's width.
 func (fields mambaFields) width(cfg *config, hidden int64) int64 {
 	if fields.inner != "" && cfg.has(fields.inner) {
 		return cfg.pos(0, fields.inner)
@@ -208,8 +207,8 @@ func falconH1(cfg *config) *decoder {
 	return model.done()
 }
 
-// nemotronH: a layer is one thing: Mamba-2, attention, a feed-forward or a mixture, as
-// hybrid_override_pattern or layers_block_type says.
+// nemotronH: each layer is one part: Mamba-2, attention, feed-forward or mixture, by
+// hybrid_override_pattern or layers_block_type.
 func nemotronH(cfg *config) *decoder {
 	for old, name := range map[string]string{
 		"mamba_n_groups": "n_groups", "mamba_d_conv": "conv_kernel", "mamba_expand": "expand", "mamba_conv_bias": "use_conv_bias", "mamba_chunk_size": "chunk_size",
@@ -258,7 +257,7 @@ func nemotronH(cfg *config) *decoder {
 	}
 }
 
-// chunkedHeads is a Mamba-2 mixer whose heads say how wide it is.
+// chunkedHeads is a Mamba-2 mixer whose width is given by its heads.
 func chunkedHeads(cfg *config, hidden int64) (modelgraph.StateSpace, part) {
 	fields := mambaFields{bias: "use_bias", convBias: "use_conv_bias"}
 	heads := cfg.pos(0, "mamba_num_heads")

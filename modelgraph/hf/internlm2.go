@@ -13,7 +13,7 @@ func init() {
 	})
 }
 
-// internLM2 is the language model of InternLM2 and 2.5, as its checkpoints' own code has it
+// internLM2 is the language model of InternLM2 and 2.5 in its checkpoints' code
 // (modeling_internlm2.py, loaded with trust_remote_code).
 type internLM2 struct {
 	hidden, vocab, layers int64
