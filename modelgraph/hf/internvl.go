@@ -22,9 +22,8 @@ func init() {
 	})
 }
 
-// internVL reads an InternVLConfig, the form with the suffix -hf: InternViT, a projector of
-// pixel-shuffled patches, any language model. An image is one tile of the image that the processor
-// cuts up.
+// internVL reads an InternVLConfig (the -hf form): InternViT, a projector of pixel-shuffled
+// patches, any language model. An image is one tile that the processor cuts.
 func internVL(cfg *config) *multimodal {
 	tower := internVLVision(cfg.sub("vision_config"))
 	text := textModel(cfg.sub("text_config"), "qwen2")

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// internViT is an InternViT tower as Transformers has it (modeling_internvl.py:
-// InternVLVisionModel).
+// internViT is Transformers' InternViT tower (modeling_internvl.py: InternVLVisionModel).
 type internViT struct {
 	grid                     patchGrid
 	channels, dim            int64

@@ -44,7 +44,7 @@ func lfm2(cfg *config) *decoder {
 	return model.done()
 }
 
-// lfm2Width is the feed-forward's: two thirds of what the config says, rounded up to a multiple,
+// lfm2Width is the feed-forward's: two thirds of the config's width, rounded up to a multiple,
 // unless block_auto_adjust_ff_dim is off (modeling_lfm2.py: Lfm2MLP).
 func lfm2Width(cfg *config) int64 {
 	width := cfg.pos(0, "intermediate_size")

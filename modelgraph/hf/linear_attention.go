@@ -19,8 +19,8 @@ func lightning(cfg *config, attn attention) part {
 }
 
 // deltaNet is the gated delta rule of Qwen3-Next and Qwen 3.5 (modeling_qwen3_next.py:
-// Qwen3NextGatedDeltaNet; its torch path takes chunks of 64 tokens). apart: the projections of q, k
-// and v, of the gate, and of both numbers a head are matrices of their own.
+// Qwen3NextGatedDeltaNet, whose torch path takes chunks of 64 tokens). With apart, the projections
+// of q, k and v, of the gate, and of both numbers a head are separate matrices.
 func deltaNet(cfg *config, hidden int64, apart bool) part {
 	heads, groups := cfg.pos(0, "linear_num_value_heads"), cfg.pos(0, "linear_num_key_heads")
 	value := cfg.product("linear_value_head_dim", heads, cfg.pos(0, "linear_value_head_dim"))
@@ -38,8 +38,8 @@ func deltaNet(cfg *config, hidden int64, apart bool) part {
 	return p
 }
 
-// deltaBlocks gives a decoder the gated delta rule in all but every fourth layer
-// (full_attention_interval), which has gated attention and turns a quarter of a head.
+// deltaBlocks gives a decoder the gated delta rule, but every fourth layer
+// (full_attention_interval) gated attention that rotates a quarter of a head.
 func (model *parts) deltaBlocks(apart bool) {
 	cfg := model.cfg
 	model.norm = modelgraph.GemmaRMSNorm

@@ -15,9 +15,9 @@ func init() {
 	})
 }
 
-// llama4Text reads a Llama4TextConfig: experts in the layers of moe_layers, or in every
-// interleave_moe_layer_step-th, positions in three of four layers, attention in chunks where
-// positions turn.
+// llama4Text reads a Llama4TextConfig. Experts are in moe_layers, or in every
+// interleave_moe_layer_step-th layer. Three of four layers rotate, and these have attention in
+// chunks.
 func llama4Text(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.mlp.hidden = cfg.pos(0, "intermediate_size_mlp")
@@ -79,8 +79,7 @@ func llama4FFN(cfg *config, model *parts) func(int64) part {
 	}
 }
 
-// llama4 adds a Llama4ForConditionalGeneration (modeling_llama4.py), whose language model is a
-// whole causal one.
+// llama4 adds a Llama4ForConditionalGeneration (modeling_llama4.py) around a whole causal model.
 func llama4(modules *builder, cfg *config) {
 	words, vision := cfg.part("text_config"), cfg.part("vision_config")
 	text := llama4Text(words)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRemoteLlamas: the types that Transformers does not have hold what the code in their
-// repositories makes.
+// TestRemoteLlamas: types without code in Transformers have the tensors of their repositories'
+// code.
 func TestRemoteLlamas(t *testing.T) {
 	const norms = " input_layernorm.weight[64] post_attention_layernorm.weight[64]"
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestRemoteLlamas(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeCosts: what distinguishes the types in addition to their tensors.
+// TestLlamaTypeCosts: differences of the types besides their tensors.
 func TestLlamaTypeCosts(t *testing.T) {
 	alibi := fields{"num_key_value_heads": 4}
 	for _, tt := range []struct {
@@ -99,7 +99,7 @@ func TestLlamaTypeDefaults(t *testing.T) {
 	for _, l := range llamaTypes {
 		c := asFields(t, small(t, l.model, fields{"hidden_size": 1600, "num_attention_heads": 160, "tie_word_embeddings": false}))
 		delete(c, "num_key_value_heads")
-		if l.model == "deepseek" { // whose default is not known: it must be said
+		if l.model == "deepseek" { // no known default: it must be set
 			c["num_key_value_heads"] = 160
 		}
 		want, ok := defaults[l.model]
@@ -113,7 +113,7 @@ func TestLlamaTypeDefaults(t *testing.T) {
 	}
 }
 
-// TestUntiedT5: a head that the class ties and the files do not is said.
+// TestUntiedT5: a head that the class ties and the files do not gives a warning.
 func TestUntiedT5(t *testing.T) {
 	for tied, want := range map[bool]int{true: 0, false: 1} {
 		g, err := FromConfig("config.json", asJSON(t, fields{"model_type": "t5", "tie_word_embeddings": tied, "dtype": "bfloat16", "architectures": []string{"T5ForConditionalGeneration"}}))

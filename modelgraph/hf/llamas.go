@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders that differ from a llama in norms, biases or windows.
+// This file has decoders that differ from a llama in norms, biases or windows.
 
 // cwm: windows in all but every fourth layer.
 func cwm(cfg *config) *decoder {
@@ -54,7 +54,7 @@ func ministral(cfg *config) *decoder {
 // ministral3: the same, without windows by default.
 func ministral3(cfg *config) *decoder { return ministral(cfg) }
 
-// seedOSS: a bias of its own for the projection out of attention.
+// seedOSS: a separate switch for the bias of the projection out of attention.
 func seedOSS(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias = cfg.on("attention_out_bias")
@@ -93,8 +93,8 @@ func olmo2Parts(cfg *config) *parts {
 	return model
 }
 
-// exaone4: norms after the parts, norms on q and k, windows in all but every
-// sliding_window_pattern-th layer.
+// exaone4: norms after the parts, on q and k; windows in all but every sliding_window_pattern-th
+// layer.
 func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
@@ -110,9 +110,9 @@ func exaone4(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuan: norms on q and k under names of their own.
+// hunyuan: norms on q and k with other names.
 func hunyuan(cfg *config) *decoder {
-	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published next to those of its mixture
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published with its mixture's fields
 		cfg.harmlessAs(name, "1")
 	}
 	return hunyuanParts(cfg).done()
@@ -160,7 +160,7 @@ func glmParts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.mlp.fused = false, true
 	model.partial(0.5)
-	model.attn.turning = model.rotaryDim // what is left is joined, even if it is nothing (modeling_glm.py: apply_rotary_pos_emb)
+	model.attn.turning = model.rotaryDim // the rest is joined, even if it is empty (modeling_glm.py: apply_rotary_pos_emb)
 	return model
 }
 
@@ -198,7 +198,7 @@ func olmo(cfg *config) *decoder {
 	return model.done()
 }
 
-// apertus: norms on q and k, a feed-forward without a gate whose activation has two parameters
+// apertus: norms on q and k, an ungated feed-forward with a two-parameter activation
 // (activations.py: XIELUActivation).
 func apertus(cfg *config) *decoder {
 	model := llamaParts(cfg)

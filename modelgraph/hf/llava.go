@@ -83,7 +83,7 @@ func llavaNext(cfg *config) *multimodal {
 	return model
 }
 
-// mistral3 reads a Mistral3Config: patches normed and joined in squares before the two linear
+// mistral3 reads a Mistral3Config: patches are normed and joined in squares before two linear
 // layers (modeling_mistral3.py).
 func mistral3(cfg *config) *multimodal {
 	text := cfg.part("text_config")

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders with mixtures of experts.
+// This file has decoders with mixtures of experts.
 
 // qwen2MoE: experts in every decoder_sparse_step-th layer that mlp_only_layers does not name, next
 // to a gated feed-forward that all tokens pass.
@@ -61,7 +61,7 @@ func phimoe(cfg *config) *decoder {
 	return model.done()
 }
 
-// graniteMoE: experts in every layer, under a name of their own.
+// graniteMoE: experts in every layer, with another name.
 func graniteMoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.scaled = true
@@ -75,8 +75,8 @@ func graniteMoE(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuanMoE: experts in every layer, and a feed-forward that all tokens pass; how many there are,
-// and how many a token goes to, may differ by layer.
+// hunyuanMoE: experts in every layer, and a feed-forward for all tokens. The number of experts, and
+// of experts a token, may differ by layer.
 func hunyuanMoE(cfg *config) *decoder {
 	model := hunyuanParts(cfg)
 	if name := "attention_head_dim"; cfg.has(name) && cfg.pos(0, name) != model.attn.headDim {
@@ -168,8 +168,8 @@ func dots1(cfg *config) *decoder {
 	return model.done()
 }
 
-// deepseekBlocks gives a decoder DeepSeek-V3's experts in all layers after the first
-// first_k_dense_replace.
+// deepseekBlocks gives a decoder DeepSeek-V3's experts after the first first_k_dense_replace
+// layers.
 func (model *parts) deepseekBlocks() {
 	cfg := model.cfg
 	experts := moe{

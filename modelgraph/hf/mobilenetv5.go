@@ -3,7 +3,7 @@ package hf
 import "github.com/devmap-dev/devmap/modelgraph"
 
 // mobileNet builds timm's mobilenetv5_300m_enc (timm/models/mobilenetv5.py, _gen_mobilenet_v5), the
-// tower of Gemma 3n, which no config changes. Each layer works on the tokens of its own resolution.
+// tower of Gemma 3n, which no config changes. Each layer's tokens are of its own resolution.
 type mobileNet struct {
 	*builder
 	path  string
@@ -11,7 +11,7 @@ type mobileNet struct {
 	side  int64 // of the square that they have
 }
 
-// mobileNetSide is that of an image, which the processor makes of any.
+// mobileNetSide is the side of an image; the processor resizes every image to it.
 const mobileNetSide = 768
 
 // conv adds a convolution without bias; in groups of one channel where each is.
@@ -66,8 +66,8 @@ func (net *mobileNet) inverted(name string, start, middle, times, out int64) {
 	net.scale(dot(name, "layer_scale"))
 }
 
-// attend is MobileAttention: one head of keys and values, of a picture half as wide and high where
-// shrunk.
+// attend is MobileAttention: one head of keys and values; with shrunk, of a picture half as wide
+// and high.
 func (net *mobileNet) attend(name string, heads, width int64, shrunk bool) {
 	net.norm(dot(name, "norm"))
 	q := heads * width

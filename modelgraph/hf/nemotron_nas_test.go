@@ -32,7 +32,7 @@ func TestNemotronTotals(t *testing.T) {
 
 func TestNemotronUltra(t *testing.T) {
 	g := nemotronGraph(t, nemotronUltra)
-	// 64 layers have attention, each with frequencies of its own.
+	// 64 layers have attention, each with its frequencies.
 	if want := int64(65 * 64); bufferCount(g) != want {
 		t.Errorf("%d buffer elements, want %d", bufferCount(g), want)
 	}

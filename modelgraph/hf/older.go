@@ -9,17 +9,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders from before Llama: LayerNorms, feed-forwards without a gate, sizes under
-// names of their own.
+// This file has decoders older than Llama: LayerNorms, ungated feed-forwards, other names of sizes.
 
 // olderFields are a config's names for its sizes.
 type olderFields struct{ hidden, heads, layers, inner string }
 
-// gptFields are those of GPT-2's descendants.
+// gptFields are the fields of GPT-2's descendants.
 var gptFields = olderFields{hidden: "n_embd", heads: "n_head", layers: "n_layer", inner: "n_inner"}
 
-// olderParts are LayerNorms, as many KV heads as heads, and a feed-forward of four times the width
-// if the config says nothing of it.
+// olderParts are LayerNorms, as many KV heads as heads, and by default a feed-forward of four times
+// the width.
 func olderParts(cfg *config, fields olderFields) *parts {
 	hidden := cfg.pos(0, fields.hidden)
 	heads := equalHeads(cfg, hidden, 0, fields.heads)
@@ -121,7 +120,7 @@ func (model *parts) placesBehind(positions int64) func(modules *builder, path st
 	}
 }
 
-// neoKinds are the layers' kinds: attention_types has lists of kinds, each with how often it occurs
+// neoKinds are the layers' kinds: attention_types has lists of kinds with a count
 // (configuration_gpt_neo.py).
 func neoKinds(cfg *config, layers int64) []string {
 	const name = "attention_types"
@@ -155,7 +154,7 @@ func neoKinds(cfg *config, layers int64) []string {
 	return kinds
 }
 
-// gptBigCode: one matrix for q, k and v; k and v are one head's unless multi_query is off
+// gptBigCode: one matrix for q, k and v; one KV head unless multi_query is off
 // (modeling_gpt_bigcode.py).
 func gptBigCode(cfg *config) *decoder {
 	model := olderParts(cfg, gptFields)
@@ -185,9 +184,9 @@ func gptBigCode(cfg *config) *decoder {
 	return model.done()
 }
 
-// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width whatever
-// expansion_ratio says (modeling_mpt.py). The first repositories have code of their own under
-// another class, which hears more: it is read where that changes nothing.
+// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width; expansion_ratio is
+// ignored (modeling_mpt.py). The first repositories' code has another class, which reads more
+// fields: they must have values that change nothing.
 func mpt(cfg *config) *decoder {
 	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
 	model.norm, model.normBias, model.mlp.bias = modelgraph.LayerNorm, false, false
@@ -202,7 +201,7 @@ func mpt(cfg *config) *decoder {
 	return model.done()
 }
 
-// mosaic refuses what the code of the first repositories makes other modules of (llm-foundry:
+// mosaic refuses values with which the first repositories' code makes other modules (llm-foundry:
 // MPTConfig).
 func mosaic(cfg *config) {
 	attn := cfg.sub("attn_config")

@@ -14,7 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// oracleCase is what Transformers 5.17 itself registers for a config (fixtures/oracle/export.py).
+// oracleCase has the tensors that Transformers 5.17 registers for a config
+// (fixtures/oracle/export.py).
 type oracleCase struct {
 	Case         string          `json:"case"`
 	ModelClass   string          `json:"model_class"`

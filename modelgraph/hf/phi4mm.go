@@ -76,8 +76,7 @@ type phi4Adapters struct {
 	has  []bool
 }
 
-// readPhi4Adapters reads vision_lora or speech_lora: layer is the expression that a module's whole
-// path fits.
+// readPhi4Adapters reads vision_lora or speech_lora; layer is an expression for a module's path.
 func readPhi4Adapters(cfg *config, name string, matrices []phi4Matrix) phi4Adapters {
 	field := name + "_lora"
 	if !cfg.has(field) {
@@ -98,7 +97,7 @@ func readPhi4Adapters(cfg *config, name string, matrices []phi4Matrix) phi4Adapt
 	return set
 }
 
-// add holds the set's matrices in one layer.
+// add adds the set's matrices to one layer.
 func (set phi4Adapters) add(modules *builder, name string, matrices []phi4Matrix) {
 	for i, matrix := range matrices {
 		if set.has[i] {
@@ -117,8 +116,8 @@ func (cfg *fieldSet) only(want map[string]string) {
 	}
 }
 
-// phi4MMExtend reads the towers: what embd_layer and audio_processor say, and for the one of images
-// what the code fixes.
+// phi4MMExtend reads the towers from embd_layer and audio_processor; the code fixes the image
+// tower.
 func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string) {
 	extend := cfg.sub("embd_layer")
 	extend.only(map[string]string{"embedding_cls": `"image_audio"`})
@@ -160,7 +159,7 @@ func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string)
 	}
 }
 
-// phi4MMImages is Phi4MMImageEmbedding around the one tower of get_siglip_vision_model. Its forward
+// phi4MMImages is Phi4MMImageEmbedding around the tower of get_siglip_vision_model. Its forward
 // puts separators between the tower's features and moves neither (torch.cat of sub_img, sub_GN and
 // glb_GN).
 func phi4MMImages(modules *builder, path string, hidden int64) string {

@@ -14,8 +14,8 @@ func qwen2(cfg *config) *decoder {
 	return model.done()
 }
 
-// qwenWindows is the attention of Qwen 2 and 3 per layer: from layer max_window_layers on it
-// slides, if use_sliding_window says so.
+// qwenWindows is the attention of Qwen 2 and 3 per layer: with use_sliding_window it slides from
+// layer max_window_layers on.
 func (model *parts) qwenWindows() {
 	width := qwenWindow(model.cfg)
 	from := model.cfg.dim(28, "max_window_layers")

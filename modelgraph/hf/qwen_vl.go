@@ -97,8 +97,8 @@ func qwen3VLMoEText(cfg *config) *decoder {
 	return turningRows(func(*config) *decoder { return model.done() })(cfg)
 }
 
-// qwen2VLTower reads a Qwen2VLVisionConfig: every patch sees every other, and hidden_size is the
-// width of what it gives.
+// qwen2VLTower reads a Qwen2VLVisionConfig: every patch sees every other; hidden_size is the output
+// width.
 func qwen2VLTower(cfg *config) *qwenTower {
 	tower := qwenPatches(cfg, cfg.pos(0, "embed_dim"), cfg.pos(0, "hidden_size"))
 	inner := cfg.product("mlp_ratio", tower.dim, cfg.pos(0, "mlp_ratio"))
@@ -120,7 +120,7 @@ func qwen3VLTower(cfg *config) *qwenTower {
 	return tower
 }
 
-// qwenPatches reads what the towers of Qwen2-VL and Qwen3-VL share.
+// qwenPatches reads the common fields of Qwen2-VL's and Qwen3-VL's towers.
 func qwenPatches(cfg *config, dim, out int64) *qwenTower {
 	merge := side(cfg, 2, "spatial_merge_size")
 	tower := &qwenTower{
@@ -132,8 +132,7 @@ func qwenPatches(cfg *config, dim, out int64) *qwenTower {
 	return tower
 }
 
-// blocks are LayerNorms, attention with one matrix for q, k and v, and a feed-forward without a
-// gate.
+// blocks are LayerNorms, attention with one matrix for q, k and v, and an ungated feed-forward.
 func (tower *qwenTower) blocks(cfg *config, inner int64, up, down string) {
 	op := visionAttention(cfg, tower.dim, 0, "num_heads")
 	op.Fused, op.Rope, op.Packed = true, true, true

@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// randomFamily is a random config and what Transformers 5.17 makes of it
+// randomFamily is a random config and the result of Transformers 5.17
 // (fixtures/oracle/families.py): lists, or their digests.
 type randomFamily struct {
 	Case, Class                  string
@@ -123,8 +123,8 @@ func checkList(t *testing.T, of string, want json.RawMessage, got []string, conf
 	}
 }
 
-// TestFamilyFolders: of families that the tables fill, every name that Transformers stores is a
-// tensor of the graph, and every parameter of the layers that were saved is stored or tied.
+// TestFamilyFolders: for families that the tables fill, every name that Transformers stores is a
+// tensor of the graph. Every parameter of the saved layers is stored or tied.
 func TestFamilyFolders(t *testing.T) {
 	read := 0
 	for _, c := range listedCases(t) {

@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fields that only running needs are read leniently: a value that is odd or not known is noted
-// ([modelgraph.Graph.Unknown]) and never a fault, since costs and maps do not depend on it; and a
-// field that is looked at here does not count as read, since it says nothing of the modules
+// Fields that only running needs are read leniently. An odd or unknown value is noted
+// ([modelgraph.Graph.Unknown]) and never an error, since costs and maps do not depend on it. A
+// field read here does not count as read, since it does not change the modules
 // ([family.checkFields]).
 
 // maxNumber bounds numbers as model.json does.
 const maxNumber = 1e30
 
-// unsaid notes what running needs and the field does not say.
+// unsaid notes a value that running needs and the field lacks.
 func (cfg *fieldSet) unsaid(name, format string, args ...any) {
 	if text := cfg.prefix + name + " " + fmt.Sprintf(format, args...); !slices.Contains(cfg.shared.unknown, text) {
 		cfg.shared.unknown = append(cfg.shared.unknown, text)
@@ -74,8 +74,7 @@ func (cfg *fieldSet) isNull(name string) bool {
 	return there && v.Kind() == 'n'
 }
 
-// object returns the members of the object of that name; nil if it is absent or empty in Python's
-// sense.
+// object returns the members of an object; nil if it is absent or empty in Python's sense.
 func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	v, there := cfg.members[name]
 	if !there || empty(v) {

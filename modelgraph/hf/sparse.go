@@ -28,8 +28,8 @@ func init() {
 	})
 }
 
-// longformer is modeling_longformer.py: a RoBERTa whose tokens see those next to them, and a few
-// that all see, which have projections of their own.
+// longformer is modeling_longformer.py: a RoBERTa whose tokens see their neighbours, and a few
+// global tokens with separate projections.
 func longformer(modules *builder, cfg *config, class string) {
 	model := &narrow{bert: readBERT(cfg), width: cfg.pos(0, "hidden_size")}
 	modules.epsilon = model.epsilon
@@ -86,7 +86,7 @@ func longformerWindows(cfg *config, layers int64) []int64 {
 	return windows
 }
 
-// longformerBlock is LongformerLayer. Scores are written down, of a window and the token itself
+// longformerBlock is LongformerLayer. It materializes the scores of a window and the token itself
 // (LongformerSelfAttention._sliding_chunks_query_key_matmul).
 func (model *narrow) longformerBlock(modules *builder, name string, window int64) {
 	hidden, attention := model.hidden, dot(name, "attention")

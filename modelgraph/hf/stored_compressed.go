@@ -57,9 +57,8 @@ func leave(format *storedFormat, name, leaf string) {
 	})
 }
 
-// unconverted are the modules that Transformers leaves if a config lists none (quantizers/base.py,
-// get_keys_to_not_convert): tied ones, the output embedding, and the last parameter, without its
-// .weight.
+// unconverted are the modules that Transformers skips if a config lists none (quantizers/base.py,
+// get_keys_to_not_convert): tied ones, the output embedding, and the last parameter's module.
 func unconverted(graph *modelgraph.Graph) []string {
 	var names []string
 	for _, tie := range graph.Ties {
@@ -85,8 +84,7 @@ func unconverted(graph *modelgraph.Graph) []string {
 	return append(names, strings.TrimSuffix(last, ".weight"))
 }
 
-// spellings are a module's name, and those that releases before Transformers 4.52 gave it in models
-// with towers.
+// spellings are a module's name, and its names before Transformers 4.52 in models with towers.
 func spellings(module string) []string {
 	names := []string{module}
 	inner, ok := strings.CutPrefix(module, "model.")
@@ -175,8 +173,7 @@ func (format *storedFormat) readCompressed(section *config) {
 	}
 }
 
-// compressed is one group: its weights, and the scales of activations that are not computed as the
-// model runs.
+// compressed is one group: its weights, and the static scales of activations.
 func (format *storedFormat) compressed(scheme *storedScheme, kind string, group *config) {
 	weights := group.sub("weights")
 	float := oneOf(weights, "int", "type", "int", "float") == "float"
@@ -271,8 +268,8 @@ func (scheme *storedScheme) activations(group *config) {
 	}
 }
 
-// readModelOpt reads what NVIDIA's Model Optimizer exports; ignore holds names with stars.
-// Transformers reads no such config and loads nothing of it; engines do.
+// readModelOpt reads configs of NVIDIA's Model Optimizer; ignore has names with stars. Transformers
+// reads no such config and loads no such weights; engines do.
 func (format *storedFormat) readModelOpt(section *config) {
 	for _, field := range []string{"ignore", "exclude_modules"} {
 		for _, name := range section.strs(field) {

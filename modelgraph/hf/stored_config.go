@@ -9,13 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file counts what quantization_config says of a config without its files: the tensors that a
-// folder of such weights holds, name by name.
+// This file derives the stored tensors, name by name, from a config's quantization_config without
+// files.
 
 // fromConfigAlone is in the warnings that files make needless.
 const fromConfigAlone = "from the config alone"
 
-// storedElements says that packed weights are counted by what is stored.
+// storedElements is the warning that packed weights are counted as stored.
 func storedElements(graph *modelgraph.Graph, weights int64) string {
 	return fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", graph.ParamCount(), graph.Quantized, weights)
 }
@@ -25,8 +25,7 @@ type storedFormat struct {
 	method  string
 	schemes []storedScheme
 	skip    []func(module string) bool // modules that stay as they are
-	// experts says how experts that are joined in one tensor are stored: joined, apart (one by
-	// one), or plain (as they are).
+	// experts is how joined experts are stored: joined, apart (one by one), or plain (unchanged).
 	experts  expertsStored
 	inBlock  bool           // linear layers outside the text model's blocks stay as they are
 	anyStart bool           // a name that is listed stays with all names that it starts
@@ -36,7 +35,7 @@ type storedFormat struct {
 	bias     string         // type of the biases of layers that are packed; empty: their own
 	missing  string         // why the tensors do not follow
 	cut      int64          // experts that were taken apart
-	linear   []string       // modules that are linear layers, with stars, where the layers do not say
+	linear   []string       // linear layers, with stars, for opaque layers
 }
 
 // maxCut is more experts, over all layers, than any published model has.
@@ -57,7 +56,7 @@ type storedScheme struct {
 	names   map[string]string
 	more    func(at sizes, layer linear) // sizes that follow from the layer
 	matches func(module string) bool     // nil: all
-	// keepsUneven: a layer that the groups do not divide stays as it is.
+	// keepsUneven: a layer that the groups do not divide is unchanged.
 	keepsUneven bool
 }
 
@@ -74,7 +73,7 @@ func storedMethod(cfg *config) string {
 	return section.name("quant_method")
 }
 
-// warnStored says in what type weights are counted whose stored tensors are not known.
+// warnStored warns of the type in which weights count if their stored tensors are not known.
 func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
 	text := fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v", clipName(storedMethod(cfg)), loaded(cfg))
 	if why != "" {
@@ -83,8 +82,8 @@ func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
 	graph.Warnings = append(graph.Warnings, text+"; the folder with its safetensors files gives the stored sizes")
 }
 
-// asStored is the graph with the tensors that files of the config's format hold; the graph itself,
-// with a warning, if these do not follow from the config.
+// asStored is the graph with the stored tensors of the config's format. If they do not follow from
+// the config, it is the graph itself, with a warning.
 func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	if !cfg.has("quantization_config") {
 		return graph, nil
@@ -213,7 +212,7 @@ func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Ten
 	return scales
 }
 
-// tensors are those that one weight is stored as; nil: as it is.
+// tensors are the stored tensors of one weight; nil: unchanged.
 func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	full := modelgraph.FullName(layer.Name, tensor.Name)
 	base, module := lastComponent(tensor.Name), parent(full)
@@ -267,7 +266,7 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 	return nil
 }
 
-// expertTensors are those of experts that lie joined in one tensor.
+// expertTensors are the stored tensors of experts that are joined in one tensor.
 func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	module, base := parent(full), lastComponent(tensor.Name)
 	if format.method == "mxfp4" {
@@ -319,8 +318,8 @@ func (format *storedFormat) apart(module, prefix string, names []string, tensor 
 	return stored
 }
 
-// joined is a weight of 8-bit floats and a scale a block, or one for each matrix; gate and up of
-// experts are joined after they were cut into blocks (integrations/finegrained_fp8.py, FP8Experts).
+// joined is a weight of 8-bit floats and a scale for each block or matrix. Gate and up of experts
+// are joined after they were cut into blocks (integrations/finegrained_fp8.py, FP8Experts).
 func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
 	scheme := &format.schemes[0]
 	experts, rows, columns := tensor.Shape[0], tensor.Shape[1]/parts, tensor.Shape[2]

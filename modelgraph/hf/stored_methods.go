@@ -12,15 +12,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// storedRule is what a method of Transformers 5.17 does to a model (quantizers/*.py).
+// storedRule is the effect of a method of Transformers 5.17 on a model (quantizers/*.py).
 type storedRule struct {
 	// skip is the field that lists modules that stay as they are.
 	skip []string
-	// defaults: the modules of get_keys_to_not_convert stay too, if the list is absent ("absent")
-	// or always.
+	// defaults: the modules of get_keys_to_not_convert stay too, always or if the list is "absent".
 	defaults string
-	// experts of one tensor, and what Transformers before 5 made of them, where experts were linear
-	// layers.
+	// experts is how joined experts are stored; before5 is it for Transformers 4 (linear layers).
 	experts, before5 expertsStored
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
@@ -43,12 +41,12 @@ var storedRules = map[string]storedRule{
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
 
-// otherMethods are those of Transformers 5.24 whose tensors are not known here
-// (quantizers/auto.py), and some of other engines.
+// otherMethods are methods of Transformers 5.24 (quantizers/auto.py) and of other engines whose
+// tensors are not known here.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads quantization_config. A value that Transformers refuses is a fault of the config;
-// missing names what is not known here.
+// readStored reads quantization_config. A value that Transformers refuses is an error of the
+// config; missing names an unsupported value.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	section := cfg.sub("quantization_config")
 	format := &storedFormat{method: storedMethod(cfg), linear: cfg.shared.linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
@@ -136,8 +134,8 @@ func bitsOf(section *config, def int64, name string, values ...int64) int64 {
 	return bits
 }
 
-// elsewhere refuses names of AutoAWQ's and GPTQ-for-LLaMa's own files, which Transformers does not
-// read (utils/quantization_config.py: GPTQConfig), if they say something else than what it takes.
+// elsewhere refuses fields of AutoAWQ's and GPTQ-for-LLaMa's files that contradict the value that
+// Transformers takes. It does not read these names (utils/quantization_config.py: GPTQConfig).
 func elsewhere(section *config, at sizes) {
 	for _, name := range []string{"w_bit", "wbits", "q_group_size", "groupsize"} {
 		is, now := at["bits"], "bits"
@@ -375,8 +373,7 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 	return scheme
 }
 
-// readTorchAO reads the class that torchao's config_to_dict names. Its version 1 had other tensor
-// classes.
+// readTorchAO reads the class in torchao's config_to_dict. Version 1 had other tensor classes.
 func (format *storedFormat) readTorchAO(section *config) {
 	if section.members["quant_type"].Kind() == '"' {
 		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))
@@ -416,7 +413,7 @@ func (format *storedFormat) readTorchAO(section *config) {
 	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, keepsUneven: class == "Int4WeightOnlyConfig"})
 }
 
-// torchAOGrain is what shares a scale: of two that are given, the weights' is last.
+// torchAOGrain is the group that shares a scale: the weights' is the last of two.
 func torchAOGrain(data *config) *config {
 	name := data.pick([]string{"weight_granularity", "granularity"})
 	if data.members[name].Kind() != '[' {

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// stack is modeling_t5.py: T5Stack: an encoder, or a decoder that reads the output of the layer
-// named encoder.
+// stack is modeling_t5.py: T5Stack: an encoder, or a decoder that reads the layer named encoder.
 func (model *t5) stack(modules *builder, path string, layers int64, encoder string) {
 	table := modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Dropout: model.mlp.Dropout}
 	modules.hidden = addRows(modules, dot(path, "embed_tokens"), table, "")
@@ -51,7 +50,7 @@ func (model *t5) norm(modules *builder, name, input string, dropout bool) {
 	modules.add(name, modelgraph.Norm{Dim: model.hidden, Style: modelgraph.RMSNorm, OwnInput: true, Dropout: dropout}, []string{input}, tensor("weight", model.hidden))
 }
 
-// projections are those of T5Attention, whose inner width may differ from the hidden size.
+// projections are T5Attention's, whose inner width may differ from the hidden size.
 func (model *t5) projections() []modelgraph.Tensor {
 	inner := model.attention.Heads * model.attention.HeadDim
 	return join(

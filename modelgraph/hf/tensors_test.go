@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestTensors checks the public models against what Transformers 5.17 registers for their full
-// configs (fixtures/tensors): totals, names, shapes, order, ties, buffers and no-split instances.
-// The configs name no class.
+// TestTensors compares the public models with the tensors that Transformers 5.17 registers for
+// their full configs (fixtures/tensors): totals, names, shapes, order, ties, buffers and no-split
+// instances. The configs name no class.
 func TestTensors(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
 	if err != nil || len(files) != 18 {

@@ -18,7 +18,7 @@ type nameRule struct {
 	To []string `json:"to"`
 	// Ops make the targets of the sources; none: the name alone changes.
 	Ops [][]any `json:"ops"`
-	// Unread: Go's expressions, or the operations known here, cannot say it.
+	// Unread: Go's expressions, or the operations here, cannot express it.
 	Unread bool `json:"unread"`
 }
 
@@ -33,8 +33,8 @@ type transform struct {
 	below    *scope
 }
 
-// scope is the path of a model in the tree: rules apply to what follows it, with or without the
-// prefix of the base model (_scoped_match).
+// scope is the path of a model in the tree: rules apply to the rest of a name, with or without the
+// base model's prefix (_scoped_match).
 type scope struct{ outer, inner string }
 
 func newScope(prefix, path string) *scope {
@@ -55,11 +55,11 @@ func newTransform(rule *nameRule, below *scope) *transform {
 	return made
 }
 
-// match is what a rule does to a name.
+// match is the effect of a rule on a name.
 type match struct {
 	name   string // with the first target in place of the source
 	source int    // which of the sources matched
-	member string // the number of the list's member, as it is spelled
+	member string // the number of the list's member, unparsed
 }
 
 // match applies the rule (WeightTransform.rename_source_key). Not the place that matches is

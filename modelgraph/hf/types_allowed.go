@@ -39,12 +39,13 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	return tree.conditions(class, of)
 }
 
-// noTensors are fields that Transformers' common code reads, and that no tensor depends on
-// (configuration_utils.py, modeling_utils.py; expert_dtype: what configuration_deepseek_v4.py adds
-// to the quantization_config).
+// noTensors are fields that Transformers' common code reads and that change no tensor
+// (configuration_utils.py, modeling_utils.py). configuration_deepseek_v4.py reads expert_dtype for
+// the quantization_config.
 var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
 
-// activations refuses those that hold tensors, if the builds had another one.
+// activations refuses unknown activations, and activations with tensors unless the builds had the
+// same.
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	for _, path := range class.Acts {
 		name, ok := of.find(path)
@@ -65,8 +66,8 @@ func (class *typeClass) asks(path string) bool {
 	return slices.ContainsFunc(class.Entries, func(entry []any) bool { return reads(entry[2], path) })
 }
 
-// otherEnd reports a list of the file whose last text is another than that of the list which the
-// class makes without it, unless the class takes the file's as it is.
+// otherEnd reports a list of the file whose last text differs from the class's list without it. A
+// class that takes the file's list unchanged is exempt.
 func (of *evaluation) otherEnd(path string) bool {
 	said, ok := of.object.said[path].([]any)
 	rule, ruled := of.rules[path]
@@ -120,8 +121,8 @@ func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
 	return entries, layers, uneven
 }
 
-// texts are all that builds had of a field: what files said, and what the class made of a field
-// that its tensors do not depend on.
+// texts are all values that builds had of a field: from files, or made by the class for a field
+// that does not change its tensors.
 func (class *typeClass) texts(file any, path string) (all []any) {
 	for _, rule := range class.Texts {
 		if rule[0] == file && rule[1] == path {
@@ -132,9 +133,9 @@ func (class *typeClass) texts(file any, path string) (all []any) {
 	return all
 }
 
-// asComputed reports that no build had a field of the file and that it has the value that its class
-// computes for it otherwise, as in a config that Transformers saved. A field inside that no rule of
-// the class reads is checked by the class inside.
+// asComputed reports a field that no build set and whose value is the one that its class computes,
+// as in configs that Transformers saved. Fields inside that no rule of the class reads are checked
+// by the inner class.
 func (of *evaluation) asComputed(rule []any) bool {
 	condition, _ := rule[1].([]any)
 	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {
@@ -215,8 +216,8 @@ func (of *evaluation) standard(e any) bool {
 	return true
 }
 
-// zeroed reports an expression that reads a field which the file sets to 0 and which is null by
-// default or computed otherwise: a class may take 0 for none.
+// zeroed reports an expression that reads a field which the file sets to 0 and which is null or
+// computed otherwise. A class may treat 0 as none.
 func (of *evaluation) zeroed(e any) bool {
 	switch e := e.(type) {
 	case string:
@@ -233,8 +234,8 @@ func (of *evaluation) zeroed(e any) bool {
 	return false
 }
 
-// openIndex reports a fixed place in a list whose elements are one value by default and are not in
-// the file: the place may be another one, or that of a loop.
+// openIndex reports a fixed index into a list whose elements are equal by default, but not in the
+// file. The real index may be another, or a loop's.
 func (of *evaluation) openIndex(xs []any) bool {
 	text, _ := xs[0].(string)
 	if _, fixed := xs[1].(float64); !fixed {

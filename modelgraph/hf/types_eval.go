@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// missing is what a rule gives for a key that an object does not have.
+// missing is a rule's value for a key that an object lacks.
 const missing = "\x00absent"
 
 // evaluation evaluates expressions over the fields of a config. Numbers, true, false and null are
 // themselves, "$x" is field x, "'x" text x, and a list an operation on those after its name.
 type evaluation struct {
 	object *typeObject
-	rules  map[string]any // nil: the fields are those of the file
+	rules  map[string]any // nil: the file's fields
 	// setInside are the fields of objects inside that rules set.
 	setInside []string
 	known     map[string]any
 	sizes     map[string]any // of tensors, by names that begin with #
 	err       error
 	place     string // the field that was read last
-	doubt     any    // the expression that differs from one that it agreed with in all builds
-	// contested are fields that the file says and the class computes from others.
+	doubt     any    // an expression that differs from one equal to it in all builds
+	// contested are fields that the file sets and the class computes from others.
 	contested []string
 }
 
@@ -108,7 +108,7 @@ func (of *evaluation) eval(e any, stars []int) any {
 	return e
 }
 
-// operation evaluates what does not evaluate all its operands.
+// operation evaluates operations that do not evaluate all their operands.
 func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	switch op {
 	case "?":
@@ -176,8 +176,8 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 	return v
 }
 
-// tried is 0 if an expression has no value: that of a module that is not there. A field of the file
-// that an expression cannot read is no reason.
+// tried is 0 if an expression has no value, such as for an absent module. A field of the file that
+// an expression cannot read is no such case.
 func (of *evaluation) tried(x any, stars []int) any {
 	v := of.eval(x, stars)
 	if of.err == nil || errors.Is(of.err, errOpen) {
@@ -330,7 +330,7 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return places(op, x, y)
 	case "stage", "within":
 		return stage(op, x, y)
-	case "at": // a value in the place of a list counts for each of its elements
+	case "at": // a value instead of a list counts for each of its elements
 		if _, list := x.([]any); !list {
 			return x, true
 		}
@@ -411,8 +411,8 @@ func places(op string, x, y any) (any, bool) {
 	return float64(count), ok && op == "count"
 }
 
-// stage is the part of a list that number y is in, whose parts have lengths x; within is its number
-// in that part.
+// stage is the part of a list, with parts of lengths x, that has number y; within is its number
+// there.
 func stage(op string, x, y any) (any, bool) {
 	lengths, ok := x.([]any)
 	at, isNumber := number(y)

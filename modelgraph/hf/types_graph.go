@@ -14,11 +14,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// notKnown is in the error of a reader that does not know what a field does.
+// notKnown is in the error of a reader that does not know a field's effect.
 const notKnown = "not known here"
 
-// explains reports a config that no reader reads and the table may: of a type, or of a class of a
-// type, that has no reader.
+// explains reports a config of a type, or of a class of a type, without a reader, which the table
+// may read.
 func (in *release) explains(cfg *config, err error) bool {
 	var syn *modelgraph.SyntaxError
 	switch {
@@ -35,7 +35,7 @@ func (in *release) explains(cfg *config, err error) bool {
 	return false
 }
 
-// graph is that of the tensors of a config alone. The layers are known by their sizes alone.
+// graph is the graph of a config alone. The layers are known by their sizes alone.
 func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
 	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
@@ -93,7 +93,7 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	return in.treeAs(cfg, cfg.strs("architectures"))
 }
 
-// treeAs are those of the first class of names, else of the class that the config means.
+// treeAs is the tree and class of the first of names, else of the class that the config means.
 func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, error) {
 	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
 	if in.native(cfg) != "" {
@@ -120,9 +120,9 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 	return tree, class, err
 }
 
-// native is the class of a repository's own code, if architectures and auto_map name it, the
-// release has the type, and no class of that name: without trust_remote_code, Transformers builds
-// its own class of the type.
+// native is the class of a repository's code if architectures and auto_map name it, and the release
+// has the type but no such class. Without trust_remote_code, Transformers builds its own class of
+// the type.
 func (in *release) native(cfg *config) string {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if len(names) == 0 || in.configOf(kind) == "" || in.makes(kind, names[0]) || ownCode(cfg, nil) != names[0] {
@@ -131,7 +131,7 @@ func (in *release) native(cfg *config) string {
 	return names[0]
 }
 
-// assumed says what a config alone leaves open.
+// assumed lists values that a config alone leaves open.
 func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []string) {
 	if !named {
 		notes = append(notes, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
@@ -187,7 +187,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	return tree.entries(class, of, module, key, joins)
 }
 
-// entries adds those of a class.
+// entries adds the entries of a class.
 func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	if joins {
 		tree.noSplit = append(tree.noSplit, class.NoSplit...)
@@ -229,10 +229,10 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 	return tree.together(class, of, present)
 }
 
-// computed notes values of the file for fields that the table computes from other fields alone,
-// unless both are the same or the table says which one its class takes: some take the file's value,
-// others overwrite it, and no build had it. The default is no exception: T5's is_gated_act is false
-// by default, and a file that says so overwrites what feed_forward_proj means.
+// computed notes file values of fields that the table computes from other fields. No build had such
+// a value: some classes take it, others overwrite it. It is silent if both are equal or the table
+// knows the class's choice. Defaults count too: a file with T5's default is_gated_act overwrites
+// the value from feed_forward_proj.
 func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	const most = 3
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
@@ -256,7 +256,7 @@ func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// settled reports that the table says what a class does with a file's value of a field that it
+// settled reports that the table knows what a class does with a file's value of a field that it
 // computes (made: it can).
 func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
 	switch tree.in.whenSaid(class.Config, path) {
@@ -311,8 +311,8 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 	return nil
 }
 
-// ordered gives each part of a name its place among those of the class. All numbers of a list have
-// one place, so that they are in the list's order.
+// ordered gives each part of a name its place in the class. All numbers of a list have one place,
+// so that they are in the list's order.
 func ordered(places map[string]int, pattern string) (at []int) {
 	for path := range prefixes(starred(pattern)) {
 		if _, ok := places[path]; !ok {

@@ -15,9 +15,9 @@ type typeObject struct {
 	values map[string]any
 	inner  map[string]*typeObject
 	extra  map[string]any // fields that its class does not have
-	said   map[string]any // what the file says, by the names of the class
+	said   map[string]any // the file's fields, by the names of the class
 	prefix string
-	// aliased are fields that the file says by an alias, with their values before: a class may
+	// aliased are fields that the file sets by an alias, with their values before: a class may
 	// compute others from those.
 	aliased []aliasedField
 }
@@ -83,7 +83,7 @@ func (obj *typeObject) pinned(path string, want any) bool {
 	return ok && deepEqual(v, want)
 }
 
-// made is what its class makes of a field that is null, all others being as by default.
+// made is the class's value for a null field, with defaults for all others.
 func (obj *typeObject) made(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -147,7 +147,7 @@ func kindOf(v any) string {
 	return "number"
 }
 
-// saidOf is what the file says of a field.
+// saidOf is the file's value of a field.
 func (obj *typeObject) saidOf(path string) any {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -158,7 +158,7 @@ func (obj *typeObject) saidOf(path string) any {
 	return obj.said[path]
 }
 
-// differs gives what the file says of a field if it is not the default.
+// differs is the file's value of a field if it is not the default.
 func (obj *typeObject) differs(path string) (v any, differs bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -178,7 +178,7 @@ func (obj *typeObject) byDefault(path string) any {
 	return obj.class.Fields[path]
 }
 
-// unread reports a field that the class does not have, and that the file says.
+// unread reports a field of the file that the class does not have.
 func (obj *typeObject) unread(path string) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		inner := obj.inner[first]
@@ -242,7 +242,7 @@ func (from *objects) fail(field, format string, args ...any) {
 	}
 }
 
-// read is an object of a config class; absent are its fields if the file says none.
+// read is an object of a config class; absent are its fields if the file has none.
 func (from *objects) read(prefix, class string, said, absent map[string]any) *typeObject {
 	c := line[typeConfig](from.in, "config", class)
 	if c == nil {
@@ -281,8 +281,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	return obj
 }
 
-// lastFull are config classes whose __post_init__ makes the last of layer_types full_attention,
-// whatever the file says.
+// lastFull are config classes whose __post_init__ makes the last of layer_types full_attention.
 var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
 
 func lastLayer(config, name string, v any) any {
@@ -314,7 +313,7 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	}
 }
 
-// rope does with older spellings what modeling_rope_utils.py, convert_rope_params_to_dict, does.
+// rope converts older spellings as modeling_rope_utils.py, convert_rope_params_to_dict, does.
 func (obj *typeObject) rope() {
 	if _, has := obj.class.Fields["rope_parameters"]; !has {
 		return
@@ -334,8 +333,8 @@ func (obj *typeObject) rope() {
 	}
 }
 
-// rotary is what the file says of a key of rope_parameters. It comes before what a class computes,
-// which is there if it says nothing.
+// rotary is the file's value of a key of rope_parameters. It takes precedence over a class's
+// computed value.
 func (obj *typeObject) rotary(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].rotary(rest)
@@ -392,7 +391,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 	obj.values[name] = "{}"
 }
 
-// otherType reports a model_type that is not that of a config class.
+// otherType reports a model_type that is not a config class's.
 func (from *objects) otherType(kind, class string) bool {
 	c := line[typeConfig](from.in, "config", class)
 	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class

@@ -105,7 +105,7 @@ func (op *operating) on(layer *modelgraph.Layer) *evaluation {
 	return op.of
 }
 
-// compute finds what a layer computes.
+// compute finds a layer's operation.
 func (op *operating) compute(layer *modelgraph.Layer) {
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
 	if len(row) < 4 {
@@ -126,7 +126,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 	}
 }
 
-// describe finds what a layer reads, its tokens and its declared costs.
+// describe finds a layer's inputs, tokens and declared costs.
 func (op *operating) describe(layer *modelgraph.Layer) {
 	own := op.fixed(layer.Name)
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
@@ -220,7 +220,7 @@ func (op *operating) fixed(name string) int64 {
 	return op.tokens[name]
 }
 
-// pixels are those of the image that a class takes.
+// pixels are the pixels of a class's input image.
 func (of *evaluation) pixels() int64 {
 	for _, path := range []string{"image_size", "vision_config.image_size"} {
 		switch side, _ := of.find(path); side := side.(type) {
@@ -235,7 +235,7 @@ func (of *evaluation) pixels() int64 {
 	return 224 * 224
 }
 
-// values are those of fields that have one.
+// values are the fields that have a value.
 func (of *evaluation) values(fields map[string]any, stars []int) map[string]any {
 	out := make(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -308,7 +308,7 @@ func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
 	return op, err == nil
 }
 
-// declaredCosts are costs by their names in model.json, with a slash before what they grow by.
+// declaredCosts are costs by their names in model.json, with a slash before their unit of growth.
 func declaredCosts(costs map[string]any) *modelgraph.Declared {
 	if len(costs) == 0 {
 		return nil

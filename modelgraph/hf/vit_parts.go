@@ -88,8 +88,7 @@ func (model *vit) pooler(modules *builder, cfg *config) {
 	modules.add("pooler.dense", op, []string{modules.hidden}, linearParams("", model.hidden, out, true)...)
 }
 
-// pixels is the decoder of modeling_vit.py: ViTForMaskedImageModeling, which turns every patch back
-// into pixels.
+// pixels is the decoder of modeling_vit.py, ViTForMaskedImageModeling: it makes pixels of patches.
 func (model *vit) pixels(modules *builder, cfg *config) {
 	stride := side(cfg, 16, "encoder_stride")
 	out := sizeProduct(cfg, "encoder_stride", stride, stride, model.channels)

@@ -23,8 +23,7 @@ func textModel(cfg *config, def string) *decoder {
 	return textModels[def](cfg)
 }
 
-// multimodal is a vision tower, a projector and a language model: the modules of Transformers'
-// XForConditionalGeneration.
+// multimodal is a vision tower, a projector and a language model (XForConditionalGeneration).
 type multimodal struct {
 	// features adds the tower and the projector at a module path; the layer it names has the image
 	// features as the language model takes them.
@@ -38,8 +37,8 @@ type multimodal struct {
 	module string
 }
 
-// masked is a decoder that is given a mask if there are images (modeling_gemma3.py,
-// modeling_paligemma.py: create_causal_mask_mapping).
+// masked is a decoder that gets a mask for images (modeling_gemma3.py, modeling_paligemma.py:
+// create_causal_mask_mapping).
 func (d *decoder) masked() *decoder {
 	attention := d.attention
 	d.attention = func(layer int64) part {
@@ -98,8 +97,8 @@ func returned(modules *builder, name string) {
 	}
 }
 
-// feed makes the first layer from index from on that transforms the token embeddings read the image
-// features too: they take the places of the image tokens (masked_scatter in the models' forward).
+// feed connects the image features to the first layer, from index from on, that reads the token
+// embeddings. They replace the image tokens (masked_scatter in the models' forward).
 func feed(modules *builder, from int, embed, image string) {
 	for i := from; i < len(modules.layers); i++ {
 		if in := modules.layers[i].Inputs; len(in) > 0 && in[0] == embed {

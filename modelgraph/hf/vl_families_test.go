@@ -44,9 +44,8 @@ func paramsUnder(g *modelgraph.Graph, prefix string) int64 {
 	return n
 }
 
-// The counts are those of the modules that OpenGVLab's modelling code makes
-// (modeling_intern_vit.py, modeling_internlm2.py), but for InternViT-300M, which is 304.01M in the
-// tables of OpenGVLab.
+// The counts are from OpenGVLab's modelling code (modeling_intern_vit.py, modeling_internlm2.py).
+// InternViT-300M's 304.01M is from OpenGVLab's tables.
 func TestInternVLCounts(t *testing.T) {
 	big := testdataGraph(t, "internvl2_5-26b.json")
 	small := testdataGraph(t, "internvl3-1b.json")

@@ -37,19 +37,19 @@ var oldSpeech = []string{
 	"no_mask_time_overlap", "tokenizer_class", "do_normalize",
 }
 
-// speech is what the parts of a wav2vec 2 share.
+// speech is the common part of wav2vec 2's modules.
 type speech struct {
 	*builder
 	cfg    *config
 	path   string
 	hidden int64
-	// whole: a layer of convolutions is a unit, as no class is named that is not split; HuBERT
-	// names its own, and they are not among them.
+	// whole: a layer of convolutions is a unit, as there are no no-split classes. HuBERT has some,
+	// without the convolutions.
 	whole bool
 }
 
-// wav2Vec2 is modeling_wav2vec2.py, and modeling_hubert.py, which is that with switches. Its tokens
-// are what the convolutions make of the samples: the workload's sequence is counted in them.
+// wav2Vec2 is modeling_wav2vec2.py, and its variant modeling_hubert.py. Its tokens are the outputs
+// of the convolutions, and the workload's sequence counts them.
 func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	model := &speech{builder: modules, cfg: cfg, path: path, hidden: cfg.pos(0, "hidden_size"), whole: path != "hubert"}
 	if class == "Model" {
@@ -71,7 +71,7 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	model.head(class, model.adapted(class), wide, extracted)
 }
 
-// adapted adds the adapter if there is one, and is the width of what a head reads.
+// adapted adds the adapter if there is one, and returns the input width of a head.
 func (model *speech) adapted(class string) int64 {
 	if !model.cfg.on("add_adapter") {
 		return model.hidden
@@ -83,7 +83,7 @@ func (model *speech) adapted(class string) int64 {
 	return out
 }
 
-// head is that of a class; what it projects is out wide.
+// head is the head of a class; its input is out wide.
 func (model *speech) head(class string, out, wide int64, extracted string) {
 	cfg := model.cfg
 	switch class {
@@ -103,7 +103,7 @@ func (model *speech) head(class string, out, wide int64, extracted string) {
 }
 
 // quantizer is Wav2Vec2GumbelVectorQuantizer, and the projections that its loss compares. Codes are
-// sampled for what the convolutions made.
+// sampled for the convolutions' outputs.
 func (model *speech) quantizer(wide int64, extracted string) {
 	cfg := model.cfg
 	groups, codes := cfg.pos(0, "num_codevector_groups"), cfg.pos(0, "num_codevectors_per_group")
@@ -118,7 +118,7 @@ func (model *speech) quantizer(wide int64, extracted string) {
 	model.add("project_q", modelgraph.Linear{In: width, Out: out}, []string{chosen, table}, linearParams("", width, out, true)...)
 }
 
-// xVector is the head of Wav2Vec2ForXVector: layers over neighbouring frames, then their mean and
+// xVector is the head of Wav2Vec2ForXVector: layers over neighbouring frames, then mean and
 // deviation.
 func (model *speech) xVector() {
 	cfg := model.cfg

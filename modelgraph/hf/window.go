@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// The entries of layer_types that the families here know (configuration_utils.py:
-// ALLOWED_ATTN_LAYER_TYPES has more).
+// Known entries of layer_types (configuration_utils.py: ALLOWED_ATTN_LAYER_TYPES has more).
 const (
 	slidingAttention = "sliding_attention"
 	fullAttention    = "full_attention"
@@ -36,8 +35,7 @@ func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []str
 	})
 }
 
-// kindsOf reads layer_types, whose entries are of the known kinds; if the config has none, kind
-// returns a layer's.
+// kindsOf reads layer_types, with entries of the known kinds; without it, kind returns a layer's.
 func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) string) []string {
 	types := make([]string, layers)
 	given := cfg.strs("layer_types")

@@ -12,15 +12,14 @@ import (
 
 // edit is a change of a workload.
 type edit struct {
-	note  string // what the settings do not say
+	note  string // changes that no setting has
 	apply func(*costmodel.Workload)
-	// family names edits that replace each other: halves of a batch. Of those only the first that
+	// family names edits that replace each other, such as halves of a batch: only the first that
 	// fits is reported.
 	family string
 }
 
-// loraRank and loraTargets are a usual choice; PEFT takes the latter for all linear layers but the
-// head.
+// loraRank and loraTargets are usual; PEFT's "all-linear" is all linear layers except the head.
 const (
 	loraRank    = 16
 	loraTargets = "all-linear"
@@ -42,15 +41,15 @@ const (
 	chunkedLoss = "chunked"
 )
 
-// edits are the single changes that take memory away, the least intrusive first: those that change
-// no result, then the optimizer's state, then what is trained, then the work itself.
+// edits are the single changes that save memory, the least intrusive first: same results, then the
+// optimizer's state, then the trained parameters, then less work.
 func (problem *search) edits() []edit {
 	workload := problem.sized()
 	if workload.Mode == costmodel.Load {
 		return nil
 	}
 	var out []edit
-	if _, program := estimate.Native(nil); workload.Runtime == program { // what is recomputed and trained is the program's own
+	if _, program := estimate.Native(nil); workload.Runtime == program { // it trains and recomputes in its own way
 		if workload.MemFraction < largestPool {
 			out = append(out, edit{apply: func(w *costmodel.Workload) { w.MemFraction = largestPool }})
 		}
@@ -60,7 +59,7 @@ func (problem *search) edits() []edit {
 	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(problem.Graph, workload.Seq))
 }
 
-// sized is the workload with the batch and length that the model takes where nothing was asked for.
+// sized is the workload with the model's default batch and length if none were given.
 func (problem *search) sized() costmodel.Workload {
 	workload := problem.Workload
 	asked := costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch, NewTokens: workload.NewTokens}
@@ -98,7 +97,7 @@ func same(workload *costmodel.Workload) []edit {
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	note := accumulates
-	if workload.Strategy.Traits().Staged { // its micro-batches are also what the stages pass on
+	if workload.Strategy.Traits().Staged { // the stages pass its micro-batches on too
 		note = ""
 	}
 	add(max(1, workload.MicroBatches) < workload.Batch, note,
@@ -108,7 +107,7 @@ func same(workload *costmodel.Workload) []edit {
 	return out
 }
 
-// trained are the edits of the optimizer's state and of what is trained.
+// trained are the edits of the optimizer's state and of the trained parameters.
 func trained(workload *costmodel.Workload) []edit {
 	var out []edit
 	if workload.Mode != costmodel.Train || workload.LoRARank > 0 {
@@ -188,7 +187,7 @@ func (problem *search) edited(es ...edit) *search {
 	return &changed
 }
 
-// first is the best row that is answered; false where none is, or the time is over.
+// first is the best row with an answer; false if there is none, or the time is over.
 func (problem *search) first(ctx context.Context) (Row, bool) {
 	if problem == nil || ctx.Err() != nil {
 		return Row{}, false

@@ -59,7 +59,7 @@ func ExampleRows() {
 	// pipeline: refused
 }
 
-// What would make a plan fit that does not, as settings over those that were asked for.
+// Settings that would make a plan fit, over those of the request.
 func ExampleSmallest() {
 	problem := trained("h100-80gb")
 	problem.Workload.Strategy = costmodel.DDP

@@ -14,8 +14,7 @@ import (
 // maxGPUs bounds the search for enough.
 const maxGPUs = 64
 
-// moreGPUs is the change to the least number of GPUs that is enough for a changed problem: it
-// doubles, then bisects.
+// moreGPUs is the change to the least sufficient number of GPUs: it doubles, then bisects.
 func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
 	on := func(count int) []Change { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
@@ -64,8 +63,7 @@ func (problem *search) larger() []*search {
 	return out
 }
 
-// amd reports a GPU of AMD: a job moves to one of the same maker without another build of its
-// programs.
+// amd reports a GPU of AMD: a job can move to a GPU of the same maker without a rebuild.
 func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 
 // largerGPU is the change to the smallest of them on which the problem fits.
@@ -78,8 +76,8 @@ func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	return nil
 }
 
-// on is the problem on another number of devices; nil where the request cannot say so, or no one
-// has said what would join them.
+// on is the problem on another number of devices; nil if the request cannot ask for it, or the
+// links of the new devices are unknown.
 func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -87,8 +85,8 @@ func (problem *search) on(count int) *search {
 	return problem.asking(count, "")
 }
 
-// asking is the problem on as many GPUs of a kind ("": as they are). The largest is repeated; nil
-// where the request cannot ask for them.
+// asking is the problem on count GPUs of a kind ("": unchanged). The largest is repeated; nil if
+// the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
 	topology := problem.other()
@@ -96,7 +94,7 @@ func (problem *search) asking(count int, kind string) *search {
 	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
 		return nil
 	case count > total && len(topology.Links) > 0:
-		return nil // no one has said what would join it to the others
+		return nil // its links are unknown
 	}
 	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
 	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
@@ -134,8 +132,7 @@ func (problem *search) other() *costmodel.Topology {
 	return &topology
 }
 
-// inPlaceOf is a GPU in another's host. As much of it is left to others, in addition to what its
-// kind reserves.
+// inPlaceOf is a GPU in another's host. It reserves as much for others, besides its kind's reserve.
 func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)

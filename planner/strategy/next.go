@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Next are the next-best changes, each tried out whether it then fits or not: a GPU less or more,
-// the edits that lower the largest share (or the step, where that is the objective) below value,
-// any assignment in place of a contiguous map, and the next larger GPU. Those that change what is
-// trained are among them. They are in the order of what they change, not of what they give.
+// Next are the next-best changes, each tried, whether it then fits or not: one GPU less or more;
+// edits that lower the largest share, or the step's time if that is the objective, below value; any
+// assignment instead of a contiguous map; the next larger GPU. Changes of the trained parameters
+// are included. The order is by the kind of change, not by its gain.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
 	problem := newSearch(asked, options)
 	if problem == nil || problem.Diffusion != nil {
@@ -47,8 +47,8 @@ func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
 	return nil
 }
 
-// tried is the change to a problem, nil if there is none or no answer, or none with a largest share
-// below a value.
+// tried is the change to a problem; nil without an answer, or with a largest share of below or
+// more.
 func (problem *search) tried(ctx context.Context, changed *search, below float64) []Change {
 	row, ok := changed.first(ctx)
 	if !ok || row.Solution.Value >= below {
@@ -57,9 +57,9 @@ func (problem *search) tried(ctx context.Context, changed *search, below float64
 	return []Change{problem.change(changed, &row)}
 }
 
-// Alternatives are for a map whose largest share, value, one unit sets alone. fewer is the change
-// to the least number of GPUs that do as well, nil where all are needed; lower are the single
-// changes that lower it, whether they fit or not.
+// Alternatives are for a map whose largest share, value, is set by one unit. fewer is the change to
+// the fewest GPUs with the same share, nil if all are needed. lower are single changes that lower
+// it, whether they fit or not.
 func Alternatives(ctx context.Context, problem planner.Problem, options Options, value float64) (fewer, lower []Change) {
 	from := newSearch(problem, options)
 	if from == nil || from.Diffusion != nil {
@@ -68,8 +68,8 @@ func Alternatives(ctx context.Context, problem planner.Problem, options Options,
 	return from.fewest(ctx, value), from.lowering(ctx, value)
 }
 
-// lowering are the single changes that lower the largest share below value, whether they fit or
-// not, of the same training: no adapters in its place. Of several batches the first is reported.
+// lowering are the single changes of the same training (no adapters) that lower the largest share
+// below value, whether they fit or not. It reports only the first of several batches.
 func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	var out []Change
 	helped := families{}
@@ -84,9 +84,8 @@ func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	return distinct(out)
 }
 
-// fewest is the change to the least number of GPUs, from the first on, that reach the same largest
-// share; nil where all are needed, or the request cannot ask for them. One more never makes it
-// worse, so it bisects.
+// fewest is the change to the fewest of the first GPUs with the same largest share. It is nil if
+// all are needed, or the request cannot ask for them. More GPUs are never worse, so it bisects.
 func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	if problem.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil

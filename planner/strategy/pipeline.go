@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/phases"
 )
 
-// pipelineEdit is a change of what a diffusion pipeline is asked for, and the settings that ask for
-// it.
+// pipelineEdit is a change of a diffusion pipeline's request, and its settings.
 type pipelineEdit struct {
 	set   []costmodel.Setting
 	apply func(*phases.Workload)
@@ -59,7 +58,7 @@ func (problem *search) smallestTraining(ctx context.Context) []Change {
 	out := problem.pipelines(ctx, problem, edits)
 	own := len(out) > 0
 	training := *problem
-	training.Workload.Mode = costmodel.Train // what its GPUs spare
+	training.Workload.Mode = costmodel.Train // its GPUs' reserve
 	for _, larger := range training.larger() {
 		larger.Workload.Mode = problem.Workload.Mode
 		if fits := problem.fitting(ctx, larger); fits != nil {
@@ -96,8 +95,8 @@ func (change *Change) repeats(earlier *Change) bool {
 		!slices.ContainsFunc(earlier.Set, func(setting costmodel.Setting) bool { return !slices.Contains(change.Set, setting) })
 }
 
-// trainingEdits are the changes that take memory away from a training program: those of its own
-// flags that are not set yet, each alone and then with those before it.
+// trainingEdits are the memory-saving changes of a training program: its flags that are not set
+// yet, each alone and then with the previous ones.
 func trainingEdits(asked *phases.Workload) []pipelineEdit {
 	parts := max(1, asked.Train.MicroBatches)
 	train := func(change func(*costmodel.Workload)) func(*phases.Workload) {

@@ -9,7 +9,7 @@ import (
 )
 
 // comparison is a problem whose strategies are compared. A strategy, runtime or schedule of its
-// workload restricts the rows, [costmodel.Auto] and none do not, and 0 micro-batches are as many as
+// workload restricts the rows; [costmodel.Auto] and none do not. 0 micro-batches are as many as
 // fill a pipeline. Its Costs are of one strategy, and not read.
 type comparison struct {
 	planner.Problem

@@ -15,11 +15,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Rows are every strategy under every runtime, the best first. The error is that of the first whose
-// answer failed its own check: no refusal, and a fault of ours. The rows are returned anyway.
+// Rows are every strategy under every runtime, the best first. The error is of the first row whose
+// answer failed its own check: not a refusal, but a bug. The rows are returned anyway.
 //
-// A strategy, runtime or schedule of the problem's workload restricts the rows, [costmodel.Auto]
-// and none do not; 0 micro-batches are as many as fill a pipeline. The problem's Costs are not
+// A strategy, runtime or schedule of the problem's workload restricts the rows; [costmodel.Auto]
+// and none do not. 0 micro-batches are as many as fill a pipeline. The problem's Costs are not
 // read. A diffusion pipeline has one row.
 func Rows(ctx context.Context, problem planner.Problem, options Options) ([]Row, error) {
 	var err error
@@ -55,8 +55,8 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 	return out, failed(out)
 }
 
-// quick is up to how many units × devices a row takes a few milliseconds, so that all are answered
-// even after the context has ended.
+// quick is the largest number of units × devices for which a row takes a few milliseconds. Such
+// rows are answered even after the context has ended.
 const quick = 1 << 14
 
 // late refuses a row of a large problem once the context has ended and another row has an answer.
@@ -70,7 +70,7 @@ func (of *comparison) late(ctx context.Context, rows []Row) error {
 	return errLate
 }
 
-// errLate says why a row of a large problem has no answer.
+// errLate is the refusal of a row of a large problem after the time ended.
 var errLate = errors.New("not looked at: the time ended before")
 
 // variants are the workloads to try, each with its strategy, runtime and schedule.
@@ -126,8 +126,8 @@ func (of *comparison) scheduled(workload costmodel.Workload) []costmodel.Workloa
 	return out
 }
 
-// degrees are the workload cut over each number of GPUs that divides them all: JAX leaves that
-// open, but of a policy, which runs on one.
+// degrees are the workload sharded over each divisor of the number of GPUs, which JAX leaves open.
+// A policy runs on one.
 func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
 	for degree := int64(1); degree <= of.gpus(); degree++ {
@@ -139,7 +139,7 @@ func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload 
 	return out
 }
 
-// under is the workload under a strategy: what another strategy's fields say is left out.
+// under is the workload under a strategy, without fields of other strategies.
 func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmodel.Workload {
 	workload := of.Workload
 	workload.Strategy, workload.Runtime = strategy, runtime
@@ -193,8 +193,8 @@ func (of *comparison) refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
-// failed is the fault of the first row whose answer failed its own check; nil where none did, so
-// that no row is lost without a word.
+// failed is the fault of the first row whose answer failed its own check, so that no row is lost
+// silently. Nil if there is none.
 func failed(rows []Row) error {
 	for i := range rows {
 		var fault *certificate.FaultError

@@ -44,7 +44,7 @@ func rowsOf(t *testing.T, p planner.Problem) []strategy.Row {
 	return rows
 }
 
-// TestRows holds the table to its strategies and its order.
+// TestRows checks the strategies of the table and their order.
 func TestRows(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(4))
 	rows := rowsOf(t, p)
@@ -122,7 +122,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestFixedTokens: --seq says nothing of what an image or a sound is, and a policy in JAX is one
+// TestFixedTokens: --seq does not change the size of an image or a sound; a JAX policy is one
 // replica.
 func TestFixedTokens(t *testing.T) {
 	for _, c := range []struct {
@@ -143,7 +143,7 @@ func TestFixedTokens(t *testing.T) {
 	}
 }
 
-// TestRefused: what goes with no GPU count or mode stays in the table, with the rule.
+// TestRefused: strategies that exclude a GPU count or mode stay in the table, with the rule.
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string
@@ -172,7 +172,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPinned: what every GPU runs whole has no place for a pin.
+// TestPinned: replicated models have no place for a pin.
 func TestPinned(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
 	p.Pins = []devicemap.Pin{{Pattern: "lm_head", Device: 1}}
@@ -201,8 +201,8 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestCommunication holds bytes a step to ZeRO's closed forms (arXiv 1910.02054, section 7). Ψ are
-// the bytes of all parameters, in bf16; FSDP2 keeps the root, embedding, norm and head here,
+// TestCommunication compares bytes a step with ZeRO's closed forms (arXiv 1910.02054, section 7). Ψ
+// are the bytes of all parameters, in bf16. FSDP2 keeps the root (embedding, norm and head)
 // gathered through backward.
 func TestCommunication(t *testing.T) {
 	const (
