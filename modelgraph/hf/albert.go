@@ -15,8 +15,7 @@ func init() {
 	})
 }
 
-// albert is modeling_albert.py: groups of layers that run several times over, between embeddings
-// that are narrower than they.
+// albert is modeling_albert.py: groups of layers that run several times, with narrower embeddings.
 func albert(modules *builder, cfg *config, class string) {
 	model := narrowBERT(cfg)
 	modules.epsilon = model.epsilon

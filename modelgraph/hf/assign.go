@@ -123,7 +123,7 @@ func (assigned *assignment) place(t *safetensors.Tensor) {
 	}
 }
 
-// rebuild makes the graph again: its sizes and ties have changed.
+// rebuild makes the graph again, since its sizes and ties have changed.
 func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	for i := range assigned.graph.Layers {
 		for j := range assigned.graph.Layers[i].Params {

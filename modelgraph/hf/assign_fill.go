@@ -47,8 +47,8 @@ func (assigned *assignment) fillOne(fill *filling) error {
 	return nil
 }
 
-// choose sorts the pieces of a conversion by their place in the parameter. Of several tensors for
-// the same place it keeps one.
+// choose sorts the pieces of a conversion by their place in the parameter. It keeps one of several
+// tensors for the same place.
 func (assigned *assignment) choose(fill *filling) {
 	slices.SortStableFunc(fill.pieces, func(x, y piece) int {
 		return cmp.Or(cmp.Compare(x.member, y.member), cmp.Compare(x.source, y.source))

@@ -108,8 +108,8 @@ func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	}
 }
 
-// quantMethod is the config's name of the method, where weights are stored in types that no
-// framework trains; "packed" if it names none.
+// quantMethod is the config's name of the method if weights have types that no framework trains;
+// "packed" without a name.
 func quantMethod(cfg *config, graph *modelgraph.Graph) string {
 	packed := false
 	for i := range graph.Layers {

@@ -30,15 +30,14 @@ type attention struct {
 	extra                                []modelgraph.Tensor // after the projections, in place of q_norm and k_norm
 }
 
-// attentionNames are the projections of an attention that does not have a llama's: q, k, v and out,
-// or all three in one.
+// attentionNames are the projections of an attention unlike a llama's: q, k, v and out, or one for
+// all three.
 type attentionNames struct {
 	q, k, v, fused, out string
 	keysFirst           bool // k and v precede q
 }
 
-// headDefaults are a family's defaults for head counts and width. With kv 0 there are as many as q,
-// with dim 0 it is hidden / q.
+// headDefaults are a family's defaults for head counts and width. kv 0 means q, dim 0 hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
 // groupedAttention reads heads, KV heads and head width. It computes a null count or width; the
@@ -54,7 +53,6 @@ func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	return attn
 }
 
-// at is the attention with the given window.
 func (attn attention) at(window int64) part {
 	attn.window = window
 	return attn.part()

@@ -28,7 +28,7 @@ var (
 		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_attention_layernorm",
 		ffnNorm: "pre_feedforward_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm",
 	}
-	// olmo2Block has norms behind alone (modeling_olmo2.py).
+	// olmo2Block has norms only after the parts (modeling_olmo2.py).
 	olmo2Block = blockForm{attn: "self_attn", attnPost: "post_attention_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm"}
 	// parallelBlock has one norm before both parts (modeling_cohere.py, modeling_phi.py).
 	parallelBlock = blockForm{attnNorm: "input_layernorm", attn: "self_attn", ffn: "mlp", parallel: true}

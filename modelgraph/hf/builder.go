@@ -81,10 +81,10 @@ func (modules *builder) join(from int, names ...string) {
 // its parent.
 func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
-// noType is what a tensor has before the model's type is known.
+// noType is a tensor's type before the model's is known.
 var noType modelgraph.DType
 
-// int64Type is that of positions and token types, which are buffers.
+// int64Type is for positions and token types, which are buffers.
 var int64Type = typeNamed("I64")
 
 // boolType is for masks.
@@ -127,7 +127,6 @@ func normParams(name string, count int64, bias bool) []modelgraph.Tensor {
 	return ts
 }
 
-// join concatenates lists of tensors.
 func join(lists ...[]modelgraph.Tensor) []modelgraph.Tensor {
 	var out []modelgraph.Tensor
 	for _, tensors := range lists {

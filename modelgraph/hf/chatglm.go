@@ -16,8 +16,8 @@ func init() {
 }
 
 // chatGLM is modeling_chatglm.py of ChatGLM 2 and 3 and the first GLM-4, whose head is the base
-// model's. If architectures names the base class, but the code next to the config has the other for
-// AutoModel, the other is built.
+// model's. If architectures names the base class, but auto_map has the other class for AutoModel,
+// the other is built.
 func chatGLM(modules *builder, cfg *config, class string) {
 	for _, name := range []string{"padded_vocab_size", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_layers"} {
 		if _, there := cfg.members[name]; !there {

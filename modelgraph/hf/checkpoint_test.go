@@ -21,7 +21,6 @@ type stored struct {
 
 func (s stored) bytes() int64 { return elements(s.shape) * s.dtype.Bits() / 8 }
 
-// writeFile writes a safetensors file.
 func writeFile(tb testing.TB, path string, tensors []stored) {
 	tb.Helper()
 	header := make(map[string]any)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tie adds tied tensors that are not stored (modeling_utils.py: tie_weights), and marks the stored
-// ones that may be tied.
+// tie adds tied tensors that are not stored (modeling_utils.py: tie_weights), and marks stored
+// tensors that may be tied.
 func (l *listed) tie() error {
 	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
 		if i := slices.IndexFunc(group, func(name string) bool { return strings.Contains(name, "*") }); i >= 0 {
@@ -133,7 +133,7 @@ func (l *listed) covered(pattern string) bool {
 		return len(l.counted[unit]) > 0 || l.modulesBelow(unit)
 	}
 	module := parent(pattern)
-	if module == "" || l.hasModules(module) { // a bare one has a key of its own
+	if module == "" || l.hasModules(module) { // a bare tensor has its own key
 		return l.any(pattern)
 	}
 	return l.modules[module]

@@ -185,7 +185,7 @@ func TestListedRefuses(t *testing.T) {
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "layernorm_embedding") }), "layernorm_embedding"
 		case "GPTNeoXForCausalLM": // names, one of them unknown, of a class that renames some
 			names, want = append(slices.Clone(c.Saved), "gpt_neox.more.weight"), `"gpt_neox.more.weight" is not a name that GPTNeoXForCausalLM`
-		case "CohereForCausalLM": // the embedding is not there, and what is tied to it neither
+		case "CohereForCausalLM": // neither the embedding nor its tied tensors are there
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
 		case "LlavaForConditionalGeneration": // of the language model alone
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return !strings.HasPrefix(n, "language_model") }), "no file holds"
@@ -203,9 +203,9 @@ func TestListedRefuses(t *testing.T) {
 	}
 }
 
-// TestListedTies: a head is tied as the config says, else by the class's default (Cohere's is
-// tied). A head stored in a type other than the embedding's is separate. One that is neither tied
-// nor stored is refused.
+// TestListedTies: a head is tied by the config, else by the class's default (Cohere's is tied). A
+// head stored in a type other than the embedding's is separate. A head that is neither tied nor
+// stored is refused.
 func TestListedTies(t *testing.T) {
 	for _, c := range listedCases(t) {
 		if c.class() != "CohereForCausalLM" {

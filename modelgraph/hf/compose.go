@@ -7,7 +7,7 @@ import (
 // composed is the shape that a conversion makes of its pieces, which are sorted by member, then by
 // source (core_model_loading.py: the operations of a WeightConverter). Pieces that do not fit
 // together, or a missing member, make a flat list, which fills no parameter. want is the
-// parameter's shape or nil; some operations keep a tensor that has it.
+// parameter's shape or nil; some operations keep a tensor of that shape.
 func composed(pieces []piece, want []int64) []int64 {
 	rule := pieces[0].by
 	if rule == nil {

@@ -38,7 +38,7 @@ func newConfig(file, prefix string, members map[string]jsontext.Value, shared *r
 type reading struct {
 	in     *release        // of Transformers
 	asked  bool            // the user names it
-	drifts []string        // what other releases make of the config
+	drifts []string        // how other releases read the config
 	linear []string        // modules that are nn.Linear, with stars, if the table names them
 	fault  error           // the first
 	read   map[string]bool // fields by their full names

@@ -19,14 +19,13 @@ func (cfg *config) sub(name string) *config {
 	return s
 }
 
-// kind refuses an object whose model_type is not one that the caller reads.
+// kind refuses an object whose model_type the caller does not read.
 func (cfg *config) kind(known ...string) {
 	if kind := cfg.name("model_type"); kind != "" && !slices.Contains(known, kind) {
 		cfg.fail("model_type", "%q is not known here in its place (known: %s)", kind, strings.Join(known, ", "))
 	}
 }
 
-// objects reads a list of objects.
 func (cfg *config) objects(name string) []*config {
 	var raw []map[string]jsontext.Value
 	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers) {

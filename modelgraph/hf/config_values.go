@@ -43,7 +43,7 @@ func (cfg *fieldReader) pos(def int64, names ...string) int64 {
 	return count
 }
 
-// optional is pos where null means def, as an absent field does.
+// optional is pos, with def for a null too.
 func (cfg *fieldReader) optional(def int64, name string) int64 {
 	if cfg.null(name) {
 		return def

@@ -6,7 +6,7 @@ func init() {
 	register(family{
 		types: []string{"clip"}, table: true, class: "CLIPModel", classes: []string{"CLIPModel", "CLIPForImageClassification"},
 		build:  buildClip,
-		unread: []string{"text_config_dict", "vision_config_dict"}, // of the part that a class has not
+		unread: []string{"text_config_dict", "vision_config_dict"}, // of a part that a class may lack
 		maxSeq: func(cfg *config) int64 { return clipPart(cfg, "text_config").dim(0, "max_position_embeddings") },
 	})
 	register(family{

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// conversionsGz has Transformers 5.17's rules from stored names to module names: those of
-// conversion_mapping.py, and the rules of each class (fixtures/oracle/conversions.py made it).
+// conversionsGz has Transformers 5.17's rules from stored names to module names
+// (conversion_mapping.py), and the rules of each class (fixtures/oracle/conversions.py made it).
 //
 //go:embed conversions.jsonl.gz
 var conversionsGz []byte
@@ -34,7 +34,7 @@ func conversionLine[line any](ok func(*line) bool, head string, others ...string
 	return nil
 }
 
-// namedClassOf is the line of a class, nil where Transformers has none.
+// namedClassOf is the line of a class, nil if Transformers has none.
 func namedClassOf(class, modelType string) *namedClass {
 	return conversionLine[namedClass](nil, fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType))
 }

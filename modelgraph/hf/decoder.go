@@ -34,7 +34,7 @@ type decoder struct {
 	form                        blockForm // zero: a llama's
 	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
-	// attentionParallel and ffnBeside are the parts next to those.
+	// attentionParallel and ffnParallel are the parts in parallel to those.
 	attentionParallel, ffnParallel func(layer int64) part
 	names                          decoderNames // zero: a llama's
 	// behind adds the modules after the embedding: positions, a dropout.
@@ -46,14 +46,14 @@ type decoder struct {
 	embedFactor float64
 	bareNorms   bool // norms have no tensors (OLMo)
 	headBias    bool // of lm_head
-	classifier  bool // what classifies tokens is called so, not score
+	classifier  bool // the token head is called classifier, not score
 	labelled    bool // qa_outputs has as many rows as there are labels (GPT-J)
 	apart       bool // lm_head never shares the embedding
 	logits32    bool // FP32 of [modelgraph.Head]
 	softCap     bool // logits through a scaled tanh (Gemma 2)
 	logitCap    float64
 	rotary      modelgraph.Layer // its Op and Buffers; no Op: none
-	// custom adds a decoder layer where block does not fit (DeciLM).
+	// custom adds a decoder layer if block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
 }
 

@@ -3,7 +3,7 @@
 // From the config alone it derives the parameter names, shapes and ties of Transformers' module
 // (release 5.17), by the rules of the model's family. It also reads config files of Transformers 4.
 // A family fills a [builder]. The defaults of its config class are in a table made from
-// Transformers (table.go), so a reader only names fields. A decoder has a llama's parts, except
-// those that its reader sets (parts.go, block.go); register adds it to the table. If there is a
+// Transformers (table.go), so a reader only names fields. A decoder starts with a llama's parts,
+// and its reader changes some (parts.go, block.go); register adds it to the table. If there is a
 // checkpoint, its tensors are assigned to the module's (assign.go), and sizes come from the files.
 package hf

@@ -15,7 +15,7 @@ type family struct {
 	types []string
 	// runs: the layers have everything for running, not for costs alone.
 	runs bool
-	// class is the class where architectures names none.
+	// class is the class if architectures names none.
 	class string
 	// classes are all buildable classes; nil: the table's that are made like a decoder's.
 	classes []string
@@ -30,8 +30,8 @@ type family struct {
 	agreed []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
-	// unread are fields of the family's config class, on their own or in the code that its
-	// checkpoints bring, that no module's shape depends on.
+	// unread are fields of the config class, or of its checkpoints' code, that change no module's
+	// shape.
 	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(cfg *config) int64
@@ -39,7 +39,7 @@ type family struct {
 
 var families = make(map[string]*family)
 
-// ownTypes map classes to a family, for every model_type: their configs have another's or a later
+// ownTypes map classes to a family, for every model_type. Their configs have another's or a later
 // model's (LLaVA's first code calls itself llava, as Transformers' does).
 var ownTypes = make(map[string]string)
 
@@ -51,7 +51,7 @@ func register(f family) {
 }
 
 // familyOf finds a config's rules and the class to build. If only architectures names a known
-// class, foreign is true: the config class and its defaults are another model's (Kimi-K2 is a
+// class, foreign is true. The config class and its defaults are then another model's (Kimi-K2 is a
 // DeepseekV3ForCausalLM of type kimi_k2).
 func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
@@ -91,7 +91,7 @@ func (f *family) known() []string {
 	return f.classes
 }
 
-// usual is the class where architectures names none.
+// usual is the class if architectures names none.
 func (f *family) usual() string {
 	if f.class != "" {
 		return f.class

@@ -57,7 +57,7 @@ func (f *family) misspelt(cfg *config) (notes []string) {
 	return notes
 }
 
-// plain are objects that are no part of the model.
+// plain are objects outside of the model.
 var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 
 // unread are the sorted fields that no getter read and that are not known to be harmless.

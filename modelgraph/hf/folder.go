@@ -126,8 +126,8 @@ func fromFile(path string, transformers []string) (*modelgraph.Graph, error) {
 	return generic(name, path, ck, reason)
 }
 
-// withWeights joins the graph that the config makes with the files. If there is a reason to doubt
-// the graph, every tensor must be its.
+// withWeights joins the config's graph with the files. If the graph is doubtful, every tensor must
+// belong to it.
 func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {

@@ -45,8 +45,8 @@ func noModel(dir string, names []string) error {
 }
 
 // folderName names the model in a folder: NAME in a Hugging Face cache
-// (models--ORG--NAME/snapshots/REV), with dots restored in a ModelScope cache (Qwen2___5), else the
-// folder's name.
+// (models--ORG--NAME/snapshots/REV), else the folder's name. Names in a ModelScope cache get their
+// dots back (Qwen2___5).
 func folderName(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -46,8 +46,8 @@ func gemma3VL(cfg *config) *multimodal {
 }
 
 // gemma3Tokens is the number of tokens an image after average pooling (modeling_gemma3.py:
-// Gemma3MultiModalProjector). The family's own defaults ask for more tokens than their image has
-// patches: the module can be made, with no pooling to speak of.
+// Gemma3MultiModalProjector). The family's defaults have more tokens than patches: the module can
+// be built, without pooling.
 func gemma3Tokens(cfg *config, grid patchGrid) int64 {
 	count := cfg.pos(256, "mm_tokens_per_image")
 	perSide := int64(math.Sqrt(float64(count)))

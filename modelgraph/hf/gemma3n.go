@@ -8,8 +8,8 @@ import (
 )
 
 // gemma3n is the language model of Gemma 3n (modeling_gemma3n.py). It has several parallel hidden
-// states of which one passes the layer (AltUp), and a low-rank branch next to attention (LAuReL).
-// Every layer has own inputs, and the last layers have no keys and values.
+// states, and one passes the layer (AltUp). A low-rank branch is next to attention (LAuReL). Every
+// layer has own inputs, and the last layers have no keys and values.
 type gemma3n struct {
 	*decoder
 	cfg  *config
@@ -37,7 +37,7 @@ func readGemma3n(cfg *config) *gemma3n {
 	model.attn.bias, model.attn.qkNorm, model.attn.scale = cfg.on("attention_bias"), modelgraph.RMSNorm, 1
 	model.states, model.perLayer = cfg.pos(0, "altup_num_inputs"), cfg.pos(0, "hidden_size_per_layer_input")
 	model.perLayerRows, model.rank = cfg.pos(0, "vocab_size_per_layer_input"), cfg.pos(0, "laurel_rank")
-	const most = 64 // states, each with matrices of its own
+	const most = 64 // states, each with separate matrices
 	if model.states > most {
 		cfg.fail("altup_num_inputs", "%d is more than %d", model.states, most)
 		model.states = 1

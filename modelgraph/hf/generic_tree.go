@@ -50,8 +50,8 @@ func (root *tree) addModule(path string) {
 	}
 }
 
-// base is the tensor that a name belongs to: quantised storage hangs its tables below the weight's
-// own name (q.weight, q.weight.absmax).
+// base is the tensor that a name belongs to. Tables of quantised storage have names below the
+// weight's (q.weight, q.weight.absmax).
 func (root *tree) base(name string) string {
 	for i := range name {
 		if name[i] == '.' && root.names[name[:i]] {

@@ -129,8 +129,8 @@ func every(cfg *config, period, offset string) func(int64) bool {
 	return func(i int64) bool { return i%each == from }
 }
 
-// mixed gives the layers that attend the model's attention as self_attn, and the others the mixer
-// under the name that form has.
+// mixed gives attention layers the model's attention as self_attn, and the others the mixer under
+// form's name.
 func (model *parts) mixed(attends func(int64) bool, mixer part, form blockForm) {
 	model.attention = func(i int64) part {
 		if attends(i) {
@@ -157,8 +157,8 @@ var hybridFields = mambaFields{
 	bias: "mamba_proj_bias", convBias: "mamba_conv_bias",
 }
 
-// graniteMoEHybrid: Mamba-2 or attention, and next to a mixture, if there is one, a feed-forward
-// that all tokens pass.
+// graniteMoEHybrid: Mamba-2 or attention, and a feed-forward for all tokens, next to a mixture if
+// any.
 func graniteMoEHybrid(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	if cfg.name("position_embedding_type") != "rope" {

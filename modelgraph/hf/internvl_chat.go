@@ -102,8 +102,8 @@ func (chat *internVLChat) readText(cfg *config) {
 
 // build adds the modules. The projector comes last but feeds the language model's first block.
 //
-// forward adds its output to the token embeddings, and indexes both by masks of the call's tensors,
-// which Accelerate's root hook puts on the map's first device, the tower's. It moves none of them
+// forward adds its output to the token embeddings, and indexes both by masks of the call's tensors.
+// Accelerate's root hook puts these on the map's first device, the tower's. It moves none of them
 // (modeling_internvl_chat.py: vit_embeds[image_flags == 1], input_embeds[selected] * 0.0 +
 // vit_embeds). So the three must be on one device, as in split_model on the model's page.
 func (chat *internVLChat) build(modules *builder) {

@@ -10,7 +10,7 @@ func init() {
 	register(family{
 		types: []string{"llama4"}, table: true, class: "Llama4ForConditionalGeneration", classes: []string{"Llama4ForConditionalGeneration"},
 		build:  func(modules *builder, cfg *config, _ string) { llama4(modules, cfg) },
-		unread: []string{"vision_feature_layer"}, // no class reads it: the tower's last state it is
+		unread: []string{"vision_feature_layer"}, // no class reads it: the tower's last state is used
 		maxSeq: func(cfg *config) int64 { return cfg.part("text_config").dim(0, "max_position_embeddings") },
 	})
 }

@@ -99,7 +99,7 @@ func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
 	pattern := int64(0)
-	// A pattern in letters counts nowhere: the first configs have layer_types next to it.
+	// A pattern in letters is ignored: the first configs have layer_types next to it.
 	if letters := cfg.has("sliding_window_pattern") && cfg.members["sliding_window_pattern"].Kind() == '"'; !letters || !cfg.has("layer_types") {
 		pattern = cfg.orZero("sliding_window_pattern")
 	}
@@ -112,7 +112,7 @@ func exaone4(cfg *config) *decoder {
 
 // hunyuan: norms on q and k with other names.
 func hunyuan(cfg *config) *decoder {
-	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published with its mixture's fields
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // dense configs have the mixture's fields too
 		cfg.harmlessAs(name, "1")
 	}
 	return hunyuanParts(cfg).done()

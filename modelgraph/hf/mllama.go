@@ -14,8 +14,8 @@ func init() {
 	})
 }
 
-// mllama is modeling_mllama.py: some layers of the language model attend to the tower's features in
-// place of the text. The head never shares the embedding, which has eight rows more.
+// mllama is modeling_mllama.py: some layers of the language model attend to the tower's features
+// instead of the text. The head never shares the embedding, which has eight more rows.
 func mllama(modules *builder, cfg *config, class string) {
 	path := "model"
 	if baseClass(class) {

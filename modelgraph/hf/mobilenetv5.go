@@ -3,7 +3,7 @@ package hf
 import "github.com/devmap-dev/devmap/modelgraph"
 
 // mobileNet builds timm's mobilenetv5_300m_enc (timm/models/mobilenetv5.py, _gen_mobilenet_v5), the
-// tower of Gemma 3n, which no config changes. Each layer's tokens are of its own resolution.
+// tower of Gemma 3n, which no config changes. The number of tokens changes with the resolution.
 type mobileNet struct {
 	*builder
 	path  string

@@ -120,7 +120,6 @@ func TestNemotronBlocks(t *testing.T) {
 	}
 }
 
-// nemotronConfig is a config of one layer.
 func nemotronConfig(block string) string {
 	return `{"model_type": "nemotron-nas", "hidden_size": 96, "num_attention_heads": 4, "num_hidden_layers": 1,
 		"vocab_size": 256, "intermediate_size": null, "num_key_value_heads": null, "block_configs": [` + block + `]}`

@@ -74,7 +74,7 @@ func (c *oracleCase) check(t *testing.T) {
 	if d := cmp.Diff(oracleTensors(c.Tensors), graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })); d != "" {
 		t.Errorf("parameters (-transformers +devmap):\n%s", clip(d))
 	}
-	// Buffers of a module are registered in no order that matters.
+	// The order of a module's buffers does not matter.
 	want, got := oracleTensors(c.Buffers), graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Buffers })
 	slices.Sort(want)
 	slices.Sort(got)
@@ -196,7 +196,6 @@ func readOracle(t *testing.T, file string) []oracleCase {
 	return cases
 }
 
-// readGzip reads a gzip'd JSON fixture.
 func readGzip(t *testing.T, file string, into any) {
 	t.Helper()
 	f, err := os.Open(file)

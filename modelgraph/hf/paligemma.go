@@ -56,7 +56,7 @@ func paligemma(cfg *config) *multimodal {
 		}
 		text = text.with("vocab_size", jsontext.Value(strconv.FormatInt(vocab, 10)))
 	}
-	// Image and prompt attend to each other fully, but only in the prefill: the model is causal and
+	// Image and prompt attend to each other fully, but only in the prefill. The model is causal and
 	// has a KV cache for every value of this field.
 	text = text.with("use_bidirectional_attention", jsontext.Value("false"))
 	tower := siglipTower(vision)

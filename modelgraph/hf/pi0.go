@@ -41,7 +41,7 @@ var gemmaExperts = map[string]gemmaExpert{
 }
 
 // The vocabulary is PALIGEMMA_VOCAB_SIZE (gemma.py). The tower is SigLIP So400m/14 (siglip.py,
-// decode_variant) on three images (model.py, IMAGE_KEYS) of 224 pixels (IMAGE_RESOLUTION).
+// decode_variant). There are three images (model.py: IMAGE_KEYS, IMAGE_RESOLUTION) of 224 pixels.
 const (
 	pi0Vocab  = 257_152
 	pi0Images = 3

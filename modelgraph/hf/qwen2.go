@@ -22,7 +22,7 @@ func (model *parts) qwenWindows() {
 	model.sliding(width, func(i int64) bool { return width > 0 && i >= from })
 }
 
-// qwenWindow is sliding_window where use_sliding_window is set.
+// qwenWindow is sliding_window if use_sliding_window is set.
 func qwenWindow(cfg *config) int64 {
 	if !cfg.flag("use_sliding_window") {
 		return 0

@@ -64,7 +64,7 @@ func (cfg *config) inside(name string, members map[string]jsontext.Value) *confi
 	return newConfig(cfg.file, cfg.prefix+name+".", members, cfg.shared)
 }
 
-// rotation reads the parameters; theta is the field next to them that has the base if they do not.
+// rotation reads the parameters; theta is the outer field with the base, if they have none.
 func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
 	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
 	switch rotation.Type {
@@ -126,7 +126,7 @@ func (rope *ropeConfig) theta(outer string, base float64) float64 {
 	return theta
 }
 
-// needed is a number that a type of RoPE cannot do without.
+// needed is a required number of a type of RoPE.
 func (rope *ropeConfig) needed(name string) float64 {
 	if _, there := rope.members[name]; !there {
 		rope.unsaid(name, "is absent")
@@ -172,7 +172,7 @@ func (rope *ropeConfig) width() int64 {
 	return width
 }
 
-// attentionFactor is yarn's factor of cosines and sines where the parameters give it, or a ratio of
+// attentionFactor is yarn's factor of cosines and sines if the parameters have it, or a ratio of
 // two logarithms for it; else 0 (_compute_yarn_parameters).
 func (rope *ropeConfig) attentionFactor(stretch float64) float64 {
 	if given := rope.numberOrNull(-1, "attention_factor"); given >= 0 {

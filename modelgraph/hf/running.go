@@ -37,7 +37,7 @@ func (cfg *fieldReader) number(def float64, name string) float64 {
 	return number
 }
 
-// numberOrNull is number where null means def, as an absent field does.
+// numberOrNull is number, with def for a null too.
 func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return def
@@ -45,7 +45,7 @@ func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	return cfg.number(def, name)
 }
 
-// whole is number if a fraction is odd.
+// whole is an integer from 0 to 2^40; def if the field is absent or has another number.
 func (cfg *fieldReader) whole(def int64, name string) int64 {
 	number := cfg.number(float64(def), name)
 	if number > maxDim || number != float64(int64(number)) {
@@ -87,8 +87,8 @@ func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	return members
 }
 
-// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's padding_idx), def where
-// pad_token_id is absent; 0: none. A negative one counts from the end.
+// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's padding_idx), def if
+// pad_token_id is absent; 0: none. A negative token counts from the end.
 func (cfg *fieldReader) padding(def, vocab int64) int64 {
 	v, there := cfg.members["pad_token_id"]
 	row := def - 1

@@ -128,8 +128,8 @@ func (model *sam) block(modules *builder, name string, hidden, window int64, mlp
 	modules.hidden = modules.add(dot(name, "mlp"), mlp.op, []string{second, attention}, mlp.params...).Name
 }
 
-// promptEncoder is SamPromptEncoder: rows for kinds of points, and convolutions over masks that are
-// given, which none is here.
+// promptEncoder is SamPromptEncoder: rows for kinds of points, and convolutions over given masks.
+// Here no masks are given.
 func (model *sam) promptEncoder(modules *builder, path string) {
 	cfg := model.prompts
 	hidden, wide := cfg.pos(256, "hidden_size"), cfg.pos(16, "mask_input_channels")

@@ -115,7 +115,7 @@ func bigBird(modules *builder, cfg *config, class string) {
 	model.tables(modules, dot(path, "embeddings"), true)
 	model.attention.Eager = true
 	if sparse == "block_sparse" {
-		// Up to so many tokens, all are seen (BigBirdModel.forward); of more, fewer.
+		// Up to this length, tokens see all others (BigBirdModel.forward); beyond it, fewer.
 		model.attention.Packed, model.attention.Window = true, sizeProduct(cfg, "block_size", 5+2*cfg.pos(0, "num_random_blocks"), cfg.pos(0, "block_size"))
 	}
 	bias := cfg.bool(true, "use_bias")

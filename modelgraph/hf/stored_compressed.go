@@ -12,9 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// readSkipped reads the modules that stay as they are by the rule of Transformers'
-// should_convert_module. A name is an end, or whole parts of the start as a Python expression
-// (before 5.21 any start). torchao compares the weight's name.
+// readSkipped reads the unchanged modules by the rule of Transformers' should_convert_module. A
+// name matches an end, or whole leading parts as a Python expression (before 5.21 any start).
+// torchao compares the weight's name.
 func (format *storedFormat) readSkipped(section *config, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
 	given, leaf := false, ""

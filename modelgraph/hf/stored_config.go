@@ -28,7 +28,7 @@ type storedFormat struct {
 	// experts is how joined experts are stored: joined, apart (one by one), or plain (unchanged).
 	experts  expertsStored
 	inBlock  bool           // linear layers outside the text model's blocks stay as they are
-	anyStart bool           // a name that is listed stays with all names that it starts
+	anyStart bool           // a listed name covers all names that begin with it
 	swapped  bool           // linear layers lie input first (Conv1D)
 	flip     bool           // experts lie input first
 	cache    []storedTensor // scales of cached keys and values, of every attention

@@ -8,8 +8,8 @@ import (
 )
 
 // storedTensor is one of a linear layer's stored tensors. The shape has a product for each
-// dimension, of sizes and numbers from left to right: * is times, / divides without remainder, ^
-// divides and rounds up. dtype "model" is the weight's, "$x" a type of the config's scheme.
+// dimension, of sizes and numbers from left to right. * is times, / divides without remainder, ^
+// divides and rounds up. The dtype "model" is the weight's, "$x" a type of the config's scheme.
 type storedTensor struct{ name, dtype, shape string }
 
 // storedForms are the tensors by which libraries store a weight [out in]; bits, group, rows, cols

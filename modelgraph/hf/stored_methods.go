@@ -14,9 +14,10 @@ import (
 
 // storedRule is the effect of a method of Transformers 5.17 on a model (quantizers/*.py).
 type storedRule struct {
-	// skip is the field that lists modules that stay as they are.
+	// skip is the field that lists unchanged modules.
 	skip []string
-	// defaults: the modules of get_keys_to_not_convert stay too, always or if the list is "absent".
+	// defaults: the modules of get_keys_to_not_convert stay too, "always", or if the list is
+	// "absent".
 	defaults string
 	// experts is how joined experts are stored; before5 is it for Transformers 4 (linear layers).
 	experts, before5 expertsStored
@@ -75,7 +76,7 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	return format
 }
 
-// before reports a config that a release before this one wrote.
+// before reports a config of a release older than major.minor.
 func before(cfg *config, major, minor int) bool {
 	var at [2]int
 	version := cfg.name("transformers_version")

@@ -23,7 +23,7 @@ var configsGz []byte
 // configClass is one line.
 type configClass struct {
 	Type string `json:"type"` // model_type
-	// Fields are the class's fields and defaults, besides those of every config; Nullable may be
+	// Fields are the class's fields and defaults, without those of every config; Nullable may be
 	// null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
@@ -40,7 +40,7 @@ type configPart struct {
 	// Type is the object's model_type: if Fixed, any other is refused; else it is the default.
 	Type  string `json:"type"`
 	Fixed bool   `json:"fixed"`
-	// Absent are the fields of the object that a config without one has.
+	// Absent are the object's fields in a config without it.
 	Absent map[string]jsontext.Value `json:"absent"`
 }
 

@@ -33,7 +33,7 @@ type transform struct {
 	below    *scope
 }
 
-// scope is the path of a model in the tree: rules apply to the rest of a name, with or without the
+// scope is the path of a model in the tree. Rules apply to the rest of a name, with or without the
 // base model's prefix (_scoped_match).
 type scope struct{ outer, inner string }
 
@@ -62,8 +62,8 @@ type match struct {
 	member string // the number of the list's member, unparsed
 }
 
-// match applies the rule (WeightTransform.rename_source_key). Not the place that matches is
-// replaced but the first that reads the same.
+// match applies the rule (WeightTransform.rename_source_key). It replaces the first occurrence of
+// the matched text, even if another one matched.
 func (rule *transform) match(name string) (match, bool) {
 	head, rest := "", name
 	if rule.below != nil {

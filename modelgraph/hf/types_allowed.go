@@ -121,8 +121,8 @@ func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
 	return entries, layers, uneven
 }
 
-// texts are all values that builds had of a field: from files, or made by the class for a field
-// that does not change its tensors.
+// texts are all values that builds had of a field, in files or as the class made them. Only fields
+// that change no tensors have such lists.
 func (class *typeClass) texts(file any, path string) (all []any) {
 	for _, rule := range class.Texts {
 		if rule[0] == file && rule[1] == path {
@@ -133,9 +133,9 @@ func (class *typeClass) texts(file any, path string) (all []any) {
 	return all
 }
 
-// asComputed reports a field that no build set and whose value is the one that its class computes,
-// as in configs that Transformers saved. Fields inside that no rule of the class reads are checked
-// by the inner class.
+// asComputed reports a field that no build set and that has the value that its class computes, as
+// in configs that Transformers saved. Fields inside that no rule of the class reads are checked by
+// the inner class.
 func (of *evaluation) asComputed(rule []any) bool {
 	condition, _ := rule[1].([]any)
 	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {

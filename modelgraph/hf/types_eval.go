@@ -34,7 +34,6 @@ func (of *evaluation) fail(format string, args ...any) any {
 	return nil
 }
 
-// find is a field's value.
 func (of *evaluation) find(path string) (any, bool) {
 	if strings.HasPrefix(path, "#") {
 		v, ok := of.sizes[path]
@@ -150,7 +149,7 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	return v
 }
 
-// errOpen is that expressions differ that agreed in all builds.
+// errOpen: expressions that agreed in all builds differ.
 var errOpen = errors.New("the builds that made the table do not decide it")
 
 // agreed evaluates an expression, and others that must agree with it.

@@ -9,8 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// folder reads a folder by the table of a release: as the table's model of the config if the files
-// have exactly its tensors, else by the names that its classes can have.
+// folder reads a folder by the table of a release. If the files have exactly the tensors of the
+// table's model of the config, that is the graph. Else it is read by the names that its classes can
+// have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {

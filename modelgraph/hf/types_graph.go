@@ -341,7 +341,6 @@ func place(pattern string, stars, at []int) (name string, key []int) {
 	return strings.Join(parts, "."), key
 }
 
-// entry adds one entry.
 func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int, joins bool) error {
 	name = modelgraph.FullName(module, name)
 	switch kind {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pinned reports that a field has a line's known value, or the one that its class makes of null. A
-// backbone's stages have names and numbers: either field is enough.
+// pinned reports that a field has a line's known value, or the class's value for null. A backbone's
+// stages have names and numbers: either field is enough.
 func (class *typeClass) pinned(object *typeObject, path string) bool {
 	want, dot := class.Pins[path], strings.LastIndexByte(path, '.')+1
 	if object.pinned(path, want) || noTensors[path[dot:]] {

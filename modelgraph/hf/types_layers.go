@@ -76,8 +76,8 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 	return layers
 }
 
-// unitOf gives the unit of a name: a no-split module, or a member of the outermost lists if it has
-// none, whose forward adds results (a layer of BLIP's text model).
+// unitOf gives the unit of a name: a no-split module, or a member of the outermost lists without
+// one. The forward of such a member adds results, as in a layer of BLIP's text model.
 func (tree *typeTree) unitOf() func(name string) string {
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
@@ -134,7 +134,7 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 }
 
 // join binds the layers whose results a forward joins: modules before a list (embeddings of tokens
-// and positions), operands of the model's scales, and of its modules' own parameters.
+// and positions), and operands of the scales and other parameters of a module with submodules.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
 	joined := append(scaled(graph, tree.lists), met(graph, tree.lists)...)
 	if !tree.outermost {
@@ -162,8 +162,8 @@ func (tree *typeTree) join(graph *modelgraph.Graph) error {
 	return modelgraph.Join(graph, joined)
 }
 
-// scaled are the model's own single numbers, such as CLAP's logit scale, and their operands:
-// results of two towers or more, and of layers outside the towers.
+// scaled are the model's own single numbers, such as CLAP's logit scale, and their operands. These
+// are results of two towers or more, and of layers outside the towers.
 func scaled(graph *modelgraph.Graph, lists *tree) [][]string {
 	towers, last := make(map[string]bool), make(map[string]string)
 	top := func(name string) string { return childOf(name, "") }

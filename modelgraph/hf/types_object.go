@@ -170,7 +170,6 @@ func (obj *typeObject) differs(path string) (v any, differs bool) {
 	return v, ok && !deepEqual(v, obj.class.Fields[path])
 }
 
-// byDefault is the default of a field.
 func (obj *typeObject) byDefault(path string) any {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].byDefault(rest)

@@ -161,7 +161,7 @@ func (op *operating) describe(layer *modelgraph.Layer) {
 	layer.Declared = declaredCosts(of.values(costs, stars))
 }
 
-// inputs are the layers that one reads.
+// inputs are the layers that a layer reads.
 func (op *operating) inputs(row []any, stars []int) []string {
 	names := []string{}
 	slots, _ := row[3].([]any)
@@ -173,7 +173,7 @@ func (op *operating) inputs(row []any, stars []int) []string {
 	return names
 }
 
-// before is the fixed number of tokens of the first layer that one reads.
+// before is the fixed number of tokens of a layer's first input.
 func (op *operating) before(inputs []string) int64 {
 	if i, ok := op.first(inputs); ok {
 		return op.fixed(op.layers[i].Name)
@@ -246,7 +246,7 @@ func (of *evaluation) values(fields map[string]any, stars []int) map[string]any 
 	return out
 }
 
-// input is the name of the layer that one reads: the first of several that is there.
+// input is the name of a layer's input: the first of several names that exists.
 func (op *operating) input(slot any, stars []int) string {
 	list, _ := slot.([]any)
 	if len(list) == 0 || list[0] != "first" {
@@ -332,7 +332,6 @@ func whole(v any) int64 {
 	return int64(math.Round(n))
 }
 
-// numbersIn are the numbers of a name.
 func numbersIn(name string) (numbers []int) {
 	for part := range strings.SplitSeq(name, ".") {
 		if n, err := strconv.Atoi(part); err == nil {

@@ -31,7 +31,7 @@ type typeOperations struct {
 	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
 	Rules map[string]any `json:"rules"`
 	Pins  map[string]any `json:"pins"`
-	// Like are other numbers: [field, whether it is one other than 0].
+	// Like are other numbers: [field, whether it is nonzero].
 	Like [][]any `json:"like"`
 	// Texts are the allowed values of fields.
 	Texts map[string][]any `json:"texts"`
@@ -39,7 +39,7 @@ type typeOperations struct {
 	Even [][]string `json:"even"`
 	// Linear are the modules that are nn.Linear.
 	Linear []string `json:"linear"`
-	// Own: softmax runs in the type of the scores, where these are in memory.
+	// Own: softmax runs in the type of the scores, if these are in memory.
 	Own bool `json:"own"`
 }
 

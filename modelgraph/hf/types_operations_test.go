@@ -32,8 +32,8 @@ func operates(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Op != modelgraph.Opaque{} })
 }
 
-// TestOperations: the table's operations equal those that devmap.export finds in Transformers'
-// model of the same config (operations.py).
+// TestOperations: the table's operations equal devmap.export's for Transformers' model of the same
+// config (operations.py).
 func TestOperations(t *testing.T) {
 	file := "../../fixtures/oracle/operations.jsonl.gz"
 	if own := os.Getenv("DEVMAP_OPERATIONS"); own != "" {

@@ -68,14 +68,12 @@ var legacyLayers = map[string]any{
 	"deepseek_sparse_attention": "indexed_attention", "qwen_sparse_attention": "indexed_attention",
 }
 
-// take removes a field and gives its value.
 func (said fieldsOf) take(name string) any {
 	v := said[name]
 	delete(said, name)
 	return v
 }
 
-// move gives a field another name.
 func (said fieldsOf) move(from, to string) {
 	if v := said.take(from); v != nil {
 		said[to] = v

@@ -137,8 +137,8 @@ func (in *release) class(name, config string) (found *typeClass) {
 	return found
 }
 
-// pinnedClass reads the line of an object's model class. A class may have several lines for values
-// of its config: the one with the most pins of the object counts.
+// pinnedClass reads the line of an object's model class. If a class has several lines for values of
+// its config, the line with the most pins of the object counts.
 func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
 	met := false
 	for _, as := range []func(*typeClass, string) bool{
@@ -239,8 +239,9 @@ func (in *release) loader(kind, class string) string {
 	return class
 }
 
-// whenSaid is a config class's use of a file's value for a field that it computes: "over" if it
-// overwrites the value, "kept" if it takes it and nothing else changes, empty if unknown.
+// whenSaid is a config class's use of a file's value for a field that it computes. "over" means
+// that it overwrites the value, "kept" that it takes it and nothing else changes, empty that this
+// is unknown.
 func (in *release) whenSaid(config, path string) string {
 	type made struct {
 		Said map[string]map[string]string `json:"said"`

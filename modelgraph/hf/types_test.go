@@ -31,7 +31,7 @@ type typeSample struct {
 	NoSplit string         `json:"nosplit"`
 }
 
-// typeFacts are the same of a graph, as lines.
+// typeFacts are the facts of a graph, as lines.
 func typeFacts(tree *typeTree) map[string][]string {
 	facts := make(map[string][]string)
 	shape := func(s []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(s), " ", ","), "[]") }

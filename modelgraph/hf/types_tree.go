@@ -18,7 +18,7 @@ type typeTree struct {
 	units     map[string]string // modules that one device may need whole, and their classes
 	wide      []string          // expressions for parameters that stay in float32
 	noSplit   []string          // their classes that it needs; a unit without a class counts too
-	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	outermost bool              // no unsplit class: members of the outermost lists stay whole
 	holders   map[string]bool   // modules around these, and those lists
 	lists     *tree             // of its names
 	root      *typeObject       // the config

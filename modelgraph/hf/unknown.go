@@ -13,7 +13,7 @@ import (
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
-	// Fields identify the model: fields that a llama lacks, with values; those that add modules are
+	// Fields identify the model: fields that a llama lacks, with values, the ones that add modules
 	// first.
 	Fields []string
 }
@@ -45,7 +45,7 @@ func unknownType(modelType string) string {
 	return fmt.Sprintf("model_type %q is not known%s", clipName(modelType), meantType(modelType))
 }
 
-// meantType asks for the known type that differs in a letter of four; empty if none does.
+// meantType suggests the known type that differs in a letter of four; empty if none does.
 func meantType(modelType string) string {
 	near := modelgraph.Nearest(modelType, slices.Sorted(maps.Keys(families)), 1, max(1, len(modelType)/4))
 	if len(near) == 0 || near[0] == modelType || len(modelType) < 3 {
@@ -117,8 +117,8 @@ func (err *unknownFieldError) Error() string {
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
 }
 
-// unknown is the reason if a config makes no graph but tensor names or files still can: its family,
-// class or a field is not known.
+// unknown is the reason why the config makes no graph, if tensor names or files still can: its
+// family, class or a field is not known.
 func unknown(err error) string {
 	var family *unknownFamilyError
 	var field *unknownFieldError

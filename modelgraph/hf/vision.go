@@ -84,8 +84,8 @@ func (grid patchGrid) embedWith(modules *builder, name string, channels, dim int
 	return conv.Name
 }
 
-// visionAttention is attention of every patch to every patch. Heads must divide the width, as
-// there.
+// visionAttention is attention of every patch to every patch. As in the framework, heads must
+// divide the width.
 func visionAttention(cfg *config, dim, heads int64, name string) modelgraph.Attention {
 	a := equalHeads(cfg, dim, heads, name)
 	a.Bidirectional = true

@@ -19,7 +19,7 @@ type visionStack struct {
 
 	order  []string // those four as the framework registers them
 	scales []string // LayerScale vectors, bare parameters of the block
-	// scaleDim is their length, dim where 0.
+	// scaleDim is their length; 0: dim.
 	scaleDim int64
 	// between are modules in order outside the four (vectors that scale).
 	between map[string]part

@@ -27,7 +27,7 @@ func (model *vit) tokens(extra int64) modelgraph.Stream {
 	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: model.grid.count() + extra}
 }
 
-// imageLabels is the number of classes, where 0 means no classifier.
+// imageLabels is the number of classes; 0 means no classifier.
 func imageLabels(cfg *config) int64 {
 	if cfg.has("num_labels") && cfg.dim(0, "num_labels") == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (model *vit) stack(modules *builder, path string, maskToken bool) {
 }
 
 // embeddings is modeling_vit.py: ViTEmbeddings. Its own parameters, which are added to the patches,
-// go by the module's name.
+// have the module's name.
 func (model *vit) embeddings(modules *builder, name string, maskToken bool) {
 	hidden, patches := model.hidden, dot(name, "patch_embeddings.projection")
 	params := []modelgraph.Tensor{tensor("cls_token", 1, 1, hidden)}

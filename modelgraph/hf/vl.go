@@ -33,7 +33,7 @@ type multimodal struct {
 	returned bool // the outputs have the features (image_hidden_states)
 	// deep are features that are added after the first decoder layers, one each (Qwen3-VL).
 	deep []string
-	// module is the language model's, language_model where empty.
+	// module is the language model's, language_model if empty.
 	module string
 }
 

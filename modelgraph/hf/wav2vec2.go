@@ -160,8 +160,8 @@ func (model *speech) adapter(path string) int64 {
 	return out
 }
 
-// features are the convolutions over the samples, and give the width of the last. The first or all
-// of them have norms.
+// features adds the convolutions over the samples and returns the last one's width. The first or
+// all of them have norms.
 func (model *speech) features(path string) int64 {
 	modules, cfg := model.builder, model.cfg
 	dims := cfg.dims("conv_dim")

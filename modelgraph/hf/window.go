@@ -16,7 +16,7 @@ const (
 // legacyKinds are older entries of layer_types (configuration_utils.py: remap_legacy_layer_types).
 var legacyKinds = map[string]string{"mamba": linearAttention, "attention": fullAttention}
 
-// readWindow reads sliding_window: def where absent, 0 (all tokens) where null.
+// readWindow reads sliding_window: def if absent, 0 (all tokens) if null.
 func readWindow(cfg *config, def int64) int64 {
 	if cfg.null("sliding_window") {
 		return 0

@@ -21,7 +21,7 @@ type zamba2Model struct {
 	mlp           modelgraph.MLP
 	mixer         part
 	bias, adapted bool
-	hybrid        []int64 // the layers that are
+	hybrid        []int64 // layers with a transformer block
 	embed         string
 }
 
@@ -184,7 +184,7 @@ func (model *zamba2Model) adapters(modules *builder, name, reads string, in, out
 	}
 }
 
-// share ties every block's tensors to the first layer that has it (Zamba2Model.get_layers).
+// share ties every block's tensors to the block's first layer (Zamba2Model.get_layers).
 func (model *zamba2Model) share(modules *builder, path string) {
 	block := func(at int64) string {
 		return dot(indexed(dot(path, "layers"), model.hybrid[at]), "shared_transformer") + "."

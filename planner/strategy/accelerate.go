@@ -10,9 +10,9 @@ import (
 )
 
 // balanced is the map of device_map="auto" and "balanced" (Accelerate 1.15,
-// src/accelerate/utils/modeling.py): get_balanced_memory gives the limits of the GPUs,
-// infer_auto_device_map the map. free are the free bytes of each GPU. The rest goes to the CPU,
-// whose memory is assumed to be enough.
+// src/accelerate/utils/modeling.py). get_balanced_memory gives the limits of the GPUs,
+// infer_auto_device_map the map. free are the free bytes of each GPU. The CPU takes the rest; its
+// memory is assumed to be enough.
 func balanced(graph *modelgraph.Graph, sizes *weightSizes, free []int64) devicemap.Map {
 	root := modulesOf(graph, sizes)
 	filling := &autoMap{ties: graph.Ties, limits: root.limits(free), used: make([]int64, len(free)), places: map[string]int{}}
@@ -126,7 +126,6 @@ func modulesOf(graph *modelgraph.Graph, sizes *weightSizes) *module {
 	return root
 }
 
-// sum fills in the sizes of modules.
 func (m *module) sum() int64 {
 	for _, parts := range [][]*module{m.tensors, m.buffers, m.children} {
 		for _, part := range parts {

@@ -10,7 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// edit is a change of a workload.
 type edit struct {
 	note  string // changes that no setting has
 	apply func(*costmodel.Workload)
@@ -25,7 +24,7 @@ const (
 	loraTargets = "all-linear"
 )
 
-// largestPool is the part of a GPU that OpenPI's README has JAX take where memory is short.
+// largestPool is the share of a GPU for JAX that OpenPI's README sets if memory is short.
 const largestPool = 0.9
 
 const (
@@ -66,13 +65,13 @@ func (problem *search) sized() costmodel.Workload {
 	if resolved, err := estimate.Resolve(problem.Graph, asked); err == nil {
 		workload.Seq, workload.Batch = resolved.Seq, resolved.Batch
 	}
-	if grid := workload.Runtime == "megatron" || workload.Runtime == "torchtitan"; grid && workload.DP == 0 { // the GPUs that the others leave
+	if grid := workload.Runtime == "megatron" || workload.Runtime == "torchtitan"; grid && workload.DP == 0 { // the remaining GPUs
 		workload.DP = costmodel.Degree(max(1, problem.gpus()/(workload.TP.Count()*workload.CP.Count()*workload.PP.Count())))
 	}
 	return workload
 }
 
-// same are the edits after which the results are the same.
+// same are the edits that keep the results.
 func same(workload *costmodel.Workload) []edit {
 	var out []edit
 	add := func(when bool, note string, apply func(*costmodel.Workload)) {
@@ -119,7 +118,6 @@ func trained(workload *costmodel.Workload) []edit {
 	return append(out, edit{note: freezes, apply: adapters})
 }
 
-// adapters freezes the model and trains LoRA adapters.
 func adapters(workload *costmodel.Workload) {
 	workload.LoRARank, workload.LoRATargets = loraRank, []string{loraTargets}
 }
@@ -161,7 +159,6 @@ func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 // families are the families of edits that have helped. The empty family has no members.
 type families map[string]bool
 
-// add notes whether an edit helped.
 func (helped families) add(change *edit, helps bool) {
 	if change.family != "" && helps {
 		helped[change.family] = true
@@ -174,7 +171,6 @@ func changesTraining(change *edit) bool {
 	return workload.LoRARank > 0
 }
 
-// edited is the problem with a changed workload.
 func (problem *search) edited(es ...edit) *search {
 	changed := *problem
 	changed.notes = slices.Clone(problem.notes)

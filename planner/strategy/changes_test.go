@@ -49,8 +49,8 @@ func TestSmallestTogether(t *testing.T) {
 	}
 }
 
-// TestSmallestSameResults: where each change that is enough alone is less work, several that change
-// no result are tried together, sequence parallelism among them.
+// TestSmallestSameResults: if every sufficient single change is less work, several changes with the
+// same results are tried together, sequence parallelism among them.
 func TestSmallestSameResults(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "a100-40gb", 4, training(4))
 	work := &p.Workload

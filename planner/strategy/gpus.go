@@ -11,7 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// maxGPUs bounds the search for enough.
+// maxGPUs bounds the search for more GPUs.
 const maxGPUs = 64
 
 // moreGPUs is the change to the least sufficient number of GPUs: it doubles, then bisects.
@@ -37,8 +37,8 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 	return found
 }
 
-// larger are the problem on each GPU of the same maker that has more memory and is no slower, the
-// smallest first. None where the devices differ or the catalogue does not have them.
+// larger are the problem on each larger GPU of the same maker that is no slower, the smallest
+// first. Empty if the devices differ or the catalogue lacks them.
 func (problem *search) larger() []*search {
 	now, err := catalogue.Find(problem.Topology.Devices[0].Name)
 	if err != nil || slices.ContainsFunc(problem.Topology.Devices, func(device costmodel.Device) bool { return device.Name != now.Name }) {
@@ -66,7 +66,7 @@ func (problem *search) larger() []*search {
 // amd reports a GPU of AMD: a job can move to a GPU of the same maker without a rebuild.
 func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 
-// largerGPU is the change to the smallest of them on which the problem fits.
+// largerGPU is the change to the smallest larger GPU on which the problem fits.
 func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	for _, changed := range problem.larger() {
 		if fits := problem.fitting(ctx, changed); fits != nil {
@@ -76,8 +76,8 @@ func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	return nil
 }
 
-// on is the problem on another number of devices; nil if the request cannot ask for it, or the
-// links of the new devices are unknown.
+// on is the problem on another number of devices. It is nil if the request cannot ask for it, or
+// the links of the new devices are unknown.
 func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -116,7 +116,7 @@ func (problem *search) asking(count int, kind string) *search {
 	}
 	switch _, program := estimate.Native(nil); {
 	case changed.Workload.Runtime == program && problem.Workload.Mode == costmodel.Train:
-		changed.Workload.ShardDegree = int64(count) // more GPUs help none of them otherwise
+		changed.Workload.ShardDegree = int64(count) // more GPUs help no GPU otherwise
 	case changed.Workload.ShardDegree == problem.gpus():
 		changed.Workload.ShardDegree = 0 // over all
 	}
@@ -132,7 +132,8 @@ func (problem *search) other() *costmodel.Topology {
 	return &topology
 }
 
-// inPlaceOf is a GPU in another's host. It reserves as much for others, besides its kind's reserve.
+// inPlaceOf is a GPU in another's host. It reserves as much for others, in addition to its kind's
+// reserve.
 func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)

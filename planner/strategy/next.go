@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Next are the next-best changes, each tried, whether it then fits or not: one GPU less or more;
-// edits that lower the largest share, or the step's time if that is the objective, below value; any
-// assignment instead of a contiguous map; the next larger GPU. Changes of the trained parameters
-// are included. The order is by the kind of change, not by its gain.
+// Next are the next-best changes, each tried and reported whether it then fits or not: one GPU less
+// or more, the edits, any assignment instead of a contiguous map, and the next larger GPU. Edits
+// must lower the largest share (the step's time, if that is the objective) below value. Changes of
+// the trained parameters are included. The order is by the kind of change, not by its gain.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
 	problem := newSearch(asked, options)
 	if problem == nil || problem.Diffusion != nil {
@@ -57,9 +57,9 @@ func (problem *search) tried(ctx context.Context, changed *search, below float64
 	return []Change{problem.change(changed, &row)}
 }
 
-// Alternatives are for a map whose largest share, value, is set by one unit. fewer is the change to
-// the fewest GPUs with the same share, nil if all are needed. lower are single changes that lower
-// it, whether they fit or not.
+// Alternatives are for a map whose largest share, value, is set by one unit. The first result is
+// the change to the fewest GPUs with the same share, nil if all are needed. The second are single
+// changes that lower the share, whether they fit or not.
 func Alternatives(ctx context.Context, problem planner.Problem, options Options, value float64) (fewer, lower []Change) {
 	from := newSearch(problem, options)
 	if from == nil || from.Diffusion != nil {
@@ -102,5 +102,5 @@ func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	return distinct(problem.tried(ctx, problem.on(least), math.Inf(1)))
 }
 
-// notable is how far a change must lower the largest share to be reported.
+// notable is the factor by which a change must lower the largest share to be reported.
 const notable = 0.995

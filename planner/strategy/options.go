@@ -11,11 +11,11 @@ import (
 type Options struct {
 	// TimeLimit ends the search for one map; 0: a second.
 	TimeLimit time.Duration
-	// Asked is the workload that was asked for, where the problem's was chosen from it: changes are
-	// settings over it. Nil: the problem's own.
+	// Asked is the request's workload if the problem's was chosen from it: changes are settings
+	// over it. Nil: the problem's own.
 	Asked *costmodel.Workload
-	// Devices replace the problem's, one for one, where another number of GPUs is tried. Nil: the
-	// problem's own, and their links.
+	// Devices replace the problem's, one for one, for other numbers of GPUs. Nil: the problem's
+	// own, with their links.
 	Devices []costmodel.Device
 	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and offload.
 	Fixed []string
@@ -27,7 +27,7 @@ type Options struct {
 	Under func(*costmodel.Workload)
 	// Current adds the row of the map that device_map="auto" gives.
 	Current bool
-	// Stay: nothing leaves the devices, though the problem's Offload lets it.
+	// Stay: nothing is offloaded, even if the problem's Offload allows it.
 	NoOffload bool
 }
 

@@ -58,7 +58,7 @@ func (problem *search) smallestTraining(ctx context.Context) []Change {
 	out := problem.pipelines(ctx, problem, edits)
 	own := len(out) > 0
 	training := *problem
-	training.Workload.Mode = costmodel.Train // its GPUs' reserve
+	training.Workload.Mode = costmodel.Train // for the reserve of its GPUs
 	for _, larger := range training.larger() {
 		larger.Workload.Mode = problem.Workload.Mode
 		if fits := problem.fitting(ctx, larger); fits != nil {
@@ -73,8 +73,8 @@ func (problem *search) smallestTraining(ctx context.Context) []Change {
 	return out
 }
 
-// pipelines are the edits of a changed problem that fit. Those with all settings of an earlier one
-// and more are left out, unless that one is tight and they are not.
+// pipelines are the edits of a changed problem that fit. An edit with all settings of an earlier
+// one is left out, unless only the earlier one is tight.
 func (problem *search) pipelines(ctx context.Context, on *search, edits []pipelineEdit) []Change {
 	var out []Change
 	for _, edit := range edits {

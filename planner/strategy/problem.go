@@ -21,7 +21,6 @@ func (of *comparison) gpus() int64 { return int64(len(of.Topology.Devices)) }
 
 func (of *comparison) open() bool { return of.Workload.Strategy.Traits().Open }
 
-// row costs one strategy.
 func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row {
 	row := Row{Workload: workload}
 	problem := of.Problem
@@ -55,7 +54,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 	return row
 }
 
-// tier is where units may leave for under a strategy.
+// tier is where a strategy may offload units.
 func (of *comparison) tier(workload *costmodel.Workload) planner.Tier {
 	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Unconstrained || of.NoOffload {
 		return ""

@@ -120,7 +120,7 @@ func (problem *remedies) onHost(ctx context.Context) []Change {
 	return nil
 }
 
-// sharded is FSDP with the necessary edits, if the request is a map of the same training, DDP or a
+// sharded is FSDP with the necessary edits. The request is a map of the same training, DDP or a
 // stage of ZeRO with whole parameters.
 func (problem *remedies) sharded(ctx context.Context) []Change {
 	traits := problem.Workload.Strategy.Traits()
@@ -152,7 +152,7 @@ func (problem *remedies) combined(ctx context.Context) []Change {
 	return nil
 }
 
-// followChanges follows the pools of changes, so that their verdicts are of their own plans.
+// followChanges follows the pools of changes: each verdict is then of the change's plan.
 func followChanges(ctx context.Context, changes []Change) []Change {
 	for i := range changes {
 		followPools(ctx, changes[i].To, &changes[i].Row)

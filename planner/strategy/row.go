@@ -34,7 +34,7 @@ type Row struct {
 	Communication int64
 	// StepSeconds is nil if it is not known.
 	StepSeconds *float64
-	// Tokens are the tokens of all GPUs together in a step: the batch is the whole one for a device
+	// Tokens are the tokens of all GPUs together in a step. The batch is the whole one for a device
 	// map and a pipeline, and each GPU's for the others.
 	Tokens int64
 	// Samples are the images or sounds of a model that reads no text; 0 of others.
@@ -71,7 +71,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 }
 
-// places are the devices of a map's units; nil where every GPU runs the whole model.
+// places are the devices of a map's units; nil if every GPU runs the whole model.
 func places(placed devicemap.Map) []int {
 	var devices []int
 	for _, device := range placed {

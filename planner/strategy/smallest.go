@@ -65,7 +65,7 @@ type remedies struct {
 	full, adapters []edit
 }
 
-// smallest tries them, the least intrusive first.
+// smallest tries the remedies, the least intrusive first.
 func (problem *search) smallest(ctx context.Context) []Change {
 	full, adapters := split(problem.edits())
 	tries := &remedies{problem, full, adapters}
@@ -133,7 +133,7 @@ func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	return problem.fitting(ctx, &changed)
 }
 
-// offloaded is the same map with units that leave for the host, else for disk.
+// offloaded is the same map with units offloaded to the host's memory, else to disk.
 func (problem *remedies) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
 	if problem.fixed("offload") || problem.NoOffload || problem.Unconstrained || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
@@ -151,7 +151,7 @@ func (problem *remedies) offloaded(ctx context.Context) []Change {
 	return nil
 }
 
-// split separates the changes that train the same from those that freeze the model.
+// split separates changes that train the same from changes that freeze the model.
 func split(all []edit) (full, adapters []edit) {
 	for _, change := range all {
 		if changesTraining(&change) {
@@ -166,13 +166,13 @@ func split(all []edit) (full, adapters []edit) {
 // fixed reports a field that no change sets.
 func (problem *search) fixed(field string) bool { return slices.Contains(problem.Fixed, field) }
 
-// withStrategy is the problem under another strategy, without fields of its own.
+// withStrategy is the problem under another strategy, without the fields of the old one.
 func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	changed := *problem
 	workload := &changed.Workload
 	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = strategy, "", 0, 0
 	workload.DP, workload.TP = 0, 0           // they are a pipeline's
-	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
+	if workload.Runtime != costmodel.Devmap { // an explicit devmap stays
 		workload.Runtime = ""
 	}
 	changed.Unconstrained, changed.Offload = false, "" // they are a device map's

@@ -101,7 +101,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestTokens: --batch is each GPU's own where every GPU runs the whole model.
+// TestTokens: --batch is each GPU's own if every GPU runs the whole model.
 func TestTokens(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(8))
 	p.Workload.Seq = 1024
