@@ -23,7 +23,7 @@ type assignment struct {
 	// name.
 	extras     map[string]*filling
 	extraOrder []*filling
-	quantised  map[string]bool // module paths that hold extras
+	quantised  map[string]bool // modules with extras
 	configured bool            // the config has quantization_config
 
 	missing             tally
@@ -34,7 +34,7 @@ type assignment struct {
 // filling is one tensor of a module and its stored pieces.
 type filling struct {
 	name   string // full
-	module string // path of the module that holds it
+	module string // path of its module
 	layer  int
 	tensor *modelgraph.Tensor // nil for an extra
 	buffer bool

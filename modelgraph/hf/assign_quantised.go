@@ -60,7 +60,7 @@ func (assigned *assignment) packed(fill *filling, dtype modelgraph.DType) bool {
 	return assigned.quantised[fill.module] && (packs(dtype) || assigned.extras[fill.name+".quant_map"] != nil)
 }
 
-// moduleAbove is the deepest module that holds parameters and lies above name.
+// moduleAbove is the deepest module above a name that has parameters.
 func (assigned *assignment) moduleAbove(name string) (module string, layer int, ok bool) {
 	for path := parent(name); path != ""; path = parent(path) {
 		if i, ok := assigned.modules[path]; ok {

@@ -11,7 +11,7 @@ import (
 type builder struct {
 	layers []modelgraph.Layer
 	ties   [][]string
-	joined [][]string // groups of layers that one device must hold
+	joined [][]string // groups of layers that must share a device
 
 	unitName string
 	stream   modelgraph.Stream

@@ -34,7 +34,7 @@ type listed struct {
 	split map[string]bool // patterns of modules that are not
 
 	tensors  map[string]*moduleTensor // by name in the module tree
-	modules  map[string]bool          // patterns of modules that hold a stored tensor
+	modules  map[string]bool          // patterns of modules with a stored tensor
 	counted  map[string][]string      // by pattern that ends in a star: the names it has
 	ties     [][]string
 	warnings []string

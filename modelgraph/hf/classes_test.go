@@ -185,7 +185,7 @@ func TestListedRefuses(t *testing.T) {
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "layernorm_embedding") }), "layernorm_embedding"
 		case "GPTNeoXForCausalLM": // names, one of them unknown, of a class that renames some
 			names, want = append(slices.Clone(c.Saved), "gpt_neox.more.weight"), `"gpt_neox.more.weight" is not a name that GPTNeoXForCausalLM`
-		case "CohereForCausalLM": // neither the embedding nor its tied tensors are there
+		case "CohereForCausalLM": // the embedding and its tied tensors are absent
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
 		case "LlavaForConditionalGeneration": // of the language model alone
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return !strings.HasPrefix(n, "language_model") }), "no file holds"

@@ -79,7 +79,7 @@ func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 	}
 }
 
-// TestNamedClasses: the table has every class that a family builds, except those of published code.
+// TestNamedClasses: the table has every class that a family builds, except published code.
 func TestNamedClasses(t *testing.T) {
 	for modelType, f := range families {
 		for _, class := range f.known() {

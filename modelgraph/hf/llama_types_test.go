@@ -60,7 +60,7 @@ func TestRemoteLlamas(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeCosts: differences of the types besides their tensors.
+// TestLlamaTypeCosts: differences of the types other than their tensors.
 func TestLlamaTypeCosts(t *testing.T) {
 	alibi := fields{"num_key_value_heads": 4}
 	for _, tt := range []struct {

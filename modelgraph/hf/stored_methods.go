@@ -19,7 +19,7 @@ type storedRule struct {
 	// defaults: the modules of get_keys_to_not_convert stay too, "always", or if the list is
 	// "absent".
 	defaults string
-	// experts is how joined experts are stored; before5 is it for Transformers 4 (linear layers).
+	// experts is how joined experts are stored, before5 how a release before 5 stores them.
 	experts, before5 expertsStored
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.

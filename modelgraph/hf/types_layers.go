@@ -133,8 +133,8 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 	return ""
 }
 
-// join binds the layers whose results a forward joins: modules before a list (embeddings of tokens
-// and positions), and operands of the scales and other parameters of a module with submodules.
+// join binds the layers whose results a forward joins. They are modules before a list (embeddings
+// of tokens and positions), and operands of the model's scales and of other parameters.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
 	joined := append(scaled(graph, tree.lists), met(graph, tree.lists)...)
 	if !tree.outermost {

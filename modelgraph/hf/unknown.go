@@ -13,8 +13,8 @@ import (
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
-	// Fields identify the model: fields that a llama lacks, with values, the ones that add modules
-	// first.
+	// Fields identify the model: fields that a llama lacks, with values. Fields that add modules
+	// are first.
 	Fields []string
 }
 
@@ -117,8 +117,8 @@ func (err *unknownFieldError) Error() string {
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
 }
 
-// unknown is the reason why the config makes no graph, if tensor names or files still can: its
-// family, class or a field is not known.
+// unknown is the reason why the config makes no graph, if names or files still can: its family,
+// class or a field is not known.
 func unknown(err error) string {
 	var family *unknownFamilyError
 	var field *unknownFieldError

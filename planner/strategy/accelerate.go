@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// balanced is the map of device_map="auto" and "balanced" (Accelerate 1.15,
-// src/accelerate/utils/modeling.py). get_balanced_memory gives the limits of the GPUs,
-// infer_auto_device_map the map. free are the free bytes of each GPU. The CPU takes the rest; its
-// memory is assumed to be enough.
+// balanced is the map of device_map="auto" and "balanced" (Accelerate 1.15: utils/modeling.py). The
+// function get_balanced_memory gives the limits of the GPUs, infer_auto_device_map the map. free
+// are the free bytes of each GPU. The CPU takes the rest; its memory is assumed to be enough.
 func balanced(graph *modelgraph.Graph, sizes *weightSizes, free []int64) devicemap.Map {
 	root := modulesOf(graph, sizes)
 	filling := &autoMap{ties: graph.Ties, limits: root.limits(free), used: make([]int64, len(free)), places: map[string]int{}}

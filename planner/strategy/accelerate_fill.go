@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// autoMap is a run of infer_auto_device_map: modules go on the first GPU while they fit, then on
-// the next. GPU 0 reserves space for the largest remaining layer, which may have to come back from
-// the CPU.
+// autoMap is a run of infer_auto_device_map: the first GPU gets modules while they fit, then the
+// next. GPU 0 reserves space for the largest remaining layer, which may have to come back from the
+// CPU.
 type autoMap struct {
 	ties    [][]string // names of parameters that are one
 	todo    []*module

@@ -59,7 +59,7 @@ func ExampleRows() {
 	// pipeline: refused
 }
 
-// Settings that would make a plan fit, over those of the request.
+// Settings over the request's that would make a plan fit.
 func ExampleSmallest() {
 	problem := trained("h100-80gb")
 	problem.Workload.Strategy = costmodel.DDP

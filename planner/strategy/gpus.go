@@ -37,8 +37,8 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 	return found
 }
 
-// larger are the problem on each larger GPU of the same maker that is no slower, the smallest
-// first. Empty if the devices differ or the catalogue lacks them.
+// larger are the problem on each larger GPU of the same maker and at least the same speed, the
+// smallest first. Empty if the devices differ or the catalogue lacks them.
 func (problem *search) larger() []*search {
 	now, err := catalogue.Find(problem.Topology.Devices[0].Name)
 	if err != nil || slices.ContainsFunc(problem.Topology.Devices, func(device costmodel.Device) bool { return device.Name != now.Name }) {

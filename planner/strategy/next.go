@@ -9,10 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Next are the next-best changes, each tried and reported whether it then fits or not: one GPU less
-// or more, the edits, any assignment instead of a contiguous map, and the next larger GPU. Edits
-// must lower the largest share (the step's time, if that is the objective) below value. Changes of
-// the trained parameters are included. The order is by the kind of change, not by its gain.
+// Next are the next-best changes, each tried and reported whether it then fits or not. They are one
+// GPU less or more, the edits, any assignment instead of a contiguous map, and the next larger GPU.
+// All but the first must lower the largest share (the step's time, if that is the objective) below
+// value. Changes of the trained parameters are included. The order is by kind of change, not by
+// gain.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
 	problem := newSearch(asked, options)
 	if problem == nil || problem.Diffusion != nil {
