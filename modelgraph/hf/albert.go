@@ -60,8 +60,7 @@ func albert(modules *builder, cfg *config, class string) {
 	}
 }
 
-// albertRuns are the runs of each group (AlbertTransformer.forward): layer i is of group int(i /
-// (layers / groups)).
+// albertRuns counts each group's runs (AlbertTransformer): layer i is of group i·groups/layers.
 func albertRuns(cfg *config, layers, groups int64) []int64 {
 	if groups < 1 || groups > layers {
 		cfg.fail("num_hidden_groups", "%d is not a number of groups from 1 to the %d layers", groups, layers)

@@ -19,8 +19,7 @@ type assignment struct {
 	state   map[string]*filling // state dict of the module
 	order   []*filling          // the same, in module order
 	modules map[string]int      // module path to layer
-	// extras are stored tensors next to or instead of the module's own (quantised storage), by
-	// name.
+	// extras are quantised tensors next to or instead of the module's own, by name.
 	extras     map[string]*filling
 	extraOrder []*filling
 	quantised  map[string]bool // modules with extras

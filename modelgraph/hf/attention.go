@@ -30,8 +30,7 @@ type attention struct {
 	extra                                []modelgraph.Tensor // after the projections, in place of q_norm and k_norm
 }
 
-// attentionNames are the projections of an attention unlike a llama's: q, k, v and out, or one for
-// all three.
+// attentionNames are projections unlike a llama's: q, k, v and out, or one for all three.
 type attentionNames struct {
 	q, k, v, fused, out string
 	keysFirst           bool // k and v precede q

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// remoteTypes are types without code in Transformers 5.17: their checkpoints have it
-// (trust_remote_code).
+// remoteTypes are types with code in checkpoints, not in Transformers 5.17 (trust_remote_code).
 var remoteTypes = []string{
 	"baichuan", "chatglm", "deepseek", "exaone", "internlm", "internlm2", "internlm3", "internvl_chat",
 	"mimo", "minicpm", "nemotron-nas", "phi4mm", "xverse",

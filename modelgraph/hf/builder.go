@@ -77,8 +77,7 @@ func (modules *builder) join(from int, names ...string) {
 	modules.joined = append(modules.joined, names)
 }
 
-// empty notes a module without tensors outside the units: Accelerate's maps name it if they split
-// its parent.
+// empty notes a module without tensors outside the units: maps name it if they split its parent.
 func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
 // noType is a tensor's type before the model's is known.

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// causalClasses are Transformers' classes of a decoder called name (modeling_layers.py:
-// GenericFor…).
+// causalClasses are a decoder's classes in Transformers (modeling_layers.py: GenericFor…).
 func causalClasses(name string, tasks ...string) []string {
 	cs := []string{name + "ForCausalLM", name + "Model"}
 	for _, task := range tasks {

@@ -55,8 +55,7 @@ func (l *listed) layers() []modelgraph.Layer {
 	return inOrder(layers)
 }
 
-// present reports a tensor that is stored or tied to a stored one. Others are buffers, which need
-// only a key.
+// present reports a tensor that is stored or tied to a stored one. Buffers need only a key.
 func (tensor *moduleTensor) present() bool { return len(tensor.pieces) > 0 || tensor.like != nil }
 
 // tensor is the loaded form of a stored or tied tensor. Joined tensors make a flat list of their

@@ -247,8 +247,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestPatterns: a literal part precedes a star, which matches numbers alone; names are in module
-// order.
+// TestPatterns: a literal part precedes a star, which matches numbers; names are in module order.
 func TestPatterns(t *testing.T) {
 	p := newPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
 	for name, want := range map[string]string{

@@ -11,8 +11,7 @@ import (
 // clipOrder is the order of a CLIP block's modules.
 var clipOrder = []string{"self_attn", "layer_norm1", "mlp", "layer_norm2"}
 
-// clipStack are the blocks of a CLIP or SigLIP encoder, text or image (modeling_clip.py:
-// CLIPEncoder).
+// clipStack are the blocks of a CLIP or SigLIP encoder (modeling_clip.py: CLIPEncoder).
 func clipStack(cfg *config, hidden int64, order []string) *visionStack {
 	attn := part{op: visionAttention(cfg, hidden, 0, "num_attention_heads"), params: join(
 		linearParams("k_proj", hidden, hidden, true), linearParams("v_proj", hidden, hidden, true),
@@ -28,8 +27,7 @@ func clipStack(cfg *config, hidden int64, order []string) *visionStack {
 type imageTower struct {
 	dim, tokens int64 // width; tokens an image, a class token among them
 	extra       int64 // tokens before the patches
-	// build adds the tower at a path. It returns the framework's hidden states and the tower's
-	// output.
+	// build adds the tower at a path and returns the framework's hidden states and the output.
 	build func(modules *builder, path string) (states []string, last string)
 	// Side and multiple are as in [modelgraph.Stream].
 	side, multiple int64

@@ -122,8 +122,7 @@ func chunkedShape(shape []int64, dim, pieces int) bool {
 	return true
 }
 
-// transposedShape swaps two dimensions. If the third number is not zero, it keeps a tensor that has
-// the parameter's shape.
+// transposedShape swaps two dimensions; with a nonzero third number, unless the shape is want.
 func transposedShape(shape []int64, dims []int, want []int64) bool {
 	if len(dims) != 3 || max(dims[0], dims[1]) >= len(shape) {
 		return false

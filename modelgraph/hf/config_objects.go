@@ -39,8 +39,7 @@ func (cfg *config) objects(name string) []*config {
 	return out
 }
 
-// labels is a classifier's number of classes: num_labels, else entries of id2label, else 2
-// (PreTrainedConfig).
+// labels is a classifier's number of classes: num_labels, else entries of id2label, else 2.
 func (cfg *fieldReader) labels() int64 {
 	if cfg.has("num_labels") {
 		return cfg.pos(2, "num_labels")

@@ -17,8 +17,7 @@ var conversionsGz []byte
 
 var conversionTable = embedded.New("conversions.jsonl.gz", conversionsGz)
 
-// conversionLine reads the first line that begins with head, contains the other texts and passes
-// ok.
+// conversionLine reads the first line that begins with head, has the other texts and passes ok.
 func conversionLine[line any](ok func(*line) bool, head string, others ...string) *line {
 	for text := range conversionTable.Lines(head) {
 		without := func(other string) bool { return !bytes.Contains(text, []byte(other)) }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// nameRecord has Transformers 5.17's results for checkpoint names (fixtures/oracle/README.md:
-// names.json.gz).
+// nameRecord has Transformers' results for names (fixtures/oracle/README.md: names.json.gz).
 type nameRecord struct {
 	Case    string      `json:"case"`
 	Class   string      `json:"model_class"`

@@ -86,8 +86,7 @@ func (model *deberta) relative(cfg *config) {
 	}
 }
 
-// build adds the modules of a class (modeling_deberta_v2.py). It has no no-split class: blocks stay
-// whole.
+// build adds the modules of a class (modeling_deberta_v2.py). None is no-split: blocks stay whole.
 func (model *deberta) build(modules *builder, cfg *config, class string) {
 	path := "deberta"
 	if baseClass(class) {

@@ -24,8 +24,7 @@ type decoder struct {
 
 	norm     modelgraph.NormStyle
 	normBias bool // norms have a bias (nn.LayerNorm)
-	// normFP32, normEager and scaled are [modelgraph.Norm]'s FP32 and Eager and [modelgraph.Head]'s
-	// Scaled.
+	// As FP32 and Eager of [modelgraph.Norm] and Scaled of [modelgraph.Head].
 	normFP32, normEager, scaled bool
 	epsilon                     float64
 	padding                     int64 // as in [modelgraph.Embedding]

@@ -56,8 +56,7 @@ func (experts moe) withShared() part {
 	return p
 }
 
-// deepseekV32 is a DeepSeek-V3 with an attention indexer (modeling_deepseek_v32.py:
-// DeepseekV32Indexer).
+// deepseekV32 is a DeepSeek-V3 with an attention indexer (DeepseekV32Indexer).
 func deepseekV32(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	attn := latentAttention(cfg, model.hidden)

@@ -30,8 +30,7 @@ type family struct {
 	agreed []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
-	// unread are fields of the config class, or of its checkpoints' code, that change no module's
-	// shape.
+	// unread are fields of the config class, or of its checkpoints' code, that change no shape.
 	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(cfg *config) int64

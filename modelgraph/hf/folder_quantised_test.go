@@ -20,8 +20,7 @@ func st(name string, d modelgraph.DType, shape ...int64) stored {
 	return stored{name: name, dtype: d, shape: shape}
 }
 
-// others are the warnings without the required warning that packed weights count as stored
-// elements.
+// others are the warnings without the required one for packed weights.
 func others(t *testing.T, g *modelgraph.Graph) []string {
 	t.Helper()
 	var ws []string

@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// FuzzFromConfig: no bytes make the reader panic; an accepted config has units and sizes with a
-// sum.
+// FuzzFromConfig: no bytes make the reader panic; an accepted config has units and finite sizes.
 func FuzzFromConfig(f *testing.F) {
 	f.Add([]byte(tinyLlama))
 	for _, name := range slices.Sorted(maps.Keys(families)) {

@@ -71,8 +71,7 @@ func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation 
 	return rotations
 }
 
-// typedRotary has frequencies for each layer type of the model (modeling_gemma3.py:
-// Gemma3RotaryEmbedding).
+// typedRotary has frequencies for each layer type of the model (Gemma3RotaryEmbedding).
 func typedRotary(headDim int64, types []string) modelgraph.Layer {
 	layer := modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: headDim}}
 	for _, kind := range []string{fullAttention, slidingAttention} {

@@ -18,8 +18,7 @@ func gptOSS(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptOSS lays the experts out as GptOssExperts does: input first, with biases, after a biased
-// router.
+// gptOSS is GptOssExperts: matrices lie input first and have biases; the router has a bias too.
 func (experts moe) gptOSS() part {
 	return part{op: experts.op(), params: join(linearParams("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
 		tensor("experts.gate_up_proj", experts.experts, experts.dim, 2*experts.hidden),

@@ -129,8 +129,7 @@ func every(cfg *config, period, offset string) func(int64) bool {
 	return func(i int64) bool { return i%each == from }
 }
 
-// mixed gives attention layers the model's attention as self_attn, and the others the mixer under
-// form's name.
+// mixed gives attention layers self_attn, and the others the mixer under form's name.
 func (model *parts) mixed(attends func(int64) bool, mixer part, form blockForm) {
 	model.attention = func(i int64) part {
 		if attends(i) {
@@ -157,8 +156,8 @@ var hybridFields = mambaFields{
 	bias: "mamba_proj_bias", convBias: "mamba_conv_bias",
 }
 
-// graniteMoEHybrid: Mamba-2 or attention, and a feed-forward for all tokens, next to a mixture if
-// any.
+// graniteMoEHybrid: Mamba-2 or attention, then a mixture, if any, and a feed-forward for all
+// tokens.
 func graniteMoEHybrid(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	if cfg.name("position_embedding_type") != "rope" {

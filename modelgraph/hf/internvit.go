@@ -55,8 +55,7 @@ func readInternViT(cfg *config, force int64) *remoteInternViT {
 	return tower
 }
 
-// build adds the tower at path and names its hidden states. The chat model's no-split class is the
-// tower.
+// build adds the tower at path, whole for the chat model, and names its hidden states.
 func (tower *remoteInternViT) build(modules *builder, path string) []string {
 	var states []string
 	modules.on(imageStream(tower.image.count()+1), func() { // the class token comes first

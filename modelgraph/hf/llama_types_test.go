@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRemoteLlamas: types without code in Transformers have the tensors of their repositories'
-// code.
+// TestRemoteLlamas: types that Transformers lacks have the tensors of their repositories' code.
 func TestRemoteLlamas(t *testing.T) {
 	const norms = " input_layernorm.weight[64] post_attention_layernorm.weight[64]"
 	for _, tt := range []struct {

@@ -68,8 +68,7 @@ func oldLlava(modules *builder, cfg *config, words *decoder) {
 // openai/clip-vit-large-patch14-336.
 var patchesInName = regexp.MustCompile(`patch(\d{1,3})(?:-(\d{2,4}))?$`)
 
-// namedPatches is the number of tokens an image. OpenAI's towers without a size in the name take
-// 224 pixels.
+// namedPatches is the tokens an image. OpenAI's towers without a size in the name take 224 pixels.
 func namedPatches(cfg *config, tower string) int64 {
 	const name = "mm_vision_tower"
 	said := patchesInName.FindStringSubmatch(tower)

@@ -168,8 +168,7 @@ func dots1(cfg *config) *decoder {
 	return model.done()
 }
 
-// deepseekBlocks gives a decoder DeepSeek-V3's experts after the first first_k_dense_replace
-// layers.
+// deepseekBlocks gives a decoder DeepSeek-V3's experts from layer first_k_dense_replace on.
 func (model *parts) deepseekBlocks() {
 	cfg := model.cfg
 	experts := moe{

@@ -66,8 +66,7 @@ func (net *mobileNet) inverted(name string, start, middle, times, out int64) {
 	net.scale(dot(name, "layer_scale"))
 }
 
-// attend is MobileAttention: one head of keys and values; with shrunk, of a picture half as wide
-// and high.
+// attend is MobileAttention: one KV head; with shrunk, of a picture half as wide and high.
 func (net *mobileNet) attend(name string, heads, width int64, shrunk bool) {
 	net.norm(dot(name, "norm"))
 	q := heads * width

@@ -37,8 +37,7 @@ func (experts moe) part() part {
 	return experts.spelled()
 }
 
-// moeNames are the modules of a mixture with another router name or order, or another shared
-// expert.
+// moeNames are the modules of a mixture with other names, another order or shared expert.
 type moeNames struct {
 	router string // in front of the experts, unless last
 	last   bool   // after them

@@ -17,8 +17,8 @@ type olderFields struct{ hidden, heads, layers, inner string }
 // gptFields are the fields of GPT-2's descendants.
 var gptFields = olderFields{hidden: "n_embd", heads: "n_head", layers: "n_layer", inner: "n_inner"}
 
-// olderParts are LayerNorms, as many KV heads as heads, and by default a feed-forward of four times
-// the width.
+// olderParts are LayerNorms, as many KV heads as heads, and by default a feed-forward four times as
+// wide.
 func olderParts(cfg *config, fields olderFields) *parts {
 	hidden := cfg.pos(0, fields.hidden)
 	heads := equalHeads(cfg, hidden, 0, fields.heads)
@@ -120,8 +120,7 @@ func (model *parts) placesBehind(positions int64) func(modules *builder, path st
 	}
 }
 
-// neoKinds are the layers' kinds: attention_types has lists of kinds with a count
-// (configuration_gpt_neo.py).
+// neoKinds are the layers' kinds, by attention_types: lists of kinds with a count.
 func neoKinds(cfg *config, layers int64) []string {
 	const name = "attention_types"
 	kinds := make([]string, 0, layers)
@@ -154,8 +153,7 @@ func neoKinds(cfg *config, layers int64) []string {
 	return kinds
 }
 
-// gptBigCode: one matrix for q, k and v; one KV head unless multi_query is off
-// (modeling_gpt_bigcode.py).
+// gptBigCode: one matrix for q, k and v; one KV head if multi_query (modeling_gpt_bigcode.py).
 func gptBigCode(cfg *config) *decoder {
 	model := olderParts(cfg, gptFields)
 	if cfg.flag("add_cross_attention") {
@@ -201,8 +199,7 @@ func mpt(cfg *config) *decoder {
 	return model.done()
 }
 
-// mosaic refuses values with which the first repositories' code makes other modules (llm-foundry:
-// MPTConfig).
+// mosaic refuses values that make other modules in the first repositories (llm-foundry: MPTConfig).
 func mosaic(cfg *config) {
 	attn := cfg.sub("attn_config")
 	switch {

@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// oracleCase has the tensors that Transformers 5.17 registers for a config
-// (fixtures/oracle/export.py).
+// oracleCase has Transformers 5.17's tensors of a config (fixtures/oracle/export.py).
 type oracleCase struct {
 	Case         string          `json:"case"`
 	ModelClass   string          `json:"model_class"`

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// parts are a decoder's parts by a filled config. A reader changes some for its type and calls done
-// last.
+// parts are a decoder's parts by a filled config. A reader changes some and calls done last.
 type parts struct {
 	*decoder
 	cfg  *config

@@ -18,8 +18,7 @@ func init() {
 // silent is the warning for audio towers.
 const silent = "the tower for sound holds its weights, and none of it runs: a workload has no sound"
 
-// inert adds modules with tensors that do not run, each under its name. They see no token and get
-// no gradient.
+// inert adds modules with tensors that do not run. They see no token and get no gradient.
 func (modules *builder) inert(name string, params ...modelgraph.Tensor) {
 	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed}, func() { modules.add(name, modelgraph.Parameter{}, nil, params...) })
 }

@@ -116,8 +116,7 @@ func (cfg *fieldSet) only(want map[string]string) {
 	}
 }
 
-// phi4MMExtend reads the towers from embd_layer and audio_processor; the code fixes the image
-// tower.
+// phi4MMExtend reads embd_layer and audio_processor; the code fixes the image tower.
 func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string) {
 	extend := cfg.sub("embd_layer")
 	extend.only(map[string]string{"embedding_cls": `"image_audio"`})

@@ -76,8 +76,7 @@ func readPi0(cfg *config) *pi0 {
 	return model
 }
 
-// build adds the arrays. Layers have only arrays: the memory that a step keeps depends on the whole
-// program.
+// build adds the arrays. The memory that a step keeps depends on the whole program, not on layers.
 func (model *pi0) build(modules *builder) {
 	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: pi0Images * pi0Tower.tokens}, func() {
 		modules.unit("PaliGemma.img", func() { model.tower(modules) })
@@ -159,7 +158,7 @@ func (model *pi0) freeze(tensors []modelgraph.Tensor) {
 	}
 }
 
-// attention are the projections of an expert (lora.py: Einsum, whose adapters replace the last two
+// attention are an expert's projections (lora.py: Einsum, whose adapters replace the last two
 // axes).
 func (expert *gemmaExpert) attention(end string, stack []int64) []modelgraph.Tensor {
 	var out []modelgraph.Tensor

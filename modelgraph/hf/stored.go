@@ -38,8 +38,7 @@ func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
 	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File]))
 }
 
-// storedPart is a tensor's place. File can be opened from here: the given folder joined with the
-// name.
+// storedPart is a tensor's place. File can be opened: the given folder joined with the name.
 func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Part {
 	return modelgraph.Part{Name: t.Name, File: storedFile(ck, t), DType: t.DType, Begin: t.Begin, End: t.End}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file derives the stored tensors, name by name, from a config's quantization_config without
-// files.
+// This file derives stored tensors, by name, from a quantization_config without files.
 
 // fromConfigAlone is in the warnings that files make needless.
 const fromConfigAlone = "from the config alone"

@@ -103,8 +103,8 @@ func tensorSet(graph *modelgraph.Graph) []string {
 	return out
 }
 
-// TestNotStoredFromConfig: a format that a config alone does not give counts in the model's type,
-// with a warning.
+// TestNotStoredFromConfig: a format unknown without files counts in the model's type, with a
+// warning.
 func TestNotStoredFromConfig(t *testing.T) {
 	for _, section := range []string{
 		`{"quant_method":"awq","bits":4}`, `{"quant_method":"awq","version":"llm-awq"}`, `{"quant_method":"quark"}`, `{"quant_method":"nvfp4"}`,
@@ -121,8 +121,7 @@ func TestNotStoredFromConfig(t *testing.T) {
 	}
 }
 
-// TestPublishedStored: published sizes of quantised checkpoints, without multi-token prediction
-// layers.
+// TestPublishedStored: published sizes of quantised checkpoints, without layers for more tokens.
 func TestPublishedStored(t *testing.T) {
 	for name, want := range map[string]float64{
 		"deepseek-v3": 625.9, // 671 GB of fp8, embeddings and head in bf16

@@ -52,8 +52,7 @@ func libraryFolders(t *testing.T) []libraryFolder {
 
 var stateText = regexp.MustCompile(`quant_state\.bitsandbytes__(nf4|fp4) U8\[\d+\]$`)
 
-// TestStoredByLibraries: a config alone gives the tensors and bytes of the folder that its library
-// wrote.
+// TestStoredByLibraries: a config alone gives the tensors and bytes of its library's folder.
 func TestStoredByLibraries(t *testing.T) {
 	folders := libraryFolders(t)
 	for _, method := range []string{"gptq", "awq", "fp8-block", "fp8-tensor", "bnb-int8", "bnb-nf4-double", "mxfp4", "nvfp4", "ct-w4a16", "hqq", "torchao-int8wo", "torchao-float8wo", "eetq", "quanto", "fbgemm"} {

@@ -16,8 +16,7 @@ import (
 type storedRule struct {
 	// skip is the field that lists unchanged modules.
 	skip []string
-	// defaults: the modules of get_keys_to_not_convert stay too, "always", or if the list is
-	// "absent".
+	// defaults: modules of get_keys_to_not_convert stay too, "always", or if the list is "absent".
 	defaults string
 	// experts is how joined experts are stored, before5 how a release before 5 stores them.
 	experts, before5 expertsStored

@@ -23,8 +23,7 @@ var configsGz []byte
 // configClass is one line.
 type configClass struct {
 	Type string `json:"type"` // model_type
-	// Fields are the class's fields and defaults, without those of every config; Nullable may be
-	// null.
+	// Fields are the class's own fields with defaults; Nullable may be null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
 	// Aliases are other spellings (attribute_map). With both, the alias counts: it is set last.

@@ -44,8 +44,7 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 // the quantization_config.
 var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
 
-// activations refuses unknown activations, and activations with tensors unless the builds had the
-// same.
+// activations refuses unknown activations, and a change from or to an activation with tensors.
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	for _, path := range class.Acts {
 		name, ok := of.find(path)

@@ -84,8 +84,7 @@ func TestCheckedRefused(t *testing.T) {
 	}
 }
 
-// TestTableGuards: configs that no build had and that the table mistook for others; an untraced
-// build differs.
+// TestTableGuards: configs that no build had and that the table misread; an untraced build differs.
 func TestTableGuards(t *testing.T) {
 	for config, field := range map[string]string{
 		`{"model_type":"hubert","architectures":["HubertModel"],"conv_dim":[24,16,24],"conv_kernel":[5,3,5],"conv_stride":[4,4,4],"num_feat_extract_layers":3}`: "",

@@ -84,8 +84,7 @@ func policy(cfg *config, class string, said map[string]any) error {
 	return nil
 }
 
-// fromComponent builds a component. Its weights are BF16, as on diffusers' pages: a config has no
-// type.
+// fromComponent builds a component. A config has no type: weights are BF16, as on diffusers' pages.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
 	if cfg.has("quantization_config") {
 		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}

@@ -410,8 +410,7 @@ func places(op string, x, y any) (any, bool) {
 	return float64(count), ok && op == "count"
 }
 
-// stage is the part of a list, with parts of lengths x, that has number y; within is its number
-// there.
+// stage is the part of a list, of parts of lengths x, with number y; within is its number there.
 func stage(op string, x, y any) (any, bool) {
 	lengths, ok := x.([]any)
 	at, isNumber := number(y)

@@ -17,8 +17,7 @@ import (
 // notKnown is in the error of a reader that does not know a field's effect.
 const notKnown = "not known here"
 
-// explains reports a config of a type, or of a class of a type, without a reader, which the table
-// may read.
+// explains reports a config without a reader, by its type or class, which the table may read.
 func (in *release) explains(cfg *config, err error) bool {
 	var syn *modelgraph.SyntaxError
 	switch {
@@ -256,8 +255,8 @@ func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// settled reports that the table knows what a class does with a file's value of a field that it
-// computes (made: it can).
+// settled reports that the table knows the class's use of a file's value (made: it can compute
+// one).
 func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
 	switch tree.in.whenSaid(class.Config, path) {
 	case "over":

@@ -27,8 +27,7 @@ func (class *typeClass) pinned(object *typeObject, path string) bool {
 	return want == nil && known && deepEqual(v, made)
 }
 
-// leaves reports a field of an inner config that the class itself does not read: the inner class
-// checks it.
+// leaves reports a field of an inner config that only the inner class reads and checks.
 func (class *typeClass) leaves(path string) bool {
 	if path[strings.LastIndexByte(path, '.')+1:] == "tie_word_embeddings" {
 		return false

@@ -332,8 +332,7 @@ func (obj *typeObject) rope() {
 	}
 }
 
-// rotary is the file's value of a key of rope_parameters. It takes precedence over a class's
-// computed value.
+// rotary is the file's value of a key of rope_parameters, which precedes a computed one.
 func (obj *typeObject) rotary(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].rotary(rest)

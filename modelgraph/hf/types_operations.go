@@ -43,8 +43,7 @@ type typeOperations struct {
 	Own bool `json:"own"`
 }
 
-// operationsOf finds the line of a class. Releases that build it differently from the newest have
-// none.
+// operationsOf finds the line of a class. Releases that build it unlike the newest have none.
 func (in *release) operationsOf(class *typeClass) *typeOperations {
 	if in.own != nil {
 		return nil
@@ -199,8 +198,7 @@ func more(layer []any) map[string]any {
 	return found
 }
 
-// operatingGraph is the graph with operations; false if the table lacks some, or their sizes are
-// not the tensors'.
+// operatingGraph is the graph with operations; false if some are unknown or do not fit the tensors.
 func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
 	empty := func(t typeTensor) bool { return !t.buffer && slices.Contains(t.shape, 0) }
 	op := tree.operations(class, tree.root)

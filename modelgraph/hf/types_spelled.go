@@ -61,8 +61,7 @@ func spelled(c *typeConfig, said map[string]any) map[string]any {
 	return said
 }
 
-// legacyLayers are layer_types that all classes rename (configuration_utils.py,
-// _LEGACY_LAYER_TYPE_REMAP).
+// legacyLayers are renamed layer_types (configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP).
 var legacyLayers = map[string]any{
 	"mamba": "linear_attention", "attention": "full_attention",
 	"deepseek_sparse_attention": "indexed_attention", "qwen_sparse_attention": "indexed_attention",
@@ -128,8 +127,7 @@ func lfm2Fields(said fieldsOf, _ *typeConfig) {
 	said.move("block_ff_dim", "intermediate_size")
 }
 
-// perLayer reads the per_layer_config of a saved Gemma 4 config: the different fields of full
-// layers.
+// perLayer reads a saved Gemma 4's per_layer_config: the different fields of full layers.
 func perLayer(said fieldsOf, _ *typeConfig) {
 	layers, ok := said["per_layer_config"].(map[string]any)
 	types, isList := said["layer_types"].([]any)

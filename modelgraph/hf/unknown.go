@@ -13,8 +13,7 @@ import (
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
-	// Fields identify the model: fields that a llama lacks, with values. Fields that add modules
-	// are first.
+	// Fields are not a llama's, with values; fields that add modules are first.
 	Fields []string
 }
 

@@ -144,8 +144,7 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// TestOddFolder: values that a config lacks, and unknown layers of its type, are noted for its
-// folder too.
+// TestOddFolder: values that a config lacks, and unknown layers, are noted for its folder too.
 func TestOddFolder(t *testing.T) {
 	for _, tt := range []struct{ from, to, want string }{
 		{`"hidden_size":8`, `"hidden_size":8,"rms_norm_eps":"x"`, `rms_norm_eps "x" is not a number from 0 to 1e30`},

@@ -37,8 +37,7 @@ type multimodal struct {
 	module string
 }
 
-// masked is a decoder that gets a mask for images (modeling_gemma3.py, modeling_paligemma.py:
-// create_causal_mask_mapping).
+// masked is a decoder with a mask for images (create_causal_mask_mapping of Gemma 3 and PaliGemma).
 func (d *decoder) masked() *decoder {
 	attention := d.attention
 	d.attention = func(layer int64) part {

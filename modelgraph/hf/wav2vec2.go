@@ -118,8 +118,7 @@ func (model *speech) quantizer(wide int64, extracted string) {
 	model.add("project_q", modelgraph.Linear{In: width, Out: out}, []string{chosen, table}, linearParams("", width, out, true)...)
 }
 
-// xVector is the head of Wav2Vec2ForXVector: layers over neighbouring frames, then mean and
-// deviation.
+// xVector is Wav2Vec2ForXVector's head: layers over neighbouring frames, then mean and deviation.
 func (model *speech) xVector() {
 	cfg := model.cfg
 	dims := cfg.dims("tdnn_dim")

@@ -39,8 +39,7 @@ type module struct {
 // isLeaf reports a tensor, or a module without children or that is not split.
 func (m *module) isLeaf() bool { return len(m.children) == 0 || m.whole }
 
-// parts replace a module that is split: its parameters and its children. Its own buffers get no
-// device.
+// parts replace a split module: its parameters and children. Its own buffers get no device.
 func (m *module) parts() []*module { return slices.Concat(m.tensors, m.children) }
 
 // weightSizes computes the loaded size of tensors.

@@ -105,8 +105,7 @@ func (filling *autoMap) put(m *module, tied []*module, bytes int64) {
 	}
 }
 
-// tiedTo are the waiting modules with a parameter tied to one of a module's, once for each
-// parameter.
+// tiedTo are the waiting modules with a tied parameter of a module, once for each parameter.
 func (filling *autoMap) tiedTo(m *module) []*module {
 	var out []*module
 	for _, group := range filling.ties {

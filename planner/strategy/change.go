@@ -46,8 +46,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
 }
 
-// change is the way to a row of a changed problem. Its settings are the differences of the two, so
-// none is missing.
+// change is the way to a row of a changed problem. Its settings are all differences of the two.
 func (problem *search) change(changed *search, row *Row) Change {
 	change := Change{Row: *row, To: &changed.Problem, Set: slices.Clone(changed.set), Notes: changed.notes}
 	asked := problem.Workload

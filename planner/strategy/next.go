@@ -48,8 +48,7 @@ func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
 	return nil
 }
 
-// tried is the change to a problem; nil without an answer, or with a largest share of below or
-// more.
+// tried is the change to a problem; nil if it has no answer, or no largest share under below.
 func (problem *search) tried(ctx context.Context, changed *search, below float64) []Change {
 	row, ok := changed.first(ctx)
 	if !ok || row.Solution.Value >= below {

@@ -46,16 +46,14 @@ func (problem *remedies) intrusion(change *Change) int {
 	return most
 }
 
-// trains reports training by an engine with other optimizers and strategies: not a program's or
-// devmap's.
+// trains reports training by an engine that has other strategies: not by a program or devmap.
 func (problem *search) trains() bool {
 	_, program := estimate.Native(nil)
 	runtime := problem.Workload.Runtime
 	return problem.Workload.Mode == costmodel.Train && runtime != program && runtime != costmodel.Devmap
 }
 
-// lora trains adapters alone; if that is not enough, with the necessary edits, and on quantised
-// weights.
+// lora trains adapters alone; if that is not enough, with more edits, and on quantised weights.
 func (problem *remedies) lora(ctx context.Context) []Change {
 	if alone := problem.singles(ctx, problem.adapters); len(alone) > 0 {
 		return alone

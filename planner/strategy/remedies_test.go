@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestRemedies: each class of remedy is offered if it is enough; its plan fits with the stated
-// verdict.
+// TestRemedies: each class of remedy is offered if it is enough; its plan has the stated verdict.
 func TestRemedies(t *testing.T) {
 	for _, c := range []struct {
 		name, model, gpu string

@@ -182,8 +182,7 @@ func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	return &changed
 }
 
-// others is the fastest other strategy that fits the unchanged workload, with constraints if it
-// can.
+// others is the fastest other strategy that fits the workload, with constraints if it can.
 func (problem *remedies) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil

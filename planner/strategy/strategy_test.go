@@ -122,8 +122,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestFixedTokens: --seq does not change the size of an image or a sound; a JAX policy is one
-// replica.
+// TestFixedTokens: --seq does not change an image or a sound; a JAX policy is one replica.
 func TestFixedTokens(t *testing.T) {
 	for _, c := range []struct {
 		model    string
