@@ -10,13 +10,12 @@ func init() {
 			"AlbertForTokenClassification", "AlbertForQuestionAnswering",
 		},
 		build: albert,
-		// Of the code that trained the first checkpoints; no class reads them.
+		// Fields of the code that trained the first checkpoints; no class reads them.
 		unread: []string{"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks"},
 	})
 }
 
-// albert is modeling_albert.py: groups of layers that run several times over,
-// between embeddings that are narrower than they.
+// albert is modeling_albert.py: groups of layers that run several times, with narrower embeddings.
 func albert(modules *builder, cfg *config, class string) {
 	model := narrowBERT(cfg)
 	modules.epsilon = model.epsilon
@@ -61,8 +60,7 @@ func albert(modules *builder, cfg *config, class string) {
 	}
 }
 
-// albertRuns are how often each group runs: layer i is of group
-// int(i / (layers / groups)) (AlbertTransformer.forward).
+// albertRuns counts each group's runs (AlbertTransformer): layer i is of group i·groups/layers.
 func albertRuns(cfg *config, layers, groups int64) []int64 {
 	if groups < 1 || groups > layers {
 		cfg.fail("num_hidden_groups", "%d is not a number of groups from 1 to the %d layers", groups, layers)

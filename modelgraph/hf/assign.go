@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// assignment joins the tensors of a graph with those of a checkpoint.
+// assignment joins the tensors of a graph and of a checkpoint.
 type assignment struct {
 	graph  *modelgraph.Graph
 	ties   [][]string
@@ -19,11 +19,10 @@ type assignment struct {
 	state   map[string]*filling // state dict of the module
 	order   []*filling          // the same, in module order
 	modules map[string]int      // module path to layer
-	// extras are stored tensors that the module gets next to or in place of its
-	// own (quantised storage), by module name.
+	// extras are quantised tensors next to or instead of the module's own, by name.
 	extras     map[string]*filling
 	extraOrder []*filling
-	quantised  map[string]bool // module paths that hold extras
+	quantised  map[string]bool // modules with extras
 	configured bool            // the config has quantization_config
 
 	missing             tally
@@ -31,10 +30,10 @@ type assignment struct {
 	warnings            []string
 }
 
-// filling is one tensor of a module and what fills it.
+// filling is one tensor of a module and its stored pieces.
 type filling struct {
 	name   string // full
-	module string // path of the module that holds it
+	module string // path of its module
 	layer  int
 	tensor *modelgraph.Tensor // nil for an extra
 	buffer bool
@@ -47,8 +46,7 @@ type piece struct {
 	stored *safetensors.Tensor
 }
 
-// assign fills the graph's tensors from the checkpoint and returns the graph
-// as the checkpoint has it.
+// assign fills the graph's tensors from the checkpoint and returns the graph with stored types.
 func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
 	assigned := &assignment{
 		graph: graph, names: loadingOf(graph, cfg), ck: ck, config: cfg,
@@ -78,8 +76,7 @@ func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*
 	return out, assigned, err
 }
 
-// index lists the module's state dict: parameters, tied ones too, and the
-// buffers that are saved.
+// index lists the module's state dict: parameters, tied ones too, and the buffers that are saved.
 func (assigned *assignment) index() {
 	assigned.state = make(map[string]*filling)
 	assigned.modules = make(map[string]int)
@@ -108,7 +105,7 @@ func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer boo
 	}
 }
 
-// place finds what a checkpoint tensor is for.
+// place finds the module tensors that a checkpoint tensor fills.
 func (assigned *assignment) place(t *safetensors.Tensor) {
 	place, ok := assigned.names.module(t.Name, func(name string) bool { return assigned.state[name] != nil })
 	switch {
@@ -125,7 +122,7 @@ func (assigned *assignment) place(t *safetensors.Tensor) {
 	}
 }
 
-// rebuild makes the graph again: its sizes and ties have changed.
+// rebuild makes the graph again, since its sizes and ties have changed.
 func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	for i := range assigned.graph.Layers {
 		for j := range assigned.graph.Layers[i].Params {

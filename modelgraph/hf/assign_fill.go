@@ -37,8 +37,7 @@ func (assigned *assignment) fillOne(fill *filling) error {
 		}
 		t.Shape = shape
 	}
-	// A type other than the model's is one that the framework keeps
-	// (_keep_in_fp32_modules); the parts say what is stored.
+	// A module's own float type stays if it is not the model's (_keep_in_fp32_modules).
 	model, _ := modelDType(assigned.config)
 	if t.DType == model || !t.DType.Float() || !stored.Float() {
 		t.DType = stored
@@ -47,8 +46,7 @@ func (assigned *assignment) fillOne(fill *filling) error {
 	return nil
 }
 
-// choose puts the pieces of a conversion in the order in which they lie in the
-// parameter, and keeps one of several tensors that claim the same place.
+// choose sorts a conversion's pieces by place, and keeps one of several tensors for the same place.
 func (assigned *assignment) choose(fill *filling) {
 	slices.SortStableFunc(fill.pieces, func(x, y piece) int {
 		return cmp.Or(cmp.Compare(x.member, y.member), cmp.Compare(x.source, y.source))

@@ -4,12 +4,11 @@ import (
 	"fmt"
 )
 
-// mention is the size from which tensors left out on purpose deserve a
-// warning.
+// mention is the size from which tensors left out on purpose deserve a warning.
 const mention = 1 << 20
 
-// findMissing warns of parameters that nothing fills and refuses a checkpoint
-// that fills less than half of the model.
+// findMissing warns of parameters that nothing fills and refuses a checkpoint that fills less than
+// half of the model.
 func (assigned *assignment) findMissing() error {
 	var total, filled int64
 	for _, fill := range assigned.order {

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// quantisedSuffixes end the names of tensors that quantised formats store next
-// to or in place of a weight.
+// quantisedSuffixes end the names of tensors of quantised formats, next to or instead of a weight.
 var quantisedSuffixes = []string{
 	".qweight", ".qzeros", ".scales", ".g_idx", // GPTQ, AWQ
 	"_scale_inv", "_scale", "_scale_2", // FP8, compressed-tensors, NVFP4
@@ -25,15 +24,14 @@ func quantisedName(name string) bool {
 		slices.ContainsFunc(quantisedSuffixes, func(text string) bool { return strings.HasSuffix(name, text) })
 }
 
-// packs reports whether quantised formats put several weights into an element
-// of the type, so that the stored shape is not the weight's.
+// packs reports whether quantised formats put several weights into an element of the type, so that
+// the stored shape is not the weight's.
 func packs(dtype modelgraph.DType) bool {
 	return slices.Contains([]string{"U8", "I8", "I32", "U32", "I64"}, dtype.String())
 }
 
-// placeExtra takes a tensor that fills nothing as part of the deepest module
-// above it, if it belongs to quantised storage. Its name says so, or the
-// config does and the module has weights of its own.
+// placeExtra gives a tensor of quantised storage to the deepest module above it. Its name shows
+// that it is one, or the config has a method and the module has own weights.
 func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	module, layer, ok := assigned.moduleAbove(place.name)
 	if !ok || !quantisedName(place.name) && (!assigned.configured || parent(place.name) != module && !assigned.belowWeight(place.name, module)) {
@@ -50,20 +48,19 @@ func (assigned *assignment) placeExtra(place slot, t *safetensors.Tensor) bool {
 	return true
 }
 
-// belowWeight reports a tensor that hangs below a parameter of the module, as
-// quanto's weight._data does.
+// belowWeight reports a tensor below a parameter of the module, such as quanto's weight._data.
 func (assigned *assignment) belowWeight(name, module string) bool {
 	first, _, below := strings.Cut(strings.TrimPrefix(name, module+"."), ".")
 	return below && assigned.state[module+"."+first] != nil
 }
 
-// packed reports whether several weights may lie in one stored element: by its
-// type, or as bitsandbytes' table is next to it (bnb_4bit_quant_storage may be bfloat16).
+// packed reports whether one stored element may contain several weights: by its type, or if
+// bitsandbytes' table is next to it (bnb_4bit_quant_storage may be bfloat16).
 func (assigned *assignment) packed(fill *filling, dtype modelgraph.DType) bool {
 	return assigned.quantised[fill.module] && (packs(dtype) || assigned.extras[fill.name+".quant_map"] != nil)
 }
 
-// moduleAbove is the deepest module that holds parameters and lies above name.
+// moduleAbove is the deepest module above a name that has parameters.
 func (assigned *assignment) moduleAbove(name string) (module string, layer int, ok bool) {
 	for path := parent(name); path != ""; path = parent(path) {
 		if i, ok := assigned.modules[path]; ok {
@@ -73,8 +70,7 @@ func (assigned *assignment) moduleAbove(name string) (module string, layer int, 
 	return "", 0, false
 }
 
-// attach adds the extras to their layers and drops the parameters that
-// quantised storage replaces.
+// attach adds the extras to their layers and drops the parameters that quantised storage replaces.
 func (assigned *assignment) attach() {
 	if len(assigned.quantised) == 0 {
 		return
@@ -101,9 +97,8 @@ func (assigned *assignment) attach() {
 	}
 }
 
-// nameMethod notes by what method the stored weights are quantised, if they
-// are, and that packed ones are counted by what is stored: the framework
-// registers those tensors, not the weights.
+// nameMethod notes the method by which the stored weights are quantised. Packed weights are counted
+// as stored, with a warning: the framework registers the stored tensors.
 func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	if graph.Quantized = quantMethod(assigned.config, graph); graph.Quantized == "" {
 		return
@@ -113,8 +108,8 @@ func (assigned *assignment) nameMethod(graph *modelgraph.Graph, weights int64) {
 	}
 }
 
-// quantMethod is the config's name of the method, where weights are stored in
-// types that no framework trains; "packed" if it names none.
+// quantMethod is the config's name of the method if weights have types that no framework trains;
+// "packed" without a name.
 func quantMethod(cfg *config, graph *modelgraph.Graph) string {
 	packed := false
 	for i := range graph.Layers {

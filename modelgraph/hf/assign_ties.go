@@ -2,10 +2,9 @@ package hf
 
 import "slices"
 
-// share settles the parameters that the config ties (modeling_utils.py:
-// tie_weights). One that is stored fills the others. If several are stored, the
-// framework ties those whose values are equal; headers do not have values, so
-// what the config ties stays tied where types and sizes agree.
+// share resolves the parameters that the config ties (modeling_utils.py: tie_weights). A stored one
+// fills the others. If several are stored, the framework ties those with equal values. Headers have
+// no values, so these stay tied if types and sizes agree.
 func (assigned *assignment) share() {
 	var remaining [][]string
 	for _, group := range assigned.ties {
@@ -44,9 +43,8 @@ func (assigned *assignment) shareGroup(group []string) []string {
 	return tied
 }
 
-// sameStored reports whether two stored tensors can have the same values, as
-// far as headers say: they have one type and size. A T5 config that says the
-// head is not tied (v1.1: T5Config ties it anyway) says they do not.
+// sameStored reports whether two stored tensors can have the same values: one type and size. A T5
+// config with an untied head (v1.1: T5Config ties it anyway) means that they differ.
 func (assigned *assignment) sameStored(x, y *filling) bool {
 	if assigned.graph.Family == "t5" && !assigned.config.bool(true, "tie_word_embeddings") && y.name == "lm_head.weight" {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestAssumed: a note names what a config leaves out and a default fills in:
-// the type, which is torch's default, and the class. Files make it needless.
+// TestAssumed: a note names the fields that a config lacks and a default fills: the type (torch's
+// default) and the class. With files there is no note.
 func TestAssumed(t *testing.T) {
 	const bare = `{"model_type":"bert","hidden_size":8,"intermediate_size":16,"num_hidden_layers":1,"num_attention_heads":2,"vocab_size":32`
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestAssumed(t *testing.T) {
 	if err != nil || slices.ContainsFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, fromConfigAlone) }) {
 		t.Errorf("%s: %q (%v)", filepath.Base(dir), graph.Warnings, err)
 	}
-	for _, name := range []string{"pi0", "gpt2", "llama-3.1-8b"} { // which say all, or have one class and types of their own
+	for _, name := range []string{"pi0", "gpt2", "llama-3.1-8b"} { // they name all fields, or have one class and own types
 		if graph := fixture(t, name); len(graph.Warnings) > 0 {
 			t.Errorf("%s: %q", name, graph.Warnings)
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// attention is grouped-query attention with separate projections q_proj,
-// k_proj, v_proj, o_proj; fused, o_proj and one qkv_proj.
+// attention is grouped-query attention with separate projections q_proj, k_proj, v_proj, o_proj;
+// fused, o_proj and one qkv_proj.
 type attention struct {
 	dim, heads, kvHeads, headDim, window int64
 	bias, outBias, fused                 bool
@@ -30,19 +30,17 @@ type attention struct {
 	extra                                []modelgraph.Tensor // after the projections, in place of q_norm and k_norm
 }
 
-// attentionNames are the projections of an attention that does not have a
-// llama's: q, k, v and out, or all three in one.
+// attentionNames are projections unlike a llama's: q, k, v and out, or one for all three.
 type attentionNames struct {
 	q, k, v, fused, out string
 	keysFirst           bool // k and v precede q
 }
 
-// headDefaults are a family's defaults for head counts and width. With kv 0 there are
-// as many as q, with dim 0 it is hidden / q.
+// headDefaults are a family's defaults for head counts and width. kv 0 means q, dim 0 hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
-// groupedAttention reads heads, KV heads and head width. A null count or width
-// is computed, whatever the family's default.
+// groupedAttention reads heads, KV heads and head width. It computes a null count or width; the
+// family's default does not apply.
 func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	attn := attention{dim: hidden, heads: cfg.pos(def.q, "num_attention_heads")}
 	attn.kvHeads = cfg.orNull(def.kv, attn.heads, "num_key_value_heads")
@@ -54,7 +52,6 @@ func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	return attn
 }
 
-// at is the attention with the given window.
 func (attn attention) at(window int64) part {
 	attn.window = window
 	return attn.part()
@@ -98,8 +95,7 @@ func (attn attention) spelled() []modelgraph.Tensor {
 	return join(queries, keys, out)
 }
 
-// normed adds norms of q and k, each over one head, that are not q_norm and
-// k_norm, or have a bias.
+// normed adds norms of q and k, each over one head, that are not q_norm and k_norm, or have a bias.
 func (attn *attention) normed(q, k string, style modelgraph.NormStyle, bias bool) {
 	attn.qkNorm = style
 	attn.extra = join(attn.extra, normParams(q, attn.headDim, bias), normParams(k, attn.headDim, bias))
@@ -123,7 +119,7 @@ func (cfg *fieldSet) dividesHidden(hidden, heads int64) {
 	}
 }
 
-// product is x × y, a size of its own; y comes from the named field.
+// product is the size x × y; y comes from the named field.
 func (cfg *fieldSet) product(name string, x, y int64) int64 {
 	if y > 0 && x > maxDim/y {
 		cfg.fail(name, "%d × %d is more than 2^40", x, y)

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// remoteTypes are the types that Transformers 5.17 has no code of: their
-// checkpoints bring it (trust_remote_code).
+// remoteTypes are types with code in checkpoints, not in Transformers 5.17 (trust_remote_code).
 var remoteTypes = []string{
 	"baichuan", "chatglm", "deepseek", "exaone", "internlm", "internlm2", "internlm3", "internvl_chat",
 	"mimo", "minicpm", "nemotron-nas", "phi4mm", "xverse",
 }
 
-// autoClass is the Auto class that loads such code for a class of that type: the one that auto_map has
-// for the class, else the usual one. Empty if Transformers has the type.
+// autoClass is the Auto class that loads such code for a class: auto_map's, else the usual one.
+// Empty if Transformers has the type.
 func autoClass(cfg *config, kind, class string, foreign bool) string {
 	remote := slices.Contains(remoteTypes, kind)
 	if foreign {

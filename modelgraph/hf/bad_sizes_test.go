@@ -17,13 +17,12 @@ var badSizes = []string{
 	"1099511627777", "9223372036854775808", "[4096]", `{"a": 1}`,
 }
 
-// nullable are the sizes that may be null: Transformers' config classes give
-// them None (or, in remote code, a default of None).
+// nullable are the sizes that may be null: Transformers' config classes give them None (or, in
+// remote code, a default of None).
 var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_token_len max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
 
-// TestBadSizes: a value that is not a size is refused at its field, with the
-// value, in every family and every field that a default may replace; a default
-// never takes its place.
+// TestBadSizes: in every family and field, a value that is not a size is refused with the field and
+// the value. No default replaces it.
 func TestBadSizes(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(families)) {
 		base := fields{"model_type": family}
@@ -76,8 +75,8 @@ func TestBadSizes(t *testing.T) {
 	}
 }
 
-// checkBadSize sets one field, inside an object if its name has a point. Zero
-// and lists are sizes to some fields; what is read is not at fault.
+// checkBadSize sets one field, inside an object if its name has a point. Zero and lists are valid
+// sizes for some fields: then the read must succeed.
 func checkBadSize(t *testing.T, base fields, place, bad string) {
 	t.Helper()
 	value := json.RawMessage(bad)

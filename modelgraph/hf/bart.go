@@ -109,8 +109,8 @@ func (model *bart) build(modules *builder, cfg *config, class string) {
 	}
 }
 
-// stack is BartEncoder or BartDecoder, whose norm of the embeddings follows the
-// blocks; positions have two rows more than there are.
+// stack is BartEncoder or BartDecoder, whose norm of the embeddings follows the blocks; positions
+// have two rows more than there are.
 func (model *bart) stack(modules *builder, path string, layers int64, block fairseqBlock) {
 	embedded := addRows(modules, dot(path, "embed_tokens"), modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Scaled: model.scaled}, "")
 	places := addRows(modules, dot(path, "embed_positions"), modelgraph.Embedding{Vocab: model.positions + 2, Dim: model.hidden, Index: modelgraph.PositionIndex, Persists: true}, embedded)

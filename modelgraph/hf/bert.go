@@ -86,8 +86,7 @@ func (model *bert) build(modules *builder, cfg *config, class string) {
 	}
 }
 
-// pooler is modeling_bert.py: BertPooler, which the classes with a head for
-// every token are made without. It returns the layer's name.
+// pooler is BertPooler, absent in classes with a head for every token. It returns the layer's name.
 func (model *bert) pooler(modules *builder, path, class string) string {
 	switch class {
 	case "BertForMaskedLM", "BertLMHeadModel", "BertForTokenClassification", "BertForQuestionAnswering":

@@ -2,8 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// embeddings is modeling_bert.py: BertEmbeddings, a no-split module. The
-// word table goes by the module's name, which the buffers belong to.
+// embeddings is modeling_bert.py: BertEmbeddings, a no-split module. The word table has the
+// module's name, since the buffers belong to it.
 func (model *bert) embeddings(modules *builder, name string) {
 	modules.unit(name, func() {
 		words := modules.add(name, modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Padding: model.padding}, nil,
@@ -57,8 +57,8 @@ func (model *bert) attend(modules *builder, name string, op modelgraph.Attention
 	modules.hidden = addLayerNorm(modules, dot(name, "output.LayerNorm"), hidden, name)
 }
 
-// predictions is modeling_bert.py: BertLMPredictionHead. Its bias is the
-// decoder's under another name and does not run itself.
+// predictions is modeling_bert.py: BertLMPredictionHead. Its bias is the decoder's under another
+// name and does not run itself.
 func (model *bert) predictions(modules *builder) {
 	const name, decoder = "cls.predictions", "cls.predictions.decoder"
 	hidden := model.hidden

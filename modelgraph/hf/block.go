@@ -2,20 +2,18 @@ package hf
 
 import "slices"
 
-// blockForm is how a decoder layer is put together: the modules' names, empty
-// for those that are not there, and the order they are registered in. A norm
-// before a part reads the residual stream; one after a part reads its result
-// and adds the residual; without one behind, the part itself adds it. Without a
-// feed-forward, attention (or what replaces it) is all there is.
+// blockForm is the layout of a decoder layer: names of its modules (empty: absent) and their order.
+// A norm before a part reads the residual stream. A norm after a part adds the residual to its
+// result; without one, the part adds it. Without a feed-forward, a layer is attention (or its
+// replacement) alone.
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
-	// attnParallel and ffnBeside are parts that read what attention and
-	// feed-forward read, and are added too (Falcon-H1, Granite 4).
+	// attnParallel and ffnParallel are parts with the inputs of attention and feed-forward; their
+	// results are added too (Falcon-H1, Granite 4).
 	attnParallel, ffnParallel string
-	// parallel: attention and feed-forward read the same residual stream, and
-	// both are added to it; without a norm of its own the feed-forward reads
-	// attention's.
+	// parallel: attention and feed-forward read the same residual stream, and both are added to it.
+	// A feed-forward without a norm reads attention's.
 	parallel bool
 	// order is empty if it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
 	order []string
@@ -30,7 +28,7 @@ var (
 		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_attention_layernorm",
 		ffnNorm: "pre_feedforward_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm",
 	}
-	// olmo2Block has norms behind alone (modeling_olmo2.py).
+	// olmo2Block has norms only after the parts (modeling_olmo2.py).
 	olmo2Block = blockForm{attn: "self_attn", attnPost: "post_attention_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm"}
 	// parallelBlock has one norm before both parts (modeling_cohere.py, modeling_phi.py).
 	parallelBlock = blockForm{attnNorm: "input_layernorm", attn: "self_attn", ffn: "mlp", parallel: true}
@@ -45,8 +43,8 @@ func (form *blockForm) modules() []string {
 		func(name string) bool { return name == "" })
 }
 
-// block adds one decoder layer. Modules are in the order the framework
-// registers them; Inputs carry the order they run in.
+// block adds one decoder layer. Modules are in the order the framework registers them; Inputs carry
+// the order they run in.
 func (d *decoder) block(modules *builder, name string, i int64) {
 	form := d.form
 	if d.formAt != nil {

@@ -19,8 +19,7 @@ type bloom struct {
 
 	attention modelgraph.Attention
 	mlp       modelgraph.MLP
-	// normResidual: the residual is the normed state
-	// (apply_residual_connection_post_layernorm).
+	// normResidual: the residual is the normed state (apply_residual_connection_post_layernorm).
 	normResidual bool
 	tied         bool
 }

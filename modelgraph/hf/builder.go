@@ -6,28 +6,26 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// builder collects a module tree in the framework's module order. Tensors
-// are given without a type and get the model's.
+// builder collects a module tree in the framework's module order. Tensors are given without a type
+// and get the model's.
 type builder struct {
 	layers []modelgraph.Layer
 	ties   [][]string
-	joined [][]string // groups of layers that one device must hold
+	joined [][]string // groups of layers that must share a device
 
 	unitName string
 	stream   modelgraph.Stream
-	// hidden names the layer whose output is the hidden state so far, the
-	// residual stream included.
+	// hidden names the layer whose output is the hidden state so far, the residual stream included.
 	hidden string
-	// epsilon is that of LayerNorms that are added.
+	// epsilon is for LayerNorms that are added.
 	epsilon float64
 	// hollow are modules without tensors outside the units (a dropout).
 	hollow []string
-	// warnings are those of the graph.
+	// warnings are the graph's.
 	warnings []string
 }
 
-// unit gathers the layers that f adds into one wrap unit (an instance of a
-// no-split class).
+// unit gathers the layers that f adds into one wrap unit (an instance of a no-split class).
 func (modules *builder) unit(name string, f func()) {
 	outer := modules.unitName
 	if outer == "" {
@@ -45,8 +43,8 @@ func (modules *builder) on(stream modelgraph.Stream, f func()) {
 	modules.stream = outer
 }
 
-// add appends a layer. inputs: what it transforms, the residual added to the
-// result, an encoder's output; empty names are left out.
+// add appends a layer. inputs: its main input, the residual added to the result, an encoder's
+// output; empty names are skipped.
 func (modules *builder) add(name string, op modelgraph.Op, inputs []string, params ...modelgraph.Tensor) *modelgraph.Layer {
 	in := make([]string, 0, len(inputs))
 	for _, text := range inputs {
@@ -71,8 +69,7 @@ func (modules *builder) untyped() bool {
 	})
 }
 
-// join has one device hold the layers from index from on, and the layers that
-// are named.
+// join places the named layers, and those from index from on, on one device.
 func (modules *builder) join(from int, names ...string) {
 	for i := from; i < len(modules.layers); i++ {
 		names = append(names, modules.layers[i].Name)
@@ -80,17 +77,16 @@ func (modules *builder) join(from int, names ...string) {
 	modules.joined = append(modules.joined, names)
 }
 
-// empty notes a module without tensors outside the units: Accelerate's maps
-// name it where they split the module around it.
+// empty notes a module without tensors outside the units: maps name it if they split its parent.
 func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
-// noType is what a tensor has before the model's type is known.
+// noType is a tensor's type before the model's is known.
 var noType modelgraph.DType
 
-// int64Type is that of positions and token types, which are buffers.
+// int64Type is for positions and token types, which are buffers.
 var int64Type = typeNamed("I64")
 
-// boolType is that of masks.
+// boolType is for masks.
 var boolType = typeNamed("BOOL")
 
 // typeNamed is a type that this package names itself.
@@ -107,7 +103,7 @@ func tensor(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape}
 }
 
-// buffer is a tensor of a fixed type, whatever the model's.
+// buffer is a tensor of a fixed type, independent of the model's.
 func buffer(name string, dtype modelgraph.DType, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape, DType: dtype}
 }
@@ -130,7 +126,6 @@ func normParams(name string, count int64, bias bool) []modelgraph.Tensor {
 	return ts
 }
 
-// join concatenates lists of tensors.
 func join(lists ...[]modelgraph.Tensor) []modelgraph.Tensor {
 	var out []modelgraph.Tensor
 	for _, tensors := range lists {

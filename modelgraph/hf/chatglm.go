@@ -15,9 +15,9 @@ func init() {
 	})
 }
 
-// chatGLM is modeling_chatglm.py of ChatGLM 2 and 3 and the first GLM-4, whose
-// head is the base model's. If architectures names the base class, but the code
-// next to the config has the other for AutoModel, the other is built.
+// chatGLM is modeling_chatglm.py of ChatGLM 2 and 3 and the first GLM-4, whose head is the base
+// model's. If architectures names the base class, but auto_map has the other class for AutoModel,
+// the other is built.
 func chatGLM(modules *builder, cfg *config, class string) {
 	for _, name := range []string{"padded_vocab_size", "hidden_size", "ffn_hidden_size", "num_attention_heads", "num_layers"} {
 		if _, there := cfg.members[name]; !there {
@@ -66,7 +66,7 @@ func chatGLM(modules *builder, cfg *config, class string) {
 	addVocabHead(modules, dot(path, "output_layer"), hidden, d.vocab, "")
 }
 
-// chatGLMOnly refuses what makes other modules.
+// chatGLMOnly refuses fields that make other modules.
 func chatGLMOnly(cfg *config) {
 	for name, want := range map[string]bool{"rmsnorm": true, "post_layer_norm": true, "tie_word_embeddings": false} {
 		if got := cfg.bool(want, name); got != want {

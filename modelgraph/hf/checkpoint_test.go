@@ -21,7 +21,6 @@ type stored struct {
 
 func (s stored) bytes() int64 { return elements(s.shape) * s.dtype.Bits() / 8 }
 
-// writeFile writes a safetensors file.
 func writeFile(tb testing.TB, path string, tensors []stored) {
 	tb.Helper()
 	header := make(map[string]any)
@@ -103,8 +102,7 @@ func write(tb testing.TB, path string, data []byte) {
 	}
 }
 
-// checkpointOf lists the parameters and saved buffers of a graph under their
-// module names.
+// checkpointOf lists the parameters and saved buffers of a graph under their module names.
 func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
 	var out []stored
 	for i := range g.Layers {

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// keepFloat32 gives parameters that type which have it if the model is loaded
-// in a half type: those that modeling_utils.py, _get_dtype_plan, says, and
-// those that the class makes so.
+// keepFloat32 sets float32 for parameters that keep it in a model of a half type: by
+// _get_dtype_plan (modeling_utils.py), or because the class makes them so.
 func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelgraph.DType) {
 	if dtype != modelgraph.F16 && dtype != modelgraph.BF16 {
 		return
@@ -57,7 +56,7 @@ func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) func(
 	return anyIn(names)
 }
 
-// save marks the buffers that state dicts hold, by their patterns.
+// save marks the buffers that state dicts include, by their patterns.
 func (modules *builder) save(stored []string) {
 	for i := range modules.layers {
 		layer := &modules.layers[i]

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// causalClasses are the classes that Transformers makes for a decoder named
-// name (modeling_layers.py: GenericFor…).
+// causalClasses are a decoder's classes in Transformers (modeling_layers.py: GenericFor…).
 func causalClasses(name string, tasks ...string) []string {
 	cs := []string{name + "ForCausalLM", name + "Model"}
 	for _, task := range tasks {
@@ -29,9 +28,8 @@ func baseClass(class string) bool {
 
 func isTask(class, task string) bool { return strings.HasSuffix(class, "For"+task) }
 
-// answeringPath is where a question answering class holds its decoder: some
-// keep the name "transformer" for old checkpoints (base_model_prefix of
-// LlamaForQuestionAnswering and its siblings).
+// answeringPath is the decoder's path in a question answering class. Some keep "transformer" for
+// old checkpoints (base_model_prefix, such as of LlamaForQuestionAnswering).
 func answeringPath(class string) string {
 	old := []string{"Llama", "Qwen2", "Qwen3", "Qwen3Moe", "Qwen3Next", "DeciLM", "Exaone4", "Nemotron", "SeedOss", "SmolLM3", "Ministral", "Arcee"}
 	if slices.Contains(old, strings.TrimSuffix(class, "For"+questionAnswering)) {

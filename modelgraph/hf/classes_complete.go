@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tie adds the tensors that are not stored because they are others
-// (modeling_utils.py: tie_weights), and marks stored ones that may be.
+// tie adds tied tensors that are not stored (modeling_utils.py: tie_weights), and marks stored
+// tensors that may be tied.
 func (l *listed) tie() error {
 	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
 		if i := slices.IndexFunc(group, func(name string) bool { return strings.Contains(name, "*") }); i >= 0 {
@@ -24,14 +24,14 @@ func (l *listed) tie() error {
 				missing = append(missing, name)
 			}
 		}
-		if len(here) > 0 { // else what must be there is asked for by complete
+		if len(here) > 0 { // else complete reports the missing tensors
 			l.tieGroup(here, missing)
 		}
 	}
 	return nil
 }
 
-// joined are the groups, those that share a name as one.
+// joined merges groups that share a name.
 func joined(groups [][]string) [][]string {
 	var out [][]string
 	for _, group := range groups {
@@ -54,7 +54,7 @@ func joined(groups [][]string) [][]string {
 	return out
 }
 
-// always reports two names that are one tensor whatever the config says.
+// always reports two names that are one tensor under every config.
 func (l *listed) always(x, y string) bool {
 	return slices.ContainsFunc(l.class.AlwaysTied, func(group []string) bool { return slices.Contains(group, x) && slices.Contains(group, y) })
 }
@@ -94,9 +94,9 @@ func (l *listed) tieGroup(here, missing []string) {
 	}
 }
 
-// complete refuses files that lack what the class has by default, if no key of
-// the map would name it, and adds the modules that hold buffers alone. A
-// configuration may lack it rightly; the files do not prove that.
+// complete refuses files without tensors that the class has by default and that no key of the map
+// would name. A config may omit them, but the files do not prove that. It adds modules of buffers
+// alone.
 func (l *listed) complete(buffers []string) error {
 	for _, pattern := range l.needs {
 		if !l.covered(pattern) {
@@ -123,9 +123,8 @@ func (l *listed) lacks(pattern string) error {
 	return &unprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers %s", pattern, l.class.Class, l.in)}
 }
 
-// covered reports whether a key of the map covers a tensor of the pattern: it
-// is stored, or lies in a module with stored tensors, or in one that is not
-// split.
+// covered reports whether a key of the map covers a tensor of the pattern. The tensor is stored, or
+// its module has stored tensors or is inside a no-split module.
 func (l *listed) covered(pattern string) bool {
 	if l.tensors[pattern] != nil {
 		return true
@@ -134,7 +133,7 @@ func (l *listed) covered(pattern string) bool {
 		return len(l.counted[unit]) > 0 || l.modulesBelow(unit)
 	}
 	module := parent(pattern)
-	if module == "" || l.hasModules(module) { // a bare one has a key of its own
+	if module == "" || l.hasModules(module) { // a bare tensor has its own key
 		return l.any(pattern)
 	}
 	return l.modules[module]
@@ -149,8 +148,7 @@ func (l *listed) modulesBelow(unit string) bool {
 	return false
 }
 
-// instances are the names that a pattern has, by the members of its lists that
-// are stored.
+// instances are the names that a pattern has, by the members of its lists that are stored.
 func (l *listed) instances(pattern string) []string {
 	star := strings.LastIndexByte(pattern, '*')
 	if star < 0 {
@@ -163,8 +161,8 @@ func (l *listed) instances(pattern string) []string {
 	return out
 }
 
-// hasModules reports whether a module, or a pattern of one, has modules below
-// it, so that its own tensors have keys of their own.
+// hasModules reports whether a module, or a pattern of one, has modules below it. Its own tensors
+// then have separate keys.
 func (l *listed) hasModules(module string) bool {
 	nodes := l.pats.walk(module)
 	if len(nodes) != strings.Count(module, ".")+1 {

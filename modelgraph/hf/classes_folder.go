@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// unprovenError is a folder of a family that has no reader here. Its files do
-// not say for certain which modules the framework will make of them. A device
-// map made of their names might lack some.
+// unprovenError is a folder of a family without a reader. Its files do not prove which modules the
+// framework makes of them, so a device map of their names might lack some.
 type unprovenError struct{ Dir, Reason string }
 
 // Error implements error.
@@ -21,9 +20,8 @@ func (err *unprovenError) Error() string {
 	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", err.Dir, err.Reason)
 }
 
-// listed joins the files of a folder with what Transformers makes of a class
-// that has no reader here: names, ties, modules that are not split. Its
-// operations are not known.
+// listed joins the files of a folder with the table's line of a class without a reader: names,
+// ties, no-split modules. Its operations are not known.
 type listed struct {
 	class *listedClass
 	needs []string // patterns that some tensor of the files must have
@@ -36,18 +34,18 @@ type listed struct {
 	split map[string]bool // patterns of modules that are not
 
 	tensors  map[string]*moduleTensor // by name in the module tree
-	modules  map[string]bool          // patterns of modules that hold a stored tensor
+	modules  map[string]bool          // patterns of modules with a stored tensor
 	counted  map[string][]string      // by pattern that ends in a star: the names it has
 	ties     [][]string
 	warnings []string
 	strange  tally // stored, and not known of the class
 }
 
-// moduleTensor is a tensor of the module tree and what it is read from.
+// moduleTensor is a tensor of the module tree and its stored pieces.
 type moduleTensor struct {
 	name   string
 	pieces []*safetensors.Tensor
-	like   *moduleTensor // of a tied one that is not stored
+	like   *moduleTensor // the stored tensor it is tied to, if not stored itself
 }
 
 // listedFolder reads a folder by the table of classes.
@@ -103,8 +101,8 @@ func classOf(dir string, cfg *config, reason string) (*listedClass, error) {
 	return class, nil
 }
 
-// tiesWords reports whether word embeddings are tied: as the config says of the
-// model or of a part of it, else as the class does by default.
+// tiesWords reports whether word embeddings are tied: by the config of the model or of a part of
+// it, else by the class's default.
 func tiesWords(cfg *config, class *listedClass) bool {
 	subs := []*config{cfg}
 	for _, key := range []string{"text_config", "llm_config", "language_config", "decoder", "encoder"} {
@@ -122,7 +120,7 @@ func tiesWords(cfg *config, class *listedClass) bool {
 	return !said && class.Tied
 }
 
-// read places every stored tensor, then what else the framework makes.
+// read places every stored tensor, then adds the framework's other modules.
 func (l *listed) read() error {
 	buffers := make([]string, 0, len(l.class.Buffers))
 	for b := range l.class.Buffers {
@@ -211,14 +209,14 @@ func weightsBehind(name string) []string {
 	return out
 }
 
-// storageLeaf is a name of its own next to the weight's: the last parts of the
-// stored one, with the expert's number.
+// storageLeaf is a distinct name next to the weight's: the last three parts of the stored name,
+// with the expert's number.
 func storageLeaf(stored string) string {
 	parts := strings.Split(stored, ".")
 	return strings.Join(parts[max(0, len(parts)-3):], "_")
 }
 
-// hold notes a stored tensor under its name in the module tree.
+// hold records a stored tensor under its name in the module tree.
 func (l *listed) hold(name string, t *safetensors.Tensor) error {
 	tensor := l.tensors[name]
 	if tensor == nil {
@@ -263,7 +261,7 @@ func (l *listed) unitOf(name string) string {
 	return ""
 }
 
-// inUnit is the pattern of the module that is not split and holds a pattern.
+// inUnit is the pattern of the no-split module around a pattern.
 func (l *listed) inUnit(pattern string) string {
 	for i := range len(pattern) + 1 {
 		if (i == len(pattern) || pattern[i] == '.') && l.split[pattern[:i]] {

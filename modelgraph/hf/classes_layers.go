@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// layers makes a layer for each module that holds tensors, in module order;
-// outside a unit, a tensor of a module that has modules is a layer of its own.
-// A class that names no modules which are not split has the members of its
-// outermost lists for units.
+// layers makes a layer for each module with tensors, in module order. Outside a unit, each tensor
+// of a module with submodules is a layer. Units of a class without no-split modules are the members
+// of its outermost lists.
 func (l *listed) layers() []modelgraph.Layer {
 	names := slices.SortedFunc(maps.Keys(l.tensors), l.pats.compare)
 	unit := l.unitOf
@@ -56,12 +55,11 @@ func (l *listed) layers() []modelgraph.Layer {
 	return inOrder(layers)
 }
 
-// present reports a tensor that is stored or shares one that is; else it is a
-// buffer, and only its key is needed.
+// present reports a tensor that is stored or tied to a stored one. Buffers need only a key.
 func (tensor *moduleTensor) present() bool { return len(tensor.pieces) > 0 || tensor.like != nil }
 
-// tensor is what a stored or tied one is loaded as; several stored ones that
-// are joined make a flat list of their elements, of the widest type.
+// tensor is the loaded form of a stored or tied tensor. Joined tensors make a flat list of their
+// elements, of the widest type.
 func (l *listed) tensor(tensor *moduleTensor, name string) modelgraph.Tensor {
 	from := tensor
 	if tensor.like != nil {

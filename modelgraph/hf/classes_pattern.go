@@ -12,7 +12,7 @@ type patterns struct {
 
 type patternNode struct {
 	children map[string]*patternNode
-	first    int    // where its first name is in the list
+	first    int    // position of its first name in the list
 	name     string // the pattern, if a tensor ends here
 	path     string // the pattern up to here
 }
@@ -41,8 +41,8 @@ func (rules *patterns) add(name string, at int) {
 	node.name = name
 }
 
-// walk follows a name as far as the patterns go: a part as it is spelled
-// before a star. nodes has one node for each part that was followed.
+// walk follows a name through the patterns; a literal part precedes a star. nodes has one node for
+// each matched part.
 func (rules *patterns) walk(name string) (nodes []*patternNode) {
 	node := rules.root
 	for component := range strings.SplitSeq(name, ".") {
@@ -67,8 +67,8 @@ func (rules *patterns) match(name string) string {
 	return nodes[len(nodes)-1].name
 }
 
-// compare puts names in the order of modules: lists by their numbers, else in
-// the order of the patterns; what no pattern has comes last.
+// compare puts names in module order: lists by number, else in the order of the patterns. Names
+// without a pattern are last.
 func (rules *patterns) compare(x, y string) int {
 	nodes, b := rules.walk(x), rules.walk(y)
 	xs, ys := strings.Split(x, "."), strings.Split(y, ".")

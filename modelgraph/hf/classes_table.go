@@ -7,17 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// classesGz holds what the module tree of every model class of Transformers
-// 5.17 looks like, one class a line (fixtures/oracle/classes.py made it from
-// Transformers itself).
+// classesGz has the module tree of every model class of Transformers 5.17, one class a line
+// (fixtures/oracle/classes.py made it from Transformers itself).
 //
 //go:embed classes.jsonl.gz
 var classesGz []byte
 
 var listedClassTable = embedded.New("classes.jsonl.gz", classesGz)
 
-// listedClass is one line. Names are patterns: a star matches a number that a
-// list of modules counts.
+// listedClass is one line. Names are patterns: a star matches an index of a module list.
 type listedClass struct {
 	Class  string   `json:"class"`
 	Type   string   `json:"type"`   // model_type
@@ -25,29 +23,27 @@ type listedClass struct {
 	Params []string `json:"params"` // in module order
 	// Default is how many of Params, the first, the default configuration has.
 	Default int `json:"default"`
-	// Ties are the names of one parameter each, where word embeddings are
-	// tied, as they are by default where Tied is true; AlwaysTied those that
-	// are one whatever the configuration says.
+	// Ties are groups of names of one parameter if word embeddings are tied; Tied is the default.
+	// AlwaysTied are tied under every config.
 	Ties       [][]string `json:"ties"`
 	Tied       bool       `json:"tied"`
 	AlwaysTied [][]string `json:"always_tied"`
-	// Buffers says which are stored.
+	// Buffers maps each buffer to whether it is stored.
 	Buffers map[string]bool `json:"buffers"`
-	// NoSplit are the modules that one device must hold whole.
+	// NoSplit are the modules that must be whole on one device.
 	NoSplit []string `json:"no_split"`
 	// Ignored are expressions for stored names that are left out.
 	Ignored []string `json:"ignored"`
-	// Renames are stored names, with a star for every number, and what they
-	// become; the numbers are in order, those that are over are dropped
-	// (experts that are stacked).
+	// Renames maps stored names, with a star for every number, to new names. Numbers are in order;
+	// extra ones are dropped (stacked experts).
 	Renames map[string]string `json:"renames"`
-	// Converted: Transformers has rules for the names of this class, so that
-	// one which is not known here may become any other.
+	// Converted: Transformers has rules for the names of this class, so that one which is not known
+	// here may become any other.
 	Converted bool `json:"converted"`
 }
 
-// findClass looks a class up; nil if Transformers 5.17 has no such class for the model
-// type, or it was not built for the table.
+// findClass looks a class up; nil if Transformers 5.17 has no such class for the model type, or it
+// was not built for the table.
 func findClass(class, modelType string) *listedClass {
 	for line := range listedClassTable.Lines(fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType)) {
 		found := new(listedClass)

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// listedFolderCase is what Transformers 5.17 saves of a small model, and what
-// its device map must cover (fixtures/oracle/classes.py: folder_of).
+// listedFolderCase is a small model that Transformers 5.17 saved, and its device map's modules
+// (fixtures/oracle/classes.py: folder_of).
 type listedFolderCase struct {
 	Config  map[string]any `json:"config"`
 	Saved   []string       `json:"saved"`
@@ -30,10 +30,9 @@ func (c *listedFolderCase) class() string {
 	return name
 }
 
-// TestListed reads folders by the table of classes, whether their families have
-// readers or not: of each, what
-// accelerate's check_device_map asks for (a key for every tensor of the state
-// dict), tied tensors on one device, and no module cut that must not be.
+// TestListed reads folders by the table of classes, with or without a reader of the family. Each
+// has a key for every tensor of the state dict (accelerate's check_device_map), tied tensors on one
+// device, and whole no-split modules.
 func TestListed(t *testing.T) {
 	cases := listedCases(t)
 	if len(cases) < 30 {
@@ -116,7 +115,7 @@ func (c *listedFolderCase) folder(t *testing.T, names []string) string {
 	return dir
 }
 
-// check checks the graph's units against what Transformers has.
+// check checks the graph's units against Transformers' modules.
 func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 	t.Helper()
 	set := make(map[int]int) // units that share a device
@@ -176,8 +175,7 @@ func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 	}
 }
 
-// TestListedRefuses: what the files do not prove is refused, by the name that
-// is not known or not there.
+// TestListedRefuses: names that are unknown or missing are refused with the name.
 func TestListedRefuses(t *testing.T) {
 	for _, c := range listedCases(t) {
 		var names []string
@@ -187,7 +185,7 @@ func TestListedRefuses(t *testing.T) {
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "layernorm_embedding") }), "layernorm_embedding"
 		case "GPTNeoXForCausalLM": // names, one of them unknown, of a class that renames some
 			names, want = append(slices.Clone(c.Saved), "gpt_neox.more.weight"), `"gpt_neox.more.weight" is not a name that GPTNeoXForCausalLM`
-		case "CohereForCausalLM": // the embedding is not there, and what is tied to it neither
+		case "CohereForCausalLM": // the embedding and its tied tensors are absent
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
 		case "LlavaForConditionalGeneration": // of the language model alone
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return !strings.HasPrefix(n, "language_model") }), "no file holds"
@@ -205,9 +203,9 @@ func TestListedRefuses(t *testing.T) {
 	}
 }
 
-// TestListedTies: a head is tied as the config says, else as the class does by
-// default (Cohere's does); stored next to the embedding in another type it is
-// apart, and where it is neither tied nor stored the folder is refused.
+// TestListedTies: a head is tied by the config, else by the class's default (Cohere's is tied). A
+// head stored in a type other than the embedding's is separate. A head that is neither tied nor
+// stored is refused.
 func TestListedTies(t *testing.T) {
 	for _, c := range listedCases(t) {
 		if c.class() != "CohereForCausalLM" {
@@ -249,8 +247,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestPatterns: a part as it is spelled goes before a star, which matches
-// numbers alone; names are in the order of modules.
+// TestPatterns: a literal part precedes a star, which matches numbers; names are in module order.
 func TestPatterns(t *testing.T) {
 	p := newPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
 	for name, want := range map[string]string{

@@ -2,11 +2,11 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// This file holds what the families older than Llama share: LayerNorms with
-// weight and bias, heads of equal width, positions in a table.
+// This file has the common parts of families older than Llama: LayerNorms with weight and bias,
+// heads of equal width, positions in a table.
 
-// equalHeads reads the number of heads under the given spellings. As in the
-// framework, they must divide the hidden size.
+// equalHeads reads the number of heads under the given spellings. As in the framework, they must
+// divide the hidden size.
 func equalHeads(cfg *config, hidden, def int64, names ...string) modelgraph.Attention {
 	heads := cfg.pos(def, names...)
 	if hidden%heads != 0 {
@@ -15,8 +15,7 @@ func equalHeads(cfg *config, hidden, def int64, names ...string) modelgraph.Atte
 	return modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: max(1, hidden/heads)}
 }
 
-// sizeProduct multiplies sizes and bounds the result like one; name is the
-// field to blame.
+// sizeProduct multiplies sizes and bounds the result like one; name is the field to blame.
 func sizeProduct(cfg *config, name string, factors ...int64) int64 {
 	count := int64(1)
 	for _, factor := range factors {
@@ -25,16 +24,14 @@ func sizeProduct(cfg *config, name string, factors ...int64) int64 {
 	return count
 }
 
-// addLayerNorm adds nn.LayerNorm over dim with weight and bias, and returns
-// its name.
+// addLayerNorm adds nn.LayerNorm over dim with weight and bias, and returns its name.
 func addLayerNorm(modules *builder, name string, dim int64, input string) string {
 	op := modelgraph.Norm{Dim: dim, Style: modelgraph.LayerNorm, Epsilon: modules.epsilon}
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
-// persists marks the norm that was added last as one whose result the model's forward keeps in
-// a variable (modeling_bert.py, BertModel.forward: embedding_output), after a dropout if it
-// drops.
+// persists marks the last added norm: the model's forward keeps its result in a variable, after a
+// dropout if it drops (modeling_bert.py, BertModel.forward: embedding_output).
 func (modules *builder) persists(drops bool) {
 	layer := &modules.layers[len(modules.layers)-1]
 	if norm, ok := layer.Op.(modelgraph.Norm); ok {
@@ -43,8 +40,7 @@ func (modules *builder) persists(drops bool) {
 	}
 }
 
-// replaces marks the linear layer that was added last as one whose result takes the
-// variable of the norm before it.
+// replaces marks the last added linear layer: its result replaces the norm's in that variable.
 func (modules *builder) replaces() {
 	last := len(modules.layers) - 1
 	for i := range modules.layers {
@@ -59,8 +55,8 @@ func (modules *builder) replaces() {
 	}
 }
 
-// addTable adds an embedding table [rows, dim] whose rows are added to input,
-// and returns its name. The first table of a model has no input.
+// addTable adds an embedding table [rows, dim] whose rows are added to input, and returns its name.
+// The first table of a model has no input.
 func addTable(modules *builder, name string, rows, dim int64, input string) string {
 	return addRows(modules, name, modelgraph.Embedding{Vocab: rows, Dim: dim}, input)
 }
@@ -70,13 +66,13 @@ func addRows(modules *builder, name string, op modelgraph.Embedding, input strin
 	return modules.add(name, op, []string{input}, tensor("weight", op.Vocab, op.Dim)).Name
 }
 
-// addVocabHead adds a projection of the hidden state to the vocabulary, its
-// weight tied to the parameter named tied unless that is empty.
+// addVocabHead adds a projection of the hidden state to the vocabulary, its weight tied to the
+// parameter named tied unless that is empty.
 func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) {
 	addHead(modules, name, modelgraph.Head{Dim: dim, Vocab: vocab}, tied)
 }
 
-// addHead is [addVocabHead] with what the class does with the logits.
+// addHead is [addVocabHead] with the class's operation on the logits.
 func addHead(modules *builder, name string, op modelgraph.Head, tied string) {
 	modules.add(name, op, []string{modules.hidden}, linearParams("", op.Dim, op.Vocab, false)...)
 	if tied != "" {
@@ -91,8 +87,8 @@ func addClassHead(modules *builder, name string, dim, classes int64, pooled bool
 	modules.add(name, op, []string{input}, linearParams("", dim, classes, true)...)
 }
 
-// addDecoderTask adds the head of a decoder's task class, if class is one:
-// score (no bias; of the last token), classifier, or qa_outputs (start, end).
+// addDecoderTask adds the head of a decoder's task class, if class is one: score (no bias; of the
+// last token), classifier, or qa_outputs (start, end).
 func addDecoderTask(modules *builder, cfg *config, class string, dim int64) {
 	switch {
 	case isTask(class, sequenceClassification):

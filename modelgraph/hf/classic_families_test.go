@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestClassicHostile: sizes that make no model are faults with their place,
-// whatever else the config leaves to defaults.
+// TestClassicHostile: sizes that make no model are errors that name the field.
 func TestClassicHostile(t *testing.T) {
 	for _, tt := range []struct{ config, place, msg string }{
 		{`{"model_type": "gpt2", "n_head": 0}`, "n_head", "0 is not a size"},
@@ -91,7 +90,7 @@ func TestClassicMaxSeq(t *testing.T) {
 	}
 }
 
-// TestClassicFlow checks what a layer computes, from what, on which tokens.
+// TestClassicFlow checks the operation, inputs and tokens of layers.
 func TestClassicFlow(t *testing.T) {
 	target := modelgraph.Stream{Kind: modelgraph.Target}
 	frames := modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1500}

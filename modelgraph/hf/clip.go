@@ -8,11 +8,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// clipOrder is that of a CLIP block's modules.
+// clipOrder is the order of a CLIP block's modules.
 var clipOrder = []string{"self_attn", "layer_norm1", "mlp", "layer_norm2"}
 
-// clipStack are the blocks of a CLIP or SigLIP encoder, of text or of images
-// (modeling_clip.py: CLIPEncoder).
+// clipStack are the blocks of a CLIP or SigLIP encoder (modeling_clip.py: CLIPEncoder).
 func clipStack(cfg *config, hidden int64, order []string) *visionStack {
 	attn := part{op: visionAttention(cfg, hidden, 0, "num_attention_heads"), params: join(
 		linearParams("k_proj", hidden, hidden, true), linearParams("v_proj", hidden, hidden, true),
@@ -28,8 +27,7 @@ func clipStack(cfg *config, hidden int64, order []string) *visionStack {
 type imageTower struct {
 	dim, tokens int64 // width; tokens an image, a class token among them
 	extra       int64 // tokens before the patches
-	// build adds the tower at a path, and gives the hidden states as the
-	// framework counts them, and what it makes of the last one.
+	// build adds the tower at a path and returns the framework's hidden states and the output.
 	build func(modules *builder, path string) (states []string, last string)
 	// Side and multiple are as in [modelgraph.Stream].
 	side, multiple int64
@@ -87,8 +85,8 @@ func siglipImages(cfg *config) *imageTower {
 	}}
 }
 
-// pixtralTower reads a PixtralVisionConfig (modeling_pixtral.py:
-// PixtralVisionModel): images of any size, rows and columns turned.
+// pixtralTower reads a PixtralVisionConfig (modeling_pixtral.py: PixtralVisionModel): images of any
+// size, rows and columns turned.
 func pixtralTower(cfg *config) *imageTower {
 	hidden, grid, channels := cfg.pos(1024, "hidden_size"), patches(cfg, 1024, 16), cfg.pos(3, "num_channels")
 	op := visionAttention(cfg, hidden, 16, "num_attention_heads")

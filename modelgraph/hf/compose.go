@@ -4,12 +4,10 @@ import (
 	"slices"
 )
 
-// composed is the shape that a conversion makes of its pieces, which are by
-// member, then by source (core_model_loading.py: the operations of a
-// WeightConverter). Pieces that do not fit each other, or a member that is
-// missing, make a flat list of their elements, which fills no parameter. want
-// is the parameter's shape, nil if it has none: some operations leave alone
-// what has it already.
+// composed is the shape that a conversion makes of its pieces, which are sorted by member, then by
+// source (core_model_loading.py: the operations of a WeightConverter). Pieces that do not fit
+// together, or a missing member, make a flat list, which fills no parameter. want is the
+// parameter's shape or nil; some operations keep a tensor of that shape.
 func composed(pieces []piece, want []int64) []int64 {
 	rule := pieces[0].by
 	if rule == nil {
@@ -64,8 +62,7 @@ func opOf(op []any) (name string, dims []int) {
 	return name, dims
 }
 
-// bySource are the shapes of each source's members, in order; whole is false if
-// a source has not all of them.
+// bySource are the shapes of each source's members, in order; whole is false if some are missing.
 func bySource(pieces []piece) (lists [][][]int64, whole bool) {
 	for i := range pieces {
 		for len(lists) <= pieces[i].source {
@@ -125,8 +122,7 @@ func chunkedShape(shape []int64, dim, pieces int) bool {
 	return true
 }
 
-// transposedShape swaps two dimensions; if the third number says so, only of a
-// tensor that has not the parameter's shape.
+// transposedShape swaps two dimensions; with a nonzero third number, unless the shape is want.
 func transposedShape(shape []int64, dims []int, want []int64) bool {
 	if len(dims) != 3 || max(dims[0], dims[1]) >= len(shape) {
 		return false

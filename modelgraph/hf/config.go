@@ -16,12 +16,11 @@ type config struct {
 	plain *config      // without them; nil if there are none
 }
 
-// fieldReader gives fields their types. Getters take the family's default; a
-// value of the wrong type or out of range is a fault.
+// fieldReader gives fields their types. Getters take the family's default; a value of the wrong
+// type or out of range is a fault.
 type fieldReader struct{ fieldSet }
 
-// fieldSet is the fields of an object: which are there, and what is at fault
-// with them. The reading ends with the first fault.
+// fieldSet is the fields of an object and their faults. Reading ends with the first fault.
 type fieldSet struct {
 	file    string
 	prefix  string // "text_config." inside the object of that name
@@ -35,18 +34,18 @@ func newConfig(file, prefix string, members map[string]jsontext.Value, shared *r
 	return &config{fieldReader: fieldReader{fieldSet{file: file, prefix: prefix, members: members, shared: shared}}}
 }
 
-// reading is what a config and the objects inside it share.
+// reading is shared by a config and the objects inside it.
 type reading struct {
 	in     *release        // of Transformers
 	asked  bool            // the user names it
-	drifts []string        // what other releases make of the config
+	drifts []string        // how other releases read the config
 	linear []string        // modules that are nn.Linear, with stars, if the table names them
 	fault  error           // the first
 	read   map[string]bool // fields by their full names
 	opened []*config       // objects inside the file that were read
 	// assumed are the sizes that a default stood in for, in order.
 	assumed []string
-	// unknown is what running needs and the file does not say.
+	// unknown are values that running needs and the file lacks.
 	unknown []string
 }
 
@@ -91,9 +90,8 @@ func (cfg *fieldSet) null(name string) bool {
 	return there && !cfg.has(name)
 }
 
-// pick is the first of the names that the config has, else the first that it
-// has as null, else the first name: families have older spellings (n_embd for
-// hidden_size).
+// pick is the first of the names that the config has, else the first with null, else the first
+// name. Families have older spellings (n_embd for hidden_size).
 func (cfg *fieldSet) pick(names []string) string {
 	for _, name := range names {
 		cfg.shared.read[cfg.prefix+name] = true
@@ -108,10 +106,9 @@ func (cfg *fieldSet) pick(names []string) string {
 	return names[0]
 }
 
-// given picks the field that a getter reads, and reports whether it has a
-// value. A null is at fault, as in Transformers' typed configs, which take one
-// only if the type has None: those fields are asked for with [has],
-// [config.orNull] or [config.optional].
+// given picks a getter's field, and reports whether it has a value. A null is an error, as in
+// Transformers' typed configs unless the type has None: for those use [has], [config.orNull] or
+// [config.optional].
 func (cfg *fieldSet) given(what string, names []string) (name string, ok bool) {
 	name = cfg.pick(names)
 	switch {

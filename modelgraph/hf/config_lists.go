@@ -8,8 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// dims reads a list of sizes; nil if the field is absent or null. A single
-// number counts as a list of one.
+// dims reads a list of sizes; nil if the field is absent or null. A number counts as a list of one.
 func (cfg *fieldReader) dims(name string) []int64 {
 	if !cfg.has(name) {
 		return nil

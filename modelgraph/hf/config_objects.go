@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// sub is the object of that name; an absent one is empty, so that every
-// getter gives its default.
+// sub is the object of that name; an absent one is empty, so that every getter gives its default.
 func (cfg *config) sub(name string) *config {
 	s := newConfig(cfg.file, cfg.prefix+name+".", nil, cfg.shared)
 	if cfg.has(name) && json.Unmarshal(cfg.members[name], &s.members) != nil {
@@ -20,15 +19,13 @@ func (cfg *config) sub(name string) *config {
 	return s
 }
 
-// kind refuses an object whose model_type is another than those that the
-// caller reads.
+// kind refuses an object whose model_type the caller does not read.
 func (cfg *config) kind(known ...string) {
 	if kind := cfg.name("model_type"); kind != "" && !slices.Contains(known, kind) {
 		cfg.fail("model_type", "%q is not known here in its place (known: %s)", kind, strings.Join(known, ", "))
 	}
 }
 
-// objects reads a list of objects.
 func (cfg *config) objects(name string) []*config {
 	var raw []map[string]jsontext.Value
 	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers) {
@@ -42,8 +39,7 @@ func (cfg *config) objects(name string) []*config {
 	return out
 }
 
-// labels is the number of classes of a classifier: num_labels, else the
-// entries of id2label, else 2 (Transformers' PreTrainedConfig).
+// labels is a classifier's number of classes: num_labels, else entries of id2label, else 2.
 func (cfg *fieldReader) labels() int64 {
 	if cfg.has("num_labels") {
 		return cfg.pos(2, "num_labels")

@@ -9,13 +9,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// nonFinite are the bare words that Python's json module writes and reads for
-// numbers that are not finite, longest first.
+// nonFinite are the bare words of Python's json module for non-finite numbers, longest first.
 var nonFinite = []string{"-Infinity", "Infinity", "NaN"}
 
-// pythonJSON puts those words in quotes, which makes the file JSON: a getter
-// that wants a number refuses them with a message, and the other getters do not
-// care.
+// pythonJSON quotes those words, which makes the file JSON. A getter of a number refuses them with
+// a message; other getters ignore them.
 func pythonJSON(data []byte) []byte {
 	var out []byte
 	inString, done := false, 0
@@ -48,8 +46,7 @@ func bareWord(data []byte) string {
 	return ""
 }
 
-// short is a value as an error quotes it; the words of [pythonJSON] are bare
-// again.
+// short is a value as an error quotes it; the words of [pythonJSON] are bare again.
 func short(v jsontext.Value) string {
 	if v = v.Clone(); v.Compact() != nil { // one line
 		return "the value"

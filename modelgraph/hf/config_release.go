@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// choose sets the release by which a config is read: the one that the user
-// names, else that of the config's transformers_version if it has a table, else
-// the newest.
+// choose sets the release of the reading: the user's, else the config's transformers_version if it
+// has a table, else the newest.
 func (cfg *config) choose(asked []string) error {
 	version := cfg.lenient("transformers_version")
 	if cfg.shared.asked = len(asked) > 0 && asked[0] != ""; cfg.shared.asked {
@@ -31,15 +30,14 @@ func (cfg *config) choose(asked []string) error {
 // since reports a release from a version on.
 func (cfg *fieldSet) since(version string) bool { return !newer(version, cfg.shared.in.name) }
 
-// drift notes that other releases make something else of the config, for what the
-// tables of older releases do not say.
+// drift notes that other releases read the config differently.
 func (cfg *fieldSet) drift(what string) {
 	if !cfg.shared.asked {
 		cfg.shared.drifts = append(cfg.shared.drifts, fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", cfg.shared.in.name, what))
 	}
 }
 
-// newerNote says that a config is of a release that no table is of.
+// newerNote warns of a config newer than every table.
 func newerNote(cfg *config) string {
 	version := cfg.lenient("transformers_version")
 	if !newer(version, newest.name) {
@@ -48,8 +46,7 @@ func newerNote(cfg *config) string {
 	return fmt.Sprintf("transformers_version: %q is newer than the newest table, of %s: a newer release may build other tensors; the folder with its safetensors files has them", clipName(version), newest.name)
 }
 
-// depth is the number of a tower's layers, which Transformers 5.23 calls
-// num_hidden_layers too.
+// depth is the number of a tower's layers, which Transformers 5.23 calls num_hidden_layers too.
 func (cfg *config) depth(def int64) int64 {
 	depth := cfg.count(def, "depth")
 	if !cfg.said("num_hidden_layers") {

@@ -8,15 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Bounds of what a config may ask for: far above any model, low enough that
-// no product overflows and no loop runs away.
+// Bounds of a config's sizes: far above any model, but no product overflows and no loop is endless.
 const (
 	maxDim    = 1 << 40
 	maxLayers = 10_000
 )
 
-// aSize is what dim reads. Numbers with a point are none, as in Transformers,
-// whose configs have typed fields (configuration_utils.py, @strict).
+// aSize describes dim's values. Numbers with a point are errors, as in Transformers, whose configs
+// have typed fields (configuration_utils.py, @strict).
 const aSize = "a size (an integer from 0 to 2^40)"
 
 // dim reads a size: an integer from 0 to 2^40. names are spellings.
@@ -44,7 +43,7 @@ func (cfg *fieldReader) pos(def int64, names ...string) int64 {
 	return count
 }
 
-// optional is pos where null means def, as an absent field does.
+// optional is pos, with def for a null too.
 func (cfg *fieldReader) optional(def int64, name string) int64 {
 	if cfg.null(name) {
 		return def
@@ -52,8 +51,7 @@ func (cfg *fieldReader) optional(def int64, name string) int64 {
 	return cfg.pos(def, name)
 }
 
-// orNull is pos if an absent field means def and a null one auto; without a
-// default, both mean auto.
+// orNull is pos; an absent field means def, a null one auto. With def 0, both mean auto.
 func (cfg *fieldReader) orNull(def, auto int64, name string) int64 {
 	if def == 0 && name == "head_dim" && !cfg.has(name) {
 		return auto // by every family's rule: nothing was assumed

@@ -6,7 +6,7 @@ func init() {
 	register(family{
 		types: []string{"clip"}, table: true, class: "CLIPModel", classes: []string{"CLIPModel", "CLIPForImageClassification"},
 		build:  buildClip,
-		unread: []string{"text_config_dict", "vision_config_dict"}, // of the part that a class has not
+		unread: []string{"text_config_dict", "vision_config_dict"}, // of a part that a class may lack
 		maxSeq: func(cfg *config) int64 { return clipPart(cfg, "text_config").dim(0, "max_position_embeddings") },
 	})
 	register(family{
@@ -82,9 +82,8 @@ func addProjection(modules *builder, name string, in, out int64, bias bool, inpu
 	modules.add(name, modelgraph.Linear{In: in, Out: out, Pooled: true}, []string{input}, linearParams("", in, out, bias)...)
 }
 
-// clipPart is a part of a CLIPConfig. If an object of its name with _dict is
-// there, as in the first configs, that and its defaults are the part
-// (CLIPConfig.__post_init__).
+// clipPart is a part of a CLIPConfig. If an object of its name with _dict is there, as in the first
+// configs, that and its defaults are the part (CLIPConfig.__post_init__).
 func clipPart(cfg *config, name string) *config {
 	whole := name + "_dict"
 	if !cfg.has(whole) {
@@ -100,8 +99,7 @@ func contrastLength(cfg *config) int64 {
 	return cfg.part("text_config").dim(0, "max_position_embeddings")
 }
 
-// contrastText adds the text tower of a CLIP or SigLIP, whose tokens look up
-// rows of two tables.
+// contrastText adds the text tower of a CLIP or SigLIP, whose tokens look up rows of two tables.
 func contrastText(modules *builder, cfg *config, path string, order []string) string {
 	hidden, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "max_position_embeddings")
 	vocab, stack := cfg.pos(0, "vocab_size"), clipStack(cfg, hidden, order)
@@ -133,7 +131,7 @@ func siglipText(modules *builder, cfg *config, path string) {
 	addProjection(modules, dot(path, "head"), width, cfg.optional(width, "projection_size"), true, text)
 }
 
-// classifyImages adds a tower and, where there are classes, their head.
+// classifyImages adds a tower and, if there are classes, their head.
 func classifyImages(modules *builder, cfg *config, tower *imageTower) {
 	_, image := tower.build(modules, "vision_model")
 	if count := imageLabels(cfg); count > 0 {

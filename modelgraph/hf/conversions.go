@@ -8,10 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// loadingOf collects the rules for a graph of one class, in the order of
-// conversion_mapping.py: get_model_conversion_mapping. Each model in the tree
-// brings the rules of its class, else those of its type, which then hold below
-// its path; not those that a model around it has brought.
+// loadingOf collects the rules for a graph of one class, in the order of conversion_mapping.py:
+// get_model_conversion_mapping. Each model in the tree brings the rules of its class, else of its
+// type, for names below its path. Rules that an outer model brought do not apply twice.
 func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 	class := classNames(graph.Class, graph.Family)
 	load := &loading{prefix: class.Prefix}
@@ -30,7 +29,7 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 	return load
 }
 
-// laterDinov2 are the names of Transformers 5.18 for those of checkpoints.
+// laterDinov2 renames checkpoint tensors for Transformers 5.18.
 var laterDinov2 = strings.NewReplacer(".attention.attention.query.", ".attention.q_proj.", ".attention.attention.key.", ".attention.k_proj.",
 	".attention.attention.value.", ".attention.v_proj.", ".attention.output.dense.", ".attention.o_proj.")
 
@@ -80,8 +79,8 @@ func (load *loading) add(rules []nameRule, below *scope) {
 	}
 }
 
-// leave adds names that are left out without a word; Go has no lookahead: such
-// a name is then said to be left over.
+// leave adds names that are skipped without a warning. Go has no lookahead: a name with an
+// expression that needs it is reported as left over.
 func (load *loading) leave(exprs []string) {
 	for _, expr := range exprs {
 		if re, err := regexp.Compile(expr); err == nil {
@@ -90,14 +89,13 @@ func (load *loading) leave(exprs []string) {
 	}
 }
 
-// Names that hold wherever the model has such a buffer itself
-// (_adjust_missing_and_unexpected_keys).
+// Names that apply if the model itself has such a buffer (_adjust_missing_and_unexpected_keys).
 var (
 	ignoreInvFreq     = regexp.MustCompile(`rotary_emb\.inv_freq`)
 	ignorePositionIDs = regexp.MustCompile(`(^|\.)position_ids$`)
 )
 
-// bufferNames are the names of buffers that checkpoints held once.
+// bufferNames are the names of buffers in older checkpoints.
 func bufferNames(graph *modelgraph.Graph) []*regexp.Regexp {
 	var res []*regexp.Regexp
 	if hasBuffer(graph, "rotary_emb.inv_freq") {

@@ -8,40 +8,37 @@ type namedClass struct {
 	Prefix string `json:"prefix"` // base_model_prefix
 	// Base: AutoModel makes this class for the type.
 	Base bool `json:"base"`
-	// Stored are the buffers of the state dict, with a star for every number
-	// that a list of modules counts.
+	// Stored are the buffers of the state dict, with a star for each index of a module list.
 	Stored []string `json:"stored"`
-	// Made are the parameters that its code makes in float32, whatever the
-	// type it is loaded in; stars as before.
+	// Made are parameters that the code makes in float32 for every loaded type; stars as before.
 	Made []string `json:"fp32_made"`
 	// Parts are the models inside, in module order.
 	Parts []namedPart `json:"parts"`
 }
 
-// namedModel is what a class says of names.
+// namedModel is a class's rules for names.
 type namedModel struct {
 	Class string `json:"class"`
 	Type  string `json:"type"` // model_type
-	// Ignored are expressions for stored names that are left out without a
-	// warning (_keys_to_ignore_on_load_unexpected).
+	// Ignored are expressions for stored names to skip silently
+	// (_keys_to_ignore_on_load_unexpected).
 	Ignored []string `json:"ignored"`
-	// Float32 are expressions for parameters that stay in that type if the
-	// model is float16 (_keep_in_fp32_modules); Strict: if it is bfloat16 too.
+	// Float32 are expressions for parameters that stay in that type if the model is float16
+	// (_keep_in_fp32_modules); Strict: if it is bfloat16 too.
 	Float32 []string `json:"fp32"`
 	Strict  []string `json:"fp32_strict"`
 }
 
-// namedPart is a model inside another. Its class is empty where AutoModel makes
-// it of the object in the config; the type is then of one that names none.
+// namedPart is a model inside another. Class is empty if AutoModel chooses it by the object in the
+// config; Type is then the default.
 type namedPart struct {
 	namedModel
 	At     string `json:"at"`     // its path
 	Config string `json:"config"` // the path of the object it is made from; "": the whole config
 }
 
-// models visits a class and the models inside it, in module order. Their rules
-// of names count for the whole if child is true: modeling_utils.py, post_init,
-// asks the direct children.
+// models visits a class and the models inside it, in module order. Their rules of names count for
+// the whole if child is true: modeling_utils.py, post_init, asks the direct children.
 func (class *namedClass) models(cfg *config, visit func(path string, model *namedModel, child bool)) {
 	visit("", &class.namedModel, true)
 	class.inside("", cfg, visit)
@@ -67,9 +64,8 @@ func (class *namedClass) inside(above string, cfg *config, visit func(path strin
 	}
 }
 
-// classNames is the line of a class, or its replacement where Transformers has
-// none: of published code, which no rule is for, or of a checkpoint that spells
-// the causal class its own way.
+// classNames is the line of a class. A class without a line gets a replacement: published code has
+// no rules; a checkpoint may spell the causal class differently.
 func classNames(class, modelType string) *namedClass {
 	if named := namedClassOf(class, modelType); named != nil {
 		return named

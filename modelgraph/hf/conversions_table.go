@@ -9,17 +9,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// conversionsGz holds how Transformers 5.17 turns stored names into names of
-// modules (fixtures/oracle/conversions.py made it from Transformers itself):
-// the rules of conversion_mapping.py, and of each class which of them apply.
+// conversionsGz has Transformers 5.17's rules from stored names to module names
+// (conversion_mapping.py), and the rules of each class (fixtures/oracle/conversions.py made it).
 //
 //go:embed conversions.jsonl.gz
 var conversionsGz []byte
 
 var conversionTable = embedded.New("conversions.jsonl.gz", conversionsGz)
 
-// conversionLine reads the first line that begins with head, has the other
-// texts and is taken by ok.
+// conversionLine reads the first line that begins with head, has the other texts and passes ok.
 func conversionLine[line any](ok func(*line) bool, head string, others ...string) *line {
 	for text := range conversionTable.Lines(head) {
 		without := func(other string) bool { return !bytes.Contains(text, []byte(other)) }
@@ -35,7 +33,7 @@ func conversionLine[line any](ok func(*line) bool, head string, others ...string
 	return nil
 }
 
-// namedClassOf is the line of a class, nil where Transformers has none.
+// namedClassOf is the line of a class, nil if Transformers has none.
 func namedClassOf(class, modelType string) *namedClass {
 	return conversionLine[namedClass](nil, fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType))
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// nameRecord is what Transformers 5.17 does with checkpoint names
-// (fixtures/oracle/README.md: names.json.gz).
+// nameRecord has Transformers' results for names (fixtures/oracle/README.md: names.json.gz).
 type nameRecord struct {
 	Case    string      `json:"case"`
 	Class   string      `json:"model_class"`
@@ -79,8 +78,7 @@ func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 	}
 }
 
-// TestNamedClasses: every class that a family builds is in the table, but for
-// those of published code.
+// TestNamedClasses: the table has every class that a family builds, except published code.
 func TestNamedClasses(t *testing.T) {
 	for modelType, f := range families {
 		for _, class := range f.known() {
@@ -92,7 +90,7 @@ func TestNamedClasses(t *testing.T) {
 	}
 }
 
-// TestTransform: what a rule does to a name.
+// TestTransform checks the effect of a rule on a name.
 func TestTransform(t *testing.T) {
 	experts := nameRule{From: `(?P<g0>mlp.experts.(?P<n0>.*)\.gate_proj.weight)|(?P<g1>mlp.experts.(?P<n1>.*)\.up_proj.weight)`, To: []string{"mlp.experts.gate_up_proj"}, Ops: [][]any{{"MergeModulelist", 0.}, {"Concatenate", 1.}}}
 	towers := nameRule{From: `(?P<g0>^model)`, Unless: `^model(?:\.(language_model|visual))`, To: []string{"model.language_model"}}

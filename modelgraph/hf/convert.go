@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// loading says how Transformers 5.17 turns the tensor names of a checkpoint
-// into module names for one class (core_model_loading.py: rename_source_key).
+// loading has Transformers 5.17's rules from a checkpoint's tensor names to one class's module
+// names (core_model_loading.py: rename_source_key).
 type loading struct {
 	prefix     string       // base_model_prefix
 	renames    []rename     // all apply, in order
 	converters []*transform // the first that matches applies, after them
 	// ignore are names that the framework leaves out without a warning.
 	ignore []*regexp.Regexp
-	unread []string // what rules that are not known here make
+	unread []string // results of rules that are not supported here
 }
 
 // rename gives the new name, or the same one if the rule does not match.
@@ -22,15 +22,15 @@ type rename func(name string) string
 // slot is the place of a checkpoint tensor in the module tree.
 type slot struct {
 	name string // of the parameter or buffer
-	// by is the conversion that makes it, nil for none: the tensor is one of a
-	// list of those that its source number source names, or the list's member.
+	// by is the conversion that makes the tensor, or nil. The tensor then is a member of the list
+	// of source number source.
 	by     *transform
 	source int
 	member int
 }
 
-// module finds the place of a checkpoint tensor among the names that the module
-// has. If there is none, the slot has the name after all rules.
+// module finds the place of a checkpoint tensor among the names that the module has. If there is
+// none, the slot has the name after all rules.
 func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	place := slot{name: name}
 	for _, renamed := range load.renames {
@@ -64,8 +64,8 @@ func (place *slot) targets() []string {
 	return names
 }
 
-// memberNumber reads the number of an expert; one that no model has replaces
-// all that are too large or not a number, so that its shape is odd.
+// memberNumber reads the number of an expert. A number that is too large or not a number becomes
+// maxDim, so that the shape is invalid.
 func memberNumber(text string) int {
 	number := 0
 	for _, digit := range text {
@@ -79,10 +79,9 @@ func memberNumber(text string) int {
 	return number
 }
 
-// based takes the base model's prefix off a name, or puts it on, where only
-// that makes it a name of the module: a checkpoint of the base model fits the
-// class with a head, and the other way round. Whatever follows the prefix
-// counts as the dot, as in the framework.
+// based removes the base model's prefix from a name, or adds it, if only that makes it a name of
+// the module. So a base model's checkpoint fits a class with a head, and the reverse. As in the
+// framework, any character after the prefix counts as the dot.
 func (load *loading) based(name string, has func(string) bool) string {
 	if inner, ok := strings.CutPrefix(name, load.prefix); ok && inner != "" && has(inner[1:]) {
 		return inner[1:]

@@ -10,12 +10,12 @@ func init() {
 	})
 }
 
-// fixedStream is so many tokens a sequence, whatever its text is.
+// fixedStream has count tokens a sequence, independent of its text.
 func fixedStream(count int64) modelgraph.Stream {
 	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: max(1, count)}
 }
 
-// stages reads depths and the like: one entry a stage.
+// stages reads a list such as depths, with one entry a stage.
 func stages(cfg *config, name string, count int64, def []int64) []int64 {
 	sizes := def
 	if cfg.has(name) {
@@ -39,8 +39,8 @@ func shallow(cfg *config, name string, depths []int64) {
 	}
 }
 
-// convNext is modeling_convnext.py: stages of convolutions, each but the first
-// after one that halves rows and columns.
+// convNext is modeling_convnext.py: stages of convolutions. A convolution that halves rows and
+// columns precedes each stage but the first.
 func convNext(modules *builder, cfg *config, class string) {
 	path := "convnext"
 	if baseClass(class) {
@@ -96,8 +96,7 @@ func convNext(modules *builder, cfg *config, class string) {
 	})
 }
 
-// convNextLayer is ConvNextLayer: a convolution of every channel on its own, a
-// norm, and two matrices.
+// convNextLayer is ConvNextLayer: a depthwise convolution, a norm, and two matrices.
 func convNextLayer(modules *builder, name string, dim int64, activation string, scaled bool, conv func(name string, in, out, side, kernel, groups int64, input string) string) {
 	residual := modules.hidden
 	if scaled {

@@ -19,8 +19,8 @@ func init() {
 	})
 }
 
-// deberta is configuration_deberta_v2.py: DebertaV2Config, and the attributes
-// that the modules look for next to its fields.
+// deberta is configuration_deberta_v2.py: DebertaV2Config, and the attributes that the modules look
+// for next to its fields.
 type deberta struct {
 	*bert
 	biased     bool  // positions are added to the words
@@ -59,8 +59,7 @@ func readDeberta(cfg *config) *deberta {
 	return model
 }
 
-// relative reads the table of relative positions and who projects them
-// (DisentangledSelfAttention).
+// relative reads the table of relative positions and who projects them (DisentangledSelfAttention).
 func (model *deberta) relative(cfg *config) {
 	model.attention.ScoreBias = "relative"
 	span := cfg.float(-1, "max_relative_positions")
@@ -87,8 +86,7 @@ func (model *deberta) relative(cfg *config) {
 	}
 }
 
-// build adds the modules of a class (modeling_deberta_v2.py). None is a
-// no-split class: the blocks are kept whole.
+// build adds the modules of a class (modeling_deberta_v2.py). None is no-split: blocks stay whole.
 func (model *deberta) build(modules *builder, cfg *config, class string) {
 	path := "deberta"
 	if baseClass(class) {
@@ -144,8 +142,7 @@ func (model *deberta) embed(modules *builder, path string) {
 	modules.join(from) // rows are added, and the norm's result is multiplied by the mask, in DebertaV2Embeddings.forward
 }
 
-// encode is DebertaV2Encoder, whose table of relative positions follows the
-// blocks that read it.
+// encode is DebertaV2Encoder, whose table of relative positions follows the blocks that read it.
 func (model *deberta) encode(modules *builder, path string) {
 	table, embedded := "", modules.hidden
 	if model.rows > 0 {

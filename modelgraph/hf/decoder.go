@@ -8,24 +8,23 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// part is what a sub-module of a block computes and holds.
+// part is the operation and tensors of a sub-module of a block.
 type part struct {
 	op      modelgraph.Op
 	params  []modelgraph.Tensor
 	buffers []modelgraph.Tensor
 }
 
-// decoder is a stack of decoder layers: embedding, blocks of attention and
-// feed-forward with norms around them, final norm, rotary embedding. Families
-// differ in the parts, in the form of a block and in the modules' names.
+// decoder is a stack of decoder layers: embedding, blocks of attention and feed-forward with norms
+// around them, final norm, rotary embedding. Families differ in the parts, in the form of a block
+// and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
 	rows                  int64 // of the embedding, if they are not the vocabulary
 
 	norm     modelgraph.NormStyle
 	normBias bool // norms have a bias (nn.LayerNorm)
-	// normFP32, normEager and scaled are FP32 and Eager of [modelgraph.Norm] and
-	// Scaled of [modelgraph.Head].
+	// As FP32 and Eager of [modelgraph.Norm] and Scaled of [modelgraph.Head].
 	normFP32, normEager, scaled bool
 	epsilon                     float64
 	padding                     int64 // as in [modelgraph.Embedding]
@@ -34,31 +33,30 @@ type decoder struct {
 	form                        blockForm // zero: a llama's
 	// formAt is the form of a layer if they differ; nil: form.
 	formAt func(layer int64) blockForm
-	// attentionParallel and ffnBeside are the parts next to those.
+	// attentionParallel and ffnParallel are the parts in parallel to those.
 	attentionParallel, ffnParallel func(layer int64) part
 	names                          decoderNames // zero: a llama's
-	// behind adds what follows the embedding: positions, a dropout.
+	// behind adds the modules after the embedding: positions, a dropout.
 	behind func(modules *builder, path string)
-	// ahead adds what follows the last norm and does not run.
+	// ahead adds the modules after the last norm, which do not run.
 	ahead      func(modules *builder, path string)
 	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
-	// embedFactor is what it scales by; 0: the root of the width.
+	// embedFactor is the embedding's scale; 0: the root of the width.
 	embedFactor float64
 	bareNorms   bool // norms have no tensors (OLMo)
 	headBias    bool // of lm_head
-	classifier  bool // what classifies tokens is called so, not score
+	classifier  bool // the token head is called classifier, not score
 	labelled    bool // qa_outputs has as many rows as there are labels (GPT-J)
 	apart       bool // lm_head never shares the embedding
 	logits32    bool // FP32 of [modelgraph.Head]
 	softCap     bool // logits through a scaled tanh (Gemma 2)
 	logitCap    float64
 	rotary      modelgraph.Layer // its Op and Buffers; no Op: none
-	// custom adds a decoder layer where block does not fit (DeciLM).
+	// custom adds a decoder layer if block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
 }
 
-// decoderNames are the modules of a decoder; base is where a class with a head
-// holds it.
+// decoderNames are the modules of a decoder; base is its path in a class with a head.
 type decoderNames struct {
 	base, embed, layers, norm string
 	rotary                    string // empty: rotary_emb
@@ -134,9 +132,9 @@ func (d *decoder) normOp(post bool) modelgraph.Norm {
 	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon, FP32: d.normFP32, Eager: d.normEager}
 }
 
-// rotary is a rotary embedding's module with its two fp32 buffers
-// [headDim/2] (modeling_rope_utils.py: inv_freq, original_inv_freq). An odd
-// width is rounded up, as torch.arange(0, headDim, 2) does.
+// rotary is a rotary embedding's module with its two fp32 buffers [headDim/2]
+// (modeling_rope_utils.py: inv_freq, original_inv_freq). An odd width is rounded up, as
+// torch.arange(0, headDim, 2) does.
 func rotary(headDim int64) modelgraph.Layer {
 	count := (headDim + 1) / 2
 	return modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: headDim}, Buffers: []modelgraph.Tensor{
@@ -145,8 +143,7 @@ func rotary(headDim int64) modelgraph.Layer {
 	}}
 }
 
-// rotaryRows is a rotary embedding that makes a row of cosines and sines for
-// every sequence.
+// rotaryRows is a rotary embedding that makes a row of cosines and sines for every sequence.
 func rotaryRows(headDim int64) modelgraph.Layer {
 	layer := rotary(headDim)
 	layer.Op = modelgraph.Rotary{HeadDim: headDim, Rows: true}
@@ -190,8 +187,8 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 	}
 }
 
-// reward adds the head of Qwen 2.5's reward models (modeling_qwen2_rm.py): two
-// linear layers, and a number a token, or two for the models of steps.
+// reward adds the head of Qwen 2.5's reward models (modeling_qwen2_rm.py): two linear layers, and a
+// number a token, or two for the models of steps.
 func (d *decoder) reward(modules *builder, class string) {
 	count := int64(1)
 	if strings.HasSuffix(class, "ProcessRewardModel") {

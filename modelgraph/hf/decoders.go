@@ -1,8 +1,8 @@
 package hf
 
-// decoderFamilies are the decoders that the table of config classes fills: a
-// reader names what a type has that a llama has not. They were compared with
-// Transformers 5.17, module for module (fixtures/oracle/families.py).
+// decoderFamilies are the decoders that the table of config classes fills: a reader has only a
+// type's differences from a llama. They were compared with Transformers 5.17, module for module
+// (fixtures/oracle/families.py).
 var decoderFamilies = []struct {
 	model string
 	read  func(*config) *decoder

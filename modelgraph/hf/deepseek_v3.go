@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// deepseekV3: the layers for multi-token prediction are no part of the module.
-// moe_layer_freq is read by the checkpoints' own code alone: other than 1 it
-// is refused.
+// deepseekV3: the layers for multi-token prediction are no part of the module. moe_layer_freq is
+// read by the checkpoints' own code alone: other than 1 it is refused.
 func deepseekV3(cfg *config) *decoder {
 	cfg = cfg.filled("deepseek_v3")
 	model := llamaParts(cfg)
@@ -19,16 +18,15 @@ func deepseekV3(cfg *config) *decoder {
 	return model.done()
 }
 
-// computes refuses another size of a field than the class computes: releases and
-// classes of Transformers differ in which one they take.
+// computes refuses another size of a field than the class computes: releases and classes of
+// Transformers differ in which one they take.
 func (cfg *config) computes(name string, size int64) {
 	if cfg.said(name) && cfg.dim(0, name) != size {
 		cfg.fail(name, "%d contradicts the %d that the other fields make: remove it", cfg.dim(0, name), size)
 	}
 }
 
-// deepseekExperts reads the experts; n_shared_experts of them, next to each
-// other, take every token.
+// deepseekExperts reads the experts; n_shared_experts of them, side by side, take every token.
 func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 	experts := moe{
 		fp32Routing: true,
@@ -39,9 +37,8 @@ func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 	return routed(cfg, experts, 8)
 }
 
-// deepseek is DeepseekV3MoE. The router's correction
-// bias is a buffer that checkpoints hold, fp32 whatever the model's type
-// (_keep_in_fp32_modules_strict).
+// deepseek is DeepseekV3MoE. The router's correction bias is a buffer in checkpoints, fp32 for
+// every model type (_keep_in_fp32_modules_strict).
 func (experts moe) deepseek() part {
 	p := experts.withShared()
 	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)}
@@ -59,8 +56,7 @@ func (experts moe) withShared() part {
 	return p
 }
 
-// deepseekV32 is a DeepSeek-V3 whose attention has an indexer
-// (modeling_deepseek_v32.py: DeepseekV32Indexer).
+// deepseekV32 is a DeepSeek-V3 with an attention indexer (DeepseekV32Indexer).
 func deepseekV32(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	attn := latentAttention(cfg, model.hidden)
@@ -81,8 +77,7 @@ func deepseekV32(cfg *config) *decoder {
 	return model.done()
 }
 
-// mlpKinds are the layers with experts: mlp_layer_types says so, else all from
-// first_k_dense_replace on.
+// mlpKinds are the layers with experts: by mlp_layer_types, else from first_k_dense_replace on.
 func mlpKinds(cfg *config, layers int64) []bool {
 	const name = "mlp_layer_types"
 	sparse, first := make([]bool, layers), cfg.dim(0, "first_k_dense_replace")

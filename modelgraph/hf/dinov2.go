@@ -20,8 +20,8 @@ func init() {
 	})
 }
 
-// dinov2 adds a Dinov2Model (modeling_dinov2.py). Before Transformers 5.18 only
-// the blocks are a no-split class: each bare parameter of the embeddings is a unit.
+// dinov2 adds a Dinov2Model (modeling_dinov2.py). Before Transformers 5.18 only the blocks are a
+// no-split class: each bare parameter of the embeddings is a unit.
 func dinov2(modules *builder, cfg *config, path string) string {
 	later := cfg.since("5.18")
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 224, 14), cfg.pos(0, "num_channels")
@@ -72,8 +72,7 @@ func dinov2(modules *builder, cfg *config, path string) string {
 	return modules.hidden
 }
 
-// dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN, which is two thirds as wide,
-// rounded up to a multiple of 8.
+// dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN: two thirds as wide, rounded up to a multiple of 8.
 func dinov2MLP(cfg *config, hidden int64) part {
 	inner := cfg.product("mlp_ratio", hidden, cfg.pos(0, "mlp_ratio"))
 	if cfg.flag("use_swiglu_ffn") {

@@ -18,7 +18,7 @@ func init() {
 			"DistilBertForTokenClassification", "DistilBertForQuestionAnswering",
 		},
 		build: distilBERT,
-		// Of the configs that Transformers 2 saved; no class reads it.
+		// A field of configs that Transformers 2 saved; no class reads it.
 		unread: []string{"tie_weights_"}, // as above
 	})
 }
@@ -34,7 +34,7 @@ func narrowBERT(cfg *config) *narrow {
 	return &narrow{bert: readBERT(cfg), width: cfg.pos(0, "embedding_size")}
 }
 
-// tables are the embeddings of a BERT without a unit of their own: each is one.
+// tables are a BERT's embeddings without a common unit: each is a unit.
 func (model *narrow) tables(modules *builder, path string, types bool) {
 	from := len(modules.layers)
 	modules.hidden = addTable(modules, dot(path, "word_embeddings"), model.vocab, model.width, "")
@@ -72,8 +72,7 @@ func (model *bert) pooledLinear(modules *builder, name, activation string) strin
 	return modules.add(name, op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
 }
 
-// electra is modeling_electra.py: a BERT with narrow embeddings and heads of
-// its own.
+// electra is modeling_electra.py: a BERT with narrow embeddings and different heads.
 func electra(modules *builder, cfg *config, class string) {
 	model := narrowBERT(cfg)
 	modules.epsilon = model.epsilon
@@ -126,8 +125,7 @@ func (model *bert) summary(modules *builder, cfg *config) string {
 	return model.pooledLinear(modules, "sequence_summary.summary", "gelu")
 }
 
-// distilBERT is modeling_distilbert.py: a BERT of no token types, with other
-// names.
+// distilBERT is modeling_distilbert.py: a BERT of no token types, with other names.
 func distilBERT(modules *builder, cfg *config, class string) {
 	hidden := cfg.pos(0, "dim")
 	model := &narrow{width: hidden, bert: &bert{

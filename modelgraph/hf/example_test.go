@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// A config.json says the whole structure: no weights are read.
+// A config.json describes the whole structure: no weights are read.
 func ExampleFromConfig() {
 	graph, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "architectures": ["LlamaForCausalLM"],
 		"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -29,7 +29,7 @@ func ExampleFromConfig() {
 	// 1436928 parameters; tied: [model.embed_tokens.weight lm_head.weight]
 }
 
-// What makes no model is refused with the field and its value.
+// An invalid config is refused with the field and its value.
 func ExampleFromConfig_refused() {
 	_, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 3}`))
 	fmt.Println(err)

@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// fairseqBlock is a block with fairseq's module names, as in
-// modeling_opt.py: OPTDecoderLayer and modeling_whisper.py:
-// WhisperEncoderLayer, WhisperDecoderLayer. Every part is followed by its
+// fairseqBlock is a block with fairseq's module names, as in modeling_opt.py: OPTDecoderLayer and
+// modeling_whisper.py: WhisperEncoderLayer, WhisperDecoderLayer. Every part is followed by its
 // norm; fc1 and fc2 lie in the block itself.
 type fairseqBlock struct {
 	attention modelgraph.Attention

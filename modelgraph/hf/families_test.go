@@ -137,7 +137,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestAttentionOps: what distinguishes the families' attention.
+// TestAttentionOps: the differences of the families' attention.
 func TestAttentionOps(t *testing.T) {
 	gqa := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Rotation: modelgraph.Rotation{Base: 10_000}}
 	with := func(f func(a *modelgraph.Attention)) modelgraph.Attention {
@@ -167,7 +167,7 @@ func TestAttentionOps(t *testing.T) {
 	}
 }
 
-// TestFeedForwardOps: dense and sparse layers, and what runs in them.
+// TestFeedForwardOps: the operations of dense and sparse layers.
 func TestFeedForwardOps(t *testing.T) {
 	if got := ops[modelgraph.MLP](t, small(t, "phi3", nil))[0]; !got.Fused || !got.Gated {
 		t.Errorf("phi3: %+v", got)
@@ -207,8 +207,8 @@ func ops[T modelgraph.Op](t *testing.T, config []byte, release ...string) []T {
 	return out
 }
 
-// TestAttentionByRelease: _supports_sdpa of gemma2 and gptj, and layers of cohere2 that
-// do not rotate (modeling_*.py of each release).
+// TestAttentionByRelease: _supports_sdpa of gemma2 and gptj, and layers of cohere2 that do not
+// rotate (modeling_*.py of each release).
 func TestAttentionByRelease(t *testing.T) {
 	for _, test := range []struct {
 		config, release string

@@ -9,31 +9,28 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// family holds the rules of one model_type.
+// family has the rules of one model_type.
 type family struct {
 	// types are the values of model_type that mean this family.
 	types []string
-	// runs: the layers say all that running needs, not costs alone.
+	// runs: the layers have everything for running, not for costs alone.
 	runs bool
-	// class is the class where architectures names none.
+	// class is the class if architectures names none.
 	class string
-	// classes are all the classes it can build; nil: those of the table that
-	// are made like a decoder's.
+	// classes are all buildable classes; nil: the table's that are made like a decoder's.
 	classes []string
 	// table: the config is filled by the table of config classes.
 	table bool
 	// also are other names of its causal class.
 	also []string
-	// kin are classes of another type that are made like one of these: a config
-	// that names one may be read by its own type's class or by that one's, so
-	// they are built if it says all on which the two differ ([agreed]).
+	// kin are classes of another type with the same structure. A config that names one may be read
+	// by either type's config class, so it must set all fields in which these differ ([agreed]).
 	kin map[string]string
 	// agreed are those fields.
 	agreed []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
-	// unread are fields of the family's config class, on their own or in the
-	// code that its checkpoints bring, that no module's shape depends on.
+	// unread are fields of the config class, or of its checkpoints' code, that change no shape.
 	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(cfg *config) int64
@@ -41,9 +38,8 @@ type family struct {
 
 var families = make(map[string]*family)
 
-// ownTypes are classes that are a family of their own, whatever model_type is:
-// configs name that of another, or of a later model (LLaVA's first code calls
-// itself llava, as Transformers calls its own).
+// ownTypes map classes to a family, for every model_type. Their configs have another's or a later
+// model's (LLaVA's first code calls itself llava, as Transformers' does).
 var ownTypes = make(map[string]string)
 
 // register adds a family to the table; called from init of its file.
@@ -53,10 +49,9 @@ func register(f family) {
 	}
 }
 
-// familyOf finds the rules for a config and the class to build. If the
-// model_type is not known but architectures names a known class, that class is
-// used, and foreign is true: the config class, and so its defaults, are another
-// model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
+// familyOf finds a config's rules and the class to build. If only architectures names a known
+// class, foreign is true. The config class and its defaults are then another model's (Kimi-K2 is a
+// DeepseekV3ForCausalLM of type kimi_k2).
 func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
 	if err := cfg.fault(); err != nil {
@@ -95,7 +90,7 @@ func (f *family) known() []string {
 	return f.classes
 }
 
-// usual is the class where architectures names none.
+// usual is the class if architectures names none.
 func (f *family) usual() string {
 	if f.class != "" {
 		return f.class
@@ -134,9 +129,9 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 	return class, nil
 }
 
-// ownCode is the class that auto_map loads from code next to the config, unless
-// one of its classes bears a known name: copies of a family's code keep its
-// names (modeling_deepseek.py: DeepseekV3ForCausalLM).
+// ownCode is the class that auto_map loads from code next to the config. Empty if one of its
+// classes has a known name: copies of a family's code keep its names (modeling_deepseek.py:
+// DeepseekV3ForCausalLM).
 func ownCode(cfg *config, known []string) string {
 	own := ""
 	m := cfg.sub("auto_map")
@@ -153,8 +148,7 @@ func ownCode(cfg *config, known []string) string {
 	return own
 }
 
-// modelDType is the type that the config gives the weights; F32 if it gives
-// none, as torch's default is (from_config).
+// modelDType is the config's type of the weights; without one F32, torch's default (from_config).
 func modelDType(cfg *config) (modelgraph.DType, bool) {
 	for _, s := range []*config{cfg, cfg.sub("text_config"), cfg.sub("llm_config")} {
 		name := s.pick([]string{"dtype", "torch_dtype"})

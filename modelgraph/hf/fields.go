@@ -8,16 +8,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// checkFields refuses a config whose fields may say of the modules what the
-// family's rules do not read: the first by name of those that were neither read
-// nor are known to be harmless.
+// checkFields refuses a config with fields that may change the modules and that the family's rules
+// do not read. It names the first by name that is not known to be harmless.
 //
-// Transformers' own classes read no fields but their own, so under a model_type
-// of theirs only the fields count that add modules in another model ([adds]):
-// such a config is not what its model_type says. Under a foreign type, or with
-// code of its own next to it, the code may read any field, so all that are not
-// known count; and so do sizes that a default stood in for, as the defaults are
-// the other config class's.
+// Transformers' classes read only their own fields. Under their model_type, only fields that add
+// modules in another model count ([adds]): the config is then not of its model_type. Under a
+// foreign type, or with code next to it, the code may read any field, so all unknown ones count.
+// Sizes from defaults count too, since the other config class may have other defaults.
 func (f *family) checkFields(cfg *config, foreign bool) error {
 	if foreign {
 		if err := cfg.assumedField(); err != nil {
@@ -40,8 +37,8 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 	return nil
 }
 
-// misspelt are notes on fields of the config and of objects inside it that nothing
-// reads, and whose name differs in a letter or two from a field that the file lacks.
+// misspelt are notes on unread fields of the config and of objects inside it. The name differs in a
+// letter or two from a field that the file lacks.
 func (f *family) misspelt(cfg *config) (notes []string) {
 	for _, s := range append([]*config{cfg}, cfg.shared.opened...) {
 		var absent []string
@@ -60,11 +57,10 @@ func (f *family) misspelt(cfg *config) (notes []string) {
 	return notes
 }
 
-// plain are objects that hold no part of the model.
+// plain are objects outside of the model.
 var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 
-// unread are the fields, sorted, that no getter read and that neither all
-// families nor these ones know to be harmless.
+// unread are the sorted fields that no getter read and that are not known to be harmless.
 func (cfg *config) unread(of ...*family) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(cfg.members)), func(name string) bool {
 		return cfg.shared.read[cfg.prefix+name] || harmless[name] || anyToken(name) || cfg.classHas(name) ||
@@ -72,8 +68,7 @@ func (cfg *config) unread(of ...*family) []string {
 	})
 }
 
-// harmlessAs marks a field as read if it has the one value that changes
-// nothing.
+// harmlessAs marks a field as read if it has the value that changes nothing.
 func (cfg *fieldSet) harmlessAs(name, value string) {
 	if string(cfg.members[name]) == value {
 		cfg.shared.read[cfg.prefix+name] = true
@@ -97,8 +92,8 @@ func (cfg *config) assumedField() error {
 // sizeless are fields whose default may be another's: they size no module.
 var sizeless = []string{"num_experts_per_tok", "sliding_window", "max_window_layers", "sliding_window_pattern"}
 
-// adds reports whether a field of that name adds modules in some family:
-// experts, another tower, adapters, a recurrence, layers unlike each other.
+// adds reports whether a field of that name adds modules in some family: experts, another tower,
+// adapters, a recurrence, layers unlike each other.
 func adds(name string) bool {
 	return slices.ContainsFunc([]string{
 		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
@@ -106,9 +101,9 @@ func adds(name string) bool {
 	}, func(component string) bool { return strings.Contains(name, component) })
 }
 
-// runnable refuses a config whose model Transformers cannot run: with an unknown
-// activation, or with an odd number to turn (modeling_rope_utils.py: cosines and sines are
-// pairs, so they have one number more than a head).
+// runnable refuses a config that Transformers cannot run: an unknown activation, or an odd number
+// of rotated elements. Cosines and sines are pairs (modeling_rope_utils.py), so they would have one
+// more than a head.
 func (cfg *config) runnable(graph *modelgraph.Graph) {
 	all := append([]*config{cfg}, cfg.shared.opened...)
 	for _, s := range all {

@@ -10,10 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// harmless are fields of any config that no module's shape depends on. All configs of
-// Transformers 4 and 5 have the first ones (configuration_utils.py: PretrainedConfig,
-// PreTrainedConfig). The others are of generation, norms, positions, dropout, training
-// and files.
+// harmless are fields of any config that no module's shape depends on. All configs of Transformers
+// 4 and 5 have the first ones (configuration_utils.py: PretrainedConfig, PreTrainedConfig). The
+// others are of generation, norms, positions, dropout, training and files.
 var harmless = wordSet(`
 architectures auto_map model_type transformers_version torch_dtype dtype name_or_path tokenizer_class
 tokenizer_type processor_class return_dict output_hidden_states output_attentions output_scores use_cache
@@ -45,8 +44,7 @@ func wordSet(words string) map[string]bool {
 	return set
 }
 
-// anyToken reports whether a field names tokens, or is one of the framework's
-// own: an underscore is in front of what it keeps privately.
+// anyToken reports whether a field names tokens, or is private to the framework (an underscore).
 func anyToken(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
 		strings.HasSuffix(name, "_token_index")
@@ -58,8 +56,8 @@ func empty(v jsontext.Value) bool {
 	return v.Compact() == nil && slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }
 
-// meantField is the note on a field that a reader does not have, if one of its absent
-// fields has nearly the same name.
+// meantField is the note on a field that a reader does not have, if one of its absent fields has
+// nearly the same name.
 func meantField(path, reader string, absent []string) []string {
 	name := path[strings.LastIndexByte(path, '.')+1:]
 	slices.Sort(absent)

@@ -14,23 +14,21 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// FromCheckpoint reads a folder as Hugging Face lays it out: config.json and the
-// headers of safetensors files, or one of the two. The parameters get the
-// types, sizes and places that the files give them ([modelgraph.Tensor.Parts]);
-// tensors that belong to no module, and parameters that no file holds, are
+// FromCheckpoint reads a Hugging Face folder: config.json and the headers of safetensors files, or
+// one of the two. The parameters get the types, sizes and places that the files give them
+// ([modelgraph.Tensor.Parts]). Tensors without a module, and parameters without a file, are
 // warnings.
 //
-// Without a config, or with one of a family that is not known, the structure
-// is read from the tensor names. Each module that holds tensors is a layer, each
-// member of the outermost numbered lists (layers.0, layers.1, …) a wrap unit, and
-// every operation opaque. The order is that of the files, with numbered units
-// ascending. Only weights can be counted then, and a warning says so. Files that
-// fill less than half of the config's model are refused.
+// Without a config, or if its family is unknown, the structure comes from the tensor names. Each
+// module with tensors is a layer, each member of the outermost numbered lists (layers.0, layers.1,
+// …) a wrap unit, and every operation opaque. The order is the files', with numbered units
+// ascending. Only weights can be counted then, and a warning says so. Files that fill less than
+// half of the config's model are refused.
 //
-// The path may be one safetensors file too. If it is the whole checkpoint of a
-// folder that has a config.json, the folder is read.
+// The path may be one safetensors file. If it is the whole checkpoint of a folder with a
+// config.json, the folder is read.
 //
-// A release of Transformers goes before the config's, as in [FromConfig].
+// A release of Transformers takes precedence over the config's, as in [FromConfig].
 func FromCheckpoint(path string, transformers ...string) (*modelgraph.Graph, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return fromFile(path, transformers)
@@ -128,8 +126,8 @@ func fromFile(path string, transformers []string) (*modelgraph.Graph, error) {
 	return generic(name, path, ck, reason)
 }
 
-// withWeights joins the graph that the config makes with the files. If there is
-// a reason to doubt the graph, every tensor must be its.
+// withWeights joins the config's graph with the files. If the graph is doubtful, every tensor must
+// belong to it.
 func withWeights(dir string, graph *modelgraph.Graph, kind string, cfg *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
@@ -151,8 +149,7 @@ func named(ck *safetensors.Checkpoint, err error) (*safetensors.Checkpoint, erro
 	return ck, err
 }
 
-// readConfig reads the folder's config.json by the rule of
-// [safetensors.OpenBeneath].
+// readConfig reads the folder's config.json by the rule of [safetensors.OpenBeneath].
 func readConfig(dir string) ([]byte, error) {
 	file, info, err := safetensors.OpenBeneath(dir, ConfigName)
 	if err != nil {

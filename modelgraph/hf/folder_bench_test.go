@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// deepSeek is a DeepSeek-V3 checkpoint by its names: fp8 weights with scales,
-// single experts, the 62nd layer for multi-token prediction.
+// deepSeek is a DeepSeek-V3 checkpoint by its names: fp8 weights with scales, single experts, the
+// 62nd layer for multi-token prediction.
 func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoint) {
 	tb.Helper()
 	g, _, c, err := fromConfig("config.json", []byte(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"],"torch_dtype":"bfloat16","quantization_config":{"quant_method":"fp8"}}`))
@@ -46,8 +46,7 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 	return g, c, ck
 }
 
-// TestDeepSeekNames: 92,000 names find their tensors. BenchmarkDeepSeekNames says how
-// long that takes.
+// TestDeepSeekNames: 92,000 names find their tensors. BenchmarkDeepSeekNames measures the time.
 func TestDeepSeekNames(t *testing.T) {
 	g, c, ck := deepSeek(t)
 	out, a, err := assign(g, c, ck)

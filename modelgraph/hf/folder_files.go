@@ -14,7 +14,7 @@ func isWeights(name string) bool {
 		strings.HasSuffix(name, ".json") && strings.Contains(name, ".safetensors.index.")
 }
 
-// isOther reports whether a file holds weights in a form that is not read.
+// isOther reports whether a file has weights in an unsupported format.
 func isOther(name string) bool {
 	return slices.Contains([]string{".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".npz", ".gguf", ".onnx"}, filepath.Ext(name)) &&
 		name != "training_args.bin" && name != "optimizer.pt" && name != "scheduler.pt"
@@ -30,7 +30,7 @@ func otherWeights(names []string) []string {
 	return nil
 }
 
-// noModel is a folder with neither config.json nor safetensors files.
+// noModel is the error for a folder without config.json and safetensors files.
 func noModel(dir string, names []string) error {
 	text, hint := fmt.Sprintf("%s: no %s and no .safetensors file in the folder: ", dir, ConfigName), "it holds no model"
 	for _, name := range names {
@@ -44,9 +44,9 @@ func noModel(dir string, names []string) error {
 	return errors.New(text + hint)
 }
 
-// folderName is what a model in a folder is called: NAME in a Hugging Face
-// cache (models--ORG--NAME/snapshots/REV), with the dots back in a ModelScope
-// cache (Qwen2___5), else the folder's name.
+// folderName names the model in a folder: NAME in a Hugging Face cache
+// (models--ORG--NAME/snapshots/REV), else the folder's name. Names in a ModelScope cache get their
+// dots back (Qwen2___5).
 func folderName(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

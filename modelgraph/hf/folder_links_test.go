@@ -30,8 +30,7 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// cached lays the tiny llama out as a Hugging Face cache: blobs, and links to
-// them from the snapshot.
+// cached writes the tiny llama as a Hugging Face cache: blobs, and a snapshot of links to them.
 func cached(t *testing.T, root string) (snapshot string) {
 	t.Helper()
 	plain := llamaFolder(t, tinyLlama, func(ts []stored) []stored { return ts })
@@ -62,7 +61,7 @@ func TestCacheLinks(t *testing.T) {
 	}
 }
 
-// TestHostileLinks: neither the config nor the weights may lie elsewhere.
+// TestHostileLinks: config and weights outside the folder are refused.
 func TestHostileLinks(t *testing.T) {
 	for _, name := range []string{ConfigName, "model.safetensors"} {
 		t.Run(name, func(t *testing.T) {

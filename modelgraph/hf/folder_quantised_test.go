@@ -20,8 +20,7 @@ func st(name string, d modelgraph.DType, shape ...int64) stored {
 	return stored{name: name, dtype: d, shape: shape}
 }
 
-// others are the warnings in addition to the one that packed weights are
-// counted as stored elements, which must be there.
+// others are the warnings without the required one for packed weights.
 func others(t *testing.T, g *modelgraph.Graph) []string {
 	t.Helper()
 	var ws []string
@@ -36,8 +35,7 @@ func others(t *testing.T, g *modelgraph.Graph) []string {
 	return ws
 }
 
-// TestQuantised: the bytes of a layer are those in the file, whatever the
-// format, with names as stored.
+// TestQuantised: a layer has the file's bytes and stored names, in every format.
 func TestQuantised(t *testing.T) {
 	for name, tensors := range map[string][]stored{
 		"fp8":  {st(up+"weight", float8Type, 16, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1)},
@@ -83,8 +81,7 @@ func TestQuantised(t *testing.T) {
 	}
 }
 
-// TestQuantisedOnlyNearby: a parameter that is missing elsewhere stays and is
-// reported.
+// TestQuantisedOnlyNearby: a parameter that is missing elsewhere stays and is reported.
 func TestQuantisedOnlyNearby(t *testing.T) {
 	edit := quantised(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
 	g, err := FromCheckpoint(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) }))
@@ -97,8 +94,7 @@ func TestQuantisedOnlyNearby(t *testing.T) {
 	paramOf(t, g, "model.layers.1.mlp.up_proj.weight")
 }
 
-// TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong
-// shape is a wrong config.
+// TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong shape is a wrong config.
 func TestQuantisedMisfit(t *testing.T) {
 	_, err := FromCheckpoint(llamaFolder(t, tinyLlama, quantised(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
 	if err == nil || !strings.Contains(err.Error(), "F8_E4M3[24 8] does not fill") {
@@ -132,8 +128,7 @@ func TestMXFP4(t *testing.T) {
 	}
 }
 
-// TestFP8Experts: scales of single experts are stacked as their weights are;
-// experts in a packed format stay apart.
+// TestFP8Experts: scales of experts are stacked as their weights are; packed experts stay apart.
 func TestFP8Experts(t *testing.T) {
 	config := `{"model_type":"qwen3_moe","hidden_size":8,"moe_intermediate_size":4,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":4,
 		"num_key_value_heads":1,"vocab_size":32,"num_experts":3,"num_experts_per_tok":2,"quantization_config":{"quant_method":"fp8"}}`

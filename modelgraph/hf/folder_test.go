@@ -16,8 +16,8 @@ import (
 const tinyLlama = `{"model_type":"llama","architectures":["LlamaForCausalLM"],"hidden_size":8,"intermediate_size":16,
 	"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":1,"vocab_size":32,"dtype":"bfloat16"}`
 
-// TestSavedNames reads back what save_pretrained writes for every class of the
-// oracle: every parameter filled, nothing over, bytes to the byte.
+// TestSavedNames reads folders that save_pretrained writes for every class of the oracle: every
+// parameter filled, no tensor left over, exact bytes.
 func TestSavedNames(t *testing.T) {
 	configs := oracleConfigs(t)
 	for _, r := range readNames(t) {
@@ -44,8 +44,8 @@ func TestSavedNames(t *testing.T) {
 	}
 }
 
-// stored are the saved names in fp32, of tied ones those that the module
-// names first: save_pretrained drops the others.
+// stored are the saved names in fp32; of tied ones the module's first, since save_pretrained drops
+// the others.
 func (r *nameRecord) stored(g *modelgraph.Graph) []stored {
 	var out []stored
 	drop := make(map[string]bool)
@@ -63,8 +63,7 @@ func (r *nameRecord) stored(g *modelgraph.Graph) []stored {
 	return out
 }
 
-// checkParts holds the parts of every parameter against its size and against
-// the files.
+// checkParts compares the parts of every parameter with its size and with the files.
 func checkParts(t *testing.T, dir string, g *modelgraph.Graph) {
 	t.Helper()
 	seen := make(map[string]bool)
@@ -160,7 +159,7 @@ func with(more ...stored) func([]stored) []stored {
 	return func(ts []stored) []stored { return append(ts, more...) }
 }
 
-// folderFaults are folders of the tiny llama and what is said of them.
+// folderFaults are faulty folders of the tiny llama and their messages.
 var folderFaults = map[string]struct {
 	edit     func([]stored) []stored
 	err, say string
@@ -258,7 +257,7 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestT5Unties: a v1.1 checkpoint holds the head apart from the table.
+// TestT5Unties: in a v1.1 checkpoint the head is not the table.
 func TestT5Unties(t *testing.T) {
 	for _, r := range readNames(t) {
 		if r.Case != "t5/v1.1" {

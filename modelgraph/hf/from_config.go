@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// FromConfig builds the graph that a config.json describes. file is in errors
-// and names the model if the config does not. A release of Transformers, such
-// as 5.20, goes before the config's transformers_version.
+// FromConfig builds the graph that a config.json describes. file is in errors and names the model
+// if the config does not. A release of Transformers, such as 5.20, replaces the config's.
 func FromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, error) {
 	graph, _, cfg, err := fromConfig(file, data, transformers...)
 	if err == nil {

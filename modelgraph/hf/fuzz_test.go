@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// FuzzFromConfig: no bytes make the reader panic, and what it accepts is a
-// graph with units and sizes that can be added up.
+// FuzzFromConfig: no bytes make the reader panic; an accepted config has units and finite sizes.
 func FuzzFromConfig(f *testing.F) {
 	f.Add([]byte(tinyLlama))
 	for _, name := range slices.Sorted(maps.Keys(families)) {

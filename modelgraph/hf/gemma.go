@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// gemma: scaled embeddings, norms of 1 + weight. hidden_activation, which
-// older configs have, is not read.
+// gemma: scaled embeddings, norms of 1 + weight. It ignores older configs' hidden_activation.
 func gemma(cfg *config) *decoder {
 	cfg = cfg.filled("gemma")
 	model := runningParts(cfg)

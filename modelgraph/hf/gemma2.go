@@ -6,12 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// gemma2: four norms a block, every second layer with a window, a soft cap on
-// the logits.
+// gemma2: four norms a block, every second layer with a window, a soft cap on the logits.
 //
-// Before 5.21, Transformers picked scaled_dot_product_attention, which leaves the cap
-// on attention scores out (sdpa_attention.py takes no softcap). Since, attention is
-// eager, with a cap or without (modeling_gemma2.py: _supports_sdpa).
+// Before 5.21, Transformers picked scaled_dot_product_attention, which leaves the cap on attention
+// scores out (sdpa_attention.py takes no softcap). Since, attention is eager, with a cap or without
+// (modeling_gemma2.py: _supports_sdpa).
 func gemma2(cfg *config) *decoder {
 	cfg = cfg.filled("gemma2")
 	model := gemmaSandwich(cfg)
@@ -25,8 +24,7 @@ func gemma2(cfg *config) *decoder {
 	return model.done()
 }
 
-// softCap is the cap of a tanh, 0 if there is none: def if the field is absent,
-// none if it is null.
+// softCap is the cap of a tanh, 0 if there is none: def if the field is absent, none if it is null.
 func (cfg *fieldReader) softCap(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return 0
@@ -38,7 +36,7 @@ func (cfg *fieldReader) softCap(def float64, name string) float64 {
 	return softCap
 }
 
-// gemmaSandwich is what Gemma 2 and 3 share.
+// gemmaSandwich is the common part of Gemma 2 and 3.
 func gemmaSandwich(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.epsilon, model.padding = cfg.number(0, "rms_norm_eps"), cfg.padding(0, model.vocab)
@@ -49,8 +47,7 @@ func gemmaSandwich(cfg *config) *parts {
 	return model
 }
 
-// gemmaScale is query_pre_attn_scalar^-1/2 (modeling_gemma2.py:
-// Gemma2Attention).
+// gemmaScale is query_pre_attn_scalar^-1/2 (modeling_gemma2.py: Gemma2Attention).
 func gemmaScale(cfg *config) float64 {
 	scalar := cfg.number(256, "query_pre_attn_scalar")
 	if scalar == 0 {

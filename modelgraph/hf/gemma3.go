@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// gemma3Text is a Gemma 2 with norms on q and k, no caps by default, and
-// windows in all but every sliding_window_pattern-th layer.
+// gemma3Text is a Gemma 2 with norms on q and k and no default caps. All but every
+// sliding_window_pattern-th layer have windows.
 func gemma3Text(cfg *config) *decoder {
 	cfg = cfg.filled("gemma3_text")
 	model := gemmaSandwich(cfg)
@@ -37,10 +37,9 @@ func gemma3Text(cfg *config) *decoder {
 	return model.done()
 }
 
-// gemma3Rotations are the rotations by layer type: those of rope_parameters,
-// rope_scaling for the layers that see everything, and rope_theta and
-// rope_local_base_freq next to them (Gemma3TextConfig:
-// convert_rope_params_to_dict).
+// gemma3Rotations are the rotations by layer type (Gemma3TextConfig: convert_rope_params_to_dict).
+// They come from rope_parameters; from rope_scaling for full attention; and from rope_theta and
+// rope_local_base_freq.
 func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation {
 	const name = "rope_parameters"
 	typed := cfg.inside(name, cfg.object(name))
@@ -72,8 +71,7 @@ func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation 
 	return rotations
 }
 
-// typedRotary has frequencies for each type of layer that the model has
-// (modeling_gemma3.py: Gemma3RotaryEmbedding).
+// typedRotary has frequencies for each layer type of the model (Gemma3RotaryEmbedding).
 func typedRotary(headDim int64, types []string) modelgraph.Layer {
 	layer := modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: headDim}}
 	for _, kind := range []string{fullAttention, slidingAttention} {

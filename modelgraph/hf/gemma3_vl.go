@@ -33,8 +33,8 @@ func gemma3VL(cfg *config) *multimodal {
 			image := tower.build(modules, dot(path, "vision_tower"))
 			projector := dot(path, "multi_modal_projector")
 			weight, norm := dot(projector, "mm_input_projection_weight"), dot(projector, "mm_soft_emb_norm")
-			// The patches are averaged, normed and multiplied by a matrix,
-			// which is a bare parameter and so precedes the norm.
+			// The patches are averaged, normed and multiplied by a matrix, which is a bare
+			// parameter and so precedes the norm.
 			modules.on(imageStream(tokens), func() {
 				modules.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
 				modules.empty(dot(projector, "avg_pool"))
@@ -45,10 +45,9 @@ func gemma3VL(cfg *config) *multimodal {
 	}
 }
 
-// gemma3Tokens is the number of tokens an image after average pooling
-// (modeling_gemma3.py: Gemma3MultiModalProjector). The family's own defaults
-// ask for more tokens than their image has patches: the module can be made,
-// with no pooling to speak of.
+// gemma3Tokens is the number of tokens an image after average pooling (modeling_gemma3.py:
+// Gemma3MultiModalProjector). The family's defaults have more tokens than patches: the module can
+// be built, without pooling.
 func gemma3Tokens(cfg *config, grid patchGrid) int64 {
 	count := cfg.pos(256, "mm_tokens_per_image")
 	perSide := int64(math.Sqrt(float64(count)))

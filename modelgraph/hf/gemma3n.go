@@ -7,16 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// gemma3n is the language model of Gemma 3n (modeling_gemma3n.py): several
-// parallel hidden states, one of them passes the layer (AltUp), a low-rank
-// branch next to attention (LAuReL), inputs of their own for every layer, and
-// last layers without keys and values.
+// gemma3n is the language model of Gemma 3n (modeling_gemma3n.py). It has several parallel hidden
+// states, and one passes the layer (AltUp). A low-rank branch is next to attention (LAuReL). Every
+// layer has own inputs, and the last layers have no keys and values.
 type gemma3n struct {
 	*decoder
 	cfg  *config
 	attn attention
-	// states are AltUp's; perLayer the width of a layer's own input, whose rows
-	// are perLayerRows; rank that of LAuReL.
+	// states are AltUp's; perLayer is the width of a layer's own input, whose rows are
+	// perLayerRows; rank is LAuReL's.
 	states, perLayer, perLayerRows, rank int64
 
 	types   []string
@@ -38,7 +37,7 @@ func readGemma3n(cfg *config) *gemma3n {
 	model.attn.bias, model.attn.qkNorm, model.attn.scale = cfg.on("attention_bias"), modelgraph.RMSNorm, 1
 	model.states, model.perLayer = cfg.pos(0, "altup_num_inputs"), cfg.pos(0, "hidden_size_per_layer_input")
 	model.perLayerRows, model.rank = cfg.pos(0, "vocab_size_per_layer_input"), cfg.pos(0, "laurel_rank")
-	const most = 64 // states, each with matrices of its own
+	const most = 64 // states, each with separate matrices
 	if model.states > most {
 		cfg.fail("altup_num_inputs", "%d is more than %d", model.states, most)
 		model.states = 1
@@ -62,8 +61,7 @@ func readGemma3n(cfg *config) *gemma3n {
 	return model
 }
 
-// sharing finds the first layer that shares keys and values: the last layer
-// before it of the same type has them.
+// sharing finds the first layer that shares keys and values with an earlier layer of its type.
 func (model *gemma3n) sharing() {
 	model.shared = model.layers
 	before := model.layers - model.cfg.dim(0, "num_kv_shared_layers")
@@ -132,10 +130,9 @@ func (model *gemma3n) layer(modules *builder, name string, i int64) {
 	modules.hidden = last.Name
 }
 
-// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). It
-// keeps each token's states, once in the order that the product reads and once
-// as they were predicted, and the correction as often as there are states; as
-// much is in use in addition.
+// altUp is the mixing of the states (Gemma3nTextAltUp: predict and correct). For each token it
+// keeps the states twice (in the product's order and as predicted) and the correction once a state.
+// The workspace has two copies.
 func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed := modules.add(name, modelgraph.Parameter{}, []string{activated, stream}, tensor("correct_output_scale", model.hidden))
 	mixed.Buffers = []modelgraph.Tensor{tensor("router_input_scale")}
@@ -146,8 +143,8 @@ func (model *gemma3n) altUp(modules *builder, name, stream, activated string) {
 	mixed.Declared = &retained
 }
 
-// layerInputs adds what follows the layers but runs before them, or after: the
-// layers' own inputs, and the ways into the other states and out of them.
+// layerInputs adds modules listed after the layers: the layers' own inputs, which run before them,
+// and the projections into and out of the other states.
 func (model *gemma3n) layerInputs(modules *builder, path string) {
 	embed, hidden, wide := dot(path, "embed_tokens"), model.hidden, model.layers*model.perLayer
 	for _, name := range []string{"per_layer_projection_scale", "per_layer_input_scale"} {
@@ -160,7 +157,7 @@ func (model *gemma3n) layerInputs(modules *builder, path string) {
 		return modules.add(dot(path, name), modelgraph.Linear{In: hidden, Out: out}, []string{reads}, linearParams("", hidden, out, false)...).Name
 	}
 	projection := linear("per_layer_model_projection", wide, embed)
-	// One row a layer: its result is what one layer reads.
+	// One row a layer, which that layer reads.
 	modules.add(model.own, modelgraph.Norm{Dim: model.perLayer, Style: modelgraph.RMSNorm}, []string{projection, dot(path, "embed_tokens_per_layer")},
 		normParams("", model.perLayer, false)...).Repeat = max(1, model.layers)
 	var into, out []string
@@ -174,8 +171,8 @@ func (model *gemma3n) layerInputs(modules *builder, path string) {
 	modules.hidden = stack
 }
 
-// join lets the first layer's states read the projections of the embeddings,
-// and the last norm what comes out of the states.
+// join connects the projections of the embeddings to the first layer's states, and the states'
+// output to the last norm.
 func (model *gemma3n) join(modules *builder, path string, into, out []string) {
 	first, norm := dot(indexed(dot(path, "layers"), 0), "altup"), dot(path, "norm")
 	for i := range modules.layers {

@@ -16,8 +16,8 @@ func init() {
 	})
 }
 
-// gemma3nWhole is Gemma3nForConditionalGeneration: timm's MobileNet-V5, the
-// language model, a Conformer, and what leads from both towers to the text.
+// gemma3nWhole is Gemma3nForConditionalGeneration: timm's MobileNet-V5, the language model, a
+// Conformer, and embedders from both towers to the text.
 func gemma3nWhole(modules *builder, cfg *config, class string) {
 	text, vision, audio := cfg.part("text_config"), cfg.part("vision_config"), cfg.part("audio_config")
 	words := readGemma3n(text)
@@ -57,9 +57,8 @@ func gemma3nWhole(modules *builder, cfg *config, class string) {
 	}
 }
 
-// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows of its own for
-// placeholders of tokens, norms, and a linear layer; tokens an image, 0 if
-// nothing runs.
+// gemma3nEmbedder is Gemma3nMultimodalEmbedder: rows for placeholder tokens, norms, and a linear
+// layer. tokens are an image's, 0 if nothing runs.
 func gemma3nEmbedder(modules *builder, path string, cfg *config, text int64, features string, tokens int64) string {
 	dim, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "vocab_size")
 	soft := dot(path, "soft_embedding_norm")

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// inOrder sorts layers by first appearance, the units of a numbered list
-// together and ascending.
+// inOrder sorts layers by first appearance, the units of a numbered list together and ascending.
 func inOrder(layers []modelgraph.Layer) []modelgraph.Layer {
 	type key struct {
 		list   int // first appearance of the list, or of the lone layer

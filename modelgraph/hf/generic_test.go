@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// genericNames are tensor names, in the order of the file, and the units and
-// their layers that they make.
+// genericNames are tensor names in file order, and the units and layers of them.
 var genericNames = map[string]struct{ tensors, units string }{
 	"blocks": {
 		tensors: "lm_head.weight model.embed.weight model.layers.10.mlp.up.weight model.layers.2.attn.q.weight model.layers.2.mlp.up.weight model.norm.weight",
@@ -81,8 +80,8 @@ func TestGeneric(t *testing.T) {
 	}
 }
 
-// TestWhenGeneric: which folders are read as what; one whose class is not known
-// is refused (a class that Transformers has and devmap does not: TestListed).
+// TestWhenGeneric: how folders are read. A class that is not known is refused (for a class that
+// Transformers has and devmap does not: TestListed).
 func TestWhenGeneric(t *testing.T) {
 	as := func(ts []stored) []stored { return ts }
 	unknown := strings.Replace(tinyLlama, `"llama"`, `"novel"`, 1)

@@ -50,8 +50,8 @@ func (root *tree) addModule(path string) {
 	}
 }
 
-// base is the tensor that a name belongs to: quantised storage hangs its
-// tables below the weight's own name (q.weight, q.weight.absmax).
+// base is the tensor that a name belongs to. Tables of quantised storage have names below the
+// weight's (q.weight, q.weight.absmax).
 func (root *tree) base(name string) string {
 	for i := range name {
 		if name[i] == '.' && root.names[name[:i]] {
@@ -76,8 +76,8 @@ func (root *tree) unit(module string) string {
 	return ""
 }
 
-// layers makes a layer for each module that holds tensors; outside a unit, a
-// tensor of a module that has children is a layer of its own.
+// layers makes a layer for each module with tensors. Outside a unit, each tensor of a module with
+// children is a layer.
 func (root *tree) layers() []modelgraph.Layer {
 	at := make(map[string]int)
 	var layers []modelgraph.Layer

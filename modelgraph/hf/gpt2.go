@@ -20,8 +20,8 @@ func init() {
 	})
 }
 
-// gpt2 is configuration_gpt2.py: GPT2Config. Its attribute_map makes the common
-// names win over the short ones if a config has both.
+// gpt2 is configuration_gpt2.py: GPT2Config. Its attribute_map makes the common names win over the
+// short ones if a config has both.
 type gpt2 struct {
 	hidden, vocab, positions, layers int64
 
@@ -30,8 +30,8 @@ type gpt2 struct {
 	cross     bool // attention to an encoder that is not part of the model
 	tied      bool
 	epsilon   float64
-	// unscaled: scores are not divided by the root of the head's width.
-	// byDepth: they are divided by the block's number.
+	// unscaled: scores are not divided by the root of the head's width. byDepth: they are divided
+	// by the block's number.
 	unscaled, byDepth bool
 }
 
@@ -77,8 +77,8 @@ func (model *gpt2) build(modules *builder, cfg *config, class string) {
 	}
 }
 
-// summary is modeling_gpt2.py: GPT2SequenceSummary, which reads one token.
-// GPT2DoubleHeadsModel sets num_labels to 1.
+// summary is modeling_gpt2.py: GPT2SequenceSummary, which reads one token. GPT2DoubleHeadsModel
+// sets num_labels to 1.
 func (model *gpt2) summary(modules *builder, cfg *config) {
 	const name = "multiple_choice_head.summary"
 	if !cfg.bool(true, "summary_use_proj") {
@@ -106,8 +106,7 @@ func (model *gpt2) stack(modules *builder, path string) {
 	modules.hidden = addLayerNorm(modules, dot(path, "ln_f"), model.hidden, modules.hidden)
 }
 
-// block is modeling_gpt2.py: GPT2Block. The cross-attention follows ln_2 but
-// runs before it.
+// block is modeling_gpt2.py: GPT2Block. The cross-attention follows ln_2 but runs before it.
 func (model *gpt2) block(modules *builder, name string, layer int64) {
 	hidden, attention := model.hidden, model.attention
 	attention.Scale = model.scale(layer)
@@ -132,9 +131,8 @@ func (model *gpt2) block(modules *builder, name string, layer int64) {
 		join(conv1D("c_fc", hidden, model.mlp.Hidden), conv1D("c_proj", model.mlp.Hidden, hidden))...).Name
 }
 
-// scale is that of a block's scores, 0 for the usual one (modeling_gpt2.py:
-// GPT2Attention). reorder_and_upcast_attn, which scales keys in fp32 first,
-// changes roundings alone.
+// scale is the scale of a block's scores, 0 for the usual one (modeling_gpt2.py: GPT2Attention).
+// reorder_and_upcast_attn, which scales keys in fp32 first, changes only rounding.
 func (model *gpt2) scale(layer int64) float64 {
 	scale := 0.0
 	if model.unscaled {
@@ -149,8 +147,7 @@ func (model *gpt2) scale(layer int64) float64 {
 	return scale
 }
 
-// conv1D is pytorch_utils.py: Conv1D, a linear layer whose weight is stored
-// as [in, out].
+// conv1D is pytorch_utils.py: Conv1D, a linear layer whose weight is stored as [in, out].
 func conv1D(name string, in, out int64) []modelgraph.Tensor {
 	return []modelgraph.Tensor{tensor(dot(name, "weight"), in, out), tensor(dot(name, "bias"), out)}
 }

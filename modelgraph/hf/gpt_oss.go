@@ -2,10 +2,9 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// gptOSS: biases everywhere, windows in every second layer, experts in all. The
-// sinks, a logit per head next to the scores, keep its attention eager: it has
-// no sdpa (modeling_gpt_oss.py: _supports_sdpa). num_experts, the alias, wins
-// over num_local_experts.
+// gptOSS: biases everywhere, windows in every second layer, experts in all. The sinks, a logit per
+// head next to the scores, keep its attention eager: it has no sdpa (modeling_gpt_oss.py:
+// _supports_sdpa). num_experts, the alias, wins over num_local_experts.
 func gptOSS(cfg *config) *decoder {
 	cfg = cfg.filled("gpt_oss")
 	model := llamaParts(cfg)
@@ -19,8 +18,7 @@ func gptOSS(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptOSS lays the experts out as GptOssExperts does: input first, with biases,
-// after a router with a bias.
+// gptOSS is GptOssExperts: matrices lie input first and have biases; the router has a bias too.
 func (experts moe) gptOSS() part {
 	return part{op: experts.op(), params: join(linearParams("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
 		tensor("experts.gate_up_proj", experts.experts, experts.dim, 2*experts.hidden),

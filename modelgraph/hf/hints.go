@@ -2,9 +2,9 @@ package hf
 
 import "regexp/syntax"
 
-// hintsOf are texts: every name that an expression matches has one of them; nil
-// if nothing is sure. 100,000 names pass through the rules, and most have none:
-// looking for a text is thirty times as fast as the expression.
+// hintsOf are texts: every name that an expression matches contains one; nil if unsure. 100,000
+// names pass through the rules, and most contain none. A text search is thirty times as fast as the
+// expression.
 func hintsOf(expr string) []string {
 	tree, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
@@ -43,8 +43,7 @@ func hintsIn(tree *syntax.Regexp) []string {
 	return nil
 }
 
-// shortest is the length of the shortest hint: the longer, the fewer names have
-// it by chance.
+// shortest is the length of the shortest hint: the longer, the fewer names have it by chance.
 func shortest(hints []string) int {
 	if len(hints) == 0 {
 		return 0

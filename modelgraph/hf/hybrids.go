@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mambaFields are the names that a config has for the sizes of a Mamba mixer,
-// and the switches of its biases.
+// mambaFields are a config's names for the sizes and bias switches of a Mamba mixer.
 type mambaFields struct{ inner, expand, state, kernel, rank, heads, groups, chunk, bias, convBias string }
 
 // selective is a Mamba mixer (modeling_mamba.py).
@@ -36,7 +35,7 @@ func chunked(cfg *config, hidden int64, fields mambaFields) (modelgraph.StateSpa
 	return op, part{op: op, params: modelgraph.Params(op, fields.biases(cfg))}
 }
 
-// width is what the field inner says, else expand times the model's.
+// width is the field inner, else expand times the model's width.
 func (fields mambaFields) width(cfg *config, hidden int64) int64 {
 	if fields.inner != "" && cfg.has(fields.inner) {
 		return cfg.pos(0, fields.inner)
@@ -98,8 +97,8 @@ func falconMamba(cfg *config) *decoder {
 	return mixers(cfg, mixer)
 }
 
-// jamba: attention in one of attn_layer_period layers, Mamba's mixer with norms
-// on the step, B and C in the others, experts in one of expert_layer_period.
+// jamba: attention in one of attn_layer_period layers, Mamba's mixer with norms on the step, B and
+// C in the others, experts in one of expert_layer_period.
 func jamba(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.rotaryDim, model.attn.unturned = 0, true
@@ -130,8 +129,7 @@ func every(cfg *config, period, offset string) func(int64) bool {
 	return func(i int64) bool { return i%each == from }
 }
 
-// mixed gives the layers that attend the model's attention as self_attn, and
-// the others the mixer under the name that form has.
+// mixed gives attention layers self_attn, and the others the mixer under form's name.
 func (model *parts) mixed(attends func(int64) bool, mixer part, form blockForm) {
 	model.attention = func(i int64) part {
 		if attends(i) {
@@ -158,8 +156,8 @@ var hybridFields = mambaFields{
 	bias: "mamba_proj_bias", convBias: "mamba_conv_bias",
 }
 
-// graniteMoEHybrid: Mamba-2 or attention, and next to a mixture, if there is
-// one, a feed-forward that all tokens pass.
+// graniteMoEHybrid: Mamba-2 or attention, then a mixture, if any, and a feed-forward for all
+// tokens.
 func graniteMoEHybrid(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	if cfg.name("position_embedding_type") != "rope" {
@@ -208,8 +206,8 @@ func falconH1(cfg *config) *decoder {
 	return model.done()
 }
 
-// nemotronH: a layer is one thing: Mamba-2, attention, a feed-forward or a
-// mixture, as hybrid_override_pattern or layers_block_type says.
+// nemotronH: each layer is one part: Mamba-2, attention, feed-forward or mixture, by
+// hybrid_override_pattern or layers_block_type.
 func nemotronH(cfg *config) *decoder {
 	for old, name := range map[string]string{
 		"mamba_n_groups": "n_groups", "mamba_d_conv": "conv_kernel", "mamba_expand": "expand", "mamba_conv_bias": "use_conv_bias", "mamba_chunk_size": "chunk_size",
@@ -258,7 +256,7 @@ func nemotronH(cfg *config) *decoder {
 	}
 }
 
-// chunkedHeads is a Mamba-2 mixer whose heads say how wide it is.
+// chunkedHeads is a Mamba-2 mixer whose width is given by its heads.
 func chunkedHeads(cfg *config, hidden int64) (modelgraph.StateSpace, part) {
 	fields := mambaFields{bias: "use_bias", convBias: "use_conv_bias"}
 	heads := cfg.pos(0, "mamba_num_heads")

@@ -7,9 +7,8 @@ func init() {
 	visionLanguage("smolvlm", "SmolVLM", idefics3)
 }
 
-// idefics3 reads an Idefics3Config or a SmolVLMConfig: a SigLIP whose patches
-// are shuffled into fewer, wider tokens, one matrix, any language model
-// (modeling_idefics3.py).
+// idefics3 reads an Idefics3Config or a SmolVLMConfig: a SigLIP whose patches are shuffled into
+// fewer, wider tokens, one matrix, any language model (modeling_idefics3.py).
 func idefics3(cfg *config) *multimodal {
 	words, vision := cfg.part("text_config"), cfg.part("vision_config")
 	text := textModel(words, "llama")
@@ -28,8 +27,7 @@ func idefics3(cfg *config) *multimodal {
 	}
 }
 
-// idefics3Tower is Idefics3VisionTransformer, of whose classes only attention
-// is not split.
+// idefics3Tower is Idefics3VisionTransformer, of whose classes only attention is not split.
 func idefics3Tower(cfg *config) *imageTower {
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 224, 32), cfg.pos(0, "num_channels")
 	stack := clipStack(cfg, hidden, clipOrder)

@@ -13,8 +13,8 @@ func init() {
 	})
 }
 
-// internLM2 is the language model of InternLM2 and 2.5, as its checkpoints'
-// own code has it (modeling_internlm2.py, loaded with trust_remote_code).
+// internLM2 is the language model of InternLM2 and 2.5 in its checkpoints' code
+// (modeling_internlm2.py, loaded with trust_remote_code).
 type internLM2 struct {
 	hidden, vocab, layers int64
 
@@ -47,8 +47,8 @@ func readInternLM2(cfg *config) *internLM2 {
 	}
 }
 
-// cached keeps the cosines and sines of every position in every layer, as
-// the older copy of the code in InternVL's repositories does.
+// cached keeps the cosines and sines of every position in every layer, as the older copy of the
+// code in InternVL's repositories does.
 func (model *internLM2) cached(positions int64) {
 	a, _ := model.attention.op.(modelgraph.Attention)
 	model.attention.buffers = append(model.attention.buffers,

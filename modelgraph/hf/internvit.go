@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// remoteInternViT is an InternViT tower as OpenGVLab's checkpoints have it
-// (modeling_intern_vit.py: InternVisionModel): the 6B one with RMSNorms, norms
-// on q and k and no bias in qkv, the 300M one with LayerNorms and the bias.
+// remoteInternViT is an InternViT tower of OpenGVLab's checkpoints (modeling_intern_vit.py:
+// InternVisionModel). The 6B one has RMSNorms, norms on q and k, and no bias in qkv; the 300M one
+// LayerNorms and the bias.
 type remoteInternViT struct {
 	table patchGrid // that the positions were made for
 	image patchGrid // that the tower gets
@@ -16,9 +16,8 @@ type remoteInternViT struct {
 	stack *visionStack
 }
 
-// readInternViT reads an InternVisionConfig; its defaults are the 6B model's.
-// force, unless 0, is the side of the images: the model stretches the table
-// of positions to it.
+// readInternViT reads an InternVisionConfig; its defaults are the 6B model's. force, unless 0, is
+// the side of the images: the model stretches the table of positions to it.
 func readInternViT(cfg *config, force int64) *remoteInternViT {
 	cfg.kind("intern_vit_6b", "intern_vit_300m")
 	if cfg.has("use_moe") && cfg.flag("use_moe") {
@@ -56,8 +55,7 @@ func readInternViT(cfg *config, force int64) *remoteInternViT {
 	return tower
 }
 
-// build adds the tower at path and names its hidden states. The chat model
-// calls the whole tower a no-split class.
+// build adds the tower at path, whole for the chat model, and names its hidden states.
 func (tower *remoteInternViT) build(modules *builder, path string) []string {
 	var states []string
 	modules.on(imageStream(tower.image.count()+1), func() { // the class token comes first

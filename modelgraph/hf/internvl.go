@@ -22,9 +22,8 @@ func init() {
 	})
 }
 
-// internVL reads an InternVLConfig, the form with the suffix -hf: InternViT,
-// a projector of pixel-shuffled patches, any language model. An image is one
-// tile of the image that the processor cuts up.
+// internVL reads an InternVLConfig (the -hf form): InternViT, a projector of pixel-shuffled
+// patches, any language model. An image is one tile that the processor cuts.
 func internVL(cfg *config) *multimodal {
 	tower := internVLVision(cfg.sub("vision_config"))
 	text := textModel(cfg.sub("text_config"), "qwen2")
@@ -49,8 +48,8 @@ func internVL(cfg *config) *multimodal {
 	}
 }
 
-// pixelShuffle reads downsample_ratio as the side, in patches, of the square
-// whose patches become the channels of one token.
+// pixelShuffle reads downsample_ratio as the side, in patches, of the square whose patches become
+// the channels of one token.
 func pixelShuffle(cfg *config, grid patchGrid) int64 {
 	r := cfg.float(0.5, "downsample_ratio")
 	if !(r > 0 && r <= 1) {

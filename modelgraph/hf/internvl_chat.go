@@ -22,14 +22,12 @@ func init() {
 	})
 }
 
-// internVLChat is InternVL 2 and 2.5 as OpenGVLab publishes them, with the
-// names of the code in the checkpoints' repositories
+// internVLChat is InternVL 2 and 2.5 of OpenGVLab, with the names of the checkpoints' code
 // (modeling_internvl_chat.py: InternVLChatModel). An image is one tile.
 //
-// Its _no_split_modules are InternVisionModel, LlamaDecoderLayer,
-// InternLM2DecoderLayer and, in later copies, Phi3DecoderLayer and
-// Qwen2DecoderLayer: the vision tower as a whole is one unit, although its
-// own class would let it be split between blocks.
+// Its _no_split_modules are InternVisionModel, LlamaDecoderLayer, InternLM2DecoderLayer and, in
+// later copies, Phi3DecoderLayer and Qwen2DecoderLayer. So the vision tower is one unit, although
+// its own class allows splits between blocks.
 type internVLChat struct {
 	tower   *remoteInternViT
 	shuffle int64 // patches along a token's side
@@ -58,8 +56,8 @@ func readInternVLChat(cfg *config) *internVLChat {
 	return chat
 }
 
-// chatModels are the language models of Transformers that llm_config may
-// name. The config's class never ties the head to the embedding.
+// chatModels are the language models of Transformers that llm_config may name. The config's class
+// never ties the head to the embedding.
 var chatModels = map[string]func(*config) *decoder{
 	"LlamaForCausalLM":    llama,
 	"Phi3ForCausalLM":     phi3,
@@ -102,14 +100,12 @@ func (chat *internVLChat) readText(cfg *config) {
 	}
 }
 
-// build adds the modules. The projector comes last but feeds the language
-// model's first block.
+// build adds the modules. The projector comes last but feeds the language model's first block.
 //
-// forward adds its output to the token embeddings, and indexes both by masks
-// made of the call's own tensors, which Accelerate's root hook puts on the
-// map's first device, the tower's. It moves none of them (modeling_internvl_chat.py:
-// vit_embeds[image_flags == 1], input_embeds[selected] * 0.0 + vit_embeds), so
-// that the three must be together, as split_model of the model's page has them.
+// forward adds its output to the token embeddings, and indexes both by masks of the call's tensors.
+// Accelerate's root hook puts these on the map's first device, the tower's. It moves none of them
+// (modeling_internvl_chat.py: vit_embeds[image_flags == 1], input_embeds[selected] * 0.0 +
+// vit_embeds). So the three must be on one device, as in split_model on the model's page.
 func (chat *internVLChat) build(modules *builder) {
 	if chat.text == nil {
 		return // the config is at fault

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// internViT is an InternViT tower as Transformers has it
-// (modeling_internvl.py: InternVLVisionModel).
+// internViT is Transformers' InternViT tower (modeling_internvl.py: InternVLVisionModel).
 type internViT struct {
 	grid                     patchGrid
 	channels, dim            int64
@@ -41,8 +40,8 @@ func internVLVision(cfg *config) *internViT {
 	}
 }
 
-// build adds the tower at path and names its hidden states. Only the blocks
-// are a no-split class: each bare parameter of the embeddings is a unit.
+// build adds the tower at path and names its hidden states. Only the blocks are a no-split class:
+// each bare parameter of the embeddings is a unit.
 func (tower *internViT) build(modules *builder, path string) []string {
 	var states []string
 	modules.on(imageStream(tower.grid.count()+1), func() { // the class token comes first

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestJoinedUnits: units whose results a forward joins without moving share a
-// device, read from a config.
+// TestJoinedUnits: units of a config whose results a forward joins without moving share a device.
 func TestJoinedUnits(t *testing.T) {
 	internvl, err := os.ReadFile("testdata/internvl2_5-26b.json")
 	if err != nil {

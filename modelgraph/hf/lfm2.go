@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// lfm2: a gated convolution in the layers that do not attend
-// (modeling_lfm2.py: Lfm2ShortConv).
+// lfm2: a gated convolution in the layers that do not attend (modeling_lfm2.py: Lfm2ShortConv).
 func lfm2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.names = decoderNames{base: "model", embed: "embed_tokens", layers: "layers", norm: "embedding_norm"}
@@ -45,9 +44,8 @@ func lfm2(cfg *config) *decoder {
 	return model.done()
 }
 
-// lfm2Width is the feed-forward's: two thirds of what the config says, rounded
-// up to a multiple, unless block_auto_adjust_ff_dim is off (modeling_lfm2.py:
-// Lfm2MLP).
+// lfm2Width is the feed-forward's: two thirds of the config's width, rounded up to a multiple,
+// unless block_auto_adjust_ff_dim is off (modeling_lfm2.py: Lfm2MLP).
 func lfm2Width(cfg *config) int64 {
 	width := cfg.pos(0, "intermediate_size")
 	if cfg.has("block_ff_dim") { // sets the other

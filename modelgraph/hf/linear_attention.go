@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// lightning is MiniMax's linear attention (modeling_minimax.py:
-// MiniMaxLightningAttention), as wide as the attention of its other layers,
-// with decays of a chunk in buffers.
+// lightning is MiniMax's linear attention (modeling_minimax.py: MiniMaxLightningAttention), as wide
+// as the attention of its other layers, with decays of a chunk in buffers.
 func lightning(cfg *config, attn attention) part {
 	inner := cfg.product("head_dim", attn.heads, attn.headDim)
 	chunk := cfg.pos(0, "block_size")
@@ -19,10 +18,9 @@ func lightning(cfg *config, attn attention) part {
 	}
 }
 
-// deltaNet is the gated delta rule of Qwen3-Next and Qwen 3.5
-// (modeling_qwen3_next.py: Qwen3NextGatedDeltaNet; its torch path takes chunks
-// of 64 tokens). apart: the projections of q, k and v, of the gate, and of
-// both numbers a head are matrices of their own.
+// deltaNet is the gated delta rule of Qwen3-Next and Qwen 3.5 (modeling_qwen3_next.py:
+// Qwen3NextGatedDeltaNet, whose torch path takes chunks of 64 tokens). With apart, the projections
+// of q, k and v, of the gate, and of both numbers a head are separate matrices.
 func deltaNet(cfg *config, hidden int64, apart bool) part {
 	heads, groups := cfg.pos(0, "linear_num_value_heads"), cfg.pos(0, "linear_num_key_heads")
 	value := cfg.product("linear_value_head_dim", heads, cfg.pos(0, "linear_value_head_dim"))
@@ -40,9 +38,8 @@ func deltaNet(cfg *config, hidden int64, apart bool) part {
 	return p
 }
 
-// deltaBlocks gives a decoder the gated delta rule in all but every fourth
-// layer (full_attention_interval), which has gated attention and turns a
-// quarter of a head.
+// deltaBlocks gives a decoder the gated delta rule, but every fourth layer
+// (full_attention_interval) gated attention that rotates a quarter of a head.
 func (model *parts) deltaBlocks(apart bool) {
 	cfg := model.cfg
 	model.norm = modelgraph.GemmaRMSNorm
@@ -71,8 +68,7 @@ func (model *parts) deltaBlocks(apart bool) {
 	}
 }
 
-// qwen3Next: the gated delta rule, experts next to a gated feed-forward that
-// all tokens pass.
+// qwen3Next: the gated delta rule, experts next to a gated feed-forward that all tokens pass.
 func qwen3Next(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.deltaBlocks(false)

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// llama is modeling_llama.py. Heads must divide the hidden size
-// (validate_architecture).
+// llama is modeling_llama.py. Heads must divide the hidden size (validate_architecture).
 func llama(cfg *config) *decoder {
 	cfg = cfg.filled("llama")
 	model := runningParts(cfg)
@@ -14,9 +13,9 @@ func llama(cfg *config) *decoder {
 	return model.done()
 }
 
-// bitnetLlama is the first BitNet's, which its configs call a llama
-// (modeling_bitnet.py of 1bitLLM/bitnet_b1_58-large): norms before the
-// projections out of attention and feed-forward, rotary rows in every layer.
+// bitnetLlama is the first BitNet, whose configs have the type llama (modeling_bitnet.py of
+// 1bitLLM/bitnet_b1_58-large). It has norms before the output projections of attention and
+// feed-forward, and rotary rows in every layer.
 func (model *parts) bitnetLlama() *decoder {
 	if wide := model.attn.heads * model.attn.headDim; wide != model.hidden {
 		model.cfg.fail("head_dim", "%d heads of %d are not hidden_size %d, which the norm behind them has", model.attn.heads, model.attn.headDim, model.hidden)

@@ -10,14 +10,14 @@ func init() {
 	register(family{
 		types: []string{"llama4"}, table: true, class: "Llama4ForConditionalGeneration", classes: []string{"Llama4ForConditionalGeneration"},
 		build:  func(modules *builder, cfg *config, _ string) { llama4(modules, cfg) },
-		unread: []string{"vision_feature_layer"}, // no class reads it: the tower's last state it is
+		unread: []string{"vision_feature_layer"}, // no class reads it: the tower's last state is used
 		maxSeq: func(cfg *config) int64 { return cfg.part("text_config").dim(0, "max_position_embeddings") },
 	})
 }
 
-// llama4Text reads a Llama4TextConfig: experts in the layers of moe_layers, or
-// in every interleave_moe_layer_step-th, positions in three of four layers,
-// attention in chunks where positions turn.
+// llama4Text reads a Llama4TextConfig. Experts are in moe_layers, or in every
+// interleave_moe_layer_step-th layer. Three of four layers rotate, and these have attention in
+// chunks.
 func llama4Text(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.mlp.hidden = cfg.pos(0, "intermediate_size_mlp")
@@ -53,8 +53,8 @@ func llama4Text(cfg *config) *decoder {
 	return model.done()
 }
 
-// llama4FFN is the feed-forward of a layer: experts or not. A list of layers
-// with experts that is empty (Llama Guard 4) leaves their sizes zero.
+// llama4FFN is the feed-forward of a layer: experts or not. A list of layers with experts that is
+// empty (Llama Guard 4) leaves their sizes zero.
 func llama4FFN(cfg *config, model *parts) func(int64) part {
 	given, listed := cfg.dims("moe_layers"), cfg.has("moe_layers")
 	step := cfg.orZero("interleave_moe_layer_step")
@@ -79,8 +79,7 @@ func llama4FFN(cfg *config, model *parts) func(int64) part {
 	}
 }
 
-// llama4 adds a Llama4ForConditionalGeneration (modeling_llama4.py), whose
-// language model is a whole causal one.
+// llama4 adds a Llama4ForConditionalGeneration (modeling_llama4.py) around a whole causal model.
 func llama4(modules *builder, cfg *config) {
 	words, vision := cfg.part("text_config"), cfg.part("vision_config")
 	text := llama4Text(words)
@@ -106,8 +105,8 @@ type madeFeatures struct {
 	last   string
 }
 
-// llama4Vision adds a Llama4VisionModel: patches by a matrix, the class token
-// after them, patches shuffled into fewer, wider tokens.
+// llama4Vision adds a Llama4VisionModel: patches by a matrix, the class token after them, patches
+// shuffled into fewer, wider tokens.
 func llama4Vision(modules *builder, cfg *config) madeFeatures {
 	const path = "vision_model"
 	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 448, 14), cfg.pos(0, "num_channels")

@@ -2,10 +2,9 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// llamaType is a model type that holds the modules of a llama, name for name,
-// and differs in what a config leaves unsaid and in how the layers compute.
-// Sizes are exact; what the layers keep for a backward pass has the band of a
-// family without measurements.
+// llamaType is a model type with the modules and names of a llama. It differs in the defaults of a
+// config and in how layers compute. Sizes are exact; the memory that layers keep for backward has
+// the band of a family without measurements.
 type llamaType struct {
 	model   string   // its type
 	name    string   // of its classes
@@ -15,15 +14,14 @@ type llamaType struct {
 	unread  []string
 	// adapt changes the decoder's parts if the type is not a llama's.
 	adapt func(cfg *config, attn *attention, ffn *feedForward)
-	// change does what adapt cannot, in the whole decoder.
+	// change edits the whole decoder, for changes that adapt cannot make.
 	change func(cfg *config, d *decoder, attn *attention, ffn *feedForward)
-	// windows are the layers that slide where layer_types does not say; nil if
-	// the type has no windows.
+	// windows are the layers that slide without layer_types; nil if the type has no windows.
 	windows func(cfg *config) func(layer int64) bool
 	window  int64 // the default of sliding_window; 0: none
 }
 
-// tying is what an absent tie_word_embeddings means.
+// tying is the meaning of an absent tie_word_embeddings.
 type tying int
 
 const (
@@ -45,8 +43,7 @@ func init() {
 	}
 }
 
-// build adds the modules. The five sizes must be given: each type has its own
-// defaults.
+// build adds the modules. The five sizes must be given: each type has its own defaults.
 func (t *llamaType) build(modules *builder, cfg *config, class string) {
 	missing := ""
 	for _, name := range llamaFields {

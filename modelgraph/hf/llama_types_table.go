@@ -1,9 +1,8 @@
 package hf
 
-// llamaTypes were compared with Transformers 5.17, tensor by tensor
-// (fixtures/oracle: sweep.py), or, if it has none, with the code in the
-// checkpoints' repositories: baichuan, deepseek, internlm, internlm3, mimo,
-// minicpm, xverse.
+// llamaTypes were compared with Transformers 5.17, tensor by tensor (fixtures/oracle: sweep.py).
+// Types that it lacks were compared with their repositories' code: baichuan, deepseek, internlm,
+// internlm3, mimo, minicpm, xverse.
 var llamaTypes = []*llamaType{
 	{
 		model: "baichuan", name: "Baichuan", // modeling_baichuan.py: Attention

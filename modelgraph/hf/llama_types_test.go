@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRemoteLlamas: the types that Transformers does not have hold what the
-// code in their repositories makes.
+// TestRemoteLlamas: types that Transformers lacks have the tensors of their repositories' code.
 func TestRemoteLlamas(t *testing.T) {
 	const norms = " input_layernorm.weight[64] post_attention_layernorm.weight[64]"
 	for _, tt := range []struct {
@@ -60,8 +59,7 @@ func TestRemoteLlamas(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeCosts: what distinguishes the types in addition to their
-// tensors.
+// TestLlamaTypeCosts: differences of the types other than their tensors.
 func TestLlamaTypeCosts(t *testing.T) {
 	alibi := fields{"num_key_value_heads": 4}
 	for _, tt := range []struct {
@@ -88,8 +86,8 @@ func TestLlamaTypeCosts(t *testing.T) {
 	}
 }
 
-// TestLlamaTypeDefaults: heads that a config does not give are the type's
-// own (its config class in Transformers, or in its repository).
+// TestLlamaTypeDefaults: heads that a config does not give are the type's own (its config class in
+// Transformers, or in its repository).
 func TestLlamaTypeDefaults(t *testing.T) {
 	defaults := map[string][2]int64{
 		"baichuan": {160, 10}, "cwm": {8, 128}, "ernie4_5": {2, 128}, "eurobert": {160, 10}, "granite": {160, 10},
@@ -100,7 +98,7 @@ func TestLlamaTypeDefaults(t *testing.T) {
 	for _, l := range llamaTypes {
 		c := asFields(t, small(t, l.model, fields{"hidden_size": 1600, "num_attention_heads": 160, "tie_word_embeddings": false}))
 		delete(c, "num_key_value_heads")
-		if l.model == "deepseek" { // whose default is not known: it must be said
+		if l.model == "deepseek" { // no known default: it must be set
 			c["num_key_value_heads"] = 160
 		}
 		want, ok := defaults[l.model]
@@ -114,7 +112,7 @@ func TestLlamaTypeDefaults(t *testing.T) {
 	}
 }
 
-// TestUntiedT5: a head that the class ties and the files do not is said.
+// TestUntiedT5: a head that the class ties and the files do not gives a warning.
 func TestUntiedT5(t *testing.T) {
 	for tied, want := range map[bool]int{true: 0, false: 1} {
 		g, err := FromConfig("config.json", asJSON(t, fields{"model_type": "t5", "tie_word_embeddings": tied, "dtype": "bfloat16", "architectures": []string{"T5ForConditionalGeneration"}}))

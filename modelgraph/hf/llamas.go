@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders that differ from a llama in norms, biases or windows.
+// This file has decoders that differ from a llama in norms, biases or windows.
 
 // cwm: windows in all but every fourth layer.
 func cwm(cfg *config) *decoder {
@@ -33,8 +33,7 @@ func granite(cfg *config) *decoder {
 	return model.done()
 }
 
-// helium: the projection out of attention has no bias, and is as wide as the
-// model.
+// helium: the projection out of attention has no bias, and is as wide as the model.
 func helium(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.normFP32 = false, true
@@ -55,7 +54,7 @@ func ministral(cfg *config) *decoder {
 // ministral3: the same, without windows by default.
 func ministral3(cfg *config) *decoder { return ministral(cfg) }
 
-// seedOSS: a bias of its own for the projection out of attention.
+// seedOSS: a separate switch for the bias of the projection out of attention.
 func seedOSS(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.outBias = cfg.on("attention_out_bias")
@@ -94,14 +93,13 @@ func olmo2Parts(cfg *config) *parts {
 	return model
 }
 
-// exaone4: norms after the parts, norms on q and k, windows in all but every
-// sliding_window_pattern-th layer.
+// exaone4: norms after the parts, on q and k; windows in all but every sliding_window_pattern-th
+// layer.
 func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
 	pattern := int64(0)
-	// A pattern in letters counts nowhere: the first configs have layer_types
-	// next to it.
+	// A pattern in letters is ignored: the first configs have layer_types next to it.
 	if letters := cfg.has("sliding_window_pattern") && cfg.members["sliding_window_pattern"].Kind() == '"'; !letters || !cfg.has("layer_types") {
 		pattern = cfg.orZero("sliding_window_pattern")
 	}
@@ -112,9 +110,9 @@ func exaone4(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuan: norms on q and k under names of their own.
+// hunyuan: norms on q and k with other names.
 func hunyuan(cfg *config) *decoder {
-	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published next to those of its mixture
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // dense configs have the mixture's fields too
 		cfg.harmlessAs(name, "1")
 	}
 	return hunyuanParts(cfg).done()
@@ -162,7 +160,7 @@ func glmParts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.attn.outBias, model.mlp.fused = false, true
 	model.partial(0.5)
-	model.attn.turning = model.rotaryDim // what is left is joined, even if it is nothing (modeling_glm.py: apply_rotary_pos_emb)
+	model.attn.turning = model.rotaryDim // the rest is joined, even if it is empty (modeling_glm.py: apply_rotary_pos_emb)
 	return model
 }
 
@@ -177,8 +175,7 @@ func glm4(cfg *config) *decoder {
 	return model.done()
 }
 
-// olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies
-// for each kind.
+// olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies for each kind.
 func olmo3(cfg *config) *decoder {
 	model := olmo2Parts(cfg)
 	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
@@ -201,8 +198,8 @@ func olmo(cfg *config) *decoder {
 	return model.done()
 }
 
-// apertus: norms on q and k, a feed-forward without a gate whose activation has
-// two parameters (activations.py: XIELUActivation).
+// apertus: norms on q and k, an ungated feed-forward with a two-parameter activation
+// (activations.py: XIELUActivation).
 func apertus(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form = llamaBlock
@@ -218,8 +215,7 @@ func apertus(cfg *config) *decoder {
 	return model.done()
 }
 
-// miniCPM3: DeepSeek's latent attention before a llama's feed-forward; the
-// embedding is scaled.
+// miniCPM3: DeepSeek's latent attention before a llama's feed-forward; the embedding is scaled.
 func miniCPM3(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	cfg.dividesHidden(model.hidden, model.attn.heads)

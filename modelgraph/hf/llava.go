@@ -10,8 +10,8 @@ func init() {
 	visionLanguage("mistral3", "Mistral3", mistral3)
 }
 
-// featureStates are the hidden states of a tower that vision_feature_layer
-// names, one or several, next to each other.
+// featureStates are the hidden states of a tower that vision_feature_layer names, one or several,
+// next to each other.
 func featureStates(cfg *config, states []string) []string {
 	const name = "vision_feature_layer"
 	if cfg.has(name) && cfg.members[name].Kind() == '[' {
@@ -44,8 +44,7 @@ func addFeatures(modules *builder, name string, in, out int64, bias bool, activa
 	return modules.add(name, op, states, linearParams("", in, out, bias)...).Name
 }
 
-// llava reads a LlavaConfig: any tower, two linear layers, any language model
-// (modeling_llava.py).
+// llava reads a LlavaConfig: any tower, two linear layers, any language model (modeling_llava.py).
 func llava(cfg *config) *multimodal {
 	text := cfg.part("text_config")
 	tower, words := imageTowerOf(cfg.part("vision_config")), textModel(text, "llama")
@@ -71,8 +70,8 @@ func llava(cfg *config) *multimodal {
 	}
 }
 
-// llavaNext reads a LlavaNextConfig: a llava with a row that ends every row of
-// patches (modeling_llava_next.py). Each of its tiles is an image here.
+// llavaNext reads a LlavaNextConfig: a llava with a row that ends every row of patches
+// (modeling_llava_next.py). Each of its tiles is an image here.
 func llavaNext(cfg *config) *multimodal {
 	model := llava(cfg)
 	model.tied = cfg.bool(false, "tie_word_embeddings") // its own switch alone
@@ -84,8 +83,8 @@ func llavaNext(cfg *config) *multimodal {
 	return model
 }
 
-// mistral3 reads a Mistral3Config: patches normed and joined in squares before
-// the two linear layers (modeling_mistral3.py).
+// mistral3 reads a Mistral3Config: patches are normed and joined in squares before two linear
+// layers (modeling_mistral3.py).
 func mistral3(cfg *config) *multimodal {
 	text := cfg.part("text_config")
 	tower, words := imageTowerOf(cfg.part("vision_config")), textModel(text, "mistral")

@@ -28,11 +28,10 @@ tokenizer_padding_side tune_mm_mlp_adapter tune_mm_vision_resampler use_mm_proj 
 	}
 }
 
-// oldLlava is llava/model/llava_arch.py of LLaVA 1.5 (LlavaMetaModel) around a
-// language model: a projector after it. The vision tower that mm_vision_tower
-// names is read from files of its own once the model is there (CLIPVisionTower
-// with delay_load, load_model), so that it is no part of the model's tensors
-// nor of its device map.
+// oldLlava is llava/model/llava_arch.py of LLaVA 1.5 (LlavaMetaModel) around a language model: a
+// projector after it. The vision tower of mm_vision_tower has its own files, which are read after
+// the model is built (CLIPVisionTower with delay_load, load_model). So it is not in the model's
+// tensors or device map.
 func oldLlava(modules *builder, cfg *config, words *decoder) {
 	tower := cfg.name("mm_vision_tower")
 	if tower == "" {
@@ -65,12 +64,11 @@ func oldLlava(modules *builder, cfg *config, words *decoder) {
 	addVocabHead(modules, "lm_head", words.hidden, words.vocab, tied)
 }
 
-// patchesInName are the sides of a patch and of an image, as the names of
-// towers say them: openai/clip-vit-large-patch14-336.
+// patchesInName matches the sides of a patch and of an image in names of towers:
+// openai/clip-vit-large-patch14-336.
 var patchesInName = regexp.MustCompile(`patch(\d{1,3})(?:-(\d{2,4}))?$`)
 
-// namedPatches is how many tokens an image gives: OpenAI's towers without a
-// size in their names take 224 pixels.
+// namedPatches is the tokens an image. OpenAI's towers without a size in the name take 224 pixels.
 func namedPatches(cfg *config, tower string) int64 {
 	const name = "mm_vision_tower"
 	said := patchesInName.FindStringSubmatch(tower)
@@ -101,9 +99,8 @@ func namedPatches(cfg *config, tower string) int64 {
 // deepProjector is the type of a projector with several matrices.
 var deepProjector = regexp.MustCompile(`^mlp(\d{1,2})x_gelu$`)
 
-// oldProjector is build_vision_projector (multimodal_projector/builder.py): one
-// matrix, or several with GELU between them. The tower makes its input and is
-// not among the layers.
+// oldProjector is build_vision_projector (multimodal_projector/builder.py): one matrix, or several
+// with GELU between them. The tower makes its input and is not among the layers.
 func oldProjector(modules *builder, cfg *config, hidden int64) string {
 	const name = "model.mm_projector"
 	in, kind := cfg.pos(0, "mm_hidden_size"), cfg.str("linear", "mm_projector_type")

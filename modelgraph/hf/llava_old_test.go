@@ -12,8 +12,8 @@ const oldLlavaConfig = `{"torch_dtype": "bfloat16", "architectures": ["LlavaLlam
  "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 100, "tie_word_embeddings": false, "tune_mm_mlp_adapter": false, "unfreeze_mm_vision_tower": false,
  "mm_hidden_size": 32, "mm_projector_type": "mlp2x_gelu", "mm_vision_tower": "openai/clip-vit-large-patch14-336", "mm_vision_select_layer": -2}`
 
-// TestOldLlava: the projector follows the language model and reads what a tower
-// outside the model made (llava_arch.py: LlavaMetaModel).
+// TestOldLlava: the projector follows the language model and reads the output of a tower outside
+// the model (llava_arch.py: LlavaMetaModel).
 func TestOldLlava(t *testing.T) {
 	graph, err := FromConfig("config.json", []byte(oldLlavaConfig))
 	if err != nil {

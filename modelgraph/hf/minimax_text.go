@@ -19,9 +19,8 @@ func init() {
 	})
 }
 
-// miniMaxText01 is modeling_minimax_text_01.py: lightning attention where
-// attn_type_list has 0, experts one by one, and in every layer that attends
-// fp32 rows of all positions.
+// miniMaxText01 is modeling_minimax_text_01.py: lightning attention in layers with 0 in
+// attn_type_list, separate experts, and in every attention layer fp32 rows of all positions.
 func miniMaxText01(cfg *config) *decoder {
 	hidden, layers := cfg.pos(0, "hidden_size"), cfg.count(0, "num_hidden_layers")
 	attn := groupedAttention(cfg, hidden, headDefaults{})

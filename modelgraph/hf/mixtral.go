@@ -1,8 +1,7 @@
 package hf
 
-// mixtral is a mistral with experts in every layer, the router before them
-// (modeling_mixtral.py: MixtralSparseMoeBlock). num_experts, the alias, wins
-// over num_local_experts (attribute_map).
+// mixtral is a mistral with experts in every layer, the router before them (modeling_mixtral.py:
+// MixtralSparseMoeBlock). num_experts, the alias, wins over num_local_experts (attribute_map).
 func mixtral(cfg *config) *decoder {
 	cfg = cfg.filled("mixtral")
 	model := llamaParts(cfg)

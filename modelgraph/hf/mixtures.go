@@ -7,10 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders with mixtures of experts.
+// This file has decoders with mixtures of experts.
 
-// qwen2MoE: experts in every decoder_sparse_step-th layer that mlp_only_layers
-// does not name, next to a gated feed-forward that all tokens pass.
+// qwen2MoE: experts in every decoder_sparse_step-th layer that mlp_only_layers does not name, next
+// to a gated feed-forward that all tokens pass.
 func qwen2MoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.bias, model.attn.outBias = cfg.on("qkv_bias"), false
@@ -20,9 +20,8 @@ func qwen2MoE(cfg *config) *decoder {
 	return model.done()
 }
 
-// qwenExperts gives a decoder experts in every decoder_sparse_step-th layer
-// that mlp_only_layers does not name, next to a gated feed-forward that all
-// tokens pass (modeling_qwen2_moe.py).
+// qwenExperts gives a decoder experts in every decoder_sparse_step-th layer that mlp_only_layers
+// does not name, next to a gated feed-forward that all tokens pass (modeling_qwen2_moe.py).
 func (model *parts) qwenExperts() {
 	cfg := model.cfg
 	experts := routed(cfg, moe{
@@ -62,7 +61,7 @@ func phimoe(cfg *config) *decoder {
 	return model.done()
 }
 
-// graniteMoE: experts in every layer, under a name of their own.
+// graniteMoE: experts in every layer, with another name.
 func graniteMoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.scaled = true
@@ -76,8 +75,8 @@ func graniteMoE(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuanMoE: experts in every layer, and a feed-forward that all tokens pass;
-// how many there are, and how many a token goes to, may differ by layer.
+// hunyuanMoE: experts in every layer, and a feed-forward for all tokens. The number of experts, and
+// of experts a token, may differ by layer.
 func hunyuanMoE(cfg *config) *decoder {
 	model := hunyuanParts(cfg)
 	if name := "attention_head_dim"; cfg.has(name) && cfg.pos(0, name) != model.attn.headDim {
@@ -119,8 +118,8 @@ func minimaxM2(cfg *config) *decoder {
 	return model.done()
 }
 
-// minimax: lightning attention in every second layer, which keeps a state in
-// place of keys and values (modeling_minimax.py), experts in all.
+// minimax: lightning attention in every second layer, which keeps a state in place of keys and
+// values (modeling_minimax.py), experts in all.
 func minimax(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	experts := routed(cfg, moe{
@@ -169,8 +168,7 @@ func dots1(cfg *config) *decoder {
 	return model.done()
 }
 
-// deepseekBlocks gives a decoder DeepSeek-V3's experts in all layers after the
-// first first_k_dense_replace.
+// deepseekBlocks gives a decoder DeepSeek-V3's experts from layer first_k_dense_replace on.
 func (model *parts) deepseekBlocks() {
 	cfg := model.cfg
 	experts := moe{
@@ -189,8 +187,8 @@ func (model *parts) deepseekBlocks() {
 	model.sparse(func(i int64) bool { return i >= first }, experts.deepseek)
 }
 
-// ernieMoE: experts in every moe_layer_interval-th layer from
-// moe_layer_start_index to moe_layer_end_index, a bias in all or none.
+// ernieMoE: experts in every moe_layer_interval-th layer from moe_layer_start_index to
+// moe_layer_end_index, a bias in all or none.
 func ernieMoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	bias := cfg.on("use_bias")

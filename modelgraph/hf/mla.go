@@ -6,10 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// latent is multi-head latent attention (modeling_deepseek_v3.py:
-// DeepseekV3Attention): keys and values come out of a latent of kvRank, q out
-// of one of qRank, or directly where qRank is 0. A head's q and k have a part
-// that turns and one that does not.
+// latent is multi-head latent attention (modeling_deepseek_v3.py: DeepseekV3Attention). Keys and
+// values come from a latent of kvRank, q from a latent of qRank, or directly if qRank is 0. Only a
+// part of a head's q and k is rotated.
 type latent struct {
 	dim, heads, qRank, kvRank, nope, rope, value int64
 	bias                                         bool

@@ -14,9 +14,8 @@ func init() {
 	})
 }
 
-// mllama is modeling_mllama.py: some layers of the language model attend to
-// the tower's features in place of the text. The head never shares the
-// embedding, which has eight rows more.
+// mllama is modeling_mllama.py: some layers of the language model attend to the tower's features
+// instead of the text. The head never shares the embedding, which has eight more rows.
 func mllama(modules *builder, cfg *config, class string) {
 	path := "model"
 	if baseClass(class) {
@@ -52,8 +51,7 @@ func mllama(modules *builder, cfg *config, class string) {
 	}
 }
 
-// mllamaCross is MllamaCrossAttentionDecoderLayer, whose parts are scaled by a
-// learned number each.
+// mllamaCross is MllamaCrossAttentionDecoderLayer, whose parts are scaled by a learned number each.
 func mllamaCross(modules *builder, d *decoder, model *parts, name, image string) {
 	residual, attn, norm, second, mlp := modules.hidden, dot(name, "cross_attn"), dot(name, "input_layernorm"), dot(name, "post_attention_layernorm"), dot(name, "mlp")
 	for _, gate := range []string{"cross_attn_attn_gate", "cross_attn_mlp_gate"} {
@@ -73,13 +71,11 @@ func mllamaCross(modules *builder, d *decoder, model *parts, name, image string)
 	modules.hidden = mlp
 }
 
-// mllamaTower adds a MllamaVisionModel, which cuts an image into tiles, and
-// gives the width and the stream of its features: of the last state and of
-// those of intermediate_layers_indices, next to each other. A row of a table
-// of tile embeddings is for an image as a whole. The blocks see a tile's
-// patches and its class, padded to a multiple of 8. Its forward stacks states
-// of several blocks and moves none of them (torch.stack of
-// all_intermediate_hidden_states), so one device must hold the tower.
+// mllamaTower adds a MllamaVisionModel, which cuts an image into tiles. It returns the width and
+// the stream of its features: the last state and those of intermediate_layers_indices,
+// concatenated. A row of a table of tile embeddings is for a whole image. The blocks see a tile's
+// patches and its class, padded to a multiple of 8. Its forward stacks states of several blocks and
+// moves none (torch.stack of all_intermediate_hidden_states), so the tower must be on one device.
 func mllamaTower(modules *builder, cfg *config, path string) (int64, modelgraph.Stream) {
 	hidden, grid, channels, tiles := cfg.pos(0, "hidden_size"), patches(cfg, 448, 14), cfg.pos(0, "num_channels"), side(cfg, 4, "max_num_tiles")
 	ratios := int64(8)

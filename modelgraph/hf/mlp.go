@@ -2,15 +2,13 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// feedForward is gate_proj, up_proj, down_proj; fused, the first two are one
-// gate_up_proj.
+// feedForward is gate_proj, up_proj, down_proj; fused, the first two are one gate_up_proj.
 type feedForward struct {
 	dim, hidden int64
 	bias, fused bool
 	dropout     bool // of the result
 	activation  string
-	// up and down are the names of a feed-forward without a gate; empty: it
-	// has one.
+	// up and down are the names of a feed-forward without a gate; empty: it has one.
 	up, down string
 	more     int64               // Extra of [modelgraph.MLP]
 	extra    []modelgraph.Tensor // after the projections

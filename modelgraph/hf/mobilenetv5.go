@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// mobileNet builds timm's mobilenetv5_300m_enc (timm/models/mobilenetv5.py,
-// _gen_mobilenet_v5), the tower of Gemma 3n, which no config changes. Each
-// layer works on the tokens of its own resolution.
+// mobileNet builds timm's mobilenetv5_300m_enc (timm/models/mobilenetv5.py, _gen_mobilenet_v5), the
+// tower of Gemma 3n, which no config changes. The number of tokens changes with the resolution.
 type mobileNet struct {
 	*builder
 	path  string
@@ -12,7 +11,7 @@ type mobileNet struct {
 	side  int64 // of the square that they have
 }
 
-// mobileNetSide is that of an image, which the processor makes of any.
+// mobileNetSide is the side of an image; the processor resizes every image to it.
 const mobileNetSide = 768
 
 // conv adds a convolution without bias; in groups of one channel where each is.
@@ -49,8 +48,8 @@ func (net *mobileNet) edge(name string, inner, out int64) {
 	net.norm(dot(name, "bn2"))
 }
 
-// inverted is UniversalInvertedResidual: convolutions of each channel before
-// and between the two that mix them, where start and middle are not 0.
+// inverted is UniversalInvertedResidual: convolutions of each channel before and between the two
+// that mix them, where start and middle are not 0.
 func (net *mobileNet) inverted(name string, start, middle, times, out int64) {
 	if start > 0 {
 		net.conv(dot(name, "dw_start.conv"), net.width, start, true)
@@ -67,8 +66,7 @@ func (net *mobileNet) inverted(name string, start, middle, times, out int64) {
 	net.scale(dot(name, "layer_scale"))
 }
 
-// attend is MobileAttention: one head of keys and values, of a picture half as
-// wide and high where shrunk.
+// attend is MobileAttention: one KV head; with shrunk, of a picture half as wide and high.
 func (net *mobileNet) attend(name string, heads, width int64, shrunk bool) {
 	net.norm(dot(name, "norm"))
 	q := heads * width

@@ -13,8 +13,8 @@ func init() {
 	})
 }
 
-// modernBERT is modeling_modernbert.py: no norm before the first attention,
-// windows in two of three layers, gate and up in one matrix.
+// modernBERT is modeling_modernbert.py: no norm before the first attention, windows in two of three
+// layers, gate and up in one matrix.
 func modernBERT(modules *builder, cfg *config, class string) {
 	hidden := cfg.pos(0, "hidden_size")
 	heads := equalHeads(cfg, hidden, 0, "num_attention_heads")
@@ -63,7 +63,7 @@ func modernBERT(modules *builder, cfg *config, class string) {
 	}
 }
 
-// modernHead is a dense layer and a norm, and what the class has after them.
+// modernHead is a dense layer, a norm, and the class's modules after them.
 func modernHead(modules *builder, cfg *config, class string, model *decoder) {
 	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: cfg.str("", "classifier_activation")}
 	op.Pooled = isTask(class, sequenceClassification) || isTask(class, "MultipleChoice")

@@ -2,10 +2,9 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// moe is a router and experts whose weights are stacked in one tensor per
-// projection (modeling_mixtral.py: MixtralExperts and its siblings). Families
-// register the parts in different orders ([modelgraph.Params] in Qwen3's and
-// DeepSeek-V3's).
+// moe is a router and experts whose weights are stacked in one tensor per projection
+// (modeling_mixtral.py: MixtralExperts and its siblings). Families register the parts in different
+// orders ([modelgraph.Params] in Qwen3's and DeepSeek-V3's).
 type moe struct {
 	dim, hidden, experts, topK, shared int64
 	activation                         string
@@ -30,8 +29,7 @@ func (experts moe) op() modelgraph.MoE {
 	}
 }
 
-// part has the experts before the router, and after it what every token
-// passes; or, under names of its own, the modules as names says.
+// part has the experts before the router and the shared expert after it, or the modules of names.
 func (experts moe) part() part {
 	if experts.names.router == "" {
 		return part{op: experts.op(), params: modelgraph.Params(experts.op(), nil)}
@@ -39,16 +37,15 @@ func (experts moe) part() part {
 	return experts.spelled()
 }
 
-// moeNames are the modules of a mixture whose router does not follow the
-// experts as gate, or which differs in what every token passes.
+// moeNames are the modules of a mixture with other names, another order or shared expert.
 type moeNames struct {
 	router string // in front of the experts, unless last
 	last   bool   // after them
 	shared string // the module that every token passes
-	// sharedGate scales what it gives, by a number a token.
+	// sharedGate scales its result by a number a token.
 	sharedGate string
 	sharedBias bool
-	// correction is the buffer of what the router adds, a number an expert.
+	// correction is the router's buffer of a bias for each expert.
 	correction string
 }
 

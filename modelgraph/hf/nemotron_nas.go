@@ -17,9 +17,8 @@ func init() {
 	})
 }
 
-// nemotronNAS reads a DeciLMConfig (NVIDIA's configuration_decilm.py and
-// block_config.py, code that the checkpoint brings): a llama whose layers
-// were searched one by one, down to layers that do nothing.
+// nemotronNAS reads a DeciLMConfig (NVIDIA's configuration_decilm.py and block_config.py, in the
+// checkpoint): a llama whose layers were searched one by one. Some layers do nothing.
 func nemotronNAS(cfg *config) *decoder {
 	hidden := cfg.pos(4096, "hidden_size")
 	heads := cfg.pos(32, "num_attention_heads")
@@ -55,9 +54,8 @@ func deciBlocks(cfg *config, hidden, heads int64) []deciBlock {
 	return blocks
 }
 
-// deci adds one decoder layer, each norm before its part (modeling_decilm.py:
-// DeciLMDecoderLayer). One with neither part passes the hidden state on as it
-// is; it is a module anyway, and must have a device.
+// deci adds one decoder layer, each norm before its part (modeling_decilm.py: DeciLMDecoderLayer).
+// A layer without parts passes the hidden state on; it is a module and needs a device.
 func (d *decoder) deci(modules *builder, name string, block deciBlock) {
 	if block.attention.op == nil && block.ffn.op == nil {
 		modules.add(name, modelgraph.Opaque{}, []string{modules.hidden})
@@ -76,9 +74,9 @@ func (d *decoder) deci(modules *builder, name string, block deciBlock) {
 	}
 }
 
-// deciAttention is DeciLMAttention, with frequencies of its own in every
-// layer, or the single matrix of DeciLMLinearAttention. Only the sinks that
-// no kernel knows make it eager; flash attention is used where installed.
+// deciAttention is DeciLMAttention, with frequencies in every layer, or the single matrix of
+// DeciLMLinearAttention. Only sinks, which no kernel supports, make it eager; flash attention is
+// used if installed.
 func deciAttention(cfg, a *config, hidden, heads int64) part {
 	switch {
 	case a.bool(false, "no_op"):
@@ -97,8 +95,7 @@ func deciAttention(cfg, a *config, hidden, heads int64) part {
 	return p
 }
 
-// deciKVHeads is heads / n_heads_in_group; configs written since Puzzle's
-// release may give the KV heads themselves.
+// deciKVHeads is heads / n_heads_in_group; configs since Puzzle's release may have the KV heads.
 func deciKVHeads(cfg *config, heads int64) int64 {
 	if cfg.has("num_key_value_heads") {
 		kv := cfg.pos(1, "num_key_value_heads")
@@ -117,8 +114,8 @@ func deciKVHeads(cfg *config, heads int64) int64 {
 	return max(1, heads/group)
 }
 
-// deciWindow is the window of the whole sequence's pass (block_config.py:
-// prefill_sliding_window); with sinks there is none unless asked for.
+// deciWindow is the window of the whole sequence's pass (block_config.py: prefill_sliding_window);
+// with sinks there is none unless asked for.
 func deciWindow(cfg *config) int64 {
 	if cfg.has("num_sink_tokens") && !cfg.bool(false, "use_prefill_window_in_sink_attention") {
 		return 0
@@ -145,9 +142,8 @@ func deciFFN(cfg, f *config, hidden int64) part {
 	}.part()
 }
 
-// deciWidth is two thirds of ffn_mult hidden sizes, rounded up to 256
-// (modeling_decilm.py: _ffn_mult_to_intermediate_size), or intermediate_size if
-// a newer config gives that.
+// deciWidth is two thirds of ffn_mult hidden sizes, rounded up to 256 (modeling_decilm.py:
+// _ffn_mult_to_intermediate_size), or intermediate_size if a newer config gives that.
 func deciWidth(cfg *config, hidden int64) int64 {
 	if cfg.has("intermediate_size") {
 		return cfg.pos(1, "intermediate_size")
@@ -161,8 +157,7 @@ func deciWidth(cfg *config, hidden int64) int64 {
 	return (int64(width) + 255) / 256 * 256
 }
 
-// deciFrequencies is the buffer of a DeciLMRotaryEmbedding; it keeps no
-// second copy.
+// deciFrequencies is the buffer of a DeciLMRotaryEmbedding; it keeps no second copy.
 func deciFrequencies(path string, headDim int64) []modelgraph.Tensor {
 	return []modelgraph.Tensor{buffer(dot(path, "inv_freq"), modelgraph.F32, (headDim+1)/2)}
 }

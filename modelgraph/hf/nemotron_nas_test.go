@@ -15,8 +15,7 @@ import (
 )
 
 // The two configs are unchanged from NVIDIA-NeMo/NeMo,
-// nemo/collections/llm/gpt/model/llama_nemotron_config.py (commit 8cfedd7,
-// Apache-2.0).
+// nemo/collections/llm/gpt/model/llama_nemotron_config.py (commit 8cfedd7, Apache-2.0).
 const (
 	nemotronUltra = "nemotron-ultra-253b"
 	nemotronSuper = "nemotron-super-49b"
@@ -33,7 +32,7 @@ func TestNemotronTotals(t *testing.T) {
 
 func TestNemotronUltra(t *testing.T) {
 	g := nemotronGraph(t, nemotronUltra)
-	// 64 layers have attention, each with frequencies of its own.
+	// 64 layers have attention, each with its frequencies.
 	if want := int64(65 * 64); bufferCount(g) != want {
 		t.Errorf("%d buffer elements, want %d", bufferCount(g), want)
 	}
@@ -61,8 +60,8 @@ func TestNemotronUltra(t *testing.T) {
 	}
 }
 
-// TestNemotronUltraUnits: every layer is a unit that a device map names, the
-// empty ones too, and the hidden state passes them by.
+// TestNemotronUltraUnits: every layer is a unit that a device map names, the empty ones too, and
+// the hidden state passes them by.
 func TestNemotronUltraUnits(t *testing.T) {
 	g := nemotronGraph(t, nemotronUltra)
 	keys := unitKeys(g)
@@ -121,7 +120,6 @@ func TestNemotronBlocks(t *testing.T) {
 	}
 }
 
-// nemotronConfig is a config of one layer.
 func nemotronConfig(block string) string {
 	return `{"model_type": "nemotron-nas", "hidden_size": 96, "num_attention_heads": 4, "num_hidden_layers": 1,
 		"vocab_size": 256, "intermediate_size": null, "num_key_value_heads": null, "block_configs": [` + block + `]}`

@@ -9,17 +9,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders from before Llama: LayerNorms, feed-forwards without
-// a gate, sizes under names of their own.
+// This file has decoders older than Llama: LayerNorms, ungated feed-forwards, other names of sizes.
 
 // olderFields are a config's names for its sizes.
 type olderFields struct{ hidden, heads, layers, inner string }
 
-// gptFields are those of GPT-2's descendants.
+// gptFields are the fields of GPT-2's descendants.
 var gptFields = olderFields{hidden: "n_embd", heads: "n_head", layers: "n_layer", inner: "n_inner"}
 
-// olderParts are LayerNorms, as many KV heads as heads, and a feed-forward of
-// four times the width if the config says nothing of it.
+// olderParts are LayerNorms, as many KV heads as heads, and by default a feed-forward four times as
+// wide.
 func olderParts(cfg *config, fields olderFields) *parts {
 	hidden := cfg.pos(0, fields.hidden)
 	heads := equalHeads(cfg, hidden, 0, fields.heads)
@@ -38,9 +37,8 @@ func olderParts(cfg *config, fields olderFields) *parts {
 // gptBlock is GPT-2's (modeling_gpt2.py: GPT2Block).
 var gptBlock = blockForm{attnNorm: "ln_1", attn: "attn", ffnNorm: "ln_2", ffn: "mlp", order: []string{"ln_1", "attn", "ln_2", "mlp"}}
 
-// gptJ: one norm before attention and feed-forward, which run next to each
-// other, and in every layer the sines and cosines of all positions
-// (modeling_gptj.py).
+// gptJ: one norm before attention and feed-forward, which run next to each other, and in every
+// layer the sines and cosines of all positions (modeling_gptj.py).
 func gptJ(cfg *config) *decoder {
 	model := turningGPT(cfg)
 	model.attn.names = attentionNames{q: "q_proj", k: "k_proj", v: "v_proj", out: "out_proj", keysFirst: true}
@@ -81,9 +79,8 @@ func turningGPT(cfg *config) *parts {
 	return model
 }
 
-// gptNeo: windows in the layers that attention_types calls local, scores that
-// are not scaled, and in every layer a mask of all positions
-// (modeling_gpt_neo.py).
+// gptNeo: windows in the layers that attention_types calls local, scores that are not scaled, and
+// in every layer a mask of all positions (modeling_gpt_neo.py).
 func gptNeo(cfg *config) *decoder {
 	model := olderParts(cfg, olderFields{hidden: "hidden_size", heads: "num_heads", layers: "num_layers", inner: "intermediate_size"})
 	model.form = gptBlock
@@ -123,8 +120,7 @@ func (model *parts) placesBehind(positions int64) func(modules *builder, path st
 	}
 }
 
-// neoKinds are the layers' kinds: attention_types has lists of kinds, each with
-// how often it occurs (configuration_gpt_neo.py).
+// neoKinds are the layers' kinds, by attention_types: lists of kinds with a count.
 func neoKinds(cfg *config, layers int64) []string {
 	const name = "attention_types"
 	kinds := make([]string, 0, layers)
@@ -157,8 +153,7 @@ func neoKinds(cfg *config, layers int64) []string {
 	return kinds
 }
 
-// gptBigCode: one matrix for q, k and v; k and v are one head's unless
-// multi_query is off (modeling_gpt_bigcode.py).
+// gptBigCode: one matrix for q, k and v; one KV head if multi_query (modeling_gpt_bigcode.py).
 func gptBigCode(cfg *config) *decoder {
 	model := olderParts(cfg, gptFields)
 	if cfg.flag("add_cross_attention") {
@@ -187,10 +182,9 @@ func gptBigCode(cfg *config) *decoder {
 	return model.done()
 }
 
-// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width
-// whatever expansion_ratio says (modeling_mpt.py). The first repositories have
-// code of their own under another class, which hears more: it is read where
-// that changes nothing.
+// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width; expansion_ratio is
+// ignored (modeling_mpt.py). The first repositories' code has another class, which reads more
+// fields: they must have values that change nothing.
 func mpt(cfg *config) *decoder {
 	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
 	model.norm, model.normBias, model.mlp.bias = modelgraph.LayerNorm, false, false
@@ -205,8 +199,7 @@ func mpt(cfg *config) *decoder {
 	return model.done()
 }
 
-// mosaic refuses what the code of the first repositories makes other modules of
-// (llm-foundry: MPTConfig).
+// mosaic refuses values that make other modules in the first repositories (llm-foundry: MPTConfig).
 func mosaic(cfg *config) {
 	attn := cfg.sub("attn_config")
 	switch {
@@ -227,8 +220,7 @@ func mosaic(cfg *config) {
 	}
 }
 
-// dbrx: LayerNorms without bias, experts whose matrices are stacked by rows
-// (modeling_dbrx.py).
+// dbrx: LayerNorms without bias, experts whose matrices are stacked by rows (modeling_dbrx.py).
 func dbrx(cfg *config) *decoder {
 	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
 	model.normBias = false

@@ -61,8 +61,7 @@ func (model *opt) build(modules *builder, cfg *config, class string) {
 	addVocabHead(modules, "lm_head", model.embed, model.vocab, tied)
 }
 
-// stack is modeling_opt.py: OPTDecoder. It registers what follows the blocks
-// before them.
+// stack is modeling_opt.py: OPTDecoder. It registers the modules after the blocks before them.
 func (model *opt) stack(modules *builder, path string) {
 	embedded := addTable(modules, dot(path, "embed_tokens"), model.vocab, model.embed, "")
 	in, out, norm := dot(path, "project_in"), dot(path, "project_out"), dot(path, "final_layer_norm")
@@ -76,8 +75,7 @@ func (model *opt) stack(modules *builder, path string) {
 	if model.layers > 0 {
 		last = model.block.output(indexed(dot(path, "layers"), model.layers-1))
 	}
-	// A norm without weights outside the blocks is not a place that a device
-	// map can name: it is left out.
+	// A norm without weights outside the blocks cannot be named by a device map: it is left out.
 	normed := last
 	if model.finalNorm && model.block.affine {
 		normed = norm

@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// oracleCase is what Transformers 5.17 itself registers for a config
-// (fixtures/oracle/export.py).
+// oracleCase has Transformers 5.17's tensors of a config (fixtures/oracle/export.py).
 type oracleCase struct {
 	Case         string          `json:"case"`
 	ModelClass   string          `json:"model_class"`
@@ -44,12 +43,11 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// notCases are the oracle files of other tests: configs that Transformers
-// refuses, checkpoint names, and configs of all types.
+// notCases are the oracle files of other tests: configs that Transformers refuses, checkpoint
+// names, and configs of all types.
 var notCases = map[string]bool{"refused.json.gz": true, "names.json.gz": true, "sweep.json.gz": true, "public.json.gz": true, "running.json.gz": true}
 
-// refusedHere are configs that Transformers builds and devmap does not, with
-// the reason.
+// refusedHere are configs that Transformers builds and devmap does not, with the reason.
 var refusedHere = map[string]string{
 	"llama/kv-not-divisor": "the module can be made, and fails in its first forward: the KV heads do not divide the heads",
 }
@@ -75,7 +73,7 @@ func (c *oracleCase) check(t *testing.T) {
 	if d := cmp.Diff(oracleTensors(c.Tensors), graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })); d != "" {
 		t.Errorf("parameters (-transformers +devmap):\n%s", clip(d))
 	}
-	// Buffers of a module are registered in no order that matters.
+	// The order of a module's buffers does not matter.
 	want, got := oracleTensors(c.Buffers), graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Buffers })
 	slices.Sort(want)
 	slices.Sort(got)
@@ -90,8 +88,8 @@ func (c *oracleCase) check(t *testing.T) {
 	}
 }
 
-// units are the outermost no-split instances and the leaf modules outside
-// them, a bare parameter under its own name, in module order.
+// units are the outermost no-split instances and the leaf modules outside them, a bare parameter
+// under its own name, in module order.
 func (c *oracleCase) units() []string {
 	var modules []string
 	var names []string
@@ -197,7 +195,6 @@ func readOracle(t *testing.T, file string) []oracleCase {
 	return cases
 }
 
-// readGzip reads a gzip'd JSON fixture.
 func readGzip(t *testing.T, file string, into any) {
 	t.Helper()
 	f, err := os.Open(file)

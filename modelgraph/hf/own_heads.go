@@ -7,20 +7,18 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// ownHeads are types whose class ties the head if the config has no switch, while its
-// text_config's class does not (Transformers 5.17 to 5.24). Models are published
-// checkpoints that hold an lm_head.weight of their own, which Transformers then loads
-// apart; "": which of the two a checkpoint holds is not known here.
+// ownHeads are types whose class ties the head if the config has no switch, while its text_config's
+// class does not (Transformers 5.17 to 5.24). The values are published checkpoints with a separate
+// lm_head.weight, which Transformers then loads. "" means that no checkpoint is known.
 var ownHeads = map[string]string{
 	"mistral3": "Mistral-Small 3, Devstral 2 and Ministral 3 8B", "kimi_k25": "",
 	"deepseek_vl": "", "deepseek_vl_hybrid": "", "glmasr": "", "granite_speech": "", "granite_speech_plus": "",
 	"internvl": "", "janus": "", "lighton_ocr": "", "ovis2": "",
 }
 
-// ownHead is the graph with a head of its own, where no file settles the tie and
-// the published checkpoints do (a switch in text_config counts). If they do not,
-// both answers are a note: models with a text model inside are saved with the
-// switch there, and classes read their own.
+// ownHead is the graph with a separate head, if no file settles the tie and the published
+// checkpoints do (a switch in text_config counts). Otherwise a note has both answers: models with a
+// text model inside are saved with the switch there, and classes read their own.
 func ownHead(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	models, unsettled := ownHeads[graph.Family]
 	if !unsettled || cfg.said("tie_word_embeddings") || len(graph.Ties) == 0 || cfg.sub("text_config").flag("tie_word_embeddings") {

@@ -36,9 +36,9 @@ var (
 	}
 )
 
-// paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or Gemma
-// 2. The vocabulary is text_config's; the config's own vocab_size counts only
-// if there is no text_config, and before Transformers 5.20.
+// paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or Gemma 2. The vocabulary
+// is text_config's. The config's vocab_size counts only before Transformers 5.20 without a
+// text_config.
 func paligemma(cfg *config) *multimodal {
 	vision, text := cfg.sub("vision_config"), cfg.sub("text_config")
 	if !cfg.has("vision_config") {
@@ -56,8 +56,8 @@ func paligemma(cfg *config) *multimodal {
 		}
 		text = text.with("vocab_size", jsontext.Value(strconv.FormatInt(vocab, 10)))
 	}
-	// The image and the prompt see each other whole, but only while they are
-	// read in: the model is causal and has a KV cache, whatever this says.
+	// Image and prompt attend to each other fully, but only in the prefill. The model is causal and
+	// has a KV cache for every value of this field.
 	text = text.with("use_bidirectional_attention", jsontext.Value("false"))
 	tower := siglipTower(vision)
 	out := cfg.pos(2048, "projection_dim")

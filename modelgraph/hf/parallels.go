@@ -2,11 +2,9 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// This file holds decoders whose attention and feed-forward may run next to
-// each other.
+// This file has decoders that may run attention and feed-forward in parallel.
 
-// cohere: one LayerNorm without bias before attention and feed-forward, which
-// run next to each other.
+// cohere: one LayerNorm without bias before attention and feed-forward, which run in parallel.
 func cohere(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
@@ -20,8 +18,8 @@ func cohere(cfg *config) *decoder {
 	return model.done()
 }
 
-// cohere2: windows in all but every fourth layer, which does not rotate either
-// (Cohere2Attention.forward: sliding_window); a head's width is never given.
+// cohere2: windows and rotation in all but every fourth layer (Cohere2Attention.forward:
+// sliding_window). No config gives a head's width.
 func cohere2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
@@ -40,8 +38,7 @@ func cohere2(cfg *config) *decoder {
 	return model.done()
 }
 
-// falcon: one matrix for q, k and v, parallel parts after one norm or two,
-// ALiBi in place of RoPE on request.
+// falcon: one matrix for q, k and v, parallel parts after one norm or two, optional ALiBi for RoPE.
 func falcon(cfg *config) *decoder {
 	cfg.harmlessAs("ff_factor", "4") // ffn_hidden_size if it is absent
 	model := llamaParts(cfg)
@@ -85,8 +82,7 @@ func falcon(cfg *config) *decoder {
 	return model.done()
 }
 
-// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two
-// norms on request.
+// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two norms on request.
 func gptNeoX(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.layerNorms()
@@ -104,8 +100,7 @@ func gptNeoX(cfg *config) *decoder {
 	return model.done()
 }
 
-// phi: parallel parts after one LayerNorm, biases everywhere, half of a head
-// turns.
+// phi: parallel parts after one LayerNorm, biases everywhere, half of a head turns.
 func phi(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.layerNorms()

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// parts are a decoder's, as a filled config says; a reader changes what its
-// type has otherwise and calls done last.
+// parts are a decoder's parts by a filled config. A reader changes some and calls done last.
 type parts struct {
 	*decoder
 	cfg  *config
@@ -13,8 +12,7 @@ type parts struct {
 	rotaryDim int64
 }
 
-// llamaParts reads what a llama has, of a config that is filled: fields that
-// its class lacks are absent here too.
+// llamaParts reads a llama's parts from a filled config: fields that its class lacks are absent.
 func llamaParts(cfg *config) *parts {
 	hidden := cfg.pos(0, "hidden_size")
 	model := &parts{cfg: cfg, decoder: &decoder{hidden: hidden, norm: modelgraph.RMSNorm}}
@@ -31,8 +29,7 @@ func llamaParts(cfg *config) *parts {
 	return model
 }
 
-// runningParts are those of a family that runs: what its layers compute is
-// read too.
+// runningParts are parts of a family that runs: it also reads the layers' operations.
 func runningParts(cfg *config) *parts {
 	model := llamaParts(cfg)
 	model.attn.rotation = cfg.rotation(model.attn.headDim, 0)
@@ -72,8 +69,8 @@ func (model *parts) dropped(standard float64, name string) {
 // layerNorms are torch.nn.LayerNorm, with biases.
 func (model *parts) layerNorms() { model.norm, model.normBias = modelgraph.LayerNorm, true }
 
-// partial is the part of a head that turns: partial_rotary_factor among the
-// RoPE parameters or next to them, or the type's own.
+// partial is the part of a head that turns: partial_rotary_factor among the RoPE parameters or next
+// to them, or the type's own.
 func (model *parts) partial(share float64) {
 	model.rotaryDim = model.partialOf(model.attn.headDim, share, "partial_rotary_factor")
 }
@@ -91,8 +88,7 @@ func (model *parts) partialOf(width int64, share float64, name string) int64 {
 	return int64(float64(width) * share)
 }
 
-// sliding gives the layers their windows: layer_types, or if it is absent what
-// slides says of a layer.
+// sliding gives the layers their windows: by layer_types, else by slides.
 func (model *parts) sliding(width int64, slides func(layer int64) bool) {
 	model.attention = model.attn.windows(layerTypes(model.cfg, model.layers, slides), width)
 }

@@ -24,8 +24,8 @@ func parent(name string) string { return name[:max(0, strings.LastIndexByte(name
 
 func lastComponent(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// notLinear are last names of modules whose weights [out in] belong to no
-// nn.Linear: routers are parameters, and tables are looked up.
+// notLinear are last names of modules whose weights [out in] belong to no nn.Linear: routers are
+// parameters, and tables are looked up.
 var notLinear = map[string]bool{"gate": true, "router": true, "relative_attention_bias": true, "embed_positions": true, "position_embedding": true, "embedding": true}
 
 // cutLast takes the last part off a path.
@@ -42,10 +42,10 @@ func compareNumbers(x, y string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b), strings.Compare(x, y))
 }
 
-// wayOut is what to do if a config alone does not give the model.
+// wayOut is the advice if a config alone does not give the model.
 const wayOut = "give the folder with its safetensors files, or export it with devmap.export as a model.json"
 
-// plainName is a field's name as an error has it: short, on one line.
+// plainName is a field's name in an error: short, on one line.
 func plainName(name string) string {
 	return onOneLine(clipName(name))
 }

@@ -13,8 +13,8 @@ func phi3(cfg *config) *decoder {
 	return model.done()
 }
 
-// phi3Rotation is that of Phi3Config, which has partial rotations without
-// scaling too, and of all scalings one: "su" and "yarn" are its older names.
+// phi3Rotation is the rotation of a Phi3Config, which allows partial rotation without scaling. Its
+// only scaling has older names "su" and "yarn".
 func phi3Rotation(cfg *config, headDim, width int64) modelgraph.Rotation {
 	rotation := cfg.rotation(headDim, 4096)
 	switch rotation.Type {
@@ -31,9 +31,8 @@ func phi3Rotation(cfg *config, headDim, width int64) modelgraph.Rotation {
 	return rotation
 }
 
-// partialRotary is the part of a head that turns: partial_rotary_factor of it.
-// The factor inside rope_scaling or rope_parameters wins over the one next to
-// them (Phi3Config.convert_rope_params_to_dict).
+// partialRotary is the rotated part of a head: partial_rotary_factor. A factor inside rope_scaling
+// or rope_parameters takes precedence (Phi3Config.convert_rope_params_to_dict).
 func partialRotary(cfg *config, headDim int64) int64 {
 	rope := cfg.sub(cfg.pick([]string{"rope_scaling", "rope_parameters"}))
 	float := rope.float(cfg.float(1, "partial_rotary_factor"), "partial_rotary_factor")

@@ -15,17 +15,15 @@ func init() {
 	})
 }
 
-// silent is said of towers for sound.
+// silent is the warning for audio towers.
 const silent = "the tower for sound holds its weights, and none of it runs: a workload has no sound"
 
-// inert adds modules that hold tensors and do not run, each under its own name. They see
-// no token, and get no gradient.
+// inert adds modules with tensors that do not run. They see no token and get no gradient.
 func (modules *builder) inert(name string, params ...modelgraph.Tensor) {
 	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed}, func() { modules.add(name, modelgraph.Parameter{}, nil, params...) })
 }
 
-// phi4Multimodal is modeling_phi4_multimodal.py: a Phi-3 with a SigLIP tower
-// and a Conformer after it.
+// phi4Multimodal is modeling_phi4_multimodal.py: a Phi-3, then a SigLIP tower and a Conformer.
 func phi4Multimodal(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.fused, model.mlp.fused = true, true
@@ -43,9 +41,8 @@ func phi4Multimodal(cfg *config) *decoder {
 	return model.done()
 }
 
-// phi4Images are Phi4MultimodalImageEmbedding: patches of every crop, four of
-// them pooled to one, and two linear layers. Its forward puts separators between
-// the tower's features and moves neither.
+// phi4Images are Phi4MultimodalImageEmbedding: patches of every crop, pooled by four, and two
+// linear layers. Its forward puts separators between the tower's features and moves neither.
 func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) string {
 	dim := cfg.pos(0, "hidden_size")
 	stack, grid, channels := clipStack(cfg, dim, []string{"layer_norm1", "self_attn", "layer_norm2", "mlp"}), patches(cfg, 448, 14), cfg.pos(0, "num_channels")

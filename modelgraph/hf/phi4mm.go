@@ -19,9 +19,8 @@ func init() {
 	})
 }
 
-// phi4MM is modeling_phi4mm.py of Microsoft's repository: Phi-4 multimodal
-// under other names, with two sets of adapters in the matrices of every layer.
-// Text alone passes none of them.
+// phi4MM is modeling_phi4mm.py of Microsoft's repository: Phi-4 multimodal under other names, with
+// two sets of adapters in the matrices of every layer. Text alone passes none of them.
 func phi4MM(cfg *config) *decoder {
 	for _, name := range llamaFields {
 		if _, there := cfg.members[name]; !there {
@@ -70,16 +69,14 @@ type phi4Matrix struct {
 	in, out int64
 }
 
-// phi4Adapters are a set of adapters (peft: LoraLayer), and the matrices that
-// have them.
+// phi4Adapters are a set of adapters (peft: LoraLayer), and the matrices that have them.
 type phi4Adapters struct {
 	name string
 	rank int64
 	has  []bool
 }
 
-// readPhi4Adapters reads vision_lora or speech_lora: layer is the expression
-// that a module's whole path fits.
+// readPhi4Adapters reads vision_lora or speech_lora; layer is an expression for a module's path.
 func readPhi4Adapters(cfg *config, name string, matrices []phi4Matrix) phi4Adapters {
 	field := name + "_lora"
 	if !cfg.has(field) {
@@ -100,7 +97,7 @@ func readPhi4Adapters(cfg *config, name string, matrices []phi4Matrix) phi4Adapt
 	return set
 }
 
-// add holds the set's matrices in one layer.
+// add adds the set's matrices to one layer.
 func (set phi4Adapters) add(modules *builder, name string, matrices []phi4Matrix) {
 	for i, matrix := range matrices {
 		if set.has[i] {
@@ -119,8 +116,7 @@ func (cfg *fieldSet) only(want map[string]string) {
 	}
 }
 
-// phi4MMExtend reads the towers: what embd_layer and audio_processor say, and
-// for the one of images what the code fixes.
+// phi4MMExtend reads embd_layer and audio_processor; the code fixes the image tower.
 func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string) {
 	extend := cfg.sub("embd_layer")
 	extend.only(map[string]string{"embedding_cls": `"image_audio"`})
@@ -162,9 +158,9 @@ func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string)
 	}
 }
 
-// phi4MMImages is Phi4MMImageEmbedding around the one tower of
-// get_siglip_vision_model. Its forward puts separators between the tower's
-// features and moves neither (torch.cat of sub_img, sub_GN and glb_GN).
+// phi4MMImages is Phi4MMImageEmbedding around the tower of get_siglip_vision_model. Its forward
+// puts separators between the tower's features and moves neither (torch.cat of sub_img, sub_GN and
+// glb_GN).
 func phi4MMImages(modules *builder, path string, hidden int64) string {
 	const dim, inner, layers, heads, patch, image, channels = 1152, 4304, 27, 16, 14, 448, 3
 	op := modelgraph.Attention{Dim: dim, Heads: heads, KVHeads: heads, HeadDim: dim / heads, Bidirectional: true}

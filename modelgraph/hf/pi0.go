@@ -17,12 +17,11 @@ func init() {
 	})
 }
 
-// pi0 is a Pi0Config of OpenPI (Physical-Intelligence/openpi at 15a9616,
-// models/pi0_config.py) as a config.json: its own fields, and a model_type of ours,
-// as Transformers' pi0 is another module tree. The arrays are those of the JAX model,
-// named by their path in nnx.state and joined with dots. Blocks are scanned, so that
-// an array of all of them is one, stacked along its first axis. Those that
-// get_freeze_filter names are frozen, and bf16 as scripts/train.py makes them.
+// pi0 is a Pi0Config of OpenPI (Physical-Intelligence/openpi at 15a9616, models/pi0_config.py) as a
+// config.json. It has that class's fields, and a model_type of ours, since Transformers' pi0 has
+// another module tree. The arrays are the JAX model's, named by their path in nnx.state and joined
+// with dots. Blocks are scanned, so one array has all blocks, stacked along its first axis. Arrays
+// that get_freeze_filter names are frozen, and bf16 as scripts/train.py makes them.
 type pi0 struct {
 	adaptive              bool // pi0.5: the expert's norms follow the time, and the state is text
 	experts               [2]gemmaExpert
@@ -41,9 +40,8 @@ var gemmaExperts = map[string]gemmaExpert{
 	"gemma_2b_lora":   {2048, 18, 16_384, 8, 1, 256, 16},
 }
 
-// The vocabulary (gemma.py, PALIGEMMA_VOCAB_SIZE) and the tower, SigLIP
-// So400m/14 (siglip.py, decode_variant) on three images (model.py, IMAGE_KEYS)
-// of 224 pixels (IMAGE_RESOLUTION).
+// The vocabulary is PALIGEMMA_VOCAB_SIZE (gemma.py). The tower is SigLIP So400m/14 (siglip.py,
+// decode_variant). There are three images (model.py: IMAGE_KEYS, IMAGE_RESOLUTION) of 224 pixels.
 const (
 	pi0Vocab  = 257_152
 	pi0Images = 3
@@ -78,8 +76,7 @@ func readPi0(cfg *config) *pi0 {
 	return model
 }
 
-// build adds the arrays. Nothing says more of a layer than its arrays: what a
-// step keeps is a matter of the whole program.
+// build adds the arrays. The memory that a step keeps depends on the whole program, not on layers.
 func (model *pi0) build(modules *builder) {
 	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: pi0Images * pi0Tower.tokens}, func() {
 		modules.unit("PaliGemma.img", func() { model.tower(modules) })
@@ -101,8 +98,7 @@ func (model *pi0) build(modules *builder) {
 	})
 }
 
-// suffix is the expert's tokens: the actions, and pi0's state (pi0.py,
-// embed_suffix).
+// suffix is the expert's tokens: the actions, and pi0's state (pi0.py, embed_suffix).
 func (model *pi0) suffix() int64 {
 	if model.adaptive {
 		return model.steps
@@ -110,8 +106,7 @@ func (model *pi0) suffix() int64 {
 	return model.steps + 1
 }
 
-// tower adds SigLIP (siglip.py: _Module, Encoder, Encoder1DBlock), whose head
-// makes tokens of the language model.
+// tower adds SigLIP (siglip.py: _Module, Encoder, Encoder1DBlock), with a head to the text's width.
 func (model *pi0) tower(modules *builder) {
 	const img = "PaliGemma.img"
 	width, stack := pi0Tower.width, []int64{pi0Tower.depth}
@@ -131,8 +126,7 @@ func (model *pi0) tower(modules *builder) {
 	arrays(modules, img+".head", denseArrays("", nil, width, model.experts[0].width)...)
 }
 
-// gemma adds both experts (gemma.py: Module, Block, Attention, lora.py:
-// FeedForward), which run as one stack.
+// gemma adds both experts (gemma.py: Module, Block, Attention, lora.py: FeedForward) as one stack.
 func (model *pi0) gemma(modules *builder) {
 	const llm = "PaliGemma.llm"
 	stack := []int64{model.experts[0].depth}
@@ -152,9 +146,8 @@ func (model *pi0) gemma(modules *builder) {
 	arrays(modules, llm, block[cut:]...)
 }
 
-// freeze is get_freeze_filter (pi0_config.py) of the arrays of llm: what is of
-// an expert that has adapters, but these; ".*llm.*" is both experts', and
-// ".*llm.*_1.*" the second's alone.
+// freeze is get_freeze_filter (pi0_config.py) on the arrays of llm: the weights of an expert with
+// adapters, without these. ".*llm.*" matches both experts, ".*llm.*_1.*" the second alone.
 func (model *pi0) freeze(tensors []modelgraph.Tensor) {
 	for i := range tensors {
 		second := strings.Contains(tensors[i].Name, "_1")
@@ -165,8 +158,8 @@ func (model *pi0) freeze(tensors []modelgraph.Tensor) {
 	}
 }
 
-// attention are the projections of an expert (lora.py: Einsum, whose adapters
-// replace the last axis and the one before it).
+// attention are an expert's projections (lora.py: Einsum, whose adapters replace the last two
+// axes).
 func (expert *gemmaExpert) attention(end string, stack []int64) []modelgraph.Tensor {
 	var out []modelgraph.Tensor
 	add := func(name string, shape ...int64) {
@@ -205,8 +198,8 @@ func (expert *gemmaExpert) mlp(end string, stack []int64) []modelgraph.Tensor {
 	return out
 }
 
-// scaleArrays is a norm of gemma.py (RMSNorm): a scale, or scale, shift and
-// gate that a Dense makes of the time.
+// scaleArrays is a norm of gemma.py (RMSNorm): a scale, or scale, shift and gate by a Dense of the
+// time.
 func scaleArrays(name string, adaptive bool, stack []int64, width int64) []modelgraph.Tensor {
 	if adaptive {
 		return denseArrays(name+".Dense_0", stack, width, 3*width)
@@ -229,7 +222,7 @@ func array(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape, DType: modelgraph.F32}
 }
 
-// arrays adds a layer that is known by its arrays. It reads the one before.
+// arrays adds a layer that is known by its arrays and reads the previous layer.
 func arrays(modules *builder, name string, params ...modelgraph.Tensor) {
 	modules.add(name, modelgraph.Opaque{}, nil, params...).Inputs = nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestPi0 checks the arrays of OpenPI's models against those of its own code
-// (fixtures/oracle/openpi.py): names, shapes, types, and which are frozen.
+// TestPi0 compares the arrays of OpenPI's models with its code (fixtures/oracle/openpi.py): names,
+// shapes, types, and which are frozen.
 func TestPi0(t *testing.T) {
 	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi/trees.json.gz"))
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestPublished: configs of published models of 2025 and 2026, and configs that
-// Transformers 5.24 saves, are exact or refused (fixtures/oracle/README.md): every
-// fourth, or with PUBLISHED=all each of them.
+// TestPublished: configs of models published in 2025 and 2026, and configs that Transformers 5.24
+// saves, are exact or refused (fixtures/oracle/README.md). It reads every fourth, with
+// PUBLISHED=all all.
 func TestPublished(t *testing.T) {
 	packed, err := os.ReadFile("../../fixtures/oracle/published.jsonl.gz")
 	if err != nil {

@@ -14,15 +14,15 @@ func qwen2(cfg *config) *decoder {
 	return model.done()
 }
 
-// qwenWindows is the attention of Qwen 2 and 3 per layer: from layer
-// max_window_layers on it slides, if use_sliding_window says so.
+// qwenWindows is the attention of Qwen 2 and 3 per layer: with use_sliding_window it slides from
+// layer max_window_layers on.
 func (model *parts) qwenWindows() {
 	width := qwenWindow(model.cfg)
 	from := model.cfg.dim(28, "max_window_layers")
 	model.sliding(width, func(i int64) bool { return width > 0 && i >= from })
 }
 
-// qwenWindow is sliding_window where use_sliding_window is set.
+// qwenWindow is sliding_window if use_sliding_window is set.
 func qwenWindow(cfg *config) int64 {
 	if !cfg.flag("use_sliding_window") {
 		return 0

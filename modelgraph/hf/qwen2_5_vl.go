@@ -24,9 +24,8 @@ func init() {
 	})
 }
 
-// qwenVLText is the object with the language model's fields: text_config,
-// or the config itself as Transformers 4 wrote it
-// (configuration_qwen2_5_vl.py: Qwen2_5_VLConfig).
+// qwenVLText is the object with the language model's fields: text_config, or the config itself as
+// Transformers 4 wrote it (configuration_qwen2_5_vl.py: Qwen2_5_VLConfig).
 func qwenVLText(cfg *config) *config {
 	if cfg.has("text_config") {
 		return cfg.sub("text_config")
@@ -34,8 +33,8 @@ func qwenVLText(cfg *config) *config {
 	return cfg
 }
 
-// qwenVLDecoder reads a Qwen2_5_VLTextConfig: a Qwen 2 with positions in
-// three dimensions. head_dim sizes the rotary embedding alone.
+// qwenVLDecoder reads a Qwen2_5_VLTextConfig: a Qwen 2 with positions in three dimensions. head_dim
+// sizes the rotary embedding alone.
 func qwenVLDecoder(cfg *config) *decoder {
 	cfg.kind("qwen2_5_vl", "qwen2_5_vl_text")
 	hidden := cfg.pos(8192, "hidden_size")

@@ -6,13 +6,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// qwenImagePixels is the size of an image if the workload gives none. The tower
-// takes images of any size; the processor shrinks them to at most 28·28·1280
-// pixels by default (image_processing_qwen2_vl.py, longest_edge): 1 megapixel,
-// 5120 patches, 1280 tokens.
+// qwenImagePixels is an image's default size. The tower takes images of any size. By default the
+// processor shrinks them to at most 28·28·1280 pixels (image_processing_qwen2_vl.py, longest_edge):
+// 1 megapixel, 5120 patches, 1280 tokens.
 const qwenImagePixels = 28 * 28 * 1280
 
-// qwenTower is the vision tower of Qwen2.5-VL (modeling_qwen2_5_vl.py:
+// qwenTower is Qwen2.5-VL's vision tower (modeling_qwen2_5_vl.py:
 // Qwen2_5_VisionTransformerPretrainedModel).
 type qwenTower struct {
 	dim, channels, out int64
@@ -23,8 +22,7 @@ type qwenTower struct {
 	rotaryDim          int64
 	stack              *visionStack
 	merger             mergerNames
-	// Qwen3-VL's also has: a bias of the patches, a table of so many positions,
-	// and blocks whose outputs have mergers of their own.
+	// Qwen3-VL's also has a patch bias, a table of positions, and mergers of some blocks' outputs.
 	patchBias bool
 	positions int64
 	deep      []int64
@@ -33,8 +31,8 @@ type qwenTower struct {
 // mergerNames are the modules that make tokens of patches.
 type mergerNames struct{ norm, in, act, out string }
 
-// qwenVision reads a Qwen2_5_VLVisionConfig. in_chans, which published
-// configs have, is not read by the framework.
+// qwenVision reads a Qwen2_5_VLVisionConfig. The framework ignores the in_chans of published
+// configs.
 func qwenVision(cfg *config) *qwenTower {
 	cfg.kind("qwen2_5_vl", "qwen2_5_vl_vision")
 	hidden := cfg.pos(3584, "hidden_size")
@@ -61,9 +59,8 @@ func qwenVision(cfg *config) *qwenTower {
 	return tower
 }
 
-// qwenWindowed is the attention per block: within square windows of
-// window_size pixels, but for the blocks of fullatt_block_indexes
-// (vision_utils.py: get_vision_window_index). token is a token's side.
+// qwenWindowed is the attention per block: square windows of window_size pixels, except the blocks
+// of fullatt_block_indexes (vision_utils.py: get_vision_window_index). token is a token's side.
 func qwenWindowed(cfg *config, op modelgraph.Attention, token, merged int64) func(int64) part {
 	full := []int64{7, 15, 23, 31}
 	if cfg.has("fullatt_block_indexes") {
@@ -83,11 +80,10 @@ func qwenWindowed(cfg *config, op modelgraph.Attention, token, merged int64) fun
 	}
 }
 
-// pixels is what the convolution reads a patch and channel.
+// pixels is the convolution's input a patch and channel.
 func (tower *qwenTower) pixels() int64 { return tower.frames * tower.patch * tower.patch }
 
-// build adds the tower at path and names its last layer. The blocks are a
-// no-split class.
+// build adds the tower at path and names its last layer. The blocks are a no-split class.
 func (tower *qwenTower) build(modules *builder, path string) string {
 	token := tower.patch * tower.merge
 	anySize := func(tokens, side int64) modelgraph.Stream {
@@ -136,8 +132,8 @@ func (tower *qwenTower) deepNames(path string) []string {
 	return names
 }
 
-// axialRotary is one frequency for every two numbers of a head's half: rows
-// turn one half, columns the other (Qwen2_5_VLVisionRotaryEmbedding).
+// axialRotary has one frequency for two elements of half a head: rows rotate one half, columns the
+// other (Qwen2_5_VLVisionRotaryEmbedding).
 func axialRotary(headDim int64) []modelgraph.Tensor {
 	count := (headDim/2 + 1) / 2
 	return []modelgraph.Tensor{

@@ -2,7 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// qwen3: norms on q and k, a head width of its own, biases on request.
+// qwen3: norms on q and k, a separate head width, optional biases.
 func qwen3(cfg *config) *decoder {
 	cfg = cfg.filled("qwen3")
 	model := runningParts(cfg)

@@ -16,9 +16,9 @@ func qwen3MoE(cfg *config) *decoder {
 	return model.done()
 }
 
-// qwen3MoEBlocks has experts in every decoder_sparse_step-th layer that
-// mlp_only_layers does not name (modeling_qwen3_moe.py: Qwen3MoeDecoderLayer).
-// num_local_experts, the attribute behind num_experts, wins if both are there.
+// qwen3MoEBlocks has experts in every decoder_sparse_step-th layer that mlp_only_layers does not
+// name (modeling_qwen3_moe.py: Qwen3MoeDecoderLayer). num_local_experts, the attribute behind
+// num_experts, wins if both are there.
 func qwen3MoEBlocks(cfg *config, hidden int64) func(int64) part {
 	dense := gatedMLP(cfg, hidden, 0, "")
 	experts := routed(cfg, moe{

@@ -11,8 +11,8 @@ func init() {
 	visionLanguage("qwen3_5_moe", "Qwen3_5Moe", func(cfg *config) *multimodal { return qwenVL(cfg, turningRows(qwen35MoE), qwen3VLTower) })
 }
 
-// visionLanguage registers a family of XForConditionalGeneration and XModel
-// that the table of config classes fills, and of the classes of tasks.
+// visionLanguage registers a family of XForConditionalGeneration and XModel that the table of
+// config classes fills, and of the classes of tasks.
 func visionLanguage(model, name string, read func(*config) *multimodal, tasks ...string) {
 	classes := []string{name + "ForConditionalGeneration", name + "Model"}
 	for _, task := range tasks {
@@ -26,9 +26,8 @@ func visionLanguage(model, name string, read func(*config) *multimodal, tasks ..
 	})
 }
 
-// textPart is the object with the language model's fields: text_config, or the
-// config itself as Transformers 4 wrote Qwen2-VL's (configuration_qwen2_vl.py:
-// Qwen2VLConfig).
+// textPart is the object with the language model's fields: text_config, or the config itself as
+// Transformers 4 wrote Qwen2-VL's (configuration_qwen2_vl.py: Qwen2VLConfig).
 func (cfg *config) textPart() *config {
 	if rule := cfg.class.Parts["text_config"]; cfg.class.Type == "qwen2_vl" && !cfg.has("text_config") {
 		flat := *cfg
@@ -54,8 +53,7 @@ func qwenVL(cfg *config, text func(*config) *decoder, tower func(*config) *qwenT
 	return model
 }
 
-// turningRows: positions have three dimensions, so that cosines and sines have
-// a row a sequence.
+// turningRows: positions have three dimensions, so that cosines and sines have a row a sequence.
 func turningRows(read func(*config) *decoder) func(*config) *decoder {
 	return func(cfg *config) *decoder {
 		d := read(cfg)
@@ -99,8 +97,8 @@ func qwen3VLMoEText(cfg *config) *decoder {
 	return turningRows(func(*config) *decoder { return model.done() })(cfg)
 }
 
-// qwen2VLTower reads a Qwen2VLVisionConfig: every patch sees every other, and
-// hidden_size is the width of what it gives.
+// qwen2VLTower reads a Qwen2VLVisionConfig: every patch sees every other; hidden_size is the output
+// width.
 func qwen2VLTower(cfg *config) *qwenTower {
 	tower := qwenPatches(cfg, cfg.pos(0, "embed_dim"), cfg.pos(0, "hidden_size"))
 	inner := cfg.product("mlp_ratio", tower.dim, cfg.pos(0, "mlp_ratio"))
@@ -109,9 +107,8 @@ func qwen2VLTower(cfg *config) *qwenTower {
 	return tower
 }
 
-// qwen3VLTower reads a Qwen3VLVisionConfig or a Qwen3_5VisionConfig: learned
-// positions, and of some blocks features that are added to the language
-// model's first layers.
+// qwen3VLTower reads a Qwen3VLVisionConfig or a Qwen3_5VisionConfig: learned positions, and of some
+// blocks features that are added to the language model's first layers.
 func qwen3VLTower(cfg *config) *qwenTower {
 	tower := qwenPatches(cfg, cfg.pos(0, "hidden_size"), cfg.pos(0, "out_hidden_size"))
 	tower.patchBias, tower.positions = true, cfg.pos(0, "num_position_embeddings")
@@ -123,7 +120,7 @@ func qwen3VLTower(cfg *config) *qwenTower {
 	return tower
 }
 
-// qwenPatches reads what the towers of Qwen2-VL and Qwen3-VL share.
+// qwenPatches reads the common fields of Qwen2-VL's and Qwen3-VL's towers.
 func qwenPatches(cfg *config, dim, out int64) *qwenTower {
 	merge := side(cfg, 2, "spatial_merge_size")
 	tower := &qwenTower{
@@ -135,8 +132,7 @@ func qwenPatches(cfg *config, dim, out int64) *qwenTower {
 	return tower
 }
 
-// blocks are LayerNorms, attention with one matrix for q, k and v, and a
-// feed-forward without a gate.
+// blocks are LayerNorms, attention with one matrix for q, k and v, and an ungated feed-forward.
 func (tower *qwenTower) blocks(cfg *config, inner int64, up, down string) {
 	op := visionAttention(cfg, tower.dim, 0, "num_heads")
 	op.Fused, op.Rope, op.Packed = true, true, true

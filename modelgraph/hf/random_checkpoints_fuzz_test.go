@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzStoredNames: whatever names, types and shapes a folder's files have, its
-// tensors find a place or it is refused, and no parameter is counted that the
-// files make larger than themselves.
+// FuzzStoredNames: for all names, types and shapes in a folder's files, its tensors find a place or
+// it is refused. No parameter is counted as larger than its stored bytes.
 func FuzzStoredNames(f *testing.F) {
 	cases := randomRows[randomCheckpoint](f, checkpointsFile)
 	for i := range cases {

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// randomCheckpoint is a folder as it is stored, and what Transformers 5.17 makes
-// of it (fixtures/oracle/checkpoints.py): lists, or their digests.
+// randomCheckpoint is a stored folder and the result of Transformers 5.17
+// (fixtures/oracle/checkpoints.py): lists, or their digests.
 type randomCheckpoint struct {
 	Case, Class                       string
 	Config                            json.RawMessage
@@ -26,10 +26,9 @@ type randomCheckpoint struct {
 
 const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
 
-// TestCheckpoints: names, shapes, types, order and ties of what Transformers
-// loads from random folders, and which parameters no file holds, or the folder
-// is refused. DEVMAP_FOLDERS is another file, of more samples (make oracle
-// FOLDERS=1).
+// TestCheckpoints compares names, shapes, types, order, ties and missing parameters with
+// Transformers' loads of random folders, or the folder is refused. DEVMAP_FOLDERS is another file,
+// of more samples (make oracle FOLDERS=1).
 func TestCheckpoints(t *testing.T) {
 	all, refused := 0, 0
 	for _, c := range randomRows[randomCheckpoint](t, cmp.Or(os.Getenv("DEVMAP_FOLDERS"), checkpointsFile)) {
@@ -55,7 +54,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// read joins the config with the files' headers, and counts what is left over.
+// read joins the config with the files' headers, and counts the tensors left over.
 func (c *randomCheckpoint) read() (*modelgraph.Graph, int, error) {
 	graph, f, cfg, err := fromConfig("config.json", c.Config, "5.17")
 	if err != nil {

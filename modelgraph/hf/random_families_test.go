@@ -19,7 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// randomFamily is a random config and what Transformers 5.17 makes of it
+// randomFamily is a random config and the result of Transformers 5.17
 // (fixtures/oracle/families.py): lists, or their digests.
 type randomFamily struct {
 	Case, Class                  string
@@ -30,9 +30,8 @@ type randomFamily struct {
 
 const familiesFile = "../../fixtures/oracle/families.jsonl.gz"
 
-// TestFamilies: names, shapes and order of the parameters, buffers, ties and
-// units of random configs are Transformers'. DEVMAP_ORACLE is another file, of
-// more samples (make oracle).
+// TestFamilies: names, shapes and order of the parameters, buffers, ties and units of random
+// configs are Transformers'. DEVMAP_ORACLE is another file, of more samples (make oracle).
 func TestFamilies(t *testing.T) {
 	count := map[string]int{}
 	for _, c := range randomRows[randomFamily](t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
@@ -96,8 +95,7 @@ func (c *randomFamily) check(t *testing.T) {
 	}
 }
 
-// ownedUnits leaves out a norm without tensors (OLMo's), which state_dict does
-// not have.
+// ownedUnits leaves out a norm without tensors (OLMo's), which state_dict does not have.
 func ownedUnits(graph *modelgraph.Graph) []string {
 	bare := make(map[string]bool)
 	for i := range graph.Layers {
@@ -125,9 +123,8 @@ func checkList(t *testing.T, of string, want json.RawMessage, got []string, conf
 	}
 }
 
-// TestFamilyFolders: of families that the tables fill, every name that
-// Transformers stores is a tensor of the graph, and every parameter of the
-// layers that were saved is stored or tied.
+// TestFamilyFolders: for families that the tables fill, every name that Transformers stores is a
+// tensor of the graph. Every parameter of the saved layers is stored or tied.
 func TestFamilyFolders(t *testing.T) {
 	read := 0
 	for _, c := range listedCases(t) {
@@ -173,8 +170,7 @@ func TestFamilyFolders(t *testing.T) {
 	}
 }
 
-// beyond reports a tensor of a list's member whose number is not among the
-// names.
+// beyond reports a tensor of a list's member whose number is not among the names.
 func beyond(name string, names []string) bool {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

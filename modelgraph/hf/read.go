@@ -13,12 +13,11 @@ import (
 // ConfigName is the file that describes a model in its folder.
 const ConfigName = "config.json"
 
-// maxConfigBytes bounds a config.json: the largest public ones, with per-layer
-// lists, stay under 1 MB.
+// maxConfigBytes bounds a config.json: the largest public ones, with per-layer lists, are under 1
+// MB.
 const maxConfigBytes = 64 << 20
 
-// fromConfig gives the graph next to an [*unknownFieldError] too: the files of
-// a folder may prove it right.
+// fromConfig returns a graph with an [*unknownFieldError] too: a folder's files may prove it right.
 func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}
@@ -58,7 +57,7 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
 
-// unsaid is what running the model would need and the config does not say.
+// unsaid are values that running the model needs and the config lacks.
 func (f *family) unsaid(cfg *config, foreign bool) []string {
 	if f.runs && !foreign {
 		return cfg.shared.unknown
@@ -118,7 +117,7 @@ func (f *family) longest(cfg *config) int64 {
 	return cfg.dim(0, name)
 }
 
-// modelName is what the config calls the model, else its folder or file.
+// modelName is the config's name of the model, else its folder or file.
 func modelName(cfg *config, file string) string {
 	if name := cfg.name(cfg.pick([]string{"_name_or_path", "name_or_path"})); name != "" && filepath.Base(name) != "." {
 		return filepath.Base(name)

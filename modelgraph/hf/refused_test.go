@@ -26,8 +26,8 @@ var kimi = fields{
 	"max_position_embeddings": 4096, "rope_theta": 50000.0, "attention_bias": false,
 }
 
-// TestUnknownFields: what a config says and the rules do not know is refused by
-// name, or known to be harmless.
+// TestUnknownFields: fields that the rules do not know are refused by name, or known to be
+// harmless.
 func TestUnknownFields(t *testing.T) {
 	llama := fields{
 		"model_type": "llama", "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 2, "num_attention_heads": 4,

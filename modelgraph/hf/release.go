@@ -16,15 +16,13 @@ var releaseNames string
 type release struct {
 	name string
 	at   int // its place in releases
-	// span are the releases that have all lines that were read, a bit each; nil
-	// if none are counted.
+	// span are the releases with all lines that were read, a bit each; nil if not counted.
 	span *uint64
-	// own is the table of a library that has one release here; nil for
-	// Transformers.
+	// own is the table of a library that has one release here; nil for Transformers.
 	own *embedded.Table
 }
 
-// releases are those that have a table, the oldest first.
+// releases are the releases with a table, the oldest first.
 var releases = func() (all []*release) {
 	for i, name := range strings.Fields(releaseNames) {
 		all = append(all, &release{name: name, at: i})
@@ -34,7 +32,7 @@ var releases = func() (all []*release) {
 
 var newest = releases[len(releases)-1]
 
-// alone is the release with a span of its own.
+// alone is the release with a separate span.
 func (in *release) alone() *release {
 	span := uint64(1<<len(releases) - 1)
 	return &release{name: in.name, at: in.at, span: &span}

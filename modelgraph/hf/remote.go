@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file holds decoders that Transformers has not, by the code in their
-// repositories: DeepSeek-MoE, InternLM, MiMo, and EXAONE before its fourth.
+// This file has decoders without code in Transformers, by their repositories' code: DeepSeek-MoE,
+// InternLM, MiMo, and EXAONE before its fourth.
 
 func init() {
 	register(family{
@@ -19,8 +19,7 @@ func init() {
 	})
 }
 
-// cachedRows are the buffers of a rotary embedding that every attention has of
-// its own, with the rows of all positions.
+// cachedRows are the buffers of each attention's rotary embedding, with the rows of all positions.
 func cachedRows(cfg *config, attn *attention, cos, sin string) []modelgraph.Tensor {
 	rows := cfg.pos(2048, "max_position_embeddings")
 	return []modelgraph.Tensor{
@@ -40,9 +39,8 @@ func (d *decoder) cached(cfg *config, attn *attention, cos, sin string) {
 	}
 }
 
-// deepseekMoE is modeling_deepseek.py of DeepSeek-MoE: a llama's attention,
-// experts one by one in every moe_layer_freq-th layer from
-// first_k_dense_replace on, and next to them those that all tokens pass.
+// deepseekMoE is modeling_deepseek.py of DeepSeek-MoE: a llama's attention, and separate experts in
+// every moe_layer_freq-th layer from first_k_dense_replace on, with shared ones for all tokens.
 func deepseekMoE(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	cfg.dividesHidden(attn.dim, attn.heads)
 	d.cached(cfg, attn, "cos_cached", "sin_cached")
@@ -70,8 +68,7 @@ func deepseekMoE(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	}
 }
 
-// oneByOne are experts with matrices of their own, the router after them, and
-// what every token passes.
+// oneByOne are experts with separate matrices, the router, and the shared expert.
 func (experts moe) oneByOne(gate, up, down string) part {
 	var params []modelgraph.Tensor
 	for i := range experts.experts {
@@ -86,8 +83,8 @@ func (experts moe) oneByOne(gate, up, down string) part {
 	return part{op: experts.op(), params: params}
 }
 
-// internLM is modeling_internlm.py of the first InternLM: as many KV heads as
-// heads, a bias in all matrices of attention or in none.
+// internLM is modeling_internlm.py of the first InternLM: as many KV heads as heads, a bias in all
+// matrices of attention or in none.
 func internLM(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	cfg.dividesHidden(attn.dim, attn.heads)
 	if attn.kvHeads != attn.heads {
@@ -101,8 +98,8 @@ func internLM(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	d.ffn = func(int64) part { return p }
 }
 
-// miMo is modeling_mimo.py: a Qwen 2 with layers that predict tokens further
-// ahead, which its forward does not run.
+// miMo is modeling_mimo.py: a Qwen 2 with layers that predict tokens further ahead, which its
+// forward does not run.
 func miMo(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	attn.bias, attn.outBias = true, false
 	if width := qwenWindow(cfg); width > 0 {
@@ -132,8 +129,7 @@ func miMo(cfg *config, d *decoder, attn *attention, ffn *feedForward) {
 	}
 }
 
-// exaone is modeling_exaone.py of EXAONE 3 and 3.5: a llama under GPT-Neo's
-// names.
+// exaone is modeling_exaone.py of EXAONE 3 and 3.5: a llama under GPT-Neo's names.
 func exaone(cfg *config) *decoder {
 	hidden := cfg.pos(0, "hidden_size")
 	attn := groupedAttention(cfg, hidden, headDefaults{})

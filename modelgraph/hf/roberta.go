@@ -24,8 +24,7 @@ func init() {
 	}
 }
 
-// roberta is a BERT with another head (modeling_roberta.py), which in
-// XLM-RoBERTa and CamemBERT comes first.
+// roberta is a BERT with another head (modeling_roberta.py), first in XLM-RoBERTa and CamemBERT.
 func roberta(modules *builder, cfg *config, class string, front bool) {
 	model := readBERT(cfg)
 	modules.epsilon = model.epsilon
@@ -61,7 +60,7 @@ func roberta(modules *builder, cfg *config, class string, front bool) {
 	head()
 }
 
-// lmHead is XLMRobertaLMHead, which holds its bias twice.
+// lmHead is XLMRobertaLMHead, which has its bias twice.
 func (model *bert) lmHead(modules *builder, path string, front bool) {
 	const name = "lm_head"
 	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))

@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// ropeConfig is the RoPE parameters of one kind of layer, with the config that
-// holds the fields next to them.
+// ropeConfig is the RoPE parameters of one kind of layer, with the config around them.
 type ropeConfig struct {
 	*config         // the parameters
 	outer   *config // the text model's config
@@ -24,10 +23,9 @@ type ropeConfig struct {
 	nested bool
 }
 
-// rotation reads how q and k turn, with one set of parameters for all layers:
-// rope_scaling if it says anything, else rope_parameters, and rope_theta next
-// to them (modeling_rope_utils.py: convert_rope_params_to_dict). positions is
-// the family's default of max_position_embeddings.
+// rotation reads how q and k rotate, with one set of parameters for all layers. It is rope_scaling
+// if not empty, else rope_parameters, and rope_theta next to them (modeling_rope_utils.py:
+// convert_rope_params_to_dict). positions is the family's default of max_position_embeddings.
 func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	name := "rope_scaling"
 	members := cfg.object(name)
@@ -44,9 +42,8 @@ func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
 	return rope.rotation("rope_theta", 10_000)
 }
 
-// checkRotation refuses rope_scaling and rope_parameters that are not objects, in this
-// config and its inner ones. No config class of Transformers takes them
-// (RotaryEmbeddingConfigMixin).
+// checkRotation refuses rope_scaling and rope_parameters that are not objects, in this config and
+// its inner ones. No config class of Transformers takes them (RotaryEmbeddingConfigMixin).
 func (cfg *config) checkRotation() error {
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
 		if v, there := cfg.members[name]; there && !empty(v) && v.Kind() != '{' {
@@ -67,8 +64,7 @@ func (cfg *config) inside(name string, members map[string]jsontext.Value) *confi
 	return newConfig(cfg.file, cfg.prefix+name+".", members, cfg.shared)
 }
 
-// rotation reads the parameters; theta is the field next to them that has the
-// base if they do not.
+// rotation reads the parameters; theta is the outer field with the base, if they have none.
 func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
 	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
 	switch rotation.Type {
@@ -117,8 +113,7 @@ func (rope *ropeConfig) kind() string {
 	return ""
 }
 
-// theta is the base: the parameters', else the one next to them, else the
-// default.
+// theta is the base of the parameters, else of the outer config, else the default.
 func (rope *ropeConfig) theta(outer string, base float64) float64 {
 	holder, name := rope.outer, outer
 	if _, there := rope.members["rope_theta"]; there {
@@ -131,7 +126,7 @@ func (rope *ropeConfig) theta(outer string, base float64) float64 {
 	return theta
 }
 
-// needed is a number that a type of RoPE cannot do without.
+// needed is a required number of a type of RoPE.
 func (rope *ropeConfig) needed(name string) float64 {
 	if _, there := rope.members[name]; !there {
 		rope.unsaid(name, "is absent")
@@ -139,8 +134,7 @@ func (rope *ropeConfig) needed(name string) float64 {
 	return rope.number(0, name)
 }
 
-// stretch is yarn's factor; null: the ratio of all positions to those that
-// were trained.
+// stretch is yarn's factor; null: the ratio of all positions to the trained ones.
 func (rope *ropeConfig) stretch() float64 {
 	if !rope.isNull("factor") {
 		return rope.needed("factor")
@@ -148,9 +142,8 @@ func (rope *ropeConfig) stretch() float64 {
 	return float64(rope.positions) / float64(max(1, rope.trained()))
 }
 
-// trained is original_max_position_embeddings. The one next to the parameters
-// goes first but in Gemma 3; without any it is max_position_embeddings
-// (standardize_rope_params).
+// trained is original_max_position_embeddings. The outer config's precedes the parameters' except
+// in Gemma 3; the default is max_position_embeddings (standardize_rope_params).
 func (rope *ropeConfig) trained() int64 {
 	const name = "original_max_position_embeddings"
 	if _, there := rope.outer.members[name]; there && !rope.nested {
@@ -159,8 +152,8 @@ func (rope *ropeConfig) trained() int64 {
 	return rope.whole(rope.positions, name)
 }
 
-// width is the part of a head that turns, 0 for all of it: only types with a
-// scaling hear of it in the families here, but for Phi-3.
+// width is the rotated part of a head, 0 for all of it. In these families only types with a scaling
+// read it, except Phi-3.
 func (rope *ropeConfig) width() int64 {
 	const name = "partial_rotary_factor"
 	holder := rope.config
@@ -179,8 +172,8 @@ func (rope *ropeConfig) width() int64 {
 	return width
 }
 
-// attentionFactor is yarn's factor of cosines and sines where the parameters
-// give it, or a ratio of two logarithms for it; else 0 (_compute_yarn_parameters).
+// attentionFactor is yarn's factor of cosines and sines if the parameters have it, or a ratio of
+// two logarithms for it; else 0 (_compute_yarn_parameters).
 func (rope *ropeConfig) attentionFactor(stretch float64) float64 {
 	if given := rope.numberOrNull(-1, "attention_factor"); given >= 0 {
 		if given == 0 {

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestYarnFactor: with two mscales, cosines and sines are multiplied by a ratio
-// of their logarithms, and by 1 if nothing is stretched (get_mscale of
-// _compute_yarn_parameters).
+// TestYarnFactor: with two mscales, cosines and sines are multiplied by a ratio of their
+// logarithms, and by 1 if nothing is stretched (get_mscale of _compute_yarn_parameters).
 func TestYarnFactor(t *testing.T) {
 	for stretch, want := range map[float64]float64{
 		4: (0.1*math.Log(4) + 1) / (0.05*math.Log(4) + 1), 1: 0, 0.5: 0,

@@ -8,15 +8,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fields that only running needs are read leniently: a value that is odd or not
-// known is noted ([modelgraph.Graph.Unknown]) and never a fault, since costs
-// and maps do not depend on it; and a field that is looked at here does not
-// count as read, since it says nothing of the modules ([family.checkFields]).
+// Fields that only running needs are read leniently. An odd or unknown value is noted
+// ([modelgraph.Graph.Unknown]) and never an error, since costs and maps do not depend on it. A
+// field read here does not count as read, since it does not change the modules
+// ([family.checkFields]).
 
 // maxNumber bounds numbers as model.json does.
 const maxNumber = 1e30
 
-// unsaid notes what running needs and the field does not say.
+// unsaid notes a value that running needs and the field lacks.
 func (cfg *fieldSet) unsaid(name, format string, args ...any) {
 	if text := cfg.prefix + name + " " + fmt.Sprintf(format, args...); !slices.Contains(cfg.shared.unknown, text) {
 		cfg.shared.unknown = append(cfg.shared.unknown, text)
@@ -37,7 +37,7 @@ func (cfg *fieldReader) number(def float64, name string) float64 {
 	return number
 }
 
-// numberOrNull is number where null means def, as an absent field does.
+// numberOrNull is number, with def for a null too.
 func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	if cfg.isNull(name) {
 		return def
@@ -45,7 +45,7 @@ func (cfg *fieldReader) numberOrNull(def float64, name string) float64 {
 	return cfg.number(def, name)
 }
 
-// whole is number if a fraction is odd.
+// whole is an integer from 0 to 2^40; def if the field is absent or has another number.
 func (cfg *fieldReader) whole(def int64, name string) int64 {
 	number := cfg.number(float64(def), name)
 	if number > maxDim || number != float64(int64(number)) {
@@ -74,8 +74,7 @@ func (cfg *fieldSet) isNull(name string) bool {
 	return there && v.Kind() == 'n'
 }
 
-// object returns the members of the object of that name; nil if it is absent or empty in Python's
-// sense.
+// object returns the members of an object; nil if it is absent or empty in Python's sense.
 func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	v, there := cfg.members[name]
 	if !there || empty(v) {
@@ -88,9 +87,8 @@ func (cfg *fieldReader) object(name string) map[string]jsontext.Value {
 	return members
 }
 
-// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's
-// padding_idx), def where pad_token_id is absent; 0: none. A negative one
-// counts from the end.
+// padding is 1 + the token whose embedding gets no gradient (nn.Embedding's padding_idx), def if
+// pad_token_id is absent; 0: none. A negative token counts from the end.
 func (cfg *fieldReader) padding(def, vocab int64) int64 {
 	v, there := cfg.members["pad_token_id"]
 	row := def - 1

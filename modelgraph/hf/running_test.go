@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// runningCase is what Transformers' own modules run with (fixtures/oracle/running.py).
+// runningCase has the values that Transformers' modules run with (fixtures/oracle/running.py).
 type runningCase struct {
 	Case       string                 `json:"case"`
 	Config     json.RawMessage        `json:"config"`
@@ -34,9 +34,9 @@ type runningRope struct {
 	Longer  []any     `json:"longer"`
 }
 
-// TestRunning compares what running needs with Transformers, config by config.
-// What Transformers refuses is a graph anyway, and says what it lacks; but a
-// number is a number, with or without a point.
+// TestRunning compares running values with Transformers, config by config. A config that
+// Transformers refuses still makes a graph, with a note of the gap. A number may have a point or
+// not.
 func TestRunning(t *testing.T) {
 	var cases []runningCase
 	readGzip(t, "../../fixtures/oracle/running.json.gz", &cases)
@@ -213,8 +213,8 @@ func (rope *runningRope) check(t *testing.T, op modelgraph.Attention, seen map[s
 	sameFrequencies(t, op.Rotation, inverse, longer, seen)
 }
 
-// sameFrequencies allows four units in the last place: torch's power is off by
-// one, and llama3 takes a difference of what rests on it.
+// sameFrequencies allows four units in the last place: torch's power is off by one, and llama3
+// subtracts such values.
 func sameFrequencies(t *testing.T, rotation modelgraph.Rotation, got []float32, want []float64, seen map[string]int) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -260,7 +260,7 @@ func (c *runningCase) checkEnds(t *testing.T, graph *modelgraph.Graph) {
 	}
 }
 
-// orNil is a number as the oracle has it: null for none.
+// orNil is a number in the oracle's form: null for none.
 func orNil(number float64) any {
 	if number == 0 {
 		return nil

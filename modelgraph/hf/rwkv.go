@@ -10,8 +10,7 @@ func init() {
 	})
 }
 
-// rwkv is modeling_rwkv.py (RWKV-4): a recurrence with one number a channel,
-// and a feed-forward with a gate of its own.
+// rwkv is modeling_rwkv.py (RWKV-4): a recurrence a channel, and a gated feed-forward.
 func rwkv(modules *builder, cfg *config, class string) {
 	path := "rwkv"
 	if baseClass(class) {

@@ -23,13 +23,12 @@ func init() {
 	})
 }
 
-// sam is a SamConfig (configuration_sam.py). The configs of its prompts and
-// masks have no type of their own.
+// sam is a SamConfig (configuration_sam.py). Its prompt and mask configs have no type.
 type sam struct {
 	vision, prompts, masks *config
 	tied                   bool
 	grid                   patchGrid
-	image                  string // the layer that gives what the tower makes of an image
+	image                  string // the layer with the tower's output
 }
 
 func readSAM(cfg *config) *sam {
@@ -46,9 +45,8 @@ func (model *sam) build(modules *builder) {
 		modules.add(shared, modelgraph.Parameter{}, nil, tensor("positional_embedding", 2, features))
 		model.tower(modules, "vision_encoder")
 	})
-	// A prompt of one point: its own token and one that fills up
-	// (SamPromptEncoder._embed_points), next to those of masks and of their
-	// score.
+	// A prompt of one point: its token and a padding token (SamPromptEncoder._embed_points), and
+	// tokens for masks and their score.
 	asked := 2 + 1 + model.masks.pos(3, "num_multimask_outputs") + 1
 	modules.on(fixedStream(asked), func() {
 		modules.add("prompt_encoder.shared_embedding", modelgraph.Parameter{}, nil, tensor("positional_embedding", 2, features))
@@ -62,9 +60,8 @@ func (model *sam) build(modules *builder) {
 	})
 }
 
-// tower is SamVisionEncoder. Transformers names its attention as what is not
-// split, and not the class that SDPA puts in its place: the blocks are kept
-// whole here.
+// tower is SamVisionEncoder. Transformers lists its attention as no-split, but not the class that
+// SDPA uses instead: blocks are whole here.
 func (model *sam) tower(modules *builder, path string) {
 	cfg, hidden := model.vision, model.vision.pos(0, "hidden_size")
 	out := cfg.pos(0, "output_channels")
@@ -103,9 +100,8 @@ func (model *sam) patchEmbedding(modules *builder, name string, hidden int64) {
 		tensor("weight", hidden, channels, model.grid.height, model.grid.width), tensor("bias", hidden)).Name
 }
 
-// block is SamVisionLayer: attention to all of the image, or within square
-// windows, which are filled up at its edges; a bias for the rows and one for
-// the columns between two tokens comes on top of the scores.
+// block is SamVisionLayer: attention to all of the image, or within square windows, padded at the
+// edges. Biases for the rows and the columns between two tokens are added to the scores.
 func (model *sam) block(modules *builder, name string, hidden, window int64, mlp part, extra []string) {
 	cfg := model.vision
 	op := visionAttention(cfg, hidden, 0, "num_attention_heads")
@@ -132,8 +128,8 @@ func (model *sam) block(modules *builder, name string, hidden, window int64, mlp
 	modules.hidden = modules.add(dot(name, "mlp"), mlp.op, []string{second, attention}, mlp.params...).Name
 }
 
-// promptEncoder is SamPromptEncoder: rows for kinds of points, and convolutions
-// over masks that are given, which none is here.
+// promptEncoder is SamPromptEncoder: rows for kinds of points, and convolutions over given masks.
+// Here no masks are given.
 func (model *sam) promptEncoder(modules *builder, path string) {
 	cfg := model.prompts
 	hidden, wide := cfg.pos(256, "hidden_size"), cfg.pos(16, "mask_input_channels")

@@ -4,9 +4,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// maskDecoder is SamMaskDecoder: tokens for masks and their score attend to the
-// image and it to them; of the image's tokens, made finer, and those of the
-// masks come the masks.
+// maskDecoder is SamMaskDecoder: tokens for masks and scores attend to the image, and the image to
+// them. Masks are made of their tokens and of the upscaled image tokens.
 func (model *sam) maskDecoder(modules *builder, path string) {
 	cfg := model.masks
 	hidden, masks := cfg.pos(256, "hidden_size"), cfg.pos(3, "num_multimask_outputs")+1
@@ -47,8 +46,8 @@ func (model *sam) maskDecoder(modules *builder, path string) {
 	})
 }
 
-// attend is SamAttention, whose heads share a width that is a part of the
-// model's; what reads none of the image reads itself.
+// attend is SamAttention: the heads' total width is a fraction of the model's. Attention without
+// keys from the image is self-attention.
 func (model *sam) attend(modules *builder, name string, hidden, rate int64, queries, keys string) {
 	heads := model.masks.pos(8, "num_attention_heads")
 	inner := hidden / rate
@@ -62,11 +61,10 @@ func (model *sam) attend(modules *builder, name string, hidden, rate int64, quer
 		linearParams("v_proj", hidden, inner, true), linearParams("out_proj", inner, hidden, true))...)
 }
 
-// twoWay is SamTwoWayAttentionBlock, and gives the layer of the image's tokens
-// after it.
+// twoWay is SamTwoWayAttentionBlock, and gives the layer of the image's tokens after it.
 func (model *sam) twoWay(modules *builder, name string, hidden int64, image string) string {
 	cfg := model.masks
-	const rate = 2 // whatever attention_downsample_rate says
+	const rate = 2 // attention_downsample_rate is ignored
 	norm := func(module, input string) string { return addLayerNorm(modules, dot(name, module), hidden, input) }
 	model.attend(modules, dot(name, "self_attn"), hidden, 1, modules.hidden, "")
 	queries := norm("layer_norm1", dot(name, "self_attn"))
@@ -83,8 +81,7 @@ func (model *sam) twoWay(modules *builder, name string, hidden int64, image stri
 	return dot(name, "layer_norm4")
 }
 
-// feedForward is SamFeedForward: so many matrices, the first and the last
-// registered before those between them.
+// feedForward is SamFeedForward: the first and the last matrix are registered before the others.
 func (model *sam) feedForward(modules *builder, path string, widths []int64, depth int64, input, residual string) {
 	if depth < 2 {
 		model.masks.fail("iou_head_depth", "%d matrices are fewer than the first and the last", depth)

@@ -7,9 +7,9 @@ type siglip struct {
 	grid          patchGrid
 	channels, dim int64
 	stack         *visionStack
-	head          bool // attention pooling; what it makes is not read here
+	head          bool // attention pooling; its result is not read here
 	states        []string
-	pooled        string // the layer that gives what the pooling makes; empty: none
+	pooled        string // the layer with the pooling's result; empty: none
 }
 
 // siglipTower reads a SiglipVisionConfig.
@@ -32,8 +32,8 @@ func siglipTower(cfg *config) *siglip {
 	}
 }
 
-// build adds the tower at path and names the layer of its last hidden state.
-// Embeddings, blocks and pooling head are no-split classes.
+// build adds the tower at path and names the layer of its last hidden state. Embeddings, blocks and
+// pooling head are no-split classes.
 func (tower *siglip) build(modules *builder, path string) string {
 	var out string
 	modules.on(imageStream(tower.grid.count()), func() {
@@ -59,8 +59,7 @@ func (tower *siglip) embed(modules *builder, path string) {
 	}
 }
 
-// pool adds the attention of one learned query to all patches
-// (SiglipMultiheadAttentionPoolingHead).
+// pool adds a learned query's attention to all patches (SiglipMultiheadAttentionPoolingHead).
 func (tower *siglip) pool(modules *builder, path, patches string) {
 	probe := modules.add(dot(path, "probe"), modelgraph.Parameter{}, nil, tensor("", 1, 1, tower.dim)).Name
 	op, _ := tower.stack.attention(0).op.(modelgraph.Attention)

@@ -28,8 +28,8 @@ func init() {
 	})
 }
 
-// longformer is modeling_longformer.py: a RoBERTa whose tokens see those next
-// to them, and a few that all see, which have projections of their own.
+// longformer is modeling_longformer.py: a RoBERTa whose tokens see their neighbours, and a few
+// global tokens with separate projections.
 func longformer(modules *builder, cfg *config, class string) {
 	model := &narrow{bert: readBERT(cfg), width: cfg.pos(0, "hidden_size")}
 	modules.epsilon = model.epsilon
@@ -68,8 +68,7 @@ func longformer(modules *builder, cfg *config, class string) {
 	}
 }
 
-// longformerWindows are the neighbours that a token of each layer sees: one
-// number, or a list.
+// longformerWindows are the neighbours that a token of each layer sees: one number, or a list.
 func longformerWindows(cfg *config, layers int64) []int64 {
 	const name = "attention_window"
 	windows := cfg.dims(name)
@@ -87,8 +86,8 @@ func longformerWindows(cfg *config, layers int64) []int64 {
 	return windows
 }
 
-// longformerBlock is LongformerLayer. Scores are written down, of a window and
-// the token itself (LongformerSelfAttention._sliding_chunks_query_key_matmul).
+// longformerBlock is LongformerLayer. It materializes the scores of a window and the token itself
+// (LongformerSelfAttention._sliding_chunks_query_key_matmul).
 func (model *narrow) longformerBlock(modules *builder, name string, window int64) {
 	hidden, attention := model.hidden, dot(name, "attention")
 	op := model.attention
@@ -116,7 +115,7 @@ func bigBird(modules *builder, cfg *config, class string) {
 	model.tables(modules, dot(path, "embeddings"), true)
 	model.attention.Eager = true
 	if sparse == "block_sparse" {
-		// Up to so many tokens, all are seen (BigBirdModel.forward); of more, fewer.
+		// Up to this length, tokens see all others (BigBirdModel.forward); beyond it, fewer.
 		model.attention.Packed, model.attention.Window = true, sizeProduct(cfg, "block_size", 5+2*cfg.pos(0, "num_random_blocks"), cfg.pos(0, "block_size"))
 	}
 	bias := cfg.bool(true, "use_bias")

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// Bounds of a tensor name, far above any model's: paths are taken apart
-// component by component.
+// Bounds of a tensor name, far above any model's: paths are taken apart component by component.
 const (
 	maxNameBytes = 1024
 	maxNameDepth = 64
@@ -34,13 +33,12 @@ func checkNames(ck *safetensors.Checkpoint) error {
 	return nil
 }
 
-// storedFile is the path of the file that holds a tensor.
+// storedFile is the path of a tensor's file.
 func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
 	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File]))
 }
 
-// storedPart is where a tensor lies; File is a path that opens from here, the
-// folder as it was given joined with the name in it.
+// storedPart is a tensor's place. File can be opened: the given folder joined with the name.
 func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Part {
 	return modelgraph.Part{Name: t.Name, File: storedFile(ck, t), DType: t.DType, Begin: t.Begin, End: t.End}
 }

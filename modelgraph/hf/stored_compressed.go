@@ -12,9 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// readSkipped reads the modules that stay as they are by the rule of Transformers'
-// should_convert_module. A name is an end, or whole parts of the start as a Python
-// expression (before 5.21 any start). torchao compares the weight's name.
+// readSkipped reads the unchanged modules by the rule of Transformers' should_convert_module. A
+// name matches an end, or whole leading parts as a Python expression (before 5.21 any start).
+// torchao compares the weight's name.
 func (format *storedFormat) readSkipped(section *config, rule storedRule, graph *modelgraph.Graph) {
 	var names []string
 	given, leaf := false, ""
@@ -57,9 +57,8 @@ func leave(format *storedFormat, name, leaf string) {
 	})
 }
 
-// unconverted are the modules that Transformers leaves if a config lists none
-// (quantizers/base.py, get_keys_to_not_convert): tied ones, the output embedding,
-// and the last parameter, without its .weight.
+// unconverted are the modules that Transformers skips if a config lists none (quantizers/base.py,
+// get_keys_to_not_convert): tied ones, the output embedding, and the last parameter's module.
 func unconverted(graph *modelgraph.Graph) []string {
 	var names []string
 	for _, tie := range graph.Ties {
@@ -85,8 +84,7 @@ func unconverted(graph *modelgraph.Graph) []string {
 	return append(names, strings.TrimSuffix(last, ".weight"))
 }
 
-// spellings are a module's name, and those that releases before Transformers 4.52
-// gave it in models with towers.
+// spellings are a module's name, and its names before Transformers 4.52 in models with towers.
 func spellings(module string) []string {
 	names := []string{module}
 	inner, ok := strings.CutPrefix(module, "model.")
@@ -112,8 +110,7 @@ func numbered(module string) bool {
 	})
 }
 
-// matcher is a Python expression that a module's name starts with; whole: that is
-// the whole name.
+// matcher is a Python expression that a module's name starts with; whole: that is the whole name.
 func matcher(pattern string, whole bool) (matches func(module string) bool, ok bool) {
 	pattern = "^(?:" + pattern + ")"
 	if whole {
@@ -126,8 +123,8 @@ func matcher(pattern string, whole bool) (matches func(module string) bool, ok b
 	return func(module string) bool { return slices.ContainsFunc(spellings(module), expr.MatchString) }, true
 }
 
-// target is a name of compressed-tensors (utils/match.py, match_name): an expression
-// after re:, a module, or a class. Linear is the class that is known here.
+// target is a name of compressed-tensors (utils/match.py, match_name): an expression after re:, a
+// module, or a class. Linear is the class that is known here.
 func (format *storedFormat) target(name string) func(module string) bool {
 	if pattern, found := strings.CutPrefix(name, "re:"); found {
 		matches, ok := matcher(pattern, false)
@@ -176,8 +173,7 @@ func (format *storedFormat) readCompressed(section *config) {
 	}
 }
 
-// compressed is one group: its weights, and the scales of activations that are
-// not computed as the model runs.
+// compressed is one group: its weights, and the static scales of activations.
 func (format *storedFormat) compressed(scheme *storedScheme, kind string, group *config) {
 	weights := group.sub("weights")
 	float := oneOf(weights, "int", "type", "int", "float") == "float"
@@ -272,8 +268,8 @@ func (scheme *storedScheme) activations(group *config) {
 	}
 }
 
-// readModelOpt reads what NVIDIA's Model Optimizer exports; ignore holds names
-// with stars. Transformers reads no such config and loads nothing of it; engines do.
+// readModelOpt reads configs of NVIDIA's Model Optimizer; ignore has names with stars. Transformers
+// reads no such config and loads no such weights; engines do.
 func (format *storedFormat) readModelOpt(section *config) {
 	for _, field := range []string{"ignore", "exclude_modules"} {
 		for _, name := range section.strs(field) {

@@ -9,13 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// This file counts what quantization_config says of a config without its
-// files: the tensors that a folder of such weights holds, name by name.
+// This file derives stored tensors, by name, from a quantization_config without files.
 
 // fromConfigAlone is in the warnings that files make needless.
 const fromConfigAlone = "from the config alone"
 
-// storedElements says that packed weights are counted by what is stored.
+// storedElements is the warning that packed weights are counted as stored.
 func storedElements(graph *modelgraph.Graph, weights int64) string {
 	return fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", graph.ParamCount(), graph.Quantized, weights)
 }
@@ -25,18 +24,17 @@ type storedFormat struct {
 	method  string
 	schemes []storedScheme
 	skip    []func(module string) bool // modules that stay as they are
-	// experts says how experts that are joined in one tensor are stored: joined,
-	// apart (one by one), or plain (as they are).
+	// experts is how joined experts are stored: joined, apart (one by one), or plain (unchanged).
 	experts  expertsStored
 	inBlock  bool           // linear layers outside the text model's blocks stay as they are
-	anyStart bool           // a name that is listed stays with all names that it starts
+	anyStart bool           // a listed name covers all names that begin with it
 	swapped  bool           // linear layers lie input first (Conv1D)
 	flip     bool           // experts lie input first
 	cache    []storedTensor // scales of cached keys and values, of every attention
 	bias     string         // type of the biases of layers that are packed; empty: their own
 	missing  string         // why the tensors do not follow
 	cut      int64          // experts that were taken apart
-	linear   []string       // modules that are linear layers, with stars, where the layers do not say
+	linear   []string       // linear layers, with stars, for opaque layers
 }
 
 // maxCut is more experts, over all layers, than any published model has.
@@ -57,12 +55,12 @@ type storedScheme struct {
 	names   map[string]string
 	more    func(at sizes, layer linear) // sizes that follow from the layer
 	matches func(module string) bool     // nil: all
-	// keepsUneven: a layer that the groups do not divide stays as it is.
+	// keepsUneven: a layer that the groups do not divide is unchanged.
 	keepsUneven bool
 }
 
-// storedMethod is the method that Transformers reads of a quantization_config:
-// load_in_4bit and load_in_8bit go before quant_method (quantizers/auto.py, from_dict).
+// storedMethod is the method that Transformers reads of a quantization_config: load_in_4bit and
+// load_in_8bit go before quant_method (quantizers/auto.py, from_dict).
 func storedMethod(cfg *config) string {
 	if !cfg.has("quantization_config") {
 		return ""
@@ -74,8 +72,7 @@ func storedMethod(cfg *config) string {
 	return section.name("quant_method")
 }
 
-// warnStored says in what type weights are counted whose stored tensors are
-// not known.
+// warnStored warns of the type in which weights count if their stored tensors are not known.
 func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
 	text := fmt.Sprintf("the config says the weights are stored as %s; "+fromConfigAlone+" they are counted as %v", clipName(storedMethod(cfg)), loaded(cfg))
 	if why != "" {
@@ -84,8 +81,8 @@ func warnStored(graph *modelgraph.Graph, cfg *config, why string) {
 	graph.Warnings = append(graph.Warnings, text+"; the folder with its safetensors files gives the stored sizes")
 }
 
-// asStored is the graph with the tensors that files of the config's format
-// hold; the graph itself, with a warning, if these do not follow from the config.
+// asStored is the graph with the stored tensors of the config's format. If they do not follow from
+// the config, it is the graph itself, with a warning.
 func asStored(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	if !cfg.has("quantization_config") {
 		return graph, nil
@@ -155,8 +152,8 @@ func relaid(graph *modelgraph.Graph, layers []modelgraph.Layer, ties [][]string)
 	return &out, nil
 }
 
-// params are a layer's parameters as stored; nil if they stay as they are.
-// Sizes that cannot be known are noted as missing.
+// params are a layer's parameters as stored; nil if they stay as they are. Sizes that cannot be
+// known are noted as missing.
 func (format *storedFormat) params(layer *modelgraph.Layer) []modelgraph.Tensor {
 	if !stores(format, layer) {
 		return nil
@@ -214,7 +211,7 @@ func cacheScales(format *storedFormat, layer *modelgraph.Layer) []modelgraph.Ten
 	return scales
 }
 
-// tensors are those that one weight is stored as; nil: as it is.
+// tensors are the stored tensors of one weight; nil: unchanged.
 func (format *storedFormat) tensors(layer *modelgraph.Layer, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	full := modelgraph.FullName(layer.Name, tensor.Name)
 	base, module := lastComponent(tensor.Name), parent(full)
@@ -268,7 +265,7 @@ func (format *storedFormat) stored(module string, weight linear) []modelgraph.Te
 	return nil
 }
 
-// expertTensors are those of experts that lie joined in one tensor.
+// expertTensors are the stored tensors of experts that are joined in one tensor.
 func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	module, base := parent(full), lastComponent(tensor.Name)
 	if format.method == "mxfp4" {
@@ -291,8 +288,7 @@ func (format *storedFormat) expertTensors(full string, tensor modelgraph.Tensor)
 	return format.apart(module, strings.TrimSuffix(tensor.Name, base), names, modelgraph.Tensor{Shape: []int64{tensor.Shape[0], rows, columns}, DType: tensor.DType})
 }
 
-// apart are experts as linear layers one by one; of each, the matrices with these
-// names.
+// apart are experts as linear layers one by one; of each, the matrices with these names.
 func (format *storedFormat) apart(module, prefix string, names []string, tensor modelgraph.Tensor) []modelgraph.Tensor {
 	rows, columns := tensor.Shape[1], tensor.Shape[2]
 	if format.cut += min(tensor.Shape[0], maxCut); format.cut >= maxCut {
@@ -321,9 +317,8 @@ func (format *storedFormat) apart(module, prefix string, names []string, tensor 
 	return stored
 }
 
-// joined is a weight of 8-bit floats and a scale a block, or one for each matrix; gate
-// and up of experts are joined after they were cut into blocks
-// (integrations/finegrained_fp8.py, FP8Experts).
+// joined is a weight of 8-bit floats and a scale for each block or matrix. Gate and up of experts
+// are joined after they were cut into blocks (integrations/finegrained_fp8.py, FP8Experts).
 func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []modelgraph.Tensor {
 	scheme := &format.schemes[0]
 	experts, rows, columns := tensor.Shape[0], tensor.Shape[1]/parts, tensor.Shape[2]
@@ -342,8 +337,8 @@ func (format *storedFormat) joined(tensor modelgraph.Tensor, parts int64) []mode
 	return stored
 }
 
-// mxfp4 is GptOssExperts' weights, input first: of every output, blocks of 32
-// values in 16 bytes, and a scale a block (Mxfp4GptOssExperts).
+// mxfp4 is GptOssExperts' weights, input first: of every output, blocks of 32 values in 16 bytes,
+// and a scale a block (Mxfp4GptOssExperts).
 func (format *storedFormat) mxfp4(tensor modelgraph.Tensor) []modelgraph.Tensor {
 	const values, bytes = 32, 16
 	experts, in, out := tensor.Shape[0], tensor.Shape[1], tensor.Shape[2]

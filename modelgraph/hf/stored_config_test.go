@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestStoredFromConfig: a config alone gives the tensors that a folder of its
-// format gives, name by name.
+// TestStoredFromConfig: a config alone gives the tensors of a folder of its format, name by name.
 func TestStoredFromConfig(t *testing.T) {
 	const fp8 = `,"quantization_config":{"quant_method":"fp8","activation_scheme":"dynamic","weight_block_size":[4,8]%s}}`
 	for name, config := range map[string]string{
@@ -104,8 +103,8 @@ func tensorSet(graph *modelgraph.Graph) []string {
 	return out
 }
 
-// TestNotStoredFromConfig: a format that a config alone does not give is
-// counted in the model's type, and a warning says so.
+// TestNotStoredFromConfig: a format unknown without files counts in the model's type, with a
+// warning.
 func TestNotStoredFromConfig(t *testing.T) {
 	for _, section := range []string{
 		`{"quant_method":"awq","bits":4}`, `{"quant_method":"awq","version":"llm-awq"}`, `{"quant_method":"quark"}`, `{"quant_method":"nvfp4"}`,
@@ -122,8 +121,7 @@ func TestNotStoredFromConfig(t *testing.T) {
 	}
 }
 
-// TestPublishedStored: the published sizes of quantised checkpoints, without
-// layers that predict further tokens.
+// TestPublishedStored: published sizes of quantised checkpoints, without layers for more tokens.
 func TestPublishedStored(t *testing.T) {
 	for name, want := range map[string]float64{
 		"deepseek-v3": 625.9, // 671 GB of fp8, embeddings and head in bf16

@@ -7,15 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// storedTensor is one of the tensors that a linear layer is stored as. The shape
-// holds one product a dimension, of sizes and numbers from left to right. * is times,
-// / are parts that must divide, ^ parts rounded up. dtype "model" is the weight's own,
-// "$x" the type that the config's scheme names.
+// storedTensor is one of a linear layer's stored tensors. The shape has a product for each
+// dimension, of sizes and numbers from left to right. * is times, / divides without remainder, ^
+// divides and rounds up. The dtype "model" is the weight's, "$x" a type of the config's scheme.
 type storedTensor struct{ name, dtype, shape string }
 
-// storedForms are the tensors by which libraries store a weight [out in]; bits,
-// group, rows, cols and others are sizes of the scheme. Each was compared with what
-// the library writes (testdata/quantised.jsonl.gz), except where a line says so.
+// storedForms are the tensors by which libraries store a weight [out in]; bits, group, rows, cols
+// and others are sizes of the scheme. Each was compared with files of the library
+// (testdata/quantised.jsonl.gz), unless a line has a note.
 var storedForms = map[string][]storedTensor{
 	// GPTQModel 7.7, qlinear/__init__.py, _register_gptq_buffers: v1 and v2.
 	"gptq": {
@@ -83,7 +82,7 @@ var storedForms = map[string][]storedTensor{
 	"modelopt mxfp8":                     {{"weight", "F8_E4M3", "out in"}, {"weight_scale", "U8", "out in/32"}},
 }
 
-// sizes are what the products of a shape name.
+// sizes are the names in the products of a shape.
 type sizes map[string]int64
 
 // shape evaluates the products of a shape; not ok if a part does not divide.
@@ -135,7 +134,7 @@ type linear struct {
 	dtype   modelgraph.DType
 }
 
-// tensors are those that the scheme stores a linear layer as.
+// tensors are the scheme's stored tensors of a linear layer.
 func (scheme *storedScheme) tensors(layer linear) (stored []modelgraph.Tensor, ok bool) {
 	at := sizes{"out": layer.out, "in": layer.in}
 	for name, size := range scheme.sizes {

@@ -18,8 +18,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// libraryFolder is a tiny model that a library quantised: its config.json, and
-// the tensors of its safetensors files as "name TYPE[shape]".
+// libraryFolder is a tiny model that a library quantised: its config.json, and the tensors of its
+// safetensors files as "name TYPE[shape]".
 type libraryFolder struct {
 	Name    string         `json:"name"`
 	Config  jsontext.Value `json:"config"`
@@ -52,8 +52,7 @@ func libraryFolders(t *testing.T) []libraryFolder {
 
 var stateText = regexp.MustCompile(`quant_state\.bitsandbytes__(nf4|fp4) U8\[\d+\]$`)
 
-// TestStoredByLibraries: a config alone gives the tensors and bytes of the folder
-// that the library wrote for it.
+// TestStoredByLibraries: a config alone gives the tensors and bytes of its library's folder.
 func TestStoredByLibraries(t *testing.T) {
 	folders := libraryFolders(t)
 	for _, method := range []string{"gptq", "awq", "fp8-block", "fp8-tensor", "bnb-int8", "bnb-nf4-double", "mxfp4", "nvfp4", "ct-w4a16", "hqq", "torchao-int8wo", "torchao-float8wo", "eetq", "quanto", "fbgemm"} {
@@ -110,7 +109,7 @@ func readFolder(t *testing.T, folder libraryFolder) *modelgraph.Graph {
 	return graph
 }
 
-// ownedSet are the tensors that files hold: shared ones once.
+// ownedSet are the tensors in files: shared ones once.
 func ownedSet(graph *modelgraph.Graph) []string {
 	var out []string
 	for i := range graph.Layers {
@@ -186,8 +185,8 @@ func TestStoredLlama(t *testing.T) {
 	}
 }
 
-// TestStoredRefused: what Transformers refuses names the field and the fix; a method
-// that is not known is counted in the model's type with a warning by name.
+// TestStoredRefused: an error names the field that Transformers refuses and the fix. An unknown
+// method counts in the model's type, with a warning that names it.
 func TestStoredRefused(t *testing.T) {
 	for section, want := range map[string]string{
 		`{"bits":4,"group_size":128}`:                                               `quantization_config: it has no quant_method, and Transformers refuses such a config: add the method that wrote the weights, as "quant_method": "gptq" or "awq" (fields: bits, group_size)`,
@@ -228,8 +227,8 @@ func TestStoredRefused(t *testing.T) {
 	}
 }
 
-// TestExpertsStored: Transformers 5 holds experts in one tensor, which bitsandbytes
-// leaves as it is; before, they were linear layers.
+// TestExpertsStored: Transformers 5 has experts in one tensor, which bitsandbytes does not change;
+// before, they were linear layers.
 func TestExpertsStored(t *testing.T) {
 	const config = `{"model_type":"qwen3_moe","hidden_size":64,"moe_intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":32,
 		"num_key_value_heads":1,"vocab_size":64,"num_experts":2,"num_experts_per_tok":1,"transformers_version":%q,"quantization_config":{"load_in_4bit":true}}`
@@ -244,7 +243,7 @@ func TestExpertsStored(t *testing.T) {
 	}
 }
 
-// TestOwnHead: without a switch a mistral3 has a head of its own; a switch counts.
+// TestOwnHead: without a switch a mistral3 has a separate head; a switch counts.
 func TestOwnHead(t *testing.T) {
 	const config = `{"model_type":"mistral3"%s,"text_config":{"model_type":"mistral","hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":16,
 		"num_key_value_heads":1,"vocab_size":100%s},"vision_config":{"model_type":"pixtral","hidden_size":16,"intermediate_size":32,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,"image_size":28,"patch_size":14}}`

@@ -12,15 +12,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// storedRule is what a method of Transformers 5.17 does to a model (quantizers/*.py).
+// storedRule is the effect of a method of Transformers 5.17 on a model (quantizers/*.py).
 type storedRule struct {
-	// skip is the field that lists modules that stay as they are.
+	// skip is the field that lists unchanged modules.
 	skip []string
-	// defaults: the modules of get_keys_to_not_convert stay too, if the list is
-	// absent ("absent") or always.
+	// defaults: modules of get_keys_to_not_convert stay too, "always", or if the list is "absent".
 	defaults string
-	// experts of one tensor, and what Transformers before 5 made of them, where
-	// experts were linear layers.
+	// experts is how joined experts are stored, before5 how a release before 5 stores them.
 	experts, before5 expertsStored
 	inBlock          bool
 	// keepsTies: a head that shares the table's weight is loaded as the table.
@@ -43,12 +41,12 @@ var storedRules = map[string]storedRule{
 	"modelopt":           {experts: expertsApart, before5: expertsApart, read: (*storedFormat).readModelOpt},
 }
 
-// otherMethods are those of Transformers 5.24 whose tensors are not known here
-// (quantizers/auto.py), and some of other engines.
+// otherMethods are methods of Transformers 5.24 (quantizers/auto.py) and of other engines whose
+// tensors are not known here.
 var otherMethods = []string{"aqlm", "auto-round", "bitnet", "fouroversix", "fp_quant", "gemma", "gguf", "higgs", "metal", "mxfp8", "nvfp4", "quark", "sinq", "spqr", "vptq", "fp4", "awq_marlin", "gptq_marlin"}
 
-// readStored reads quantization_config. A value that Transformers refuses is a fault
-// of the config; missing names what is not known here.
+// readStored reads quantization_config. A value that Transformers refuses is an error of the
+// config; missing names an unsupported value.
 func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	section := cfg.sub("quantization_config")
 	format := &storedFormat{method: storedMethod(cfg), linear: cfg.shared.linear, swapped: graph.Family == "gpt2", flip: graph.Family == "gpt_oss" || strings.HasPrefix(graph.Family, "llama4")}
@@ -77,7 +75,7 @@ func readStored(cfg *config, graph *modelgraph.Graph) *storedFormat {
 	return format
 }
 
-// before reports a config that a release before this one wrote.
+// before reports a config of a release older than major.minor.
 func before(cfg *config, major, minor int) bool {
 	var at [2]int
 	version := cfg.name("transformers_version")
@@ -136,9 +134,8 @@ func bitsOf(section *config, def int64, name string, values ...int64) int64 {
 	return bits
 }
 
-// elsewhere refuses names of AutoAWQ's and GPTQ-for-LLaMa's own files, which Transformers
-// does not read (utils/quantization_config.py: GPTQConfig), if they say something else
-// than what it takes.
+// elsewhere refuses fields of AutoAWQ's and GPTQ-for-LLaMa's files that contradict the value that
+// Transformers takes. It does not read these names (utils/quantization_config.py: GPTQConfig).
 func elsewhere(section *config, at sizes) {
 	for _, name := range []string{"w_bit", "wbits", "q_group_size", "groupsize"} {
 		is, now := at["bits"], "bits"
@@ -180,8 +177,8 @@ func (format *storedFormat) readGPTQ(section *config) {
 	}
 }
 
-// readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as
-// they are, +: or none gives them other sizes.
+// readDynamic reads GPTQModel's rules by expressions. The prefix -: leaves modules as they are, +:
+// or none gives them other sizes.
 func (format *storedFormat) readDynamic(section *config, whole sizes) {
 	if !section.has("dynamic") {
 		return
@@ -240,9 +237,8 @@ func (format *storedFormat) readBitsAndBytes(section *config) {
 	scheme.more = func(at sizes, layer linear) { at["state"] = bnbState(layer, names["type"], form != "bnb4") }
 }
 
-// bnbState is the length of the text that bitsandbytes keeps with a weight
-// (QuantState.as_dict). The offset of nested statistics has 18 to 21 digits by its
-// value; it is taken as 20.
+// bnbState is the length of the text that bitsandbytes keeps with a weight (QuantState.as_dict).
+// The offset of nested statistics has 18 to 21 digits by its value; it is taken as 20.
 func bnbState(layer linear, kind string, nested bool) int64 {
 	dtype := map[modelgraph.DType]string{modelgraph.BF16: "bfloat16", modelgraph.F16: "float16"}[layer.dtype]
 	if dtype == "" {
@@ -324,8 +320,8 @@ func quantoGroup(in int64) int64 {
 	return group
 }
 
-// readHQQ reads one scheme for all linear layers, or one a tag (the path without
-// model, layers and numbers); tags in skip_modules stay.
+// readHQQ reads one scheme for all linear layers, or one a tag (the path without model, layers and
+// numbers); tags in skip_modules stay.
 func (format *storedFormat) readHQQ(section *config) {
 	skipped := section.strs("skip_modules")
 	if !section.has("skip_modules") {
@@ -377,8 +373,7 @@ func (format *storedFormat) hqqScheme(section *config) *storedScheme {
 	return scheme
 }
 
-// readTorchAO reads the class that torchao's config_to_dict names. Its version 1
-// had other tensor classes.
+// readTorchAO reads the class in torchao's config_to_dict. Version 1 had other tensor classes.
 func (format *storedFormat) readTorchAO(section *config) {
 	if section.members["quant_type"].Kind() == '"' {
 		format.missing = fmt.Sprintf("quant_type %s is a name, which Transformers 5 reads no more: torchao's config_to_dict gives the object", short(section.members["quant_type"]))
@@ -418,7 +413,7 @@ func (format *storedFormat) readTorchAO(section *config) {
 	format.schemes = append(format.schemes, storedScheme{form: form, sizes: at, names: names, keepsUneven: class == "Int4WeightOnlyConfig"})
 }
 
-// torchAOGrain is what shares a scale: of two that are given, the weights' is last.
+// torchAOGrain is the group that shares a scale: the weights' is the last of two.
 func torchAOGrain(data *config) *config {
 	name := data.pick([]string{"weight_granularity", "granularity"})
 	if data.members[name].Kind() != '[' {

@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestStoredType: a tensor has the type of the file, but where the framework
-// loads it in one of its own (modeling_utils.py, _keep_in_fp32_modules): T5's
-// wo in an fp16 model, DeepSeek-V3's correction of the router. Quantised types
-// stay whatever the module has.
+// TestStoredType: a tensor has the file's type unless the framework loads it in another
+// (modeling_utils.py, _keep_in_fp32_modules): T5's wo in an fp16 model, DeepSeek-V3's router
+// correction. Quantised types stay.
 func TestStoredType(t *testing.T) {
 	const wo, wi = "encoder.block.0.layer.1.DenseReluDense.wo.weight", "encoder.block.0.layer.1.DenseReluDense.wi.weight"
 	const bias, gate = "model.layers.1.mlp.gate.e_score_correction_bias", "model.layers.1.mlp.gate.weight"
@@ -61,10 +60,9 @@ func TestStoredType(t *testing.T) {
 	}
 }
 
-// TestMixedExperts: experts in two types make one parameter of the wider, and
-// a warning.
+// TestMixedExperts: experts in two types make one parameter of the wider, and a warning.
 func TestMixedExperts(t *testing.T) {
-	for _, wide := range []string{"0.w1", "1.w3"} { // first and last of what is joined
+	for _, wide := range []string{"0.w1", "1.w3"} { // first and last of the joined tensors
 		g := mixedExperts(t, wide)
 		p := paramOf(t, g, "model.layers.0.mlp.experts.gate_up_proj")
 		if p.DType != modelgraph.F32 || p.Bytes != 4*2*12*4 || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "in several types: counted as F32") {

@@ -12,27 +12,23 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// sweepCase is a config and what Transformers 5.17 makes of it
-// (fixtures/oracle/sweep.py).
+// sweepCase is a config and the result of Transformers 5.17 (fixtures/oracle/sweep.py).
 type sweepCase struct {
 	Case, Class, Digest string
 	Params              int64
 	Config              json.RawMessage
 }
 
-// drifted are types that Transformers 5.24, whose table reads them, builds in
-// another way than 5.17, whose figures the file has. What 5.24 builds of these
-// configs equals the table.
+// drifted are types that Transformers 5.24 builds differently from 5.17, whose figures the file
+// has. The table, of 5.24, equals that release's builds.
 var drifted = map[string]bool{
 	"aria": true, "dinov2_with_registers": true, "inkling_text": true, "qwen2_5_omni_thinker": true, "qwen3_omni_moe_thinker": true, "rf_detr_dinov2": true,
 	"aria_text": true, "depth_anything": true, "depth_pro": true, "prompt_depth_anything": true, "qwen2_5_omni": true, "tipsv2": true, "tipsv2_dpt": true, "tipsv2_vision_model": true, "yolos": true,
 }
 
-// TestSweep: of every model type that Transformers has, a config is read as
-// Transformers reads it, tensor for tensor, or refused. Families that are known
-// here refuse few; those that the tables fill have random configs of their own,
-// because the ones here may have more experts a token than there are
-// (TestFamilies).
+// TestSweep: a config of every model type in Transformers is read as there, tensor for tensor, or
+// refused. Families with readers refuse few. Families that the tables fill have separate random
+// configs, since these may have more experts a token than there are (TestFamilies).
 func TestSweep(t *testing.T) {
 	var cases []sweepCase
 	readGzip(t, "../../fixtures/oracle/sweep.json.gz", &cases)
@@ -68,8 +64,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// tiedByDefault writes out the class's default of a switch that devmap reads by the
-// published checkpoints ([ownHeads]); Transformers builds a model from a config so.
+// tiedByDefault writes out the class's default of a switch that devmap reads by the published
+// checkpoints ([ownHeads]); Transformers builds a model from a config so.
 func tiedByDefault(t *testing.T, config []byte) []byte {
 	t.Helper()
 	var members map[string]json.RawMessage
@@ -84,7 +80,7 @@ func tiedByDefault(t *testing.T, config []byte) []byte {
 	return out
 }
 
-// checkRefusal: a refusal says where the fault is, or what the way out is.
+// checkRefusal: a refusal names the field or the way out.
 func checkRefusal(t *testing.T, name string, err error) {
 	t.Helper()
 	var syn *modelgraph.SyntaxError
@@ -107,7 +103,7 @@ func digest(g *modelgraph.Graph) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// publicRead are those of public.json.gz that are read; the others are refused.
+// publicRead are the models of public.json.gz that are read; others are refused.
 var publicRead = wordSet(`
 albert-base-v2 albert-large-v2 albert-xlarge albert-xxlarge-v2 apertus-8b arcee-4.5b aya-expanse-32b baichuan2-13b baichuan2-7b bakllava bart-base
 bart-large bart-large-cnn bart-large-mnli bert-base-multilingual-cased bert-base-uncased bert-large-uncased-whole-word-masking-finetuned-squad
@@ -147,8 +143,7 @@ wav2vec2-base-960h wav2vec2-large-xlsr-53 wav2vec2-xls-r-300m whisper-large-v3 w
 xlnet-base xlnet-base-cased xverse-7b yi-6b zamba2-1.2b zamba2-2.7b zamba2-7b
 `)
 
-// TestPublicConfigs: published models have their published number of
-// parameters, or are refused.
+// TestPublicConfigs: published models have their published number of parameters, or are refused.
 func TestPublicConfigs(t *testing.T) {
 	var models []struct {
 		Name   string

@@ -15,8 +15,8 @@ func init() {
 	})
 }
 
-// swin is modeling_swin.py: stages of attention within square windows, each
-// but the last before a matrix that makes a token of four.
+// swin is modeling_swin.py: stages of attention within square windows. A matrix that merges four
+// tokens follows each but the last.
 func swin(modules *builder, cfg *config, class string) {
 	path := "swin"
 	if baseClass(class) {

@@ -15,7 +15,7 @@ func init() {
 			"T5ForConditionalGeneration", "T5Model", "T5EncoderModel", "T5ForSequenceClassification",
 			"T5ForTokenClassification", "T5ForQuestionAnswering",
 		},
-		// mT5's are T5's to the letter (modeling_mt5.py), but for the defaults.
+		// mT5's equal T5's (modeling_mt5.py), except the defaults.
 		kin: map[string]string{
 			"MT5ForConditionalGeneration": "T5ForConditionalGeneration", "MT5Model": "T5Model", "MT5EncoderModel": "T5EncoderModel",
 		},
@@ -47,8 +47,8 @@ func readT5(cfg *config) *t5 {
 		decoderLayers: cfg.count(6, "num_layers"),
 		attention: modelgraph.Attention{
 			Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: cfg.pos(64, "head_dim", "d_kv"),
-			// Every attention gets a position bias as large as the scores, zero
-			// in cross-attention (T5Attention.forward, sdpa_attention.py).
+			// Every attention gets a score-sized position bias, zero in cross-attention
+			// (T5Attention.forward, sdpa_attention.py).
 			Eager: true, ScoreBias: "relative", Unfused: true,
 		},
 		mlp: modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(2048, "d_ff")},
@@ -116,7 +116,7 @@ func (model *t5) build(modules *builder, cfg *config, class string) {
 	}
 }
 
-// head adds what follows the decoder.
+// head adds the modules after the decoder.
 func (model *t5) head(modules *builder, cfg *config, class string) {
 	switch class {
 	case "T5ForConditionalGeneration":

@@ -2,8 +2,7 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// stack is modeling_t5.py: T5Stack: an encoder, or a decoder that reads the
-// output of the layer named encoder.
+// stack is modeling_t5.py: T5Stack: an encoder, or a decoder that reads the layer named encoder.
 func (model *t5) stack(modules *builder, path string, layers int64, encoder string) {
 	table := modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Dropout: model.mlp.Dropout}
 	modules.hidden = addRows(modules, dot(path, "embed_tokens"), table, "")
@@ -17,8 +16,8 @@ func (model *t5) stack(modules *builder, path string, layers int64, encoder stri
 	modules.hidden = final
 }
 
-// block is modeling_t5.py: T5Block. The first one of a stack has the table
-// of relative positions, in UMT5 every one.
+// block is modeling_t5.py: T5Block. The first one of a stack has the table of relative positions,
+// in UMT5 every one.
 func (model *t5) block(modules *builder, name string, first bool, encoder string) {
 	self := model.attention
 	self.Bidirectional, self.BiasMade, self.BiasOwn = encoder == "", first || model.tables, model.tables
@@ -37,8 +36,8 @@ func (model *t5) block(modules *builder, name string, first bool, encoder string
 	model.sublayer(modules, dot(name, ff), "DenseReluDense", model.mlp, "", model.feedForward())
 }
 
-// sublayer is T5LayerSelfAttention, T5LayerCrossAttention or T5LayerFF: a part
-// and, after it in module order, the norm before it.
+// sublayer is T5LayerSelfAttention, T5LayerCrossAttention or T5LayerFF: a part and, after it in
+// module order, the norm before it.
 func (model *t5) sublayer(modules *builder, path, component string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
 	name, norm := dot(path, component), dot(path, "layer_norm")
 	modules.add(name, op, []string{norm, modules.hidden, encoder}, params...)
@@ -51,8 +50,7 @@ func (model *t5) norm(modules *builder, name, input string, dropout bool) {
 	modules.add(name, modelgraph.Norm{Dim: model.hidden, Style: modelgraph.RMSNorm, OwnInput: true, Dropout: dropout}, []string{input}, tensor("weight", model.hidden))
 }
 
-// projections are those of T5Attention, whose inner width may differ from the
-// hidden size.
+// projections are T5Attention's, whose inner width may differ from the hidden size.
 func (model *t5) projections() []modelgraph.Tensor {
 	inner := model.attention.Heads * model.attention.HeadDim
 	return join(

@@ -14,9 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// configsGz holds the config classes of Transformers 5.17, one type a line
-// (fixtures/oracle/configs.py made it from Transformers itself): a family that
-// is read by it names fields alone.
+// configsGz has the config classes of Transformers 5.17, one type a line, for families whose
+// readers only name fields (fixtures/oracle/configs.py made it from Transformers itself).
 //
 //go:embed configs.jsonl.gz
 var configsGz []byte
@@ -24,12 +23,10 @@ var configsGz []byte
 // configClass is one line.
 type configClass struct {
 	Type string `json:"type"` // model_type
-	// Fields are those that the class has next to every config's, with their
-	// defaults; Nullable may be null.
+	// Fields are the class's own fields with defaults; Nullable may be null.
 	Fields   map[string]jsontext.Value `json:"fields"`
 	Nullable []string                  `json:"nullable"`
-	// Aliases are other spellings (attribute_map). If a config has both, the
-	// alias is what counts: it is set last.
+	// Aliases are other spellings (attribute_map). With both, the alias counts: it is set last.
 	Aliases map[string]string `json:"aliases"`
 	// Parts are the objects inside.
 	Parts map[string]configPart `json:"parts"`
@@ -39,11 +36,10 @@ type configClass struct {
 
 // configPart is an object inside a config.
 type configPart struct {
-	// Type is the object's model_type: any other is refused if it is Fixed,
-	// else what an object is that names none.
+	// Type is the object's model_type: if Fixed, any other is refused; else it is the default.
 	Type  string `json:"type"`
 	Fixed bool   `json:"fixed"`
-	// Absent are the fields of the object that a config without one has.
+	// Absent are the object's fields in a config without it.
 	Absent map[string]jsontext.Value `json:"absent"`
 }
 
@@ -59,9 +55,9 @@ func configClassOf(modelType string) *configClass {
 	return nil
 }
 
-// filled is the config with its class's defaults if it has no field, under the
-// names that the class has; objects inside are filled when they are read
-// ([config.sub]). Nulls if the class takes none are at fault.
+// filled is the config with its class's defaults for absent fields, under the class's names.
+// Objects inside are filled when they are read ([config.sub]). A null that the class does not take
+// is an error.
 func (cfg *config) filled(modelType string) *config {
 	class := configClassOf(modelType)
 	if class == nil || cfg.class != nil {
@@ -95,8 +91,7 @@ func (cfg *config) filled(modelType string) *config {
 // sizeLike is a default that is a size.
 func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") }
 
-// assumes notes a size that a default replaces; a null may be one that is
-// computed.
+// assumes notes a size that a default replaces; a null size may be computed.
 func (cfg *config) assumes(name string, v jsontext.Value) {
 	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
 	if size && !anyToken(name) {
@@ -104,7 +99,7 @@ func (cfg *config) assumes(name string, v jsontext.Value) {
 	}
 }
 
-// said reports a field that the file itself has, not null.
+// said reports a field that the file has, not null.
 func (cfg *fieldSet) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
 
 // part is the object of that name, filled as one of its type.
@@ -129,8 +124,7 @@ func (cfg *config) part(name string) *config {
 	return out
 }
 
-// classHas reports a field of the config's class: its reader knows what the
-// field does to the modules.
+// classHas reports a field of the config's class, whose effect its reader knows.
 func (cfg *config) classHas(name string) bool {
 	if cfg.class == nil {
 		return false
@@ -140,8 +134,7 @@ func (cfg *config) classHas(name string) bool {
 	return there || inside || cfg.class.Aliases[name] != ""
 }
 
-// tableClasses are the classes of a type whose names end as one of endings, in
-// their order.
+// tableClasses are the classes of a type whose names end as one of endings, in their order.
 func tableClasses(modelType string, endings []string) []string {
 	class := configClassOf(modelType)
 	if class == nil {
@@ -158,7 +151,7 @@ func tableClasses(modelType string, endings []string) []string {
 	return classes
 }
 
-// orZero is a size that is 0 if the config says null.
+// orZero is a size; null means 0.
 func (cfg *fieldReader) orZero(name string) int64 {
 	if cfg.null(name) {
 		return 0

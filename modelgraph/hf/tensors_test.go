@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestTensors checks the public models against what Transformers 5.17 registers
-// for their full configs (fixtures/tensors): totals, names, shapes, order,
-// ties, buffers and no-split instances. The configs name no class.
+// TestTensors compares the public models with the tensors that Transformers 5.17 registers for
+// their full configs (fixtures/tensors). It compares totals, names, shapes, order, ties, buffers
+// and no-split instances. The configs name no class.
 func TestTensors(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
 	if err != nil || len(files) != 18 {
@@ -40,13 +40,11 @@ func readTensors(t *testing.T, file string) *oracleCase {
 	return c
 }
 
-// layerNamed is the index of the layer of that name.
 func layerNamed(g *modelgraph.Graph, name string) (int, bool) {
 	i := slices.IndexFunc(g.Layers, func(l modelgraph.Layer) bool { return l.Name == name })
 	return i, i >= 0
 }
 
-// unitNamed is the index of the unit of that name.
 func unitNamed(g *modelgraph.Graph, name string) (int, bool) {
 	i := slices.IndexFunc(g.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
 	return i, i >= 0

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// nameRule is one rule of conversion_mapping.py (core_model_loading.py:
-// WeightTransform), its expressions spelled for Go.
+// nameRule is one rule of conversion_mapping.py (core_model_loading.py: WeightTransform), its
+// expressions spelled for Go.
 type nameRule struct {
-	// From has a group g0, g1, … for each source, and n0, n1, … for the number
-	// of a list's member in it. Unless: no name that this matches.
+	// From has a group g0, g1, … for each source, and n0, n1, … for the number of a list's member
+	// in it. Unless: no name that this matches.
 	From   string `json:"from"`
 	Unless string `json:"unless"`
 	// To are the targets; a source becomes the first.
 	To []string `json:"to"`
 	// Ops make the targets of the sources; none: the name alone changes.
 	Ops [][]any `json:"ops"`
-	// Unread: Go's expressions, or the operations known here, cannot say it.
+	// Unread: Go's expressions, or the operations here, cannot express it.
 	Unread bool `json:"unread"`
 }
 
@@ -33,8 +33,8 @@ type transform struct {
 	below    *scope
 }
 
-// scope is the path of a model in the tree: rules apply to what follows it,
-// with or without the prefix of the base model (_scoped_match).
+// scope is the path of a model in the tree. Rules apply to the rest of a name, with or without the
+// base model's prefix (_scoped_match).
 type scope struct{ outer, inner string }
 
 func newScope(prefix, path string) *scope {
@@ -55,15 +55,15 @@ func newTransform(rule *nameRule, below *scope) *transform {
 	return made
 }
 
-// match is what a rule does to a name.
+// match is the effect of a rule on a name.
 type match struct {
 	name   string // with the first target in place of the source
 	source int    // which of the sources matched
-	member string // the number of the list's member, as it is spelled
+	member string // the number of the list's member, unparsed
 }
 
-// match applies the rule (WeightTransform.rename_source_key). Not the place
-// that matches is replaced but the first that reads the same.
+// match applies the rule (WeightTransform.rename_source_key). It replaces the first occurrence of
+// the matched text, even if another one matched.
 func (rule *transform) match(name string) (match, bool) {
 	head, rest := "", name
 	if rule.below != nil {

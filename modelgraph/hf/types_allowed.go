@@ -39,12 +39,12 @@ func (tree *typeTree) allowed(class *typeClass, of *evaluation) error {
 	return tree.conditions(class, of)
 }
 
-// noTensors are fields that Transformers' common code reads, and that no tensor
-// depends on (configuration_utils.py, modeling_utils.py; expert_dtype: what
-// configuration_deepseek_v4.py adds to the quantization_config).
+// noTensors are fields that Transformers' common code reads and that change no tensor
+// (configuration_utils.py, modeling_utils.py). configuration_deepseek_v4.py reads expert_dtype for
+// the quantization_config.
 var noTensors = map[string]bool{"auto_map": true, "expert_dtype": true, "gradient_checkpointing": true, "mtp_layer_types": true, "use_pretrained_backbone": true}
 
-// activations refuses those that hold tensors, if the builds had another one.
+// activations refuses unknown activations, and a change from or to an activation with tensors.
 func (tree *typeTree) activations(class *typeClass, of *evaluation) error {
 	for _, path := range class.Acts {
 		name, ok := of.find(path)
@@ -65,8 +65,8 @@ func (class *typeClass) asks(path string) bool {
 	return slices.ContainsFunc(class.Entries, func(entry []any) bool { return reads(entry[2], path) })
 }
 
-// otherEnd reports a list of the file whose last text is another than that of the
-// list which the class makes without it, unless the class takes the file's as it is.
+// otherEnd reports a list of the file whose last text differs from the class's list without it. A
+// class that takes the file's list unchanged is exempt.
 func (of *evaluation) otherEnd(path string) bool {
 	said, ok := of.object.said[path].([]any)
 	rule, ruled := of.rules[path]
@@ -120,8 +120,8 @@ func (of *evaluation) uneven(rule []any) (entries, layers any, uneven bool) {
 	return entries, layers, uneven
 }
 
-// texts are all that builds had of a field: what files said, and what the class made of
-// a field that its tensors do not depend on.
+// texts are all values that builds had of a field, in files or as the class made them. Only fields
+// that change no tensors have such lists.
 func (class *typeClass) texts(file any, path string) (all []any) {
 	for _, rule := range class.Texts {
 		if rule[0] == file && rule[1] == path {
@@ -132,10 +132,9 @@ func (class *typeClass) texts(file any, path string) (all []any) {
 	return all
 }
 
-// asComputed reports that no build had a field of the file and that it has the
-// value that its class computes for it otherwise, as in a config that
-// Transformers saved. A field inside that no rule of the class reads is checked
-// by the class inside.
+// asComputed reports a field that no build set and that has the value that its class computes, as
+// in configs that Transformers saved. Fields inside that no rule of the class reads are checked by
+// the inner class.
 func (of *evaluation) asComputed(rule []any) bool {
 	condition, _ := rule[1].([]any)
 	if rule[0] != true || rule[2] != true || len(condition) != 2 || condition[0] != "null" {
@@ -164,8 +163,8 @@ func (of *evaluation) asComputed(rule []any) bool {
 	return true
 }
 
-// met reports that a condition has the outcome that all builds had, in all
-// rounds of its loop if it has one: [condition, outcome, rounds].
+// met reports that a condition has the outcome that all builds had, in all rounds of its loop if it
+// has one: [condition, outcome, rounds].
 func (of *evaluation) met(rule []any) bool {
 	rounds := 1.0
 	if len(rule) > 2 {
@@ -199,8 +198,8 @@ func allTexts(v, values any) bool {
 	return true
 }
 
-// standard reports that all fields that an expression reads have the values of the
-// default config, which every class was built with.
+// standard reports that all fields that an expression reads have the values of the default config,
+// which every class was built with.
 func (of *evaluation) standard(e any) bool {
 	switch e := e.(type) {
 	case string:
@@ -216,8 +215,8 @@ func (of *evaluation) standard(e any) bool {
 	return true
 }
 
-// zeroed reports an expression that reads a field which the file sets to 0 and which is
-// null by default or computed otherwise: a class may take 0 for none.
+// zeroed reports an expression that reads a field which the file sets to 0 and which is null or
+// computed otherwise. A class may treat 0 as none.
 func (of *evaluation) zeroed(e any) bool {
 	switch e := e.(type) {
 	case string:
@@ -234,8 +233,8 @@ func (of *evaluation) zeroed(e any) bool {
 	return false
 }
 
-// openIndex reports a fixed place in a list whose elements are one value by default and
-// are not in the file: the place may be another one, or that of a loop.
+// openIndex reports a fixed index into a list whose elements are equal by default, but not in the
+// file. The real index may be another, or a loop's.
 func (of *evaluation) openIndex(xs []any) bool {
 	text, _ := xs[0].(string)
 	if _, fixed := xs[1].(float64); !fixed {

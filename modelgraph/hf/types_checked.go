@@ -8,10 +8,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// checked compares a reader's graph with the release's table, if the table has its
-// class: the reader knows the operations, the table was derived from Transformers'
-// own code (docs/design/36-two-derivations.md). The types and the order of tensors
-// are the table's. An error names the first parameter on which the two differ.
+// checked compares a reader's graph with the release's table, if the table has its class. The
+// reader knows the operations; the table was derived from Transformers' code
+// (docs/design/36-two-derivations.md). The types and the order of tensors are the table's. An error
+// names the first parameter that differs.
 func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Graph, error) {
 	kind := cfg.name("model_type")
 	if graph.AutoClass == "" && (in.makes(kind, graph.Class) || namedClassOf(graph.Class, kind) != nil) {
@@ -48,7 +48,7 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 
 // tableTensors are the tensors of a table by their full names.
 type tableTensors struct {
-	params, buffers map[string]*modelgraph.Tensor // params: those that no layer of the reader has yet
+	params, buffers map[string]*modelgraph.Tensor // params: not yet in a layer of the reader
 	order           map[string]int
 	difference, why string // the first tensor that the reader has otherwise
 	changed         bool   // a layer has another type or order than the reader's
@@ -88,8 +88,8 @@ func (table *tableTensors) compareTies(reader, own map[string]string) {
 	}
 }
 
-// retype gives a layer's tensors the table's types and order. Buffers of another size
-// stay: settings of rotary embeddings, which few builds of the table had, change it.
+// retype gives a layer's tensors the table's types and order. Buffers of another size stay:
+// settings of rotary embeddings, which few builds of the table had, change it.
 func (table *tableTensors) retype(layer *modelgraph.Layer) {
 	layer.Params, layer.Buffers = slices.Clone(layer.Params), slices.Clone(layer.Buffers)
 	for j := range layer.Params {

@@ -24,8 +24,8 @@ func allTensors(g *modelgraph.Graph) map[string]modelgraph.Tensor {
 	return all
 }
 
-// TestCheckedTensors: what untraced builds of Transformers 5.24 have, and of the
-// release before a change, of types that readers read.
+// TestCheckedTensors: tensors of untraced builds of Transformers 5.24, and of the release before a
+// change, for types with readers.
 func TestCheckedTensors(t *testing.T) {
 	const deepseek = `{"model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"num_hidden_layers":1,"first_k_dense_replace":0,"dtype":"bfloat16"}`
 	const noShared = `{"model_type":"deepseek_v2","architectures":["DeepseekV2ForCausalLM"],"num_hidden_layers":1,"first_k_dense_replace":0,"n_shared_experts":0,"mlp_bias":true,"dtype":"bfloat16"}`
@@ -84,8 +84,7 @@ func TestCheckedRefused(t *testing.T) {
 	}
 }
 
-// TestTableGuards: kinds of configs that no build had, which the table took for
-// others: an untraced build differs.
+// TestTableGuards: configs that no build had and that the table misread; an untraced build differs.
 func TestTableGuards(t *testing.T) {
 	for config, field := range map[string]string{
 		`{"model_type":"hubert","architectures":["HubertModel"],"conv_dim":[24,16,24],"conv_kernel":[5,3,5],"conv_stride":[4,4,4],"num_feat_extract_layers":3}`: "",
@@ -111,8 +110,7 @@ func TestTableGuards(t *testing.T) {
 	}
 }
 
-// TestBothTowers: Gemma 4 with both towers is as Transformers 5.24 builds it on the meta
-// device.
+// TestBothTowers: Gemma 4 with both towers is as Transformers 5.24 builds it on the meta device.
 func TestBothTowers(t *testing.T) {
 	g, err := FromConfig("config.json", []byte(`{"model_type":"gemma4","architectures":["Gemma4ForConditionalGeneration"],"audio_config":{},"vision_config":{"model_type":"gemma4_vision"},
 		"text_config":{"model_type":"gemma4_text","hidden_size":1536,"intermediate_size":6144,"num_hidden_layers":35,"num_attention_heads":8,"num_key_value_heads":1,"head_dim":256,
@@ -125,8 +123,7 @@ func TestBothTowers(t *testing.T) {
 	}
 }
 
-// TestCheckedNotes: what a user of another release, of another class or of the
-// repository's own code should know.
+// TestCheckedNotes: notes for users of another release, another class or the repository's code.
 func TestCheckedNotes(t *testing.T) {
 	for config, want := range map[string][2]string{
 		`{"model_type":"deepseek_v3","dtype":"bfloat16"}`:                                                        {"releases 5.17, 5.21, 5.22, 5.23 keep other parameters in float32", ""},

@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// componentTypesGz holds diffusers' model classes, as [typesGz] those of
-// Transformers: a constructor's arguments are a class's config
-// (fixtures/oracle/diffusing.py writes it).
+// componentTypesGz has diffusers' model classes, in the form of [typesGz]: a constructor's
+// arguments are a class's config (fixtures/oracle/diffusing.py writes it).
 //
 //go:embed types-diffusers.jsonl.gz
 var componentTypesGz []byte
@@ -25,15 +24,15 @@ var components = &release{name: "0.42.1", own: embedded.New("types-diffusers.jso
 // className is the member that names a component's class.
 const className = "_class_name"
 
-// policies are LeRobot's policies that the table has, by their type: the class, and
-// the code that fixtures/oracle/published.py describes.
+// policies are LeRobot's policies in the table, by type: class, and the code that
+// fixtures/oracle/published.py describes.
 var policies = map[string]struct{ class, source string }{
 	"pi0":      {"LerobotPI0", "policies/pi0/modeling_pi0.py"},
 	"pi0_fast": {"LerobotPI0Fast", "policies/pi0_fast/modeling_pi0_fast.py"},
 }
 
-// component is the class of the table that a config without model_type names, of
-// a component of a diffusion pipeline or of a policy; empty if it names none.
+// component is the table's class of a config without model_type: a component of a diffusion
+// pipeline, or a policy. Empty if there is none.
 func component(cfg *config) string {
 	switch {
 	case cfg == nil || cfg.has("model_type"):
@@ -73,8 +72,8 @@ func componentTree(cfg *config) (*typeTree, *typeClass, *typeObject, error) {
 	return tree, class, root, ofDiffusers(tree.add(class, root, "", nil, true))
 }
 
-// policy leaves of a LeRobot policy's config what its table has. Before
-// version 0.4 the code built other modules, and said proj_width.
+// policy reduces a LeRobot policy's config to the table's fields. Before version 0.4 the code built
+// other modules, and had the field proj_width.
 func policy(cfg *config, class string, said map[string]any) error {
 	if said["proj_width"] != nil {
 		return &typeError{cfg.file, "proj_width", fmt.Sprintf("the config is of a LeRobot before 0.4, whose %s has other modules", class)}
@@ -85,8 +84,7 @@ func policy(cfg *config, class string, said map[string]any) error {
 	return nil
 }
 
-// fromComponent builds a component. Its weights are BF16, as diffusers' own
-// pages load them: a config does not say.
+// fromComponent builds a component. A config has no type: weights are BF16, as on diffusers' pages.
 func fromComponent(cfg *config, source string, data []byte) (*modelgraph.Graph, error) {
 	if cfg.has("quantization_config") {
 		return nil, &typeError{cfg.file, "quantization_config", fmt.Sprintf("the table of diffusers %s does not say which weights of a %q are linear layers, which quantization stores otherwise", components.name, clipName(component(cfg)))}

@@ -16,8 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestComponentTypes compares the table with what diffusers builds.
-// DEVMAP_COMPONENT_TYPES names other samples, one a line.
+// TestComponentTypes compares the table with diffusers' builds. DEVMAP_COMPONENT_TYPES names other
+// samples, one a line.
 func TestComponentTypes(t *testing.T) {
 	path := os.Getenv("DEVMAP_COMPONENT_TYPES")
 	if path == "" {
@@ -87,8 +87,8 @@ func compareComponents(t *testing.T, path string) {
 	}
 }
 
-// TestPolicies reads configs of LeRobot's policies: the parameters that its code
-// has (fixtures/oracle/published.py), and a refusal of what no checkpoint has.
+// TestPolicies reads configs of LeRobot's policies: its code's parameters
+// (fixtures/oracle/published.py), and refusals of values that no checkpoint has.
 func TestPolicies(t *testing.T) {
 	for text, want := range map[string]int64{
 		`{"type": "pi0", "input_features": {}, "image_resolution": [224, 224]}`:  3_501_372_176,

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// treeFacts are what a release makes of a config, as lines.
+// treeFacts are a release's results for a config, as lines.
 type treeFacts struct {
 	names  []string // with shapes, sorted
 	params int64
@@ -39,8 +39,7 @@ func (tree *typeTree) facts() *treeFacts {
 	return facts
 }
 
-// compared says in one line what other releases make of the config, if it is
-// something else.
+// compared describes in one line how other releases read the config differently.
 func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 	facts, done := sync.OnceValue(tree.facts), *in.span
 	said := make(map[string][]string)
@@ -56,7 +55,7 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 		switch {
 		case err != nil && other.configOf(cfg.name("model_type")) == "":
 			what, span = "lack the type", 1<<r.at
-		case err != nil: // its table does not say
+		case err != nil: // its table does not know
 			continue
 		default:
 			what = facts().unlike(made.facts())
@@ -88,7 +87,7 @@ func (in *release) compared(cfg *config, tree *typeTree, class string) string {
 	return fmt.Sprintf("the answer is that of Transformers %s; %s (--transformers selects one)", in.name, strings.Join(parts, "; "))
 }
 
-// unlike says what another release makes of the same config, if not the same.
+// unlike describes how another release's result differs; empty if it does not.
 func (facts *treeFacts) unlike(other *treeFacts) string {
 	switch {
 	case facts.params != other.params:

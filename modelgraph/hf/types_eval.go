@@ -7,23 +7,22 @@ import (
 	"strings"
 )
 
-// missing is what a rule gives for a key that an object does not have.
+// missing is a rule's value for a key that an object lacks.
 const missing = "\x00absent"
 
-// evaluation evaluates expressions over the fields of a config. Numbers, true,
-// false and null are themselves, "$x" is field x, "'x" text x, and a list an
-// operation on those after its name.
+// evaluation evaluates expressions over the fields of a config. Numbers, true, false and null are
+// themselves, "$x" is field x, "'x" text x, and a list an operation on those after its name.
 type evaluation struct {
 	object *typeObject
-	rules  map[string]any // nil: the fields are those of the file
+	rules  map[string]any // nil: the file's fields
 	// setInside are the fields of objects inside that rules set.
 	setInside []string
 	known     map[string]any
 	sizes     map[string]any // of tensors, by names that begin with #
 	err       error
 	place     string // the field that was read last
-	doubt     any    // the expression that differs from one that it agreed with in all builds
-	// contested are fields that the file says and the class computes from others.
+	doubt     any    // an expression that differs from one equal to it in all builds
+	// contested are fields that the file sets and the class computes from others.
 	contested []string
 }
 
@@ -34,7 +33,6 @@ func (of *evaluation) fail(format string, args ...any) any {
 	return nil
 }
 
-// find is a field's value.
 func (of *evaluation) find(path string) (any, bool) {
 	if strings.HasPrefix(path, "#") {
 		v, ok := of.sizes[path]
@@ -69,8 +67,7 @@ func (of *evaluation) find(path string) (any, bool) {
 	return v, v != missing
 }
 
-// sets is an object inside, below a path, with the fields that the config around
-// it sets.
+// sets is an object inside, below a path, with the fields that the config around it sets.
 func (of *evaluation) sets(at string, object *typeObject) *typeObject {
 	for _, path := range of.setInside {
 		if name, inside := strings.CutPrefix(path, at); inside && at != "" {
@@ -109,7 +106,7 @@ func (of *evaluation) eval(e any, stars []int) any {
 	return e
 }
 
-// operation evaluates what does not evaluate all its operands.
+// operation evaluates operations that do not evaluate all their operands.
 func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	switch op {
 	case "?":
@@ -151,7 +148,7 @@ func (of *evaluation) operation(op string, xs []any, stars []int) any {
 	return v
 }
 
-// errOpen is that expressions differ that agreed in all builds.
+// errOpen: expressions that agreed in all builds differ.
 var errOpen = errors.New("the builds that made the table do not decide it")
 
 // agreed evaluates an expression, and others that must agree with it.
@@ -177,8 +174,8 @@ func (of *evaluation) agreed(xs []any, stars []int) any {
 	return v
 }
 
-// tried is 0 if an expression has no value: that of a module that is not there.
-// A field of the file that an expression cannot read is no reason.
+// tried is 0 if an expression has no value, such as for an absent module. A field of the file that
+// an expression cannot read is no such case.
 func (of *evaluation) tried(x any, stars []int) any {
 	v := of.eval(x, stars)
 	if of.err == nil || errors.Is(of.err, errOpen) {

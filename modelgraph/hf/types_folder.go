@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// folder reads a folder by the table of a release: as the model that the table
-// makes of the config if the files hold exactly that, else by the names that its
-// classes can have.
+// folder reads a folder by the table of a release. If the files have exactly the tensors of the
+// table's model of the config, that is the graph. Else it is read by the names that its classes can
+// have.
 func (in *release) folder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := named(safetensors.ReadFolder(dir))
 	if err != nil {
@@ -60,7 +60,7 @@ func (in *release) listed(dir string, cfg *config, class *typeClass, ck *safeten
 			names.tower(inner, ck)
 		}
 	}
-	for i, pattern := range names.units { // those of classes that are not split
+	for i, pattern := range names.units { // no-split modules
 		if of := names.unitClasses[i]; of == "" || slices.Contains(names.noSplit, of) {
 			lines.NoSplit = append(lines.NoSplit, pattern)
 		}
@@ -86,8 +86,8 @@ type typeNames struct {
 	depth       int
 }
 
-// tower adds the model of an object that the table has no place for, if the
-// files have it: at the module whose names are all the model's.
+// tower adds the model of an object without a place in the table, if the files have it. Its place
+// is the module whose names are all the model's.
 func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	inner := line[typeClass](names.in, "class", names.in.auto(object.class.Type, "AutoModel"))
 	if inner == nil {
@@ -118,8 +118,8 @@ func (names *typeNames) tower(object *typeObject, ck *safetensors.Checkpoint) {
 	}
 }
 
-// add adds the patterns of a class below a module, as [typeTree.add] adds its
-// tensors. needed: every model has the module.
+// add adds the patterns of a class below a module, as [typeTree.add] adds its tensors. needed:
+// every model has the module.
 func (names *typeNames) add(class *typeClass, object *typeObject, module string, joins, needed bool) {
 	const deepest = 16
 	names.depth++
@@ -206,7 +206,7 @@ func (names *typeNames) include(rest []any, object *typeObject, pattern string, 
 	}
 }
 
-// storedBytes are those of all tensors in the files.
+// storedBytes are the bytes of all tensors in the files.
 func (l *listed) storedBytes() (total int64) {
 	for i := range l.ck.Tensors {
 		total += l.ck.Tensors[i].Bytes()

@@ -73,8 +73,8 @@ func (c *tableFolder) write(t *testing.T, more ...stored) string {
 	return dir
 }
 
-// TestTableFolders compares folders of types without a reader with the models
-// that they were saved of: parameters, ties, and modules that are not split.
+// TestTableFolders compares folders of types without a reader with the models that they were saved
+// of: parameters, ties, and modules that are not split.
 func TestTableFolders(t *testing.T) {
 	for _, c := range tableFolders(t) {
 		t.Run(c.Class, func(t *testing.T) {

@@ -14,11 +14,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// notKnown is in the error of a reader that does not know what a field does.
+// notKnown is in the error of a reader that does not know a field's effect.
 const notKnown = "not known here"
 
-// explains reports a config that no reader reads and the table may: of a type,
-// or of a class of a type, that has no reader.
+// explains reports a config without a reader, by its type or class, which the table may read.
 func (in *release) explains(cfg *config, err error) bool {
 	var syn *modelgraph.SyntaxError
 	switch {
@@ -35,8 +34,7 @@ func (in *release) explains(cfg *config, err error) bool {
 	return false
 }
 
-// graph is that of the tensors of a config alone. The layers are known by their
-// sizes alone.
+// graph is the graph of a config alone. The layers are known by their sizes alone.
 func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, source string) (*modelgraph.Graph, error) {
 	kind, named := cfg.name("model_type"), len(cfg.strs("architectures")) > 0
 	dtype, given := modelDType(cfg)
@@ -94,7 +92,7 @@ func (in *release) treeOf(cfg *config) (*typeTree, *typeClass, error) {
 	return in.treeAs(cfg, cfg.strs("architectures"))
 }
 
-// treeAs are those of the first class of names, else of the class that the config means.
+// treeAs is the tree and class of the first of names, else of the class that the config means.
 func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, error) {
 	tree := &typeTree{file: cfg.file, in: in, ties: make(map[string]string), units: make(map[string]string)}
 	if in.native(cfg) != "" {
@@ -121,9 +119,9 @@ func (in *release) treeAs(cfg *config, names []string) (*typeTree, *typeClass, e
 	return tree, class, err
 }
 
-// native is the class of a repository's own code, if architectures and auto_map name
-// it, the release has the type, and no class of that name: without
-// trust_remote_code, Transformers builds its own class of the type.
+// native is the class of a repository's code if architectures and auto_map name it, and the release
+// has the type but no such class. Without trust_remote_code, Transformers builds its own class of
+// the type.
 func (in *release) native(cfg *config) string {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if len(names) == 0 || in.configOf(kind) == "" || in.makes(kind, names[0]) || ownCode(cfg, nil) != names[0] {
@@ -132,7 +130,7 @@ func (in *release) native(cfg *config) string {
 	return names[0]
 }
 
-// assumed says what a config alone leaves open.
+// assumed lists values that a config alone leaves open.
 func assumed(class string, named, given bool, dtype modelgraph.DType) (notes []string) {
 	if !named {
 		notes = append(notes, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
@@ -164,9 +162,9 @@ func (tree *typeTree) classOf(kind string, names []string) (*typeClass, error) {
 	return nil, &typeError{tree.file, "model_type", fmt.Sprintf("%q is not in the table of Transformers %s", clipName(kind), in.name)}
 }
 
-// add adds the tensors of a class below a module. key is the module's place. With
-// joins, the model around it takes over its classes that are not split, as
-// modeling_utils.py, post_init, does for direct children.
+// add adds the tensors of a class below a module. key is the module's place. With joins, the model
+// around it takes over its classes that are not split, as modeling_utils.py, post_init, does for
+// direct children.
 func (tree *typeTree) add(class *typeClass, object *typeObject, module string, key []int, joins bool) error {
 	const deepest = 12
 	tree.depth++
@@ -188,7 +186,7 @@ func (tree *typeTree) add(class *typeClass, object *typeObject, module string, k
 	return tree.entries(class, of, module, key, joins)
 }
 
-// entries adds those of a class.
+// entries adds the entries of a class.
 func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	if joins {
 		tree.noSplit = append(tree.noSplit, class.NoSplit...)
@@ -230,11 +228,10 @@ func (tree *typeTree) entries(class *typeClass, of *evaluation, module string, k
 	return tree.together(class, of, present)
 }
 
-// computed notes values of the file for fields that the table computes from other
-// fields alone, unless both are the same or the table says which one its class takes:
-// some take the file's value, others overwrite it, and no build had it. The default
-// is no exception: T5's is_gated_act is false by default, and a file that says so
-// overwrites what feed_forward_proj means.
+// computed notes file values of fields that the table computes from other fields. No build had such
+// a value: some classes take it, others overwrite it. It is silent if both are equal or the table
+// knows the class's choice. Defaults count too: a file with T5's default is_gated_act overwrites
+// the value from feed_forward_proj.
 func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	const most = 3
 	for _, path := range slices.Sorted(maps.Keys(class.Rules)) {
@@ -258,8 +255,8 @@ func computed(tree *typeTree, class *typeClass, of *evaluation) error {
 	return nil
 }
 
-// settled reports that the table says what a class does with a file's value of a field
-// that it computes (made: it can).
+// settled reports that the table knows the class's use of a file's value (made: it can compute
+// one).
 func settled(tree *typeTree, class *typeClass, of *evaluation, path string, made bool) bool {
 	switch tree.in.whenSaid(class.Config, path) {
 	case "over":
@@ -284,8 +281,8 @@ func overwritten(tree *typeTree, of *evaluation, class *typeClass) error {
 	return tree.unexplained(of, class, fmt.Sprintf("%s computes this field from others", class.Config))
 }
 
-// either adds the tensors of a class if they are the same with the file's value of
-// each contested field and with the computed one.
+// either adds the tensors of a class if they are the same with the file's value of each contested
+// field and with the computed one.
 func either(tree *typeTree, class *typeClass, of *evaluation, module string, key []int, joins bool) error {
 	var first *typeTree
 	for chosen := range 1 << len(of.contested) {
@@ -313,8 +310,8 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 	return nil
 }
 
-// ordered gives each part of a name its place among those of the class. All
-// numbers of a list have one place, so that they are in the list's order.
+// ordered gives each part of a name its place in the class. All numbers of a list have one place,
+// so that they are in the list's order.
 func ordered(places map[string]int, pattern string) (at []int) {
 	for path := range prefixes(starred(pattern)) {
 		if _, ok := places[path]; !ok {
@@ -325,8 +322,7 @@ func ordered(places map[string]int, pattern string) (at []int) {
 	return at
 }
 
-// place fills in the stars of a name. The key has the place of each part and the
-// numbers.
+// place fills in the stars of a name. The key has the place of each part and the numbers.
 func place(pattern string, stars, at []int) (name string, key []int) {
 	parts := strings.Split(pattern, ".")
 	key = make([]int, 0, 2*len(parts))
@@ -344,7 +340,6 @@ func place(pattern string, stars, at []int) (name string, key []int) {
 	return strings.Join(parts, "."), key
 }
 
-// entry adds one entry.
 func (tree *typeTree) entry(kind string, rest []any, of *evaluation, stars []int, module, name string, key []int, joins bool) error {
 	name = modelgraph.FullName(module, name)
 	switch kind {

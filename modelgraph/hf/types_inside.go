@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// pinned reports that a field has the value that a line is known for, or that
-// which its class makes of null. A backbone's stages have names and numbers: one
-// says both.
+// pinned reports that a field has a line's known value, or the class's value for null. A backbone's
+// stages have names and numbers: either field is enough.
 func (class *typeClass) pinned(object *typeObject, path string) bool {
 	want, dot := class.Pins[path], strings.LastIndexByte(path, '.')+1
 	if object.pinned(path, want) || noTensors[path[dot:]] {
@@ -28,8 +27,7 @@ func (class *typeClass) pinned(object *typeObject, path string) bool {
 	return want == nil && known && deepEqual(v, made)
 }
 
-// leaves reports a field that the class itself does not read, of a config that makes
-// a model inside: the class of that model checks it.
+// leaves reports a field of an inner config that only the inner class reads and checks.
 func (class *typeClass) leaves(path string) bool {
 	if path[strings.LastIndexByte(path, '.')+1:] == "tie_word_embeddings" {
 		return false

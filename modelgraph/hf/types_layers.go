@@ -33,8 +33,7 @@ func (tree *typeTree) tied() [][]string {
 	return out
 }
 
-// layers makes a layer for each module that holds tensors, as [listed.layers]
-// does.
+// layers makes a layer for each module with tensors, as [listed.layers] does.
 func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *operating) []modelgraph.Layer {
 	slices.SortStableFunc(tree.tensors, func(x, y typeTensor) int { return slices.Compare(x.key, y.key) })
 	unit := tree.unitOf()
@@ -77,8 +76,8 @@ func (tree *typeTree) layers(class *typeClass, dtype modelgraph.DType, op *opera
 	return layers
 }
 
-// unitOf gives the unit of a name: a module that is not split, or one of the outermost
-// lists if it holds none, whose forward adds results, as a layer of BLIP's text model does.
+// unitOf gives the unit of a name: a no-split module, or a member of the outermost lists without
+// one. The forward of such a member adds results, as in a layer of BLIP's text model.
 func (tree *typeTree) unitOf() func(name string) string {
 	maps.DeleteFunc(tree.units, func(_, class string) bool { return class != "" && !slices.Contains(tree.noSplit, class) })
 	names := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(tree.tensors))}
@@ -117,8 +116,8 @@ func (tree *typeTree) unitOf() func(name string) string {
 	}
 }
 
-// outside is the unit of a name outside the lists: the child of a module that holds one, if
-// it has modules of its own, whose results it joins.
+// outside is the unit of a name outside the lists: a child, with submodules, of a module with a
+// list. Its forward joins their results.
 func outside(holders map[string]bool, lists *tree, name string) string {
 	for at := range len(name) + 1 {
 		if at < len(name) && name[at] != '.' {
@@ -134,9 +133,8 @@ func outside(holders map[string]bool, lists *tree, name string) string {
 	return ""
 }
 
-// join binds the layers whose results a forward joins: what a module has before its list,
-// such as the embeddings of tokens and of positions, what the model itself scales, and what
-// its modules' own parameters meet.
+// join binds the layers whose results a forward joins. They are modules before a list (embeddings
+// of tokens and positions), and operands of the model's scales and of other parameters.
 func (tree *typeTree) join(graph *modelgraph.Graph) error {
 	joined := append(scaled(graph, tree.lists), met(graph, tree.lists)...)
 	if !tree.outermost {
@@ -164,8 +162,8 @@ func (tree *typeTree) join(graph *modelgraph.Graph) error {
 	return modelgraph.Join(graph, joined)
 }
 
-// scaled are the single numbers of the model itself, such as the scale of CLAP's logits,
-// and what they multiply: results of two towers or more, and of what is outside of these.
+// scaled are the model's own single numbers, such as CLAP's logit scale, and their operands. These
+// are results of two towers or more, and of layers outside the towers.
 func scaled(graph *modelgraph.Graph, lists *tree) [][]string {
 	towers, last := make(map[string]bool), make(map[string]string)
 	top := func(name string) string { return childOf(name, "") }
@@ -231,8 +229,8 @@ func (op *operating) used() {
 			continue
 		}
 		if layer.Unit != "" && runs[layer.Unit] && layer.Op == (modelgraph.Opaque{}) && layer.Declared == nil && len(layer.Params) > 0 {
-			// A decoder alone, with attention to an encoder: torch makes no gradients of
-			// these, and a plan would count some.
+			// A decoder alone, with attention to an encoder: torch makes no gradients of these, and
+			// a plan would count some.
 			op.of.fail("the forward does not use %q", layer.Name)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// met are the parameters of modules that have modules, and what these make before the last
-// that holds a list: Sam2Model.forward adds no_memory_embedding to what its vision encoder
-// returns, MLCDVisionModel.forward joins class_pos_emb and rotated positions.
+// met are the parameters of modules with submodules, and the results of these before the last with
+// a list. Sam2Model.forward adds no_memory_embedding to its vision encoder's result;
+// MLCDVisionModel.forward joins class_pos_emb and rotated positions.
 func met(graph *modelgraph.Graph, lists *tree) (joined [][]string) {
 	seen := make(map[string]bool)
 	for i := range graph.Layers {
@@ -28,10 +28,10 @@ func met(graph *modelgraph.Graph, lists *tree) (joined [][]string) {
 	return joined
 }
 
-// preceding are the layers of a module before its last child with a list: other children,
-// and the ends of those with lists, which are from the last of the longest list on. Those
-// without parameters come before too, such as rotated positions. A child that is smaller
-// than a member of another's list, as Sam2's mask decoder is, is with them as a whole.
+// preceding are the layers of a module before its last child with a list. They are other children,
+// and the ends of children with lists (from the longest list's last layer on). Children without
+// parameters count, such as rotated positions. A child smaller than a member of another's list,
+// such as Sam2's mask decoder, is included whole.
 func preceding(graph *modelgraph.Graph, lists *tree, up string) (names []string) {
 	under := within(graph, up)
 	longest, whole, last := listsIn(under, lists, up)
@@ -58,8 +58,8 @@ func preceding(graph *modelgraph.Graph, lists *tree, up string) (names []string)
 	return names
 }
 
-// listsIn are the longest list of each child of a module, the children that are smaller
-// than a member of a list, and the last child with one.
+// listsIn returns the longest list of each child of a module, the children smaller than a list's
+// member, and the last child with a list.
 func listsIn(under []*modelgraph.Layer, lists *tree, up string) (longest map[string]string, whole map[string]bool, last string) {
 	length, sizes, largest := make(map[string]int), make(map[string]int64), int64(0)
 	longest, whole = make(map[string]string), make(map[string]bool)
@@ -85,7 +85,6 @@ func listsIn(under []*modelgraph.Layer, lists *tree, up string) (longest map[str
 	return longest, whole, last
 }
 
-// within are the layers of a module.
 func within(graph *modelgraph.Graph, up string) (layers []*modelgraph.Layer) {
 	for i := range graph.Layers {
 		if layer := &graph.Layers[i]; up == "" || strings.HasPrefix(layer.Name, up+".") {
@@ -95,7 +94,7 @@ func within(graph *modelgraph.Graph, up string) (layers []*modelgraph.Layer) {
 	return layers
 }
 
-// childOf is the name of a module's child that a name below it is in.
+// childOf is the module's child that contains a name.
 func childOf(name, up string) string {
 	if up != "" {
 		name = name[len(up)+1:]

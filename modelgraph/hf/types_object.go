@@ -9,17 +9,16 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// typeObject is a config or an object inside one, with the defaults of its
-// class.
+// typeObject is a config or an object inside one, with the defaults of its class.
 type typeObject struct {
 	class  *typeConfig
 	values map[string]any
 	inner  map[string]*typeObject
 	extra  map[string]any // fields that its class does not have
-	said   map[string]any // what the file says, by the names of the class
+	said   map[string]any // the file's fields, by the names of the class
 	prefix string
-	// aliased are fields that the file says by an alias, with their values before:
-	// a class may compute others from those.
+	// aliased are fields that the file sets by an alias, with their values before: a class may
+	// compute others from those.
 	aliased []aliasedField
 }
 
@@ -28,8 +27,7 @@ type aliasedField struct {
 	before any
 }
 
-// get is a value of the file or its default. A path has dots between objects,
-// slashes before keys.
+// get is a value of the file or its default. A path has dots between objects, slashes before keys.
 func (obj *typeObject) get(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && !strings.Contains(first, "/") {
 		if inner := obj.inner[first]; inner != nil {
@@ -85,8 +83,7 @@ func (obj *typeObject) pinned(path string, want any) bool {
 	return ok && deepEqual(v, want)
 }
 
-// made is what its class makes of a field that is null, all others being as by
-// default.
+// made is the class's value for a null field, with defaults for all others.
 func (obj *typeObject) made(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -125,8 +122,8 @@ func (obj *typeObject) standard(path string) string {
 	return text
 }
 
-// likeDefault reports a value of the kind that its default has: a number, a text, a
-// list or an object. A list or a number may be given if the default is null.
+// likeDefault reports a value of the kind that its default has: a number, a text, a list or an
+// object. A list or a number may be given if the default is null.
 func (obj *typeObject) likeDefault(path string, v any) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		inner := obj.inner[first]
@@ -150,7 +147,7 @@ func kindOf(v any) string {
 	return "number"
 }
 
-// saidOf is what the file says of a field.
+// saidOf is the file's value of a field.
 func (obj *typeObject) saidOf(path string) any {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -161,7 +158,7 @@ func (obj *typeObject) saidOf(path string) any {
 	return obj.said[path]
 }
 
-// differs gives what the file says of a field if it is not the default.
+// differs is the file's value of a field if it is not the default.
 func (obj *typeObject) differs(path string) (v any, differs bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		if inner := obj.inner[first]; inner != nil {
@@ -173,7 +170,6 @@ func (obj *typeObject) differs(path string) (v any, differs bool) {
 	return v, ok && !deepEqual(v, obj.class.Fields[path])
 }
 
-// byDefault is the default of a field.
 func (obj *typeObject) byDefault(path string) any {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].byDefault(rest)
@@ -181,7 +177,7 @@ func (obj *typeObject) byDefault(path string) any {
 	return obj.class.Fields[path]
 }
 
-// unread reports a field that the class does not have, and that the file says.
+// unread reports a field of the file that the class does not have.
 func (obj *typeObject) unread(path string) bool {
 	if first, rest, ok := strings.Cut(path, "."); ok {
 		inner := obj.inner[first]
@@ -203,8 +199,7 @@ func (from *objects) fail(field, format string, args ...any) {
 	}
 }
 
-// read is an object of a config class; absent are its fields if the file says
-// none.
+// read is an object of a config class; absent are its fields if the file has none.
 func (from *objects) read(prefix, class string, said, absent map[string]any) *typeObject {
 	c := line[typeConfig](from.in, "config", class)
 	if c == nil {
@@ -243,8 +238,7 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	return obj
 }
 
-// lastFull are config classes whose __post_init__ makes the last of layer_types
-// full_attention, whatever the file says.
+// lastFull are config classes whose __post_init__ makes the last of layer_types full_attention.
 var lastFull = []string{"DiffusionGemmaTextConfig", "EmbeddingGemma2TextConfig", "Gemma4TextConfig", "Gemma4UnifiedTextConfig"}
 
 func lastLayer(config, name string, v any) any {
@@ -276,8 +270,7 @@ func (from *objects) set(obj *typeObject, name string, v any) {
 	}
 }
 
-// rope does with older spellings what modeling_rope_utils.py,
-// convert_rope_params_to_dict, does.
+// rope converts older spellings as modeling_rope_utils.py, convert_rope_params_to_dict, does.
 func (obj *typeObject) rope() {
 	if _, has := obj.class.Fields["rope_parameters"]; !has {
 		return
@@ -297,8 +290,7 @@ func (obj *typeObject) rope() {
 	}
 }
 
-// rotary is what the file says of a key of rope_parameters. It comes before what a
-// class computes, which is there if it says nothing.
+// rotary is the file's value of a key of rope_parameters, which precedes a computed one.
 func (obj *typeObject) rotary(path string) (any, bool) {
 	if first, rest, ok := strings.Cut(path, "."); ok && obj.inner[first] != nil {
 		return obj.inner[first].rotary(rest)
@@ -355,7 +347,7 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 	obj.values[name] = "{}"
 }
 
-// otherType reports a model_type that is not that of a config class.
+// otherType reports a model_type that is not a config class's.
 func (from *objects) otherType(kind, class string) bool {
 	c := line[typeConfig](from.in, "config", class)
 	return kind != "" && c != nil && c.Type != kind && from.in.configOf(kind) != class

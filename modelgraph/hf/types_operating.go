@@ -56,8 +56,7 @@ func (op *operating) layerOf(tensor string) string {
 	return strings.Join(strings.SplitN(tensor, ".", parts+1)[:parts], ".")
 }
 
-// complete gives layers their operations, inputs and streams, and adds those without
-// tensors.
+// complete gives layers their operations, inputs and streams, and adds those without tensors.
 func (op *operating) complete(layers []modelgraph.Layer, unit func(string) string) {
 	for i := range layers {
 		base := &layers[i]
@@ -106,7 +105,7 @@ func (op *operating) on(layer *modelgraph.Layer) *evaluation {
 	return op.of
 }
 
-// compute finds what a layer computes.
+// compute finds a layer's operation.
 func (op *operating) compute(layer *modelgraph.Layer) {
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
 	if len(row) < 4 {
@@ -127,7 +126,7 @@ func (op *operating) compute(layer *modelgraph.Layer) {
 	}
 }
 
-// describe finds what a layer reads, its tokens and its declared costs.
+// describe finds a layer's inputs, tokens and declared costs.
 func (op *operating) describe(layer *modelgraph.Layer) {
 	own := op.fixed(layer.Name)
 	row, of, stars := op.at[starred(layer.Name)], op.on(layer), numbersIn(layer.Name)
@@ -162,7 +161,7 @@ func (op *operating) describe(layer *modelgraph.Layer) {
 	layer.Declared = declaredCosts(of.values(costs, stars))
 }
 
-// inputs are the layers that one reads.
+// inputs are the layers that a layer reads.
 func (op *operating) inputs(row []any, stars []int) []string {
 	names := []string{}
 	slots, _ := row[3].([]any)
@@ -174,7 +173,7 @@ func (op *operating) inputs(row []any, stars []int) []string {
 	return names
 }
 
-// before is the fixed number of tokens of the first layer that one reads.
+// before is the fixed number of tokens of a layer's first input.
 func (op *operating) before(inputs []string) int64 {
 	if i, ok := op.first(inputs); ok {
 		return op.fixed(op.layers[i].Name)
@@ -221,7 +220,7 @@ func (op *operating) fixed(name string) int64 {
 	return op.tokens[name]
 }
 
-// pixels are those of the image that a class takes.
+// pixels are the pixels of a class's input image.
 func (of *evaluation) pixels() int64 {
 	for _, path := range []string{"image_size", "vision_config.image_size"} {
 		switch side, _ := of.find(path); side := side.(type) {
@@ -236,7 +235,7 @@ func (of *evaluation) pixels() int64 {
 	return 224 * 224
 }
 
-// values are those of fields that have one.
+// values are the fields that have a value.
 func (of *evaluation) values(fields map[string]any, stars []int) map[string]any {
 	out := make(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -247,7 +246,7 @@ func (of *evaluation) values(fields map[string]any, stars []int) map[string]any 
 	return out
 }
 
-// input is the name of the layer that one reads: the first of several that is there.
+// input is the name of a layer's input: the first of several names that exists.
 func (op *operating) input(slot any, stars []int) string {
 	list, _ := slot.([]any)
 	if len(list) == 0 || list[0] != "first" {
@@ -309,8 +308,7 @@ func operationOf[kind modelgraph.Op](text []byte) (modelgraph.Op, bool) {
 	return op, err == nil
 }
 
-// declaredCosts are costs by their names in model.json, with a slash before what
-// they grow by.
+// declaredCosts are costs by their names in model.json, with a slash before their unit of growth.
 func declaredCosts(costs map[string]any) *modelgraph.Declared {
 	if len(costs) == 0 {
 		return nil
@@ -334,7 +332,6 @@ func whole(v any) int64 {
 	return int64(math.Round(n))
 }
 
-// numbersIn are the numbers of a name.
 func numbersIn(name string) (numbers []int) {
 	for part := range strings.SplitSeq(name, ".") {
 		if n, err := strconv.Atoi(part); err == nil {

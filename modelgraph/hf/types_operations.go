@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// What layers of the newest release's classes compute, as functions of config
-// fields and of sizes of their tensors: fixtures/oracle/operations.py finds it.
+// The operations of the newest release's classes, as functions of config fields and tensor sizes
+// (fixtures/oracle/operations.py finds them).
 var (
 	//go:embed types-operations.jsonl.gz
 	typeOperationsGz   []byte
@@ -25,27 +25,25 @@ var (
 type typeOperations struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]: a
-	// star in a name is a number, and the last is a [typeLayer].
+	// Layers are [name, kind of its op, fields of the op by kind, inputs, more]. A star in a name
+	// is a number; more is a [typeLayer].
 	Layers [][]any `json:"layers"`
 	// Rules and Pins are as in [typeClass]. A key of an object may be left out.
 	Rules map[string]any `json:"rules"`
 	Pins  map[string]any `json:"pins"`
-	// Like are other numbers: [field, whether it is one other than 0].
+	// Like are other numbers: [field, whether it is nonzero].
 	Like [][]any `json:"like"`
-	// Texts are those that fields may have.
+	// Texts are the allowed values of fields.
 	Texts map[string][]any `json:"texts"`
-	// Even are pairs of fields, the side of an image and that of its patches, that
-	// leave nothing over.
+	// Even are pairs of fields: an image's side and the patch side that must divide it.
 	Even [][]string `json:"even"`
 	// Linear are the modules that are nn.Linear.
 	Linear []string `json:"linear"`
-	// Own: softmax runs in the type of the scores, where these are in memory.
+	// Own: softmax runs in the type of the scores, if these are in memory.
 	Own bool `json:"own"`
 }
 
-// operationsOf finds the line of a class. Releases that build the class otherwise
-// than the newest one have none.
+// operationsOf finds the line of a class. Releases that build it unlike the newest have none.
 func (in *release) operationsOf(class *typeClass) *typeOperations {
 	if in.own != nil {
 		return nil
@@ -64,8 +62,7 @@ func (in *release) operationsOf(class *typeClass) *typeOperations {
 	return nil
 }
 
-// built is what a class builds, without the parts that only refuse configs: a release may
-// refuse more than another.
+// built is the built part of a class: releases may differ in which configs they refuse.
 func (class *typeClass) built() typeClass {
 	built := *class
 	built.Texts, built.Met, built.Unread, built.Shown, built.Together, built.Pins = nil, nil, nil, nil, nil, nil
@@ -89,7 +86,7 @@ type operating struct {
 	still  string            // the first layer that no text reaches
 }
 
-// operations are those of a config; nil if the table does not say them.
+// operations are the operations of a config; nil if the table does not know them.
 func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating {
 	line := tree.in.operationsOf(class)
 	if line == nil || !root.usual() {
@@ -128,7 +125,7 @@ func (tree *typeTree) operations(class *typeClass, root *typeObject) *operating 
 	return op
 }
 
-// allows reports a config whose fields are as those of a build.
+// allows reports a config with the fields of a build.
 func (line *typeOperations) allows(root *typeObject) bool {
 	for path, want := range line.Pins {
 		v, _ := root.get(path)
@@ -157,8 +154,7 @@ func (line *typeOperations) sees(field string) bool {
 	return strings.Contains(fmt.Sprint(line.Layers, line.Rules), "$"+field)
 }
 
-// oneKind reports that a file has no other kinds of layers than the operations, which
-// do not depend on them: all have a window, or none has.
+// oneKind reports that a file's layers are all of the operations' kind: with a window, or without.
 func (line *typeOperations) oneKind(obj *typeObject) bool {
 	kind := "full_attention"
 	if strings.Contains(fmt.Sprint(line.Layers), "window:") {
@@ -169,7 +165,7 @@ func (line *typeOperations) oneKind(obj *typeObject) bool {
 	return !slices.ContainsFunc(list, other) && !slices.ContainsFunc(slices.Collect(maps.Values(obj.inner)), func(inner *typeObject) bool { return !line.oneKind(inner) })
 }
 
-// even reports that the sides of an image are multiples of those of a patch.
+// even reports that the sides of an image are multiples of a patch's.
 func (of *evaluation) even(image, patch string) bool {
 	x, _ := of.find(image)
 	y, _ := of.find(patch)
@@ -202,8 +198,7 @@ func more(layer []any) map[string]any {
 	return found
 }
 
-// operatingGraph is the graph with operations; false if the table does not say all of
-// them, or their sizes are not those of the tensors.
+// operatingGraph is the graph with operations; false if some are unknown or do not fit the tensors.
 func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, name string) (*modelgraph.Graph, bool) {
 	empty := func(t typeTensor) bool { return !t.buffer && slices.Contains(t.shape, 0) }
 	op := tree.operations(class, tree.root)
@@ -230,8 +225,7 @@ func (tree *typeTree) operatingGraph(class *typeClass, dtype modelgraph.DType, n
 	return graph, err == nil
 }
 
-// ownScores says that softmax runs in the type of the scores, and whether its result
-// passes a dropout.
+// ownScores sets softmax in the type of the scores, with or without a dropout of its result.
 func (obj *typeObject) ownScores(layers []modelgraph.Layer) {
 	dropped := false
 	for _, name := range []string{"attention_probs_dropout_prob", "attention_dropout", "attn_pdrop"} {
@@ -256,8 +250,7 @@ func capUnread(layers []modelgraph.Layer) {
 	}
 }
 
-// linears reports that the weights which [storedFormat.tensors] takes for those of
-// linear layers are exactly those that are.
+// linears reports that [storedFormat.tensors] takes exactly the weights of linear layers.
 func (op *operating) linears(layers []modelgraph.Layer) bool {
 	for i := range layers {
 		switch layers[i].Op.(type) {

@@ -32,8 +32,8 @@ func operates(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Op != modelgraph.Opaque{} })
 }
 
-// TestOperations: the table says of layers what devmap.export sees of the model that
-// Transformers builds of the same config (operations.py answers).
+// TestOperations: the table's operations equal devmap.export's for Transformers' model of the same
+// config (operations.py).
 func TestOperations(t *testing.T) {
 	file := "../../fixtures/oracle/operations.jsonl.gz"
 	if own := os.Getenv("DEVMAP_OPERATIONS"); own != "" {
@@ -101,8 +101,7 @@ func exportedLayer(t *testing.T, parts []json.RawMessage) (layer modelgraph.Laye
 	return layer
 }
 
-// inBlock are declared costs; outside of blocks without what is alive for a moment, which
-// the table may not have.
+// inBlock are declared costs; outside of blocks without workspace, which the table may lack.
 func inBlock(layer *modelgraph.Layer) any {
 	if layer.Declared == nil || strings.Contains(starred(layer.Name), "*") {
 		return layer.Declared
@@ -112,7 +111,7 @@ func inBlock(layer *modelgraph.Layer) any {
 	return &costs
 }
 
-// otherLayers says how layers differ from those of a graph.
+// otherLayers lists layers that differ from a graph's.
 func otherLayers(want []modelgraph.Layer, graph *modelgraph.Graph) (diff []string) {
 	there := make(map[string]*modelgraph.Layer)
 	for i := range graph.Layers {
@@ -142,7 +141,7 @@ func otherLayers(want []modelgraph.Layer, graph *modelgraph.Graph) (diff []strin
 	return diff
 }
 
-// costing is an op without what no cost depends on.
+// costing is an op without the fields that change no cost.
 func costing(op modelgraph.Op) modelgraph.Op {
 	switch op := op.(type) {
 	case modelgraph.Embedding:
@@ -171,7 +170,7 @@ func costing(op modelgraph.Op) modelgraph.Op {
 	return op
 }
 
-// otherFields are those that two ops have otherwise.
+// otherFields are the fields in which two ops differ.
 func otherFields(want, have modelgraph.Op) string {
 	x, y := reflect.ValueOf(want), reflect.ValueOf(have)
 	if x.Type() != y.Type() {
@@ -186,12 +185,11 @@ func otherFields(want, have modelgraph.Op) string {
 	return strings.Join(out, "; ")
 }
 
-// asReaders are types with readers that were written by hand: in every random config
-// that both read, the table says the same.
+// asReaders are types with hand-written readers, which equal the table in every random config.
 var asReaders = strings.Fields(`apertus arcee bitnet cohere cwm deepseek_v3 ernie4_5 exaone4 gemma
 	glm glm4 helium hunyuan_v1_dense hunyuan_v1_moe lfm2 llama minicpm3 ministral ministral3 mistral olmo2 seed_oss starcoder2`)
 
-// TestOperationsOfReaders: operations, inputs and streams are those of readers.
+// TestOperationsOfReaders: operations, inputs and streams equal the readers'.
 func TestOperationsOfReaders(t *testing.T) {
 	compared := make(map[string]int)
 	for line := range unpackedLines(t, "../../fixtures/oracle/families.jsonl.gz") {
@@ -230,7 +228,7 @@ func TestOperationsOfReaders(t *testing.T) {
 	}
 }
 
-// unpackedLines are those of a packed file.
+// unpackedLines are the lines of a packed file.
 func unpackedLines(t *testing.T, file string) func(func([]byte) bool) {
 	t.Helper()
 	packed, err := os.ReadFile(file)

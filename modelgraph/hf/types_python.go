@@ -125,7 +125,7 @@ func ofTwo(op string, x, y any) (any, bool) {
 		return places(op, x, y)
 	case "stage", "within":
 		return stage(op, x, y)
-	case "at": // a value in the place of a list counts for each of its elements
+	case "at": // a value instead of a list counts for each of its elements
 		if _, list := x.([]any); !list {
 			return x, true
 		}
@@ -206,8 +206,7 @@ func places(op string, x, y any) (any, bool) {
 	return float64(count), ok && op == "count"
 }
 
-// stage is the part of a list that number y is in, whose parts have lengths x;
-// within is its number in that part.
+// stage is the part of a list, of parts of lengths x, with number y; within is its number there.
 func stage(op string, x, y any) (any, bool) {
 	lengths, ok := x.([]any)
 	at, isNumber := number(y)
@@ -227,8 +226,7 @@ func stage(op string, x, y any) (any, bool) {
 	return nil, false
 }
 
-// element is an element of a list, counted from its end if the number is
-// negative.
+// element is an element of a list, counted from its end if the number is negative.
 func element(x, y any) (any, bool) {
 	list, ok := x.([]any)
 	n, isNumber := number(y)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// release is that by whose table a config is read: one that the config names
-// counts if its table has the class, or the newest's has not.
+// release is the release whose table reads a config. The config's own counts if its table has the
+// class, or the newest's lacks it.
 func (cfg *config) release() *release {
 	in, kind, names := cfg.shared.in, cfg.name("model_type"), cfg.strs("architectures")
 	if _, err := (&typeTree{in: in}).classOf(kind, names); err == nil || cfg.shared.asked || in.at == newest.at {
@@ -22,7 +22,7 @@ func (cfg *config) release() *release {
 	return newest.alone()
 }
 
-// lacking says in which releases the type or the class of a config is, if not in this one.
+// lacking names the releases with the config's type or class, if this one has none.
 func (in *release) lacking(cfg *config) error {
 	kind, names := cfg.name("model_type"), cfg.strs("architectures")
 	if in.configOf(kind) != "" && len(names) == 0 {
@@ -57,8 +57,7 @@ func (in *release) lacking(cfg *config) error {
 	return &modelgraph.SyntaxError{File: cfg.file, Place: field, Msg: fmt.Sprintf("%sTransformers %s has no %s; %s", whose, in.name, what, next)}
 }
 
-// makes reports that a release has a class of a type: an Auto class makes it, or
-// it is in the table.
+// makes reports that a release has a class of a type, in an Auto class or in the table.
 func (in *release) makes(kind, name string) bool {
 	class := line[typeClass](in, "class", name)
 	if class != nil && class.Config == in.configOf(kind) {
@@ -68,8 +67,7 @@ func (in *release) makes(kind, name string) bool {
 	return autos != nil && slices.Contains(slices.Collect(maps.Values(*autos)), name)
 }
 
-// byRelease is the graph of a config alone by its release: the reader's, or that
-// of the release's table if there is no reader.
+// byRelease is the graph of a config alone by its release: the reader's, else the table's.
 func byRelease(reader *modelgraph.Graph, cfg *config, fault error, name, source string) (graph *modelgraph.Graph, err error) {
 	in := cfg.release()
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// TestReleases compares the tables of releases with what these build, for
-// classes that differ between releases (fixtures/oracle/between.py).
+// TestReleases compares the tables with builds of their releases, for classes that differ between
+// releases (fixtures/oracle/between.py).
 func TestReleases(t *testing.T) {
 	packed, err := os.ReadFile("../../fixtures/oracle/releases.jsonl.gz")
 	if err != nil {
@@ -103,8 +103,8 @@ func TestChosenRelease(t *testing.T) {
 	}
 }
 
-// TestReadersFollow compares what hand-written readers make by release with
-// builds of both releases (held_out.real of fixtures/oracle).
+// TestReadersFollow compares hand-written readers by release with builds of both releases
+// (held_out.real of fixtures/oracle).
 func TestReadersFollow(t *testing.T) {
 	const paligemma = `{"model_type":"paligemma","architectures":["PaliGemmaForConditionalGeneration"],"vocab_size":160}`
 	const qwen = `{"model_type":"qwen2_vl","architectures":["Qwen2VLForConditionalGeneration"],"vision_config":{"depth":3,"num_hidden_layers":2}}`

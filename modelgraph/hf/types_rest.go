@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// rest makes layers that no text reaches see no token, so that they get no gradients: those
-// of modules in which no layer has an operation, reads, is read or is tied, and one has a
-// matrix (a tower). Biases of a head run, though they have no operation.
+// rest makes unused layers see no token, so that they get no gradients. A module is unused if no
+// layer has an operation, reads, is read or is tied, and one has a matrix (a tower). Biases of a
+// head run without an operation.
 func (op *operating) rest() {
 	reached, matrix := make(map[string]bool), make(map[string]bool)
 	up := func(set map[string]bool, names ...string) {

@@ -7,13 +7,12 @@ import (
 	"strconv"
 )
 
-// fieldsOf is what a file says of an object.
+// fieldsOf are the file's fields of an object.
 type fieldsOf map[string]any
 
-// hubFields are fields of published files that the code of a config class takes
-// and turns into fields which it has, by the class: what the __post_init__ of
-// Transformers 5.24's configuration_*.py does. A class of builds has no such
-// fields, and its table begins with what they become.
+// hubFields convert fields of published files as the config class's __post_init__ does
+// (configuration_*.py of Transformers 5.24). Builds have no such fields, so the table begins with
+// the converted ones.
 var hubFields = map[string]func(fieldsOf, *typeConfig){
 	"Exaone4_5_Config":  inner("text_config", "exaone4_5_text", "exaone4"),
 	"Kimi_K25Config":    inner("text_config", "kimi_k2", "deepseek_v3"),
@@ -42,7 +41,7 @@ var hubFields = map[string]func(fieldsOf, *typeConfig){
 	"TimmWrapperConfig":     func(said fieldsOf, _ *typeConfig) { said.take("label_names") },
 }
 
-// spelled is what the file says of an object, in the fields of its class.
+// spelled are the file's fields of an object, by the names of its class.
 func spelled(c *typeConfig, said map[string]any) map[string]any {
 	if change := hubFields[c.Config]; change != nil && len(said) > 0 {
 		said = maps.Clone(said)
@@ -62,21 +61,18 @@ func spelled(c *typeConfig, said map[string]any) map[string]any {
 	return said
 }
 
-// legacyLayers are layer_types that all classes take for others
-// (configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP).
+// legacyLayers are renamed layer_types (configuration_utils.py, _LEGACY_LAYER_TYPE_REMAP).
 var legacyLayers = map[string]any{
 	"mamba": "linear_attention", "attention": "full_attention",
 	"deepseek_sparse_attention": "indexed_attention", "qwen_sparse_attention": "indexed_attention",
 }
 
-// take removes a field and gives its value.
 func (said fieldsOf) take(name string) any {
 	v := said[name]
 	delete(said, name)
 	return v
 }
 
-// move gives a field another name.
 func (said fieldsOf) move(from, to string) {
 	if v := said.take(from); v != nil {
 		said[to] = v
@@ -92,7 +88,7 @@ func (said fieldsOf) number(name string, c *typeConfig) float64 {
 	return v
 }
 
-// list sets a field that the file lacks to what is there for each layer.
+// list sets a field that the file lacks to a list with an entry for each layer.
 func (said fieldsOf) list(name string, n float64, of func(i int) any) {
 	if said[name] != nil || n > maxRounds {
 		return
@@ -131,8 +127,7 @@ func lfm2Fields(said fieldsOf, _ *typeConfig) {
 	said.move("block_ff_dim", "intermediate_size")
 }
 
-// perLayer reads the per_layer_config that a Gemma 4 config saves: what its full
-// layers have otherwise.
+// perLayer reads a saved Gemma 4's per_layer_config: the different fields of full layers.
 func perLayer(said fieldsOf, _ *typeConfig) {
 	layers, ok := said["per_layer_config"].(map[string]any)
 	types, isList := said["layer_types"].([]any)

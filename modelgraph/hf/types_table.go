@@ -14,10 +14,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// The tables of releases of Transformers: for each, its classes with their
-// tensors as functions of config fields. Lines that several releases have in
-// common are there once. fixtures/oracle/releases.py describes the files, which
-// make oracle TABLE=5.24.0 writes.
+// The tables of releases of Transformers: for each, its classes with their tensors as functions of
+// config fields. Lines that several releases have in common are there once.
+// fixtures/oracle/releases.py describes the files, which make oracle TABLE=5.24.0 writes.
 var (
 	//go:embed types.jsonl.gz
 	typesGz []byte
@@ -28,42 +27,40 @@ var (
 	olderTypeTable = embedded.New("types-older.jsonl.gz", olderTypesGz)
 )
 
-// typeClass is the line of a model class. Expressions are those of
-// [evaluation.eval].
+// typeClass is the line of a model class, with expressions of [evaluation.eval].
 type typeClass struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// NoSplit are the classes of modules that one device must hold whole.
+	// NoSplit are the classes of modules that must be whole on one device.
 	NoSplit []string `json:"nosplit"`
 	// Float32 and Strict are as in [namedModel].
 	Float32 []string `json:"fp32"`
 	Strict  []string `json:"strict"`
-	// Entries are tensors, modules and ties, in module order: [kind, name,
-	// whether it is there, …]. A star in a name is a number.
+	// Entries are tensors, modules and ties, in module order: [kind, name, whether it is there, …].
+	// A star in a name is a number.
 	Entries [][]any `json:"entries"`
-	// Rounds say how many numbers a star has, by the name up to it.
+	// Rounds are the numbers of a star, by the name up to it.
 	Rounds map[string]any `json:"rounds"`
 	// Rules are fields of the finished config that the file's fields make.
 	Rules map[string]any `json:"rules"`
-	// Texts are the texts that fields may have, Met the conditions that every
-	// build met: [of the file, field or condition, values or outcome].
+	// Texts are the texts that fields may have, Met the conditions that every build met: [of the
+	// file, field or condition, values or outcome].
 	Texts [][]any `json:"texts"`
 	Met   [][]any `json:"held"`
 	// Unread are fields that the class would read and no build had.
 	Unread []string `json:"unread"`
-	// Shown are configs that the class was built of, with modules that the
-	// default config does not have.
+	// Shown are configs that the class was built of, with modules that the default config lacks.
 	Shown []map[string]any `json:"shown"`
 	// Together are names that a build had together (exploring.py, together).
 	Together [][]string `json:"together"`
 	// Acts are fields that name activations.
 	Acts []string `json:"acts"`
-	// Pins are fields of the file with the only values that the entries are
-	// known for. Sets are fields of configs inside that this one sets by Rules.
+	// Pins are fields of the file with the only values that the entries are known for. Sets are
+	// fields of configs inside that this one sets by Rules.
 	Pins map[string]any `json:"pins"`
 	Sets []string       `json:"sets"`
-	// Linear are the modules of a whole model that are nn.Linear, Tables those with
-	// other matrices, with stars for numbers.
+	// Linear are the modules of a whole model that are nn.Linear, Tables those with other matrices,
+	// with stars for numbers.
 	Linear []string `json:"linear"`
 	Tables []string `json:"tables"`
 }
@@ -106,17 +103,17 @@ type typeConfig struct {
 	Labels float64              `json:"labels"` // by default; 0: two
 	Inner  map[string]typeInner `json:"inner"`
 	Pops   []string             `json:"pops"` // other fields that its code reads
-	Made   map[string]any       `json:"made"` // what it makes of fields that are null by default
-	Base   map[string]any       `json:"base"` // what a config must say for a model to be built
+	Made   map[string]any       `json:"made"` // its values for fields that are null by default
+	Base   map[string]any       `json:"base"` // fields that a config must have for a build
 }
 
 // typeInner is an object inside a config.
 type typeInner struct {
 	Config string         `json:"config"`
-	Auto   bool           `json:"auto"`   // its model_type says its class
+	Auto   bool           `json:"auto"`   // its model_type determines its class
 	None   bool           `json:"none"`   // there is none by default
 	Absent map[string]any `json:"absent"` // its fields if the file has none
-	Given  map[string]any `json:"given"`  // its fields if the file has it without them
+	Given  map[string]any `json:"given"`  // its fields if the file has an object without them
 }
 
 // line reads the line of a name, nil if there is none.
@@ -127,7 +124,7 @@ func line[kind any](in *release, key, name string) *kind {
 	return nil
 }
 
-// class reads the line of a model class: that of a config class if there is one.
+// class reads the line of a model class: the config class's if there is one.
 func (in *release) class(name, config string) (found *typeClass) {
 	for read := range lines[typeClass](in, fmt.Sprintf(`{"class":%q,`, name)) {
 		if read.Config == config {
@@ -140,8 +137,8 @@ func (in *release) class(name, config string) (found *typeClass) {
 	return found
 }
 
-// pinnedClass reads the line of a model class that an object has: of several, each
-// for some values of its config, that with the most pins that the object has.
+// pinnedClass reads the line of an object's model class. If a class has several lines for values of
+// its config, the line with the most pins of the object counts.
 func (in *release) pinnedClass(name string, object *typeObject) (found *typeClass) {
 	met := false
 	for _, as := range []func(*typeClass, string) bool{
@@ -218,8 +215,7 @@ func spanOf(text string) (span uint64) {
 	return span
 }
 
-// autoOrder are the Auto classes that say which class a config without
-// architectures means.
+// autoOrder are the Auto classes that choose the class of a config without architectures.
 var autoOrder = []string{
 	"AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForMultimodalLM", "AutoModelForSeq2SeqLM",
 	"AutoModelForSpeechSeq2Seq", "AutoModelForMaskedLM", "AutoModelForObjectDetection", "AutoModel",
@@ -243,9 +239,9 @@ func (in *release) loader(kind, class string) string {
 	return class
 }
 
-// whenSaid says what a config class makes of a value of the file for a field that it
-// computes from others: "over" if it overwrites it, "kept" if it takes it and nothing
-// else changes, empty if that is not known.
+// whenSaid is a config class's use of a file's value for a field that it computes. "over" means
+// that it overwrites the value, "kept" that it takes it and nothing else changes, empty that this
+// is unknown.
 func (in *release) whenSaid(config, path string) string {
 	type made struct {
 		Said map[string]map[string]string `json:"said"`
@@ -260,7 +256,7 @@ func (in *release) whenSaid(config, path string) string {
 // configOf is the config class of a type.
 func (in *release) configOf(kind string) string { return in.auto(kind, "config") }
 
-// parametric reports activations that hold tensors.
+// parametric reports activations with tensors.
 func (in *release) parametric(name string) bool {
 	type header struct {
 		Release string   `json:"release"`

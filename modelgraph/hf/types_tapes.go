@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// The memory of a prefill of the newest release's classes, layer by layer, as functions of
-// config fields and sides of tensors: fixtures/oracle/tapes.py finds it.
+// The memory of a prefill of the newest release's classes, layer by layer, as functions of config
+// fields and sides of tensors: fixtures/oracle/tapes.py finds it.
 var (
 	//go:embed types-tapes.jsonl.gz
 	typeTapesGz   []byte
@@ -23,16 +23,15 @@ var (
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Sizes are those of storages: sums of [factor of the workload by its index, number,
-	// atoms…], which are multiplied. An atom is $field, or tensor/side.
+	// Sizes are sizes of storages: products of sums of [factor of the workload by its index,
+	// number, atoms…]. An atom is $field, or tensor/side.
 	Sizes [][][]any `json:"sizes"`
-	// Parts are what layers do.
+	// Parts are the steps of layers.
 	Parts []tapePart `json:"parts"`
-	// Layers are [name with stars, [place, kind of the layer, part]…], in the order in which
-	// they run.
+	// Layers are [name with stars, [place, kind of the layer, part]…], in execution order.
 	Layers [][]any `json:"layers"`
-	// Pins are values of fields, Like whether fields are above 0, Grouped whether heads
-	// share keys and values, as in all builds.
+	// Pins are values of fields, Like whether fields are above 0, Grouped whether heads share keys
+	// and values, as in all builds.
 	Pins    map[string]any  `json:"pins"`
 	Like    map[string]bool `json:"like"`
 	Grouped *bool           `json:"grouped"`
@@ -84,7 +83,7 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 	}
 }
 
-// fits reports a config like those that were built.
+// fits reports a config like the built ones.
 func (t *taping) fits() bool {
 	for path, want := range t.line.Pins {
 		if v, ok := t.of.object.get(path); ok && !deepEqual(v, want) {

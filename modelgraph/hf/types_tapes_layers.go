@@ -9,7 +9,7 @@ import (
 
 // This file finds the part of each layer in a class's tape.
 
-// storages are those of a sum.
+// storages are the storages of a sum.
 func (t *taping) storages(of tapeSum) learned.Storages {
 	out := make(learned.Storages, len(of))
 	for i, one := range of {
@@ -67,7 +67,7 @@ func (t *taping) order(rows [][]any) (all []ran, ok bool) {
 	return all, add(after, -1)
 }
 
-// part is that of a layer by its place and kind, nil if no build had one there.
+// part is the part of a layer by its place and kind, nil if no build had one there.
 func (t *taping) part(row []any, number int) *tapePart {
 	place, kind := "", ""
 	if number >= 0 {
@@ -93,8 +93,8 @@ func (t *taping) part(row []any, number int) *tapePart {
 	return nil
 }
 
-// named is a layer that a part of another names: a number alone is the first of the list,
-// one with a sign a distance, end-n a place from the list's end.
+// named is the layer that another's part names. A plain number is an index of the list, a signed
+// one a distance, end-n a place from the list's end.
 func (t *taping) named(name string, own int) string {
 	parts := strings.Split(name, ".")
 	for i, part := range parts {

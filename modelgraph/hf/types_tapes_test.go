@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestTapes: a type has the tape of a prefill if its config is like those that were built,
-// and one layer's sizes are those that PyTorch has.
+// TestTapes: a type has the tape of a prefill if its config is like the built ones; one layer's
+// sizes are PyTorch's.
 func TestTapes(t *testing.T) {
 	base := fields{
 		"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "dtype": "bfloat16", "hidden_size": 1024, "intermediate_size": 3072,

@@ -21,8 +21,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// typeSample is a config and what Transformers builds from it
-// (fixtures/oracle/tables.py).
+// typeSample is a config and Transformers' build of it (fixtures/oracle/tables.py).
 type typeSample struct {
 	Config  jsontext.Value `json:"config"`
 	Params  int64          `json:"params"`
@@ -32,7 +31,7 @@ type typeSample struct {
 	NoSplit string         `json:"nosplit"`
 }
 
-// typeFacts are the same of a graph, as lines.
+// typeFacts are the facts of a graph, as lines.
 func typeFacts(tree *typeTree) map[string][]string {
 	facts := make(map[string][]string)
 	shape := func(s []int64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(s), " ", ","), "[]") }
@@ -82,8 +81,8 @@ func (tree *typeTree) causes() []any {
 	return tree.cause
 }
 
-// otherTable takes another table for that of the newest release, and gives a function
-// that writes a line for each sample: the cause of a refusal, or the outcome.
+// otherTable replaces the newest release's table. It returns a function that writes a line for each
+// sample: the cause of a refusal, or the outcome.
 func otherTable(t *testing.T) (report func(line ...any)) {
 	t.Helper()
 	path := os.Getenv("DEVMAP_TYPES_TABLE")
@@ -116,9 +115,8 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 	}
 }
 
-// TestTypes compares the table with what Transformers builds. DEVMAP_TYPES
-// names other samples, one a line, DEVMAP_TYPES_OF their release, DEVMAP_TYPES_TABLE
-// another table.
+// TestTypes compares the table with Transformers' builds. DEVMAP_TYPES names other samples, one a
+// line, DEVMAP_TYPES_OF their release, DEVMAP_TYPES_TABLE another table.
 func TestTypes(t *testing.T) {
 	report := otherTable(t)
 	path := os.Getenv("DEVMAP_TYPES")
@@ -144,7 +142,7 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	exact, refused, wrong := 0, 0, 0
-	configs := make(map[string][2]int) // by type: those that are exact, all
+	configs := make(map[string][2]int) // by type: exact ones, all
 	at := -1
 	for text := range bytes.Lines(data) {
 		at++
@@ -225,7 +223,7 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
 		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
 		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
-		// The class is not one that an Auto class makes, and the builds had the default type.
+		// No Auto class makes the class, and the builds had the default type.
 		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
 		// A VoxtralConfig gives its text's config fields.
 		`{"model_type":"voxtral","text_config":{"model_type":"qwen2"}}`: "text_config.model_type",
@@ -249,8 +247,8 @@ func TestTypesRefused(t *testing.T) {
 	}
 }
 
-// TestTypesNote has one note of the table in a graph, whether its class says what
-// is not split or not, and the class that loads it.
+// TestTypesNote: a graph has one note of the table, with or without no-split modules in its class,
+// and the class that loads it.
 func TestTypesNote(t *testing.T) {
 	for config, want := range map[string][3]string{
 		`{"model_type":"dinov3_vit","dtype":"bfloat16"}`:                                                  {"units that are not split are exact; activations are not counted", "DINOv3ViTModel", "DINOv3ViTModel"},
@@ -270,8 +268,8 @@ func TestTypesNote(t *testing.T) {
 	}
 }
 
-// TestTypesQuantised refuses a quantised config if the tables do not say which weights
-// are linear layers, and counts what is stored if they do.
+// TestTypesQuantised: a quantised config counts as stored if the tables know the linear layers;
+// else it is refused.
 func TestTypesQuantised(t *testing.T) {
 	for _, config := range []string{
 		`{"model_type":"dinov3_vit","quantization_config":{"quant_method":"gptq","bits":4,"group_size":128}}`,
@@ -303,9 +301,8 @@ func TestTypesQuantised(t *testing.T) {
 	}
 }
 
-// TestTypesOutside: if classes name no unsplit modules, a module outside the outermost
-// lists is a unit, and one device holds what a module has before its list, and a model's
-// own parameter with what it meets.
+// TestTypesOutside: without no-split classes, a module outside the outermost lists is a unit.
+// Modules before a list are on one device, and a model's own parameter with its operands.
 func TestTypesOutside(t *testing.T) {
 	for config, want := range map[string]struct{ unit, joined string }{
 		`{"model_type":"roformer","architectures":["RoFormerForMaskedLM"]}`: {"roformer.embeddings", ""},

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// together refuses optional tensors that no build need have had together: of one
-// module, not there by default, and no condition of the one is a condition of the
-// other. Then their order is not known, nor what the one means for the other.
-// present are the entries that are there. A config with the same modules as one
-// that was built is none of these.
+// together refuses optional tensors of one module that no build need have had together: absent by
+// default, and without a common condition. Their order, and the effect of one on the other, are
+// then not known. present are the existing entries. A config with the modules of a built one is
+// accepted.
 func (tree *typeTree) together(class *typeClass, of *evaluation, present [][]any) error {
 	err := tree.unlike(class, of, present)
 	if err == nil || len(class.Shown) == 0 {
@@ -64,8 +63,8 @@ func (tree *typeTree) unlike(class *typeClass, of *evaluation, present [][]any) 
 	return nil
 }
 
-// changed refuses an optional entry, not there by default, next to others of its
-// module that are not as by default, and with a size that is null by default.
+// changed refuses an optional entry, absent by default, with a size that is null by default, next
+// to siblings that differ from the default.
 func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, parts map[string]*optionalPart, shown map[string]bool) error {
 	path, _ := entry[1].(string)
 	module, text := parent(parent(path)), fmt.Sprint(entry[2])
@@ -88,8 +87,8 @@ func (tree *typeTree) changed(class *typeClass, of *evaluation, entry []any, par
 	return sized(tree, class, of, entry, path, shown)
 }
 
-// sized refuses a size that is null by default, and that no build had with a path,
-// unless the same module has it by default: a bias is as long as its weight.
+// sized refuses a size that is null by default and that no build had with a path. It accepts a size
+// that the same module has by default: a bias is as long as its weight.
 func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path string, shown map[string]bool) error {
 	for _, name := range slices.Sorted(maps.Keys(of.object.class.Fields)) {
 		if of.object.class.Fields[name] == nil && of.object.said[name] != nil && reads(entry[3], name) && !class.showed(path, "$"+name) && !class.sizes(entry, name, of, shown) {
@@ -100,8 +99,8 @@ func sized(tree *typeTree, class *typeClass, of *evaluation, entry []any, path s
 	return nil
 }
 
-// sizes reports that each size of an entry that reads a field, a number, is one of
-// another tensor of its module that is there by default.
+// sizes reports that each size of an entry that reads a field (a number) is a size of a default
+// tensor of its module.
 func (class *typeClass) sizes(entry []any, name string, of *evaluation, shown map[string]bool) bool {
 	path, _ := entry[1].(string)
 	dims, _ := entry[3].([]any)
@@ -118,9 +117,9 @@ func (class *typeClass) sizes(entry []any, name string, of *evaluation, shown ma
 	})
 }
 
-// towers reports conditions that are each the presence of an object of the config: its
-// tower is a model of its own, so the other object says nothing of it. Gemma4Model of
-// Transformers 5.24 alone has two such, and both towers together are as built there.
+// towers reports conditions that are each the presence of an object of the config. Each tower is a
+// separate model, so the objects are independent. Only Transformers 5.24's Gemma4Model has two, and
+// both towers together equal a build.
 func towers(x, y any) bool {
 	field := func(condition any) string {
 		if parts, ok := condition.([]any); ok && len(parts) == 4 && parts[2] == false && parts[3] == true {
@@ -139,8 +138,8 @@ func (class *typeClass) showed(name, other string) bool {
 	return slices.ContainsFunc(class.Together, func(pair []string) bool { return pair[0] == name && pair[1] == other })
 }
 
-// apart refuses two names; a condition has the field. state is the first as pairs
-// of [typeClass] Together have it.
+// apart refuses two names; a condition has the field. state is the first, in the form of
+// [typeClass] Together.
 func (tree *typeTree) apart(class *typeClass, of *evaluation, condition any, name, other, state string) error {
 	of.eval(condition, nil)
 	of.err = nil
@@ -190,8 +189,8 @@ func (part *optionalPart) meets(other *optionalPart) bool {
 	return slices.ContainsFunc(part.texts, func(text string) bool { return slices.Contains(other.texts, text) })
 }
 
-// built are the parts of names that a config of a class has; without one, the
-// default config, or the smallest that a model is built of.
+// built are the name parts of a class's config; without one, of the default config, or of the
+// smallest that can be built.
 func (tree *typeTree) built(class *typeClass, said map[string]any) map[string]bool {
 	shown := make(map[string]bool)
 	from := &objects{file: tree.file, in: tree.in}

@@ -14,11 +14,11 @@ type typeTree struct {
 	file      string
 	in        *release
 	tensors   []typeTensor
-	ties      map[string]string // name to the one that it is
-	units     map[string]string // modules that one device may have to hold whole, and their classes
+	ties      map[string]string // name to its owner's
+	units     map[string]string // modules that one device may need whole, and their classes
 	wide      []string          // expressions for parameters that stay in float32
-	noSplit   []string          // classes of those that it must; a unit without a class is one
-	outermost bool              // it names none: the modules of its outermost lists are kept whole
+	noSplit   []string          // their classes that it needs; a unit without a class counts too
+	outermost bool              // no unsplit class: members of the outermost lists stay whole
 	holders   map[string]bool   // modules around these, and those lists
 	lists     *tree             // of its names
 	root      *typeObject       // the config
@@ -82,7 +82,7 @@ func (tree *typeTree) numbers(class *typeClass, of *evaluation, pattern string) 
 	return all
 }
 
-// inJSON is a value as a config has it, cut after 60 bytes.
+// inJSON is a value in a config's form, cut after 60 bytes.
 func inJSON(v any) string {
 	text, err := json.Marshal(v, json.Deterministic(true))
 	if err != nil {
@@ -104,8 +104,7 @@ func (err *typeError) Error() string {
 // maxTensors bounds a model, and the names that a table evaluates for it.
 const maxTensors = 1_000_000
 
-// linearOf are the linear layers of a class that says them, nil if a matrix is in
-// neither of its lists.
+// linearOf are the linear layers in a class's lists, nil if a matrix is in neither list.
 func linearOf(tree *typeTree, class *typeClass) []string {
 	for _, t := range tree.tensors {
 		if module := starred(parent(t.name)); len(t.shape) == 2 && lastComponent(t.name) == "weight" && !slices.Contains(class.Linear, module) && !slices.Contains(class.Tables, module) {

@@ -13,8 +13,7 @@ import (
 // unknownFamilyError is a config whose model_type has no rules here.
 type unknownFamilyError struct {
 	File, ModelType string
-	// Fields are those that a llama has not, with their values, the ones
-	// that add modules first. The model can be recognised by them.
+	// Fields are not a llama's, with values; fields that add modules are first.
 	Fields []string
 }
 
@@ -45,7 +44,7 @@ func unknownType(modelType string) string {
 	return fmt.Sprintf("model_type %q is not known%s", clipName(modelType), meantType(modelType))
 }
 
-// meantType asks for the known type that differs in a letter of four; empty if none does.
+// meantType suggests the known type that differs in a letter of four; empty if none does.
 func meantType(modelType string) string {
 	near := modelgraph.Nearest(modelType, slices.Sorted(maps.Keys(families)), 1, max(1, len(modelType)/4))
 	if len(near) == 0 || near[0] == modelType || len(modelType) < 3 {
@@ -54,7 +53,7 @@ func meantType(modelType string) string {
 	return fmt.Sprintf(" (did you mean %q?)", near[0])
 }
 
-// unknownFamily lists the fields that say that the model is no llama.
+// unknownFamily lists the fields that show that the model is no llama.
 func unknownFamily(cfg *config, modelType string) error {
 	fresh := cfg.again()
 	llama(fresh)
@@ -79,11 +78,11 @@ func unknownFamily(cfg *config, modelType string) error {
 	return err
 }
 
-// llamaFields are what a config must have to be tried as llama.
+// llamaFields are required for a try as llama.
 var llamaFields = []string{"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"}
 
-// asLlama reads a config of no known family as a llama, which only the names
-// and shapes of all its files can prove; nil if it makes none.
+// asLlama reads a config of no known family as a llama, which only the names and shapes of all its
+// files can prove. Nil if it makes none.
 func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	fresh := cfg.again()
 	for _, name := range llamaFields {
@@ -102,9 +101,8 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	return graph, f
 }
 
-// unknownFieldError is a config with a field that the rules of its family do
-// not know to be harmless, or, where Value is empty, without a field whose
-// default is not known.
+// unknownFieldError is a config with a field that its family does not know to be harmless. If Value
+// is empty, it lacks a field without a known default.
 type unknownFieldError struct {
 	File, Field, Value, ModelType, Class string
 }
@@ -118,8 +116,8 @@ func (err *unknownFieldError) Error() string {
 		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
 }
 
-// unknown says why the config makes no graph where the tensor names still
-// or the files can: its family, its class or a field is not known.
+// unknown is the reason why the config makes no graph, if names or files still can: its family,
+// class or a field is not known.
 func unknown(err error) string {
 	var family *unknownFamilyError
 	var field *unknownFieldError

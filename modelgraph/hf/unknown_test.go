@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestDigests: what running needs is no part of a model's digest, which plans
-// of earlier versions hold. Each fixture has that of before it was read.
+// TestDigests: values for running are not part of a model's digest, which plans of earlier versions
+// have. Each fixture has its digest from before they were read.
 func TestDigests(t *testing.T) {
 	lines, err := os.ReadFile("testdata/digests.txt")
 	if err != nil {
@@ -49,8 +49,8 @@ func fixture(t *testing.T, name string) *modelgraph.Graph {
 	return graph
 }
 
-// TestFixturesSayWhatTheyLack: of the built-in models those of families whose
-// layers are known run, and the others say why they do not, in model.json too.
+// TestFixturesSayWhatTheyLack: built-in models of families with known layers run; the others give
+// the reason why not, in model.json too.
 func TestFixturesSayWhatTheyLack(t *testing.T) {
 	entries, err := fs.ReadDir(fixtures.Models(), ".")
 	if err != nil {
@@ -93,8 +93,7 @@ func TestFixturesSayWhatTheyLack(t *testing.T) {
 	}
 }
 
-// TestOddValues: a value that only running hears of makes no model wrong, and
-// is named.
+// TestOddValues: a value that only running hears of makes no model wrong, and is named.
 func TestOddValues(t *testing.T) {
 	for _, tt := range []struct {
 		modelType string
@@ -145,8 +144,7 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// TestOddFolder: what a config leaves unsaid is said of its folder too, and so
-// is that the layers of an unknown type are not known.
+// TestOddFolder: values that a config lacks, and unknown layers, are noted for its folder too.
 func TestOddFolder(t *testing.T) {
 	for _, tt := range []struct{ from, to, want string }{
 		{`"hidden_size":8`, `"hidden_size":8,"rms_norm_eps":"x"`, `rms_norm_eps "x" is not a number from 0 to 1e30`},

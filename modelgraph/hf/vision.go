@@ -84,8 +84,8 @@ func (grid patchGrid) embedWith(modules *builder, name string, channels, dim int
 	return conv.Name
 }
 
-// visionAttention is attention of every patch to every patch. As in the
-// framework, heads must divide the width.
+// visionAttention is attention of every patch to every patch. As in the framework, heads must
+// divide the width.
 func visionAttention(cfg *config, dim, heads int64, name string) modelgraph.Attention {
 	a := equalHeads(cfg, dim, heads, name)
 	a.Bidirectional = true
@@ -106,8 +106,7 @@ func styleParams(style modelgraph.NormStyle, count int64) []modelgraph.Tensor {
 	return normParams("", count, style == modelgraph.LayerNorm)
 }
 
-// addLinear adds nn.Linear with bias and what follows it, and returns its
-// name.
+// addLinear adds nn.Linear with bias and an activation, and returns its name.
 func addLinear(modules *builder, name string, in, out int64, activation, input string) string {
 	op := modelgraph.Linear{In: in, Out: out, Activation: activation}
 	return modules.add(name, op, []string{input}, linearParams("", in, out, true)...).Name

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// visionStack is the blocks of a vision transformer: attention and MLP, a
-// norm before each. Towers differ in the modules' names and order.
+// visionStack is the blocks of a vision transformer: attention and MLP, a norm before each. Towers
+// differ in the modules' names and order.
 type visionStack struct {
 	dim, layers int64
 	norm        modelgraph.NormStyle
@@ -19,15 +19,14 @@ type visionStack struct {
 
 	order  []string // those four as the framework registers them
 	scales []string // LayerScale vectors, bare parameters of the block
-	// scaleDim is their length, dim where 0.
+	// scaleDim is their length; 0: dim.
 	scaleDim int64
 	// between are modules in order outside the four (vectors that scale).
 	between map[string]part
 }
 
-// build adds the blocks at path.0, path.1, …, and returns the layers that hold
-// the hidden state: before the first block, and after each. split makes each
-// block a wrap unit. In addition to the hidden state the first block reads
+// build adds the blocks at path.0, path.1, …, and returns the layers with the hidden state: before
+// the first block, and after each. split makes each block a wrap unit. The first block also reads
 // extra: bare parameters that are added to the patches or put before them.
 func (v *visionStack) build(modules *builder, path string, split bool, extra ...string) []string {
 	states := []string{modules.hidden}
@@ -69,8 +68,8 @@ func (v *visionStack) block(modules *builder, name string, i int64, extra []stri
 	modules.hidden = full(v.mlpName)
 }
 
-// hiddenState picks the state that a field such as select_layer names: -1
-// the last, as a Python index; 0 is what the first block reads.
+// hiddenState picks the state of a field such as select_layer: -1 is the last (a Python index), 0
+// the input of the first block.
 func hiddenState(cfg *config, name string, states []string) string {
 	return stateAt(cfg, name, states, cfg.float(-1, name))
 }

@@ -36,8 +36,7 @@ func readViT(cfg *config) *vit {
 	}
 }
 
-// vitHeads reads the heads of ViTAttention, whose widths may not add up to the
-// hidden size.
+// vitHeads reads the heads of ViTAttention, whose widths may not add up to the hidden size.
 func vitHeads(cfg *config, hidden int64) modelgraph.Attention {
 	heads := cfg.pos(12, "num_attention_heads")
 	if hidden < heads && !cfg.has("head_dim") {

@@ -27,7 +27,7 @@ func (model *vit) tokens(extra int64) modelgraph.Stream {
 	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: model.grid.count() + extra}
 }
 
-// imageLabels is the number of classes, where 0 means no classifier.
+// imageLabels is the number of classes; 0 means no classifier.
 func imageLabels(cfg *config) int64 {
 	if cfg.has("num_labels") && cfg.dim(0, "num_labels") == 0 {
 		return 0
@@ -46,8 +46,8 @@ func (model *vit) stack(modules *builder, path string, maskToken bool) {
 	modules.hidden = addLayerNorm(modules, dot(path, "layernorm"), model.hidden, modules.hidden)
 }
 
-// embeddings is modeling_vit.py: ViTEmbeddings. Its own parameters, which
-// are added to the patches, go by the module's name.
+// embeddings is modeling_vit.py: ViTEmbeddings. Its own parameters, which are added to the patches,
+// have the module's name.
 func (model *vit) embeddings(modules *builder, name string, maskToken bool) {
 	hidden, patches := model.hidden, dot(name, "patch_embeddings.projection")
 	params := []modelgraph.Tensor{tensor("cls_token", 1, 1, hidden)}
@@ -62,8 +62,7 @@ func (model *vit) embeddings(modules *builder, name string, maskToken bool) {
 	})
 }
 
-// block is modeling_vit.py: ViTLayer, which registers its norms between
-// attention and feed-forward.
+// block is modeling_vit.py: ViTLayer, which registers its norms between attention and feed-forward.
 func (model *vit) block(modules *builder, name string) {
 	attn, mlp := dot(name, "attention"), dot(name, "mlp")
 	before, after := dot(name, "layernorm_before"), dot(name, "layernorm_after")
@@ -78,8 +77,7 @@ func (model *vit) block(modules *builder, name string) {
 		join(linearParams("fc1", hidden, f, true), linearParams("fc2", f, hidden, true))...).Name
 }
 
-// pooler is modeling_vit.py: ViTPooler. A size of 0, as none, means the hidden
-// size.
+// pooler is modeling_vit.py: ViTPooler. A size of 0, as none, means the hidden size.
 func (model *vit) pooler(modules *builder, cfg *config) {
 	out := model.hidden
 	if cfg.has("pooler_output_size") && cfg.dim(0, "pooler_output_size") > 0 {
@@ -90,8 +88,7 @@ func (model *vit) pooler(modules *builder, cfg *config) {
 	modules.add("pooler.dense", op, []string{modules.hidden}, linearParams("", model.hidden, out, true)...)
 }
 
-// pixels is the decoder of modeling_vit.py: ViTForMaskedImageModeling, which
-// turns every patch back into pixels.
+// pixels is the decoder of modeling_vit.py, ViTForMaskedImageModeling: it makes pixels of patches.
 func (model *vit) pixels(modules *builder, cfg *config) {
 	stride := side(cfg, 16, "encoder_stride")
 	out := sizeProduct(cfg, "encoder_stride", stride, stride, model.channels)

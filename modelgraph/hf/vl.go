@@ -9,12 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// textModels are the language models that a multimodal config may name in
-// its text_config.
+// textModels are the language models that a multimodal config may name in its text_config.
 var textModels = make(map[string]func(*config) *decoder)
 
-// textModel reads the language model of a text_config, of type def if it names
-// none.
+// textModel reads the language model of a text_config, of type def if it names none.
 func textModel(cfg *config, def string) *decoder {
 	name := cfg.str(def, "model_type")
 	if f := textModels[name]; f != nil {
@@ -25,24 +23,21 @@ func textModel(cfg *config, def string) *decoder {
 	return textModels[def](cfg)
 }
 
-// multimodal is a vision tower, a projector and a language model: the
-// modules of Transformers' XForConditionalGeneration.
+// multimodal is a vision tower, a projector and a language model (XForConditionalGeneration).
 type multimodal struct {
-	// features adds the tower and the projector at a module path; the layer
-	// it names has the image features as the language model takes them.
+	// features adds the tower and the projector at a module path; the layer it names has the image
+	// features as the language model takes them.
 	features func(modules *builder, path string) string
 	text     *decoder
 	tied     bool // lm_head shares the embedding
 	returned bool // the outputs have the features (image_hidden_states)
-	// deep are features that are added after the first decoder layers, one each
-	// (Qwen3-VL).
+	// deep are features that are added after the first decoder layers, one each (Qwen3-VL).
 	deep []string
-	// module is the language model's, language_model where empty.
+	// module is the language model's, language_model if empty.
 	module string
 }
 
-// masked is a decoder that is given a mask if there are images
-// (modeling_gemma3.py, modeling_paligemma.py: create_causal_mask_mapping).
+// masked is a decoder with a mask for images (create_causal_mask_mapping of Gemma 3 and PaliGemma).
 func (d *decoder) masked() *decoder {
 	attention := d.attention
 	d.attention = func(layer int64) part {
@@ -101,9 +96,8 @@ func returned(modules *builder, name string) {
 	}
 }
 
-// feed makes the first layer from index from on that transforms the token
-// embeddings read the image features too: they take the places of the image
-// tokens (masked_scatter in the models' forward).
+// feed connects the image features to the first layer, from index from on, that reads the token
+// embeddings. They replace the image tokens (masked_scatter in the models' forward).
 func feed(modules *builder, from int, embed, image string) {
 	for i := from; i < len(modules.layers); i++ {
 		if in := modules.layers[i].Inputs; len(in) > 0 && in[0] == embed {

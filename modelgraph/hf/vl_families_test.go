@@ -44,9 +44,8 @@ func paramsUnder(g *modelgraph.Graph, prefix string) int64 {
 	return n
 }
 
-// The counts are those of the modules that OpenGVLab's modelling code makes
-// (modeling_intern_vit.py, modeling_internlm2.py), but for InternViT-300M,
-// which is 304.01M in the tables of OpenGVLab.
+// The counts are from OpenGVLab's modelling code (modeling_intern_vit.py, modeling_internlm2.py).
+// InternViT-300M's 304.01M is from OpenGVLab's tables.
 func TestInternVLCounts(t *testing.T) {
 	big := testdataGraph(t, "internvl2_5-26b.json")
 	small := testdataGraph(t, "internvl3-1b.json")
@@ -70,9 +69,8 @@ func TestInternVLCounts(t *testing.T) {
 	}
 }
 
-// remoteNames are the tensors of InternVL2.5-26B's repository, first blocks
-// only: the registration order of modeling_intern_vit.py,
-// modeling_internlm2.py and modeling_internvl_chat.py.
+// remoteNames are the tensors of InternVL2.5-26B's repository, first blocks only: the registration
+// order of modeling_intern_vit.py, modeling_internlm2.py and modeling_internvl_chat.py.
 var remoteNames = []string{
 	"vision_model.embeddings.class_embedding [1,1,3200]",
 	"vision_model.embeddings.position_embedding [1,1025,3200]",
@@ -136,8 +134,8 @@ func TestInternVLChatNames(t *testing.T) {
 	}
 }
 
-// TestImageEdges checks that the first block of the language model reads the
-// token embedding and the image, and the streams on the way there.
+// TestImageEdges checks that the first block of the language model reads the token embedding and
+// the image, and the streams on the way there.
 func TestImageEdges(t *testing.T) {
 	for _, c := range []struct {
 		config             string
@@ -294,8 +292,8 @@ func TestVisionFaults(t *testing.T) {
 	}
 }
 
-// TestVisionMutants sets every number of a small config, one at a time, to
-// sizes that fit nothing: a graph or a fault, never a panic.
+// TestVisionMutants sets every number of a small config, one at a time, to sizes that fit nothing:
+// a graph or a fault, never a panic.
 func TestVisionMutants(t *testing.T) {
 	for _, file := range []string{"qwen2_5_vl", "internvl", "paligemma", "gemma3"} {
 		for _, c := range readOracle(t, "../../fixtures/oracle/"+file+".json.gz") {

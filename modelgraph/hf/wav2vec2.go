@@ -37,20 +37,19 @@ var oldSpeech = []string{
 	"no_mask_time_overlap", "tokenizer_class", "do_normalize",
 }
 
-// speech is what the parts of a wav2vec 2 share.
+// speech is the common part of wav2vec 2's modules.
 type speech struct {
 	*builder
 	cfg    *config
 	path   string
 	hidden int64
-	// whole: a layer of convolutions is a unit, as no class is named that is not
-	// split; HuBERT names its own, and they are not among them.
+	// whole: a layer of convolutions is a unit, as there are no no-split classes. HuBERT has some,
+	// without the convolutions.
 	whole bool
 }
 
-// wav2Vec2 is modeling_wav2vec2.py, and modeling_hubert.py, which is that with
-// switches. Its tokens are what the convolutions make of the samples: the
-// workload's sequence is counted in them.
+// wav2Vec2 is modeling_wav2vec2.py, and its variant modeling_hubert.py. Its tokens are the outputs
+// of the convolutions, and the workload's sequence counts them.
 func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	model := &speech{builder: modules, cfg: cfg, path: path, hidden: cfg.pos(0, "hidden_size"), whole: path != "hubert"}
 	if class == "Model" {
@@ -72,8 +71,7 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	model.head(class, model.adapted(class), wide, extracted)
 }
 
-// adapted adds the adapter if there is one, and is the width of what a head
-// reads.
+// adapted adds the adapter if there is one, and returns the input width of a head.
 func (model *speech) adapted(class string) int64 {
 	if !model.cfg.on("add_adapter") {
 		return model.hidden
@@ -85,7 +83,7 @@ func (model *speech) adapted(class string) int64 {
 	return out
 }
 
-// head is that of a class; what it projects is out wide.
+// head is the head of a class; its input is out wide.
 func (model *speech) head(class string, out, wide int64, extracted string) {
 	cfg := model.cfg
 	switch class {
@@ -104,8 +102,8 @@ func (model *speech) head(class string, out, wide int64, extracted string) {
 	}
 }
 
-// quantizer is Wav2Vec2GumbelVectorQuantizer, and the projections that its loss
-// compares. Codes are sampled for what the convolutions made.
+// quantizer is Wav2Vec2GumbelVectorQuantizer, and the projections that its loss compares. Codes are
+// sampled for the convolutions' outputs.
 func (model *speech) quantizer(wide int64, extracted string) {
 	cfg := model.cfg
 	groups, codes := cfg.pos(0, "num_codevector_groups"), cfg.pos(0, "num_codevectors_per_group")
@@ -120,8 +118,7 @@ func (model *speech) quantizer(wide int64, extracted string) {
 	model.add("project_q", modelgraph.Linear{In: width, Out: out}, []string{chosen, table}, linearParams("", width, out, true)...)
 }
 
-// xVector is the head of Wav2Vec2ForXVector: layers over neighbouring frames,
-// then their mean and deviation.
+// xVector is Wav2Vec2ForXVector's head: layers over neighbouring frames, then mean and deviation.
 func (model *speech) xVector() {
 	cfg := model.cfg
 	dims := cfg.dims("tdnn_dim")
@@ -144,8 +141,7 @@ func (model *speech) xVector() {
 	model.add("objective", modelgraph.Parameter{}, nil, tensor("weight", width, cfg.labels()))
 }
 
-// adapter is Wav2Vec2Adapter: convolutions that make fewer frames, and their
-// width.
+// adapter is Wav2Vec2Adapter: convolutions that make fewer frames, and their width.
 func (model *speech) adapter(path string) int64 {
 	cfg := model.cfg
 	out, kernel := cfg.optional(model.hidden, "output_hidden_size"), cfg.pos(0, "adapter_kernel_size")
@@ -163,8 +159,8 @@ func (model *speech) adapter(path string) int64 {
 	return out
 }
 
-// features are the convolutions over the samples, and give the width of
-// the last. The first or all of them have norms.
+// features adds the convolutions over the samples and returns the last one's width. The first or
+// all of them have norms.
 func (model *speech) features(path string) int64 {
 	modules, cfg := model.builder, model.cfg
 	dims := cfg.dims("conv_dim")
@@ -213,8 +209,7 @@ func (model *speech) features(path string) int64 {
 	return in
 }
 
-// encoder is Wav2Vec2Encoder, or with norms before the parts
-// Wav2Vec2EncoderStableLayerNorm.
+// encoder is Wav2Vec2Encoder, or with norms before the parts Wav2Vec2EncoderStableLayerNorm.
 func (model *speech) encoder(path string) {
 	modules, cfg, hidden := model.builder, model.cfg, model.hidden
 	stable, placed := cfg.flag("do_stable_layer_norm"), model.positions(dot(path, "pos_conv_embed"))
@@ -252,8 +247,8 @@ func (model *speech) encoder(path string) {
 	}
 }
 
-// positions is the convolution that replaces positions, whose weight is stored
-// as a direction and a length, or next to a norm over the batch.
+// positions is the convolution that replaces positions, whose weight is stored as a direction and a
+// length, or next to a norm over the batch.
 func (model *speech) positions(path string) string {
 	modules, cfg, hidden := model.builder, model.cfg, model.hidden
 	groups, kernel := cfg.pos(0, "num_conv_pos_embedding_groups"), cfg.pos(0, "num_conv_pos_embeddings")
@@ -281,8 +276,7 @@ func (model *speech) positions(path string) string {
 	return placed
 }
 
-// attentionAdapter is Wav2Vec2AttnAdapterLayer, which is added to the block's
-// result.
+// attentionAdapter is Wav2Vec2AttnAdapterLayer, which is added to the block's result.
 func (model *speech) attentionAdapter(path string, inner int64) {
 	residual := model.builder.hidden
 	norm := addLayerNorm(model.builder, dot(path, "norm"), model.hidden, residual)

@@ -2,9 +2,8 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// encoderStack is modeling_whisper.py: WhisperEncoder. It returns the layers
-// whose outputs the framework calls hidden_states: what goes into each block,
-// and the normed end.
+// encoderStack is modeling_whisper.py: WhisperEncoder. It returns the layers of the framework's
+// hidden_states: the input of each block, and the normed end.
 func (model *whisper) encoderStack(modules *builder, path string) (states []string) {
 	hidden := model.hidden
 	// The second convolution halves the rate of the mel frames.

@@ -6,19 +6,17 @@ import (
 	"strings"
 )
 
-// The entries of layer_types that the families here know
-// (configuration_utils.py: ALLOWED_ATTN_LAYER_TYPES has more).
+// Known entries of layer_types (configuration_utils.py: ALLOWED_ATTN_LAYER_TYPES has more).
 const (
 	slidingAttention = "sliding_attention"
 	fullAttention    = "full_attention"
 	linearAttention  = "linear_attention" // a state in place of keys and values
 )
 
-// legacyKinds are older entries of layer_types (configuration_utils.py:
-// remap_legacy_layer_types).
+// legacyKinds are older entries of layer_types (configuration_utils.py: remap_legacy_layer_types).
 var legacyKinds = map[string]string{"mamba": linearAttention, "attention": fullAttention}
 
-// readWindow reads sliding_window: def where absent, 0 (all tokens) where null.
+// readWindow reads sliding_window: def if absent, 0 (all tokens) if null.
 func readWindow(cfg *config, def int64) int64 {
 	if cfg.null("sliding_window") {
 		return 0
@@ -26,8 +24,8 @@ func readWindow(cfg *config, def int64) int64 {
 	return cfg.dim(def, "sliding_window")
 }
 
-// layerTypes reads layer_types, one entry a layer; if the config has none,
-// sliding reports the layers with a window.
+// layerTypes reads layer_types, one entry a layer; if the config has none, sliding reports the
+// layers with a window.
 func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []string {
 	return kindsOf(cfg, layers, []string{slidingAttention, fullAttention}, func(i int64) string {
 		if sliding(i) {
@@ -37,8 +35,7 @@ func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []str
 	})
 }
 
-// kindsOf reads layer_types, whose entries are of the known kinds; if the
-// config has none, kind returns a layer's.
+// kindsOf reads layer_types, with entries of the known kinds; without it, kind returns a layer's.
 func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) string) []string {
 	types := make([]string, layers)
 	given := cfg.strs("layer_types")

@@ -14,8 +14,8 @@ func init() {
 	})
 }
 
-// xlnet is modeling_xlnet.py: relative positions have a projection of their
-// own, and scores a bias a head for them, for content and for segments.
+// xlnet is modeling_xlnet.py: relative positions have a separate projection. Scores have biases a
+// head for them, for content and for segments.
 func xlnet(modules *builder, cfg *config, class string) {
 	hidden, vocab := cfg.pos(0, "d_model"), cfg.pos(0, "vocab_size")
 	op := equalHeads(cfg, hidden, 0, "n_head")
@@ -28,7 +28,7 @@ func xlnet(modules *builder, cfg *config, class string) {
 	if class == "Model" {
 		path = ""
 	}
-	modules.add(dot(path, "mask_emb"), modelgraph.Parameter{}, nil, tensor("", 1, 1, hidden)) // replaces tokens that are to be predicted
+	modules.add(dot(path, "mask_emb"), modelgraph.Parameter{}, nil, tensor("", 1, 1, hidden)) // replaces the predicted tokens
 	words := addTable(modules, dot(path, "word_embedding"), vocab, hidden, "")
 	modules.hidden = words
 	for i := range cfg.count(0, "n_layer") {

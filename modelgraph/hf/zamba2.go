@@ -11,10 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// zamba2Model is modeling_zamba2.py: Mamba-2 in every layer, and in those that
-// are hybrid before it one of num_mem_blocks transformer blocks, which read the
-// hidden state next to the embeddings. The blocks are shared in turn; every
-// hybrid layer has adapters of its own in the block that it uses.
+// zamba2Model is modeling_zamba2.py: Mamba-2 in every layer. In hybrid layers, one of
+// num_mem_blocks transformer blocks runs before it and reads the hidden state next to the
+// embeddings. Hybrid layers share the blocks in turn; each has own adapters in its block.
 type zamba2Model struct {
 	hidden, inner, rank, blocks int64
 
@@ -22,7 +21,7 @@ type zamba2Model struct {
 	mlp           modelgraph.MLP
 	mixer         part
 	bias, adapted bool
-	hybrid        []int64 // the layers that are
+	hybrid        []int64 // layers with a transformer block
 	embed         string
 }
 
@@ -50,7 +49,7 @@ func zamba2(cfg *config) *decoder {
 	cfg.computes("attention_hidden_size", wide)
 	cfg.computes("attention_head_dim", width)
 	model.mlp = modelgraph.MLP{Dim: hidden, Hidden: model.inner, Gated: true, Fused: true, Activation: cfg.str("gelu", "hidden_act")}
-	cfg.members["conv_bias"] = jsontext.Value("true") // whatever use_conv_bias says
+	cfg.members["conv_bias"] = jsontext.Value("true") // use_conv_bias is ignored
 	_, model.mixer = chunked(cfg, hidden, mambaFields{
 		expand: "mamba_expand", state: "mamba_d_state", kernel: "mamba_d_conv", heads: "n_mamba_heads", groups: "mamba_ngroups", chunk: "chunk_size",
 		bias: "add_bias_linear", convBias: "conv_bias",
@@ -83,8 +82,8 @@ func zamba2(cfg *config) *decoder {
 	return d
 }
 
-// among reports ids that have each hybrid layer once, at a place where its block has an
-// adapter (Zamba2Attention: num_fwd_mem_blocks, layer_dic).
+// among reports ids with each hybrid layer once, at an index for which its block has an adapter
+// (Zamba2Attention: num_fwd_mem_blocks, layer_dic).
 func (model *zamba2Model) among(ids []int64) bool {
 	for at, layer := range model.hybrid {
 		if place := slices.Index(ids, layer); place < 0 || model.blocks < 1 || (int64(place)-int64(at))%model.blocks != 0 {
@@ -139,8 +138,7 @@ func (model *zamba2Model) layer(modules *builder, d *decoder, name string, layer
 	model.transformer(modules, dot(name, "shared_transformer"), stream, int64(at))
 }
 
-// mamba is a mixer after a norm, added to the stream without the transformer's
-// result.
+// mamba is a mixer after a norm, added to the stream without the transformer's result.
 func (model *zamba2Model) mamba(modules *builder, d *decoder, name string, reads []string, stream string) string {
 	norm, mixer := dot(name, "input_layernorm"), dot(name, "mamba")
 	modules.add(mixer, model.mixer.op, []string{norm, stream}, slices.Clone(model.mixer.params)...)
@@ -148,8 +146,7 @@ func (model *zamba2Model) mamba(modules *builder, d *decoder, name string, reads
 	return mixer
 }
 
-// transformer is Zamba2AttentionDecoderLayer, as the hybrid layer numbered at
-// has it: without residuals.
+// transformer is Zamba2AttentionDecoderLayer of hybrid layer number at, without residuals.
 func (model *zamba2Model) transformer(modules *builder, name, stream string, at int64) {
 	wide := model.attn.InDim
 	attn, ffn := dot(name, "self_attn"), dot(name, "feed_forward")
@@ -173,7 +170,7 @@ func (model *zamba2Model) transformer(modules *builder, name, stream string, at 
 	modules.add(between, modelgraph.Norm{Dim: model.hidden, Style: modelgraph.RMSNorm}, []string{attn}, normParams("", model.hidden, false)...)
 }
 
-// adapters are those of all hybrid layers that share the block; its own runs.
+// adapters are the adapters of all hybrid layers that share the block; the layer's own run.
 func (model *zamba2Model) adapters(modules *builder, name, reads string, in, out, at int64) {
 	for i := at % model.blocks; i < int64(len(model.hybrid)); i += model.blocks {
 		down, up := dot(indexed(name, i), "0"), dot(indexed(name, i), "1")
@@ -187,8 +184,7 @@ func (model *zamba2Model) adapters(modules *builder, name, reads string, in, out
 	}
 }
 
-// share ties the tensors of every block to those of the first layer that has
-// it (Zamba2Model.get_layers).
+// share ties every block's tensors to the block's first layer (Zamba2Model.get_layers).
 func (model *zamba2Model) share(modules *builder, path string) {
 	block := func(at int64) string {
 		return dot(indexed(dot(path, "layers"), model.hybrid[at]), "shared_transformer") + "."

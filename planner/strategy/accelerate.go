@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// balanced is the map that device_map="auto" and "balanced" give: Accelerate 1.15,
-// src/accelerate/utils/modeling.py, get_balanced_memory for the limits of the GPUs
-// and infer_auto_device_map for the map. free are the bytes of each GPU that are not
-// taken; what exceeds them goes to the CPU, whose memory is taken to be enough.
+// balanced is the map of device_map="auto" and "balanced" (Accelerate 1.15: utils/modeling.py). The
+// function get_balanced_memory gives the limits of the GPUs, infer_auto_device_map the map. free
+// are the free bytes of each GPU. The CPU takes the rest; its memory is assumed to be enough.
 func balanced(graph *modelgraph.Graph, sizes *weightSizes, free []int64) devicemap.Map {
 	root := modulesOf(graph, sizes)
 	filling := &autoMap{ties: graph.Ties, limits: root.limits(free), used: make([]int64, len(free)), places: map[string]int{}}
@@ -37,14 +36,13 @@ type module struct {
 	unit             *modelgraph.Unit // that the module is; nil if it is none
 }
 
-// isLeaf reports a tensor, a module without children, or one that is not split.
+// isLeaf reports a tensor, or a module without children or that is not split.
 func (m *module) isLeaf() bool { return len(m.children) == 0 || m.whole }
 
-// parts are what a module is replaced by once it is split: its parameters and its
-// children. Buffers of its own are placed nowhere.
+// parts replace a split module: its parameters and children. Its own buffers get no device.
 func (m *module) parts() []*module { return slices.Concat(m.tensors, m.children) }
 
-// weightSizes say what a tensor takes once it is loaded.
+// weightSizes computes the loaded size of tensors.
 type weightSizes struct {
 	workload *costmodel.Workload
 }
@@ -70,8 +68,7 @@ func (sizes *weightSizes) of(layer *modelgraph.Layer, tensor *modelgraph.Tensor,
 	return tensor.Bytes
 }
 
-// linear reports a layer of linear modules, which bitsandbytes quantises, other than
-// the output head.
+// linear reports a layer of linear modules that bitsandbytes quantises: not the output head.
 func linear(layer *modelgraph.Layer) bool {
 	switch layer.Op.(type) {
 	case modelgraph.Attention, modelgraph.MLP, modelgraph.MoE, modelgraph.Linear:
@@ -80,8 +77,7 @@ func linear(layer *modelgraph.Layer) bool {
 	return false
 }
 
-// modulesOf is the tree of the model's modules in their order. A tied parameter has
-// its size where it is owned.
+// modulesOf is the tree of the model's modules in order. A tied parameter counts in its owner.
 func modulesOf(graph *modelgraph.Graph, sizes *weightSizes) *module {
 	root := &module{}
 	named := map[string]*module{"": root}
@@ -128,7 +124,6 @@ func modulesOf(graph *modelgraph.Graph, sizes *weightSizes) *module {
 	return root
 }
 
-// sum fills in the sizes of modules.
 func (m *module) sum() int64 {
 	for _, parts := range [][]*module{m.tensors, m.buffers, m.children} {
 		for _, part := range parts {
@@ -138,8 +133,8 @@ func (m *module) sum() int64 {
 	return m.bytes
 }
 
-// limits is get_balanced_memory: an equal part of the model and a margin for each
-// GPU. The last one keeps its whole free memory.
+// limits is get_balanced_memory: an equal part of the model and a margin for each GPU. The last one
+// keeps its whole free memory.
 func (m *module) limits(free []int64) []int64 {
 	limits := slices.Clone(free)
 	var leaves, sum int64
@@ -170,8 +165,8 @@ func (m *module) limits(free []int64) []int64 {
 	return limits
 }
 
-// class tells the classes of blocks apart, by their kind. Encoder and decoder of the
-// T5 family are lists named block, of one class (modeling_t5.py, T5Block).
+// class is a block's class, by its kind. T5's encoder and decoder are lists named block, of one
+// class (modeling_t5.py, T5Block).
 func class(unit *modelgraph.Unit) string {
 	if strings.Contains(unit.Name, ".block.") {
 		return "block"

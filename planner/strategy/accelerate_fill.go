@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// autoMap is infer_auto_device_map under way: modules are put on the first GPU as
-// long as they fit, then on the next. GPU 0 keeps room for the largest layer that is
-// to come, which may have to be brought back from the CPU.
+// autoMap is a run of infer_auto_device_map: the first GPU gets modules while they fit, then the
+// next. GPU 0 reserves space for the largest remaining layer, which may have to come back from the
+// CPU.
 type autoMap struct {
 	ties    [][]string // names of parameters that are one
 	todo    []*module
@@ -21,7 +21,7 @@ type autoMap struct {
 	places  map[string]int
 }
 
-// largestLayers are the largest of the layers that are to come.
+// largestLayers are the largest of the remaining layers.
 type largestLayers struct {
 	bytes int64
 	names []string
@@ -62,7 +62,7 @@ func (filling *autoMap) taken(m *module) {
 // within reports that a path is a module's or inside it.
 func within(path, module string) bool { return strings.HasPrefix(path+".", module+".") }
 
-// next places the first module of the list, splits it, or goes to the next device.
+// next places the first module of the list, splits it, or moves on to the next device.
 func (filling *autoMap) next() {
 	m := filling.todo[0]
 	filling.todo = filling.todo[1:]
@@ -93,7 +93,7 @@ func (filling *autoMap) next() {
 	}
 }
 
-// put places a module, and those that are tied to it.
+// put places a module and the modules tied to it.
 func (filling *autoMap) put(m *module, tied []*module, bytes int64) {
 	if filling.device < len(filling.used) {
 		filling.used[filling.device] += bytes
@@ -105,8 +105,7 @@ func (filling *autoMap) put(m *module, tied []*module, bytes int64) {
 	}
 }
 
-// tiedTo are the modules that wait and hold a parameter tied to one of a module's,
-// once for each such parameter.
+// tiedTo are the waiting modules with a tied parameter of a module, once for each parameter.
 func (filling *autoMap) tiedTo(m *module) []*module {
 	var out []*module
 	for _, group := range filling.ties {
@@ -140,9 +139,8 @@ func (filling *autoMap) splitTied(m *module, tied []*module) bool {
 	return false
 }
 
-// units are the devices of the units: of the module that a unit is in, or of the
-// first of its parts that has one. A unit of buffers alone may have none, and goes
-// with the unit before.
+// units are the devices of the units: of the module around a unit, or of its first part with a
+// device. A unit of buffers alone may have none, and gets the previous unit's.
 func (filling *autoMap) units(graph *modelgraph.Graph) devicemap.Map {
 	placed := make(devicemap.Map, len(graph.Units))
 	last := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// automatic is the row of the map that device_map="auto" gives, of the workload of a
-// device map under Accelerate. There is none on one GPU.
+// automatic is the row of the map that device_map="auto" gives, of the workload of a device map
+// under Accelerate. There is none on one GPU.
 func (of *comparison) automatic() []Row {
 	runtime := costmodel.DeviceMap.Traits().Runtimes[0]
 	strategy := of.Workload.Strategy
@@ -22,7 +22,7 @@ func (of *comparison) automatic() []Row {
 	problem.Workload, problem.Costs, problem.Offload = row.Workload, nil, ""
 	problem, err := problem.Resolved()
 	if err != nil {
-		return nil // that of the device map says why
+		return nil // the device map's row has the reason
 	}
 	placed := balanced(of.Graph, &weightSizes{&problem.Costs.Workload}, freeBytes(&problem))
 	report := devicemap.Check(of.Graph, problem.Costs, problem.Topology, placed.Flatten(of.Graph), nil)
@@ -36,7 +36,7 @@ func (of *comparison) automatic() []Row {
 	return []Row{row}
 }
 
-// freeBytes are what PyTorch reports free on each GPU once its context is there.
+// freeBytes are the bytes that PyTorch reports free on each GPU after the context is created.
 func freeBytes(problem *planner.Problem) []int64 {
 	devices := problem.Topology.Devices
 	free := make([]int64, len(devices))

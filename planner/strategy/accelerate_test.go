@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestBalancedMaps: the maps are those that Accelerate 1.15 made for 18 public models
-// on 2, 4 and 8 GPUs with more memory than each model.
+// TestBalancedMaps: the maps equal Accelerate 1.15's for 18 public models on 2, 4 and 8 GPUs with
+// more memory than each model.
 func TestBalancedMaps(t *testing.T) {
 	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
 	if err != nil || len(files) == 0 {

@@ -13,22 +13,21 @@ import (
 
 // Change is a step away from a problem, and the row that it leads to.
 type Change struct {
-	// Set are settings that replace the request's own of the same
-	// field: those of a workload ([costmodel.Fields]) or of a diffusion pipeline
-	// (package costmodel/phases), and gpus, gpu, contiguous and offload. Without are the
-	// fields that it must leave out: pin and together too. With both the request
-	// asks for Row.
+	// Set are settings that replace the request's for the same field. The fields are a workload's
+	// ([costmodel.Fields]) or a diffusion pipeline's (package costmodel/phases), and gpus, gpu,
+	// contiguous and offload. Without are fields to leave out, pin and together included. With both
+	// the request asks for Row.
 	Set     []costmodel.Setting
 	Without []string
-	// Notes are what the settings do not say: "gradient accumulation".
+	// Notes are changes that no setting has: "gradient accumulation".
 	Notes []string
 	Row   Row
 	// To is the problem that Row answers.
 	To *planner.Problem
 }
 
-// search is a problem from which steps are taken, or one that a step led to: set
-// and notes are then those of the step that belong to no workload.
+// search is the problem that steps start from, or that a step led to. Then set and notes are the
+// step's changes outside of the workload.
 type search struct {
 	comparison
 	set   []costmodel.Setting
@@ -37,7 +36,7 @@ type search struct {
 	misfits map[string]bool
 }
 
-// newSearch begins at a problem; nil where the catalogue has not all of its GPUs.
+// newSearch begins at a problem; nil if the catalogue lacks one of its GPUs.
 func newSearch(problem planner.Problem, options Options) *search {
 	var err error
 	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
@@ -47,8 +46,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
 }
 
-// change is the way to a row of a changed problem. The settings are read off what
-// differs between the two, so that none that the row needs is missing.
+// change is the way to a row of a changed problem. Its settings are all differences of the two.
 func (problem *search) change(changed *search, row *Row) Change {
 	change := Change{Row: *row, To: &changed.Problem, Set: slices.Clone(changed.set), Notes: changed.notes}
 	asked := problem.Workload
@@ -80,9 +78,8 @@ func (problem *search) change(changed *search, row *Row) Change {
 	return change
 }
 
-// difference is what turns a request for one workload into one for another:
-// fields to set, and the names of those that it must leave out. What comes with
-// the strategy is not named.
+// difference turns a request for one workload into one for another: fields to set, and fields to
+// leave out. Fields that the strategy implies are not named.
 func difference(from, to *costmodel.Workload) (set []costmodel.Setting, without []string) {
 	for _, field := range costmodel.Fields() {
 		was, is := field.Text(from), field.Text(to)
@@ -110,13 +107,13 @@ func distinct(changes []Change) []Change {
 	})
 }
 
-// timed reports that what is minimised is a time.
+// timed reports that the objective is a time.
 func (problem *search) timed() bool {
 	return problem.Objective == planner.Time || problem.Objective == planner.Latency
 }
 
-// within are the changes, found for the least memory, that fit with the
-// shortest time too, with what they then come to.
+// within are the changes, found for the least memory, that also fit with the shortest time, with
+// their new rows.
 func (problem *search) within(ctx context.Context, changes []Change) []Change {
 	var out []Change
 	for _, change := range changes {

@@ -10,24 +10,21 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// edit is a change of a workload.
 type edit struct {
-	note  string // what the settings do not say
+	note  string // changes that no setting has
 	apply func(*costmodel.Workload)
-	// family names edits that replace each other: halves of a batch. Of those
-	// only the first that fits is reported.
+	// family names edits that replace each other, such as halves of a batch: only the first that
+	// fits is reported.
 	family string
 }
 
-// loraRank and loraTargets are a usual choice; PEFT takes the latter for all
-// linear layers but the head.
+// loraRank and loraTargets are usual; PEFT's "all-linear" is all linear layers except the head.
 const (
 	loraRank    = 16
 	loraTargets = "all-linear"
 )
 
-// largestPool is the part of a GPU that OpenPI's README has JAX take where memory is
-// short.
+// largestPool is the share of a GPU for JAX that OpenPI's README sets if memory is short.
 const largestPool = 0.9
 
 const (
@@ -43,16 +40,15 @@ const (
 	chunkedLoss = "chunked"
 )
 
-// edits are the single changes that take memory away, the least intrusive
-// first: those that change no result, then the optimizer's state, then what is
-// trained, then the work itself.
+// edits are the single changes that save memory, the least intrusive first: same results, then the
+// optimizer's state, then the trained parameters, then less work.
 func (problem *search) edits() []edit {
 	workload := problem.sized()
 	if workload.Mode == costmodel.Load {
 		return nil
 	}
 	var out []edit
-	if _, program := estimate.Native(nil); workload.Runtime == program { // what is recomputed and trained is the program's own
+	if _, program := estimate.Native(nil); workload.Runtime == program { // it trains and recomputes in its own way
 		if workload.MemFraction < largestPool {
 			out = append(out, edit{apply: func(w *costmodel.Workload) { w.MemFraction = largestPool }})
 		}
@@ -62,21 +58,20 @@ func (problem *search) edits() []edit {
 	return slices.Concat(out, smallerBatches(workload.Batch), shorterSequences(problem.Graph, workload.Seq))
 }
 
-// sized is the workload with the batch and length that the model takes where nothing
-// was asked for.
+// sized is the workload with the model's default batch and length if none were given.
 func (problem *search) sized() costmodel.Workload {
 	workload := problem.Workload
 	asked := costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch, NewTokens: workload.NewTokens}
 	if resolved, err := estimate.Resolve(problem.Graph, asked); err == nil {
 		workload.Seq, workload.Batch = resolved.Seq, resolved.Batch
 	}
-	if grid := workload.Runtime == "megatron" || workload.Runtime == "torchtitan"; grid && workload.DP == 0 { // the GPUs that the others leave
+	if grid := workload.Runtime == "megatron" || workload.Runtime == "torchtitan"; grid && workload.DP == 0 { // the remaining GPUs
 		workload.DP = costmodel.Degree(max(1, problem.gpus()/(workload.TP.Count()*workload.CP.Count()*workload.PP.Count())))
 	}
 	return workload
 }
 
-// same are the edits after which the results are the same.
+// same are the edits that keep the results.
 func same(workload *costmodel.Workload) []edit {
 	var out []edit
 	add := func(when bool, note string, apply func(*costmodel.Workload)) {
@@ -101,7 +96,7 @@ func same(workload *costmodel.Workload) []edit {
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })
 	note := accumulates
-	if workload.Strategy.Traits().Staged { // its micro-batches are also what the stages pass on
+	if workload.Strategy.Traits().Staged { // the stages pass its micro-batches on too
 		note = ""
 	}
 	add(max(1, workload.MicroBatches) < workload.Batch, note,
@@ -111,7 +106,7 @@ func same(workload *costmodel.Workload) []edit {
 	return out
 }
 
-// trained are the edits of the optimizer's state and of what is trained.
+// trained are the edits of the optimizer's state and of the trained parameters.
 func trained(workload *costmodel.Workload) []edit {
 	var out []edit
 	if workload.Mode != costmodel.Train || workload.LoRARank > 0 {
@@ -123,13 +118,12 @@ func trained(workload *costmodel.Workload) []edit {
 	return append(out, edit{note: freezes, apply: adapters})
 }
 
-// adapters freezes the model and trains LoRA adapters.
 func adapters(workload *costmodel.Workload) {
 	workload.LoRARank, workload.LoRATargets = loraRank, []string{loraTargets}
 }
 
-// smallerBatches are halves of a batch, the largest first, in as many
-// micro-batches as divide them, no more than were asked for.
+// smallerBatches are halves of a batch, the largest first, in as many micro-batches as divide them,
+// no more than were asked for.
 func smallerBatches(batch int64) []edit {
 	var out []edit
 	for half := batch / 2; half >= 1; half /= 2 {
@@ -138,8 +132,7 @@ func smallerBatches(batch int64) []edit {
 	return out
 }
 
-// setBatch gives a workload a batch in no more micro-batches than it has, as
-// many as divide it.
+// setBatch gives a workload a batch in no more micro-batches than it has, as many as divide it.
 func setBatch(workload *costmodel.Workload, batch int64) {
 	workload.Batch, workload.MicroBatches = batch, min(workload.MicroBatches, batch)
 	for workload.MicroBatches > 0 && batch%workload.MicroBatches != 0 {
@@ -147,8 +140,7 @@ func setBatch(workload *costmodel.Workload, batch int64) {
 	}
 }
 
-// shorterSequences are halves of a sequence, the longest first. A model without
-// text has none.
+// shorterSequences are halves of a sequence, the longest first. A model without text has none.
 func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	const shortest = 512
 	if estimate.CheckLengths(graph, true, false) != nil {
@@ -164,11 +156,9 @@ func shorterSequences(graph *modelgraph.Graph, seq int64) []edit {
 	return out
 }
 
-// families are the families of edits that have helped. The empty family has no
-// members.
+// families are the families of edits that have helped. The empty family has no members.
 type families map[string]bool
 
-// add notes whether an edit helped.
 func (helped families) add(change *edit, helps bool) {
 	if change.family != "" && helps {
 		helped[change.family] = true
@@ -181,7 +171,6 @@ func changesTraining(change *edit) bool {
 	return workload.LoRARank > 0
 }
 
-// edited is the problem with a changed workload.
 func (problem *search) edited(es ...edit) *search {
 	changed := *problem
 	changed.notes = slices.Clone(problem.notes)
@@ -194,8 +183,7 @@ func (problem *search) edited(es ...edit) *search {
 	return &changed
 }
 
-// first is the best row that is answered; false where none is, or the time is
-// over.
+// first is the best row with an answer; false if there is none, or the time is over.
 func (problem *search) first(ctx context.Context) (Row, bool) {
 	if problem == nil || ctx.Err() != nil {
 		return Row{}, false

@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestSmallest: each change that is reported makes the problem fit when it is
-// made, and those that a user would try first are among them.
+// TestSmallest: each reported change makes the problem fit, and the obvious changes are among them.
 func TestSmallest(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(2))
 	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, "torch"
@@ -33,8 +32,7 @@ func TestSmallest(t *testing.T) {
 	}
 }
 
-// TestSmallestTogether: where no change is enough, several are, and none of
-// them too many.
+// TestSmallestTogether: if no change is enough, several together are, and none is superfluous.
 func TestSmallestTogether(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
@@ -51,8 +49,8 @@ func TestSmallestTogether(t *testing.T) {
 	}
 }
 
-// TestSmallestSameResults: where each change that is enough alone is less work, several
-// that change no result are tried together, sequence parallelism among them.
+// TestSmallestSameResults: if every sufficient single change is less work, several changes with the
+// same results are tried together, sequence parallelism among them.
 func TestSmallestSameResults(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "a100-40gb", 4, training(4))
 	work := &p.Workload
@@ -67,8 +65,8 @@ func TestSmallestSameResults(t *testing.T) {
 	}
 }
 
-// TestSmallestDegrees: where stages of some degrees do not fit and nothing else
-// makes them, the degrees are left open, which is tried as it is reported.
+// TestSmallestDegrees: if stages of fixed degrees do not fit and no other change helps, open
+// degrees are tried and reported.
 func TestSmallestDegrees(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 8, training(8))
 	p.Workload.Strategy, p.Workload.DP, p.Workload.TP, p.Workload.MicroBatches, p.Workload.Seq = costmodel.Pipeline, 2, 2, 8, 2048
@@ -98,8 +96,7 @@ func TestMoreGPUs(t *testing.T) {
 	}
 }
 
-// TestAlternatives: nothing is reported that does not lower the largest share, or
-// that takes as many GPUs.
+// TestAlternatives: each lowers the largest share, or needs fewer GPUs.
 func TestAlternatives(t *testing.T) {
 	p := problem(t, "qwen2.5-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// TestSmallerBatches: each smaller batch is divided by its micro-batches:
-// as many as were asked for, or the next fewer that divide it.
+// TestSmallerBatches: each smaller batch is divided by its micro-batches: as many as were asked
+// for, or the next fewer that divide it.
 func TestSmallerBatches(t *testing.T) {
 	for _, c := range []struct {
 		batch, microBatches int64
@@ -36,8 +36,8 @@ func TestSmallerBatches(t *testing.T) {
 	}
 }
 
-// TestOptimizerEdit: an 8-bit optimizer is offered in place of AdamW, but not
-// where adapters alone are trained, whose states are small.
+// TestOptimizerEdit: an 8-bit optimizer is offered instead of AdamW, except for adapters, whose
+// states are small.
 func TestOptimizerEdit(t *testing.T) {
 	for _, c := range []struct {
 		workload costmodel.Workload

@@ -13,8 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// trained is a model of 8 billion parameters, trained on 4 GPUs of the
-// catalogue.
+// trained is a model of 8 billion parameters, trained on 4 GPUs of the catalogue.
 func trained(gpu string) planner.Problem {
 	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
 	if err != nil {
@@ -60,8 +59,7 @@ func ExampleRows() {
 	// pipeline: refused
 }
 
-// What would make a plan fit that does not, as settings over those that were
-// asked for.
+// Settings over the request's that would make a plan fit.
 func ExampleSmallest() {
 	problem := trained("h100-80gb")
 	problem.Workload.Strategy = costmodel.DDP

@@ -11,11 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// maxGPUs bounds the search for enough.
+// maxGPUs bounds the search for more GPUs.
 const maxGPUs = 64
 
-// moreGPUs is the change to the least number of GPUs that is enough for a changed
-// problem: it doubles, then bisects.
+// moreGPUs is the change to the least sufficient number of GPUs: it doubles, then bisects.
 func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
 	on := func(count int) []Change { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
@@ -38,9 +37,8 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 	return found
 }
 
-// larger are the problem on each GPU of the same maker that has more memory and is
-// no slower, the smallest first. None where the devices differ or the catalogue
-// does not have them.
+// larger are the problem on each larger GPU of the same maker and at least the same speed, the
+// smallest first. Empty if the devices differ or the catalogue lacks them.
 func (problem *search) larger() []*search {
 	now, err := catalogue.Find(problem.Topology.Devices[0].Name)
 	if err != nil || slices.ContainsFunc(problem.Topology.Devices, func(device costmodel.Device) bool { return device.Name != now.Name }) {
@@ -65,11 +63,10 @@ func (problem *search) larger() []*search {
 	return out
 }
 
-// amd reports a GPU of AMD: a job moves to one of the same maker without another
-// build of its programs.
+// amd reports a GPU of AMD: a job can move to a GPU of the same maker without a rebuild.
 func amd(gpu *catalogue.GPU) bool { return strings.HasPrefix(gpu.Name, "mi") }
 
-// largerGPU is the change to the smallest of them on which the problem fits.
+// largerGPU is the change to the smallest larger GPU on which the problem fits.
 func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	for _, changed := range problem.larger() {
 		if fits := problem.fitting(ctx, changed); fits != nil {
@@ -79,8 +76,8 @@ func (problem *remedies) largerGPU(ctx context.Context) []Change {
 	return nil
 }
 
-// on is the problem on another number of devices; nil where the request
-// cannot say so, or no one has said what would join them.
+// on is the problem on another number of devices. It is nil if the request cannot ask for it, or
+// the links of the new devices are unknown.
 func (problem *search) on(count int) *search {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -88,8 +85,8 @@ func (problem *search) on(count int) *search {
 	return problem.asking(count, "")
 }
 
-// asking is the problem on as many GPUs of a kind ("": as they are). The
-// largest is repeated; nil where the request cannot ask for them.
+// asking is the problem on count GPUs of a kind ("": unchanged). The largest is repeated; nil if
+// the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
 	topology := problem.other()
@@ -97,7 +94,7 @@ func (problem *search) asking(count int, kind string) *search {
 	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
 		return nil
 	case count > total && len(topology.Links) > 0:
-		return nil // no one has said what would join it to the others
+		return nil // its links are unknown
 	}
 	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
 	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
@@ -119,7 +116,7 @@ func (problem *search) asking(count int, kind string) *search {
 	}
 	switch _, program := estimate.Native(nil); {
 	case changed.Workload.Runtime == program && problem.Workload.Mode == costmodel.Train:
-		changed.Workload.ShardDegree = int64(count) // more GPUs help none of them otherwise
+		changed.Workload.ShardDegree = int64(count) // more GPUs help no GPU otherwise
 	case changed.Workload.ShardDegree == problem.gpus():
 		changed.Workload.ShardDegree = 0 // over all
 	}
@@ -135,8 +132,8 @@ func (problem *search) other() *costmodel.Topology {
 	return &topology
 }
 
-// inPlaceOf is a GPU in another's host. As much of it is left to others, in addition
-// to what its kind reserves.
+// inPlaceOf is a GPU in another's host. It reserves as much for others, in addition to its kind's
+// reserve.
 func inPlaceOf(was, gpu costmodel.Device, mode costmodel.Mode) costmodel.Device {
 	gpu.Host, gpu.HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 	own := int64(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestInterrupted: once the context is done no change is tried, though some
-// would help; the rows themselves are still answered.
+// TestInterrupted: once the context is done no change is tried, though some would help; the rows
+// themselves are still answered.
 func TestInterrupted(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(1))
 	p.Workload.Strategy = costmodel.DeviceMap
@@ -27,8 +27,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestLateRows: once the context is done, the rows of a large problem are
-// refused after the first that has an answer.
+// TestLateRows: once the context is done, the rows of a large problem are refused after the first
+// that has an answer.
 func TestLateRows(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 1<<12, costmodel.Workload{Mode: costmodel.Infer, Batch: 1})
 	done, cancel := context.WithCancel(t.Context())

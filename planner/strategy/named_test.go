@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestNamedDevices: GPUs that have a name alone are the catalogue's, in rows and
-// in every change.
+// TestNamedDevices: GPUs that have a name alone are the catalogue's, in rows and in every change.
 func TestNamedDevices(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(1))
 	p.Workload.Strategy = costmodel.DeviceMap

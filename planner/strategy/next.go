@@ -9,12 +9,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Next are the next-best changes, each tried out whether it then fits or not:
-// a GPU less or more, the edits that lower the largest share (or the step, where
-// that is the objective) below value, any
-// assignment in place of a contiguous map, and the next larger GPU. Those that
-// change what is trained are among them. They are in the order of what they
-// change, not of what they give.
+// Next are the next-best changes, each tried and reported whether it then fits or not. They are one
+// GPU less or more, the edits, any assignment instead of a contiguous map, and the next larger GPU.
+// All but the first must lower the largest share (the step's time, if that is the objective) below
+// value. Changes of the trained parameters are included. The order is by kind of change, not by
+// gain.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
 	problem := newSearch(asked, options)
 	if problem == nil || problem.Diffusion != nil {
@@ -39,8 +38,7 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 	return distinct(append(out, problem.nextLarger(ctx, notable*value)...))
 }
 
-// nextLarger is the change to the smallest of the larger GPUs that gives less than
-// a value.
+// nextLarger is the change to the smallest of the larger GPUs that gives less than a value.
 func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
 	for _, changed := range problem.larger() {
 		if change := problem.tried(ctx, changed, below); change != nil {
@@ -50,8 +48,7 @@ func (problem *search) nextLarger(ctx context.Context, below float64) []Change {
 	return nil
 }
 
-// tried is the change to a problem, nil if there is none or no answer, or
-// none with a largest share below a value.
+// tried is the change to a problem; nil if it has no answer, or no largest share under below.
 func (problem *search) tried(ctx context.Context, changed *search, below float64) []Change {
 	row, ok := changed.first(ctx)
 	if !ok || row.Solution.Value >= below {
@@ -60,10 +57,9 @@ func (problem *search) tried(ctx context.Context, changed *search, below float64
 	return []Change{problem.change(changed, &row)}
 }
 
-// Alternatives are for a map whose largest share, value, one unit sets
-// alone. fewer is the change to the least number of GPUs that do as well, nil
-// where all are needed; lower are the single changes that lower it, whether
-// they fit or not.
+// Alternatives are for a map whose largest share, value, is set by one unit. The first result is
+// the change to the fewest GPUs with the same share, nil if all are needed. The second are single
+// changes that lower the share, whether they fit or not.
 func Alternatives(ctx context.Context, problem planner.Problem, options Options, value float64) (fewer, lower []Change) {
 	from := newSearch(problem, options)
 	if from == nil || from.Diffusion != nil {
@@ -72,9 +68,8 @@ func Alternatives(ctx context.Context, problem planner.Problem, options Options,
 	return from.fewest(ctx, value), from.lowering(ctx, value)
 }
 
-// lowering are the single changes that lower the largest share below value,
-// whether they fit or not, of the same training: no adapters in its place. Of
-// several batches the first is reported.
+// lowering are the single changes of the same training (no adapters) that lower the largest share
+// below value, whether they fit or not. It reports only the first of several batches.
 func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	var out []Change
 	helped := families{}
@@ -89,9 +84,8 @@ func (problem *search) lowering(ctx context.Context, value float64) []Change {
 	return distinct(out)
 }
 
-// fewest is the change to the least number of GPUs, from the first on, that
-// reach the same largest share; nil where all are needed, or the request
-// cannot ask for them. One more never makes it worse, so it bisects.
+// fewest is the change to the fewest of the first GPUs with the same largest share. It is nil if
+// all are needed, or the request cannot ask for them. More GPUs are never worse, so it bisects.
 func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	if problem.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil
@@ -108,5 +102,5 @@ func (problem *search) fewest(ctx context.Context, value float64) []Change {
 	return distinct(problem.tried(ctx, problem.on(least), math.Inf(1)))
 }
 
-// notable is how far a change must lower the largest share to be reported.
+// notable is the factor by which a change must lower the largest share to be reported.
 const notable = 0.995

@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestNext: the changes that a user would try first are reported, a GPU more never costs
-// and what is said to help helps.
+// TestNext: the obvious changes are reported, a GPU more never costs, and each improvement is real.
 func TestNext(t *testing.T) {
 	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap

@@ -7,35 +7,31 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Options bound what is tried of a problem; the zero value bounds nothing.
+// Options limit the search; the zero value is no limit.
 type Options struct {
 	// TimeLimit ends the search for one map; 0: a second.
 	TimeLimit time.Duration
-	// Asked is the workload that was asked for, where the problem's was chosen
-	// from it: changes are settings over it. Nil: the problem's own.
+	// Asked is the request's workload if the problem's was chosen from it: changes are settings
+	// over it. Nil: the problem's own.
 	Asked *costmodel.Workload
-	// Devices replace the problem's, one for one, where another number of
-	// GPUs is tried. Nil: the problem's own, and their links.
+	// Devices replace the problem's, one for one, for other numbers of GPUs. Nil: the problem's
+	// own, with their links.
 	Devices []costmodel.Device
-	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and
-	// offload.
+	// Fixed are the fields that no change sets, of gpus, gpu, contiguous and offload.
 	Fixed []string
-	// WholeBatch: the workload's batch is that of all GPUs together, so that
-	// strategies do the same work. Replicas take equal parts, of one sequence at
-	// least. Otherwise it is that of each replica, as it always is in the workload
-	// of a row and in the settings of a change.
+	// WholeBatch: the workload's batch is of all GPUs together, so that strategies do the same
+	// work. Replicas take equal parts, of one sequence at least. Otherwise it is a replica's batch,
+	// as always in a row's workload and in the settings of a change.
 	WholeBatch bool
-	// Under lays what a trainer sets under a strategy over the workload of its row.
-	// Nil: nothing.
+	// Under sets a trainer's settings under a strategy in the workload of its row. Nil: nothing.
 	Under func(*costmodel.Workload)
 	// Current adds the row of the map that device_map="auto" gives.
 	Current bool
-	// Stay: nothing leaves the devices, though the problem's Offload lets it.
+	// Stay: nothing is offloaded, even if the problem's Offload allows it.
 	NoOffload bool
 }
 
-// share turns a batch of all GPUs together into that of one replica, where the
-// options say that it is one.
+// share turns a batch of all GPUs together into a replica's, with WholeBatch.
 func (of *comparison) share(workload *costmodel.Workload) {
 	parts := replicas(workload, of.gpus())
 	batch, micro := max(1, workload.Batch), workload.MicroBatches

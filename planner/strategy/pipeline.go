@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/phases"
 )
 
-// pipelineEdit is a change of what a diffusion pipeline is asked for, and the
-// settings that ask for it.
+// pipelineEdit is a change of a diffusion pipeline's request, and its settings.
 type pipelineEdit struct {
 	set   []costmodel.Setting
 	apply func(*phases.Workload)
@@ -30,8 +29,8 @@ func (problem *search) smallestPipeline(ctx context.Context) []Change {
 	return out
 }
 
-// pipelineEdits are the changes that take memory away: on one GPU weights wait
-// in the host's memory, on several they are sharded.
+// pipelineEdits are the changes that take memory away: on one GPU weights wait in the host's
+// memory, on several they are sharded.
 func pipelineEdits(gpus int64) []pipelineEdit {
 	tiles := pipelineEdit{[]costmodel.Setting{costmodel.Set("vae_tiling", true)}, func(work *phases.Workload) { work.VAETiling = true }}
 	var out []pipelineEdit
@@ -52,14 +51,14 @@ func pipelineEdits(gpus int64) []pipelineEdit {
 	return out
 }
 
-// smallestTraining is [Smallest] of a program that trains adapters of a pipeline: its
-// own flags, each alone and then together, and larger GPUs.
+// smallestTraining is [Smallest] of a program that trains adapters of a pipeline: its own flags,
+// each alone and then together, and larger GPUs.
 func (problem *search) smallestTraining(ctx context.Context) []Change {
 	edits := trainingEdits(&problem.Diffusion.Workload)
 	out := problem.pipelines(ctx, problem, edits)
 	own := len(out) > 0
 	training := *problem
-	training.Workload.Mode = costmodel.Train // what its GPUs spare
+	training.Workload.Mode = costmodel.Train // for the reserve of its GPUs
 	for _, larger := range training.larger() {
 		larger.Workload.Mode = problem.Workload.Mode
 		if fits := problem.fitting(ctx, larger); fits != nil {
@@ -74,8 +73,8 @@ func (problem *search) smallestTraining(ctx context.Context) []Change {
 	return out
 }
 
-// pipelines are the edits of a changed problem that fit. Those with all settings of an
-// earlier one and more are left out, unless that one is tight and they are not.
+// pipelines are the edits of a changed problem that fit. An edit with all settings of an earlier
+// one is left out, unless only the earlier one is tight.
 func (problem *search) pipelines(ctx context.Context, on *search, edits []pipelineEdit) []Change {
 	var out []Change
 	for _, edit := range edits {
@@ -90,15 +89,14 @@ func (problem *search) pipelines(ctx context.Context, on *search, edits []pipeli
 	return out
 }
 
-// repeats reports a change that has all of an earlier one's settings, and no better
-// verdict.
+// repeats reports a change that has all of an earlier one's settings, and no better verdict.
 func (change *Change) repeats(earlier *Change) bool {
 	return (earlier.Row.Solution.Verdict == "fits" || change.Row.Solution.Verdict != "fits") &&
 		!slices.ContainsFunc(earlier.Set, func(setting costmodel.Setting) bool { return !slices.Contains(change.Set, setting) })
 }
 
-// trainingEdits are the changes that take memory away from a training program: those
-// of its own flags that are not set yet, each alone and then with those before it.
+// trainingEdits are the memory-saving changes of a training program: its flags that are not set
+// yet, each alone and then with the previous ones.
 func trainingEdits(asked *phases.Workload) []pipelineEdit {
 	parts := max(1, asked.Train.MicroBatches)
 	train := func(change func(*costmodel.Workload)) func(*phases.Workload) {

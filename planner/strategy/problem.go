@@ -8,10 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// comparison is a problem whose strategies are compared. A strategy,
-// runtime or schedule of its workload restricts the rows, [costmodel.Auto] and
-// none do not, and 0 micro-batches are as many as fill a pipeline. Its Costs are
-// of one strategy, and not read.
+// comparison is a problem whose strategies are compared. A strategy, runtime or schedule of its
+// workload restricts the rows; [costmodel.Auto] and none do not. 0 micro-batches are as many as
+// fill a pipeline. Its Costs are of one strategy, and not read.
 type comparison struct {
 	planner.Problem
 	Options
@@ -22,7 +21,6 @@ func (of *comparison) gpus() int64 { return int64(len(of.Topology.Devices)) }
 
 func (of *comparison) open() bool { return of.Workload.Strategy.Traits().Open }
 
-// row costs one strategy.
 func (of *comparison) row(ctx context.Context, workload costmodel.Workload) Row {
 	row := Row{Workload: workload}
 	problem := of.Problem
@@ -56,7 +54,7 @@ func (of *comparison) solved(ctx context.Context, row Row, problem planner.Probl
 	return row
 }
 
-// tier is where units may leave for under a strategy.
+// tier is where a strategy may offload units.
 func (of *comparison) tier(workload *costmodel.Workload) planner.Tier {
 	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || of.Unconstrained || of.NoOffload {
 		return ""

@@ -18,8 +18,8 @@ const slowerForwards = "slower, weights travel in every forward"
 // nf4 is QLoRA's type of frozen weights (arXiv 2305.14314, section 3).
 const nf4 = "nf4"
 
-// ranks say how much a setting changes the job, the least first: settings that
-// are not named change no result. A change has the rank of its largest setting.
+// ranks are how much a setting changes the job, the least first; others change no result. A change
+// has the rank of its largest setting.
 var ranks = map[string]int{
 	"optimizer": 1, "lora_rank": 2, "quantize": 3, "offload": 4, "batch": 5, "seq": 6, "target_seq": 6,
 	"strategy": 7, "gpus": 9, "gpu": 10,
@@ -28,8 +28,7 @@ var ranks = map[string]int{
 // slowForward is the rank of units that travel to the GPUs in every forward.
 const slowForward = 8
 
-// intrusion is how much a change alters the job. A strategy that was open alters
-// nothing.
+// intrusion is how much a change alters the job. A strategy that was open alters nothing.
 func (problem *remedies) intrusion(change *Change) int {
 	most := 0
 	for _, setting := range change.Set {
@@ -37,7 +36,7 @@ func (problem *remedies) intrusion(change *Change) int {
 		switch {
 		case setting.Field == "strategy" && problem.open():
 			rank = 0
-		case setting.Field == "batch" && change.Row.Workload.Batch > problem.sized().Batch: // that of all replicas
+		case setting.Field == "batch" && change.Row.Workload.Batch > problem.sized().Batch: // a batch of all replicas
 			rank = 0
 		case setting.Field == "offload" && change.Row.Resolved.Mode != costmodel.Train:
 			rank = slowForward
@@ -47,16 +46,14 @@ func (problem *remedies) intrusion(change *Change) int {
 	return most
 }
 
-// trains reports training by an engine that takes other optimizers and strategies:
-// not a program's, nor devmap's own.
+// trains reports training by an engine that has other strategies: not by a program or devmap.
 func (problem *search) trains() bool {
 	_, program := estimate.Native(nil)
 	runtime := problem.Workload.Runtime
 	return problem.Workload.Mode == costmodel.Train && runtime != program && runtime != costmodel.Devmap
 }
 
-// lora trains adapters alone; if that is not enough, with as many of the edits as it
-// needs, and on quantised weights.
+// lora trains adapters alone; if that is not enough, with more edits, and on quantised weights.
 func (problem *remedies) lora(ctx context.Context) []Change {
 	if alone := problem.singles(ctx, problem.adapters); len(alone) > 0 {
 		return alone
@@ -68,8 +65,8 @@ func (problem *remedies) lora(ctx context.Context) []Change {
 	return append(out, problem.quantised(ctx)...)
 }
 
-// quantised stores the frozen weights in four bits under adapters, with as many of
-// the edits as it needs: as asked, else as a device map, else on more GPUs.
+// quantised stores the frozen weights in four bits under adapters, with the necessary edits: as
+// asked, else as a device map, else on more GPUs.
 func (problem *remedies) quantised(ctx context.Context) []Change {
 	if !problem.trains() || problem.Workload.Quantize != "" {
 		return nil
@@ -96,9 +93,8 @@ func (problem *remedies) quantised(ctx context.Context) []Change {
 	return problem.moreGPUs(ctx, problem.edited(quantise, recompute))
 }
 
-// onHost keeps optimizer states, and under zero3 parameters, in the host's memory
-// (ZeRO-Offload, arXiv 2101.06840): under the stage that was asked for, else under
-// zero3.
+// onHost keeps optimizer states, and under zero3 parameters, in the host's memory (ZeRO-Offload,
+// arXiv 2101.06840): under the stage that was asked for, else under zero3.
 func (problem *remedies) onHost(ctx context.Context) []Change {
 	workload := &problem.Workload
 	if !problem.trains() || problem.open() || problem.fixed("offload") || problem.NoOffload || workload.DeepSpeed != nil || workload.HostStates {
@@ -122,8 +118,8 @@ func (problem *remedies) onHost(ctx context.Context) []Change {
 	return nil
 }
 
-// sharded is FSDP with as many of the edits as it needs, if a map of the same training,
-// DDP or a stage of ZeRO that keeps parameters whole was asked for.
+// sharded is FSDP with the necessary edits. The request is a map of the same training, DDP or a
+// stage of ZeRO with whole parameters.
 func (problem *remedies) sharded(ctx context.Context) []Change {
 	traits := problem.Workload.Strategy.Traits()
 	if !problem.trains() || problem.open() || traits.Sharded || traits.Staged || problem.gpus() < 2 {
@@ -132,10 +128,9 @@ func (problem *remedies) sharded(ctx context.Context) []Change {
 	return problem.several(ctx, problem.withStrategy(costmodel.FSDP), problem.full)
 }
 
-// combined are changes of several kinds, if those of one kind are not enough: the
-// smallest larger GPU with as many of the edits as it needs. Otherwise it is the least
-// number of GPUs under FSDP, or of a device map in inference: with the edits that train
-// the same, and with adapters. A search under all strategies would take seconds.
+// combined are changes of several kinds, if one kind is not enough: the smallest larger GPU with
+// the necessary edits. Otherwise it is the fewest GPUs under FSDP (a device map in inference), with
+// edits that train the same, and with adapters. A search under all strategies would take seconds.
 func (problem *remedies) combined(ctx context.Context) []Change {
 	for _, larger := range problem.larger() {
 		if out := problem.several(ctx, larger, problem.full); out != nil {
@@ -155,8 +150,7 @@ func (problem *remedies) combined(ctx context.Context) []Change {
 	return nil
 }
 
-// followChanges follows the pools of changes, so that their verdicts are those of
-// their own plans.
+// followChanges follows the pools of changes: each verdict is then of the change's plan.
 func followChanges(ctx context.Context, changes []Change) []Change {
 	for i := range changes {
 		followPools(ctx, changes[i].To, &changes[i].Row)
@@ -164,8 +158,8 @@ func followChanges(ctx context.Context, changes []Change) []Change {
 	return changes
 }
 
-// followPools replaces the ranges of the allocator's pools, which rows have, by those
-// of the row's own plan. What does not fit is not run.
+// followPools replaces the ranges of a row's allocator pools by its own plan's. A row that does not
+// fit is skipped.
 func followPools(ctx context.Context, of *planner.Problem, row *Row) {
 	problem := *of
 	if ctx.Err() != nil || problem.Diffusion != nil || !row.Fits || row.Solution.Costs != nil && len(row.Solution.Costs.Stages) > 0 {

@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestRemedies: each class of remedy is offered where it is enough, and the plan of
-// each fits with the verdict that it states.
+// TestRemedies: each class of remedy is offered if it is enough; its plan has the stated verdict.
 func TestRemedies(t *testing.T) {
 	for _, c := range []struct {
 		name, model, gpu string
@@ -53,7 +52,7 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// checkPlanned plans a change as it is asked for, with pools followed.
+// checkPlanned plans a change with its settings, with pools followed.
 func checkPlanned(t *testing.T, change *strategy.Change) {
 	t.Helper()
 	to := *change.To
@@ -72,8 +71,8 @@ func checkPlanned(t *testing.T, change *strategy.Change) {
 	}
 }
 
-// TestRemedyOrder: what changes no result comes first, then each class in its order;
-// a change of several fields is of the last class among them.
+// TestRemedyOrder: changes without an effect on results come first, then each class in its order. A
+// change of several fields is of the last class among them.
 func TestRemedyOrder(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 2, onMap(training(4)))
 	classes := []string{"", "optimizer", "lora_rank", "quantize", "batch", "seq", "strategy", "gpus", "gpu"}
@@ -94,10 +93,8 @@ func TestRemedyOrder(t *testing.T) {
 	}
 }
 
-// TestUsefulRemedies: no remedy adds to an earlier one of its strategy and leaves the
-// fullest GPU as full.
-// Quantised weights are made in their own type before each product, and may add more than
-// they save.
+// TestUsefulRemedies: no remedy adds to an earlier one of its strategy and leaves the fullest GPU
+// as full. Quantised weights are dequantised before each product, and may add more than they save.
 func TestUsefulRemedies(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, onMap(training(4)))
 	changes := strategy.Smallest(t.Context(), p, strategy.Options{})
@@ -117,7 +114,7 @@ func TestUsefulRemedies(t *testing.T) {
 	}
 }
 
-// TestLargerGPU: a larger GPU is not slower than the one that was asked for.
+// TestLargerGPU: a larger GPU is not slower than the requested one.
 func TestLargerGPU(t *testing.T) {
 	for _, name := range []string{"rtx-4090", "a100-40gb", "l4-24gb", "h100-80gb"} {
 		now, err := catalogue.Find(name)

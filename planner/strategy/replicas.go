@@ -5,8 +5,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// replicas is how many GPUs, or stages of them, work on a batch of their own. A policy
-// in JAX runs on one GPU.
+// replicas is the number of GPUs, or groups of stages, with a separate batch. A policy in JAX runs
+// on one GPU.
 func replicas(workload *costmodel.Workload, gpus int64) int64 {
 	_, program := estimate.Native(nil)
 	switch {

@@ -11,42 +11,40 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Row is one strategy under one runtime, or a diffusion pipeline: then it has
-// the solution, whether that fits, and the least headroom.
+// Row is one strategy under one runtime, or a diffusion pipeline: then it has the solution, whether
+// that fits, and the least headroom.
 type Row struct {
-	// Workload asks for the row and no other; Resolved is what it comes to.
+	// Workload asks for the row alone; Resolved is its resolved form.
 	Workload, Resolved costmodel.Workload
-	// Current: it is not planned, but what device_map="auto" gives.
+	// Current: the map of device_map="auto", not a planned one.
 	Current bool
-	// Refused is why there is no answer: the model or the workload does not
-	// go with the strategy. All below is then empty.
+	// Refused is why there is no answer: the model or the workload does not go with the strategy.
+	// All below is then empty.
 	Refused error
-	// Solution is the best placement, whether it fits or not. Its pools are
-	// followed if it fits and the context has not ended; else they are the ranges
-	// of their kind.
+	// Solution is the best placement, whether it fits or not. Its pools are followed if it fits and
+	// the context has not ended; else they are the ranges of their kind.
 	Solution *planner.Solution
-	// Fits: every GPU holds its share.
+	// Fits: every GPU's share fits in its memory.
 	Fits bool
-	// Headroom is the least that a GPU has left, in bytes; negative where it
-	// lacks memory.
+	// Headroom is the smallest free memory of a GPU, in bytes; negative if it lacks memory.
 	Headroom int64
-	// HostBytes are what offload keeps in host memory for all GPUs together.
+	// HostBytes are the bytes of offload in host memory for all GPUs together.
 	HostBytes int64
 	// Communication is the bytes that the busiest GPU sends in a step.
 	Communication int64
 	// StepSeconds is nil if it is not known.
 	StepSeconds *float64
-	// Tokens are what all GPUs together work on in a step: the batch is the
-	// whole one for a device map and a pipeline, each GPU's own for the others.
+	// Tokens are the tokens of all GPUs together in a step. The batch is the whole one for a device
+	// map and a pipeline, and each GPU's for the others.
 	Tokens int64
 	// Samples are the images or sounds of a model that reads no text; 0 of others.
 	Samples int64
-	// SecondsPerToken makes steps of different batches comparable: seconds over
-	// the tokens of all GPUs. +Inf if the time is not known.
+	// SecondsPerToken makes steps of different batches comparable: seconds over the tokens of all
+	// GPUs. +Inf if the time is not known.
 	SecondsPerToken float64
 }
 
-// answer fills in what follows from a resolved problem and its best placement.
+// answer fills in the results of a resolved problem and its best placement.
 func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	row.Solution, row.Fits = solution, solution.LargestShare <= 1
 	row.Headroom = slices.MinFunc(solution.Devices, func(a, b devicemap.Prediction) int {
@@ -73,8 +71,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 }
 
-// places are the devices of a map's units; nil where every GPU runs the whole
-// model.
+// places are the devices of a map's units; nil if every GPU runs the whole model.
 func places(placed devicemap.Map) []int {
 	var devices []int
 	for _, device := range placed {
@@ -83,8 +80,8 @@ func places(placed devicemap.Map) []int {
 	return devices
 }
 
-// compare puts the best row first. Rows that fit come by time a token, then by free
-// memory. Rows that do not fit follow by missing memory, and refused rows are last.
+// compare puts the best row first. Rows that fit come by time a token, then by free memory. Rows
+// that do not fit follow by missing memory, and refused rows are last.
 func compare(a, b *Row) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),

@@ -15,13 +15,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Rows are every strategy under every runtime, the best first. The error is that
-// of the first whose answer failed its own check: no refusal, and a fault of
-// ours. The rows are returned anyway.
+// Rows are every strategy under every runtime, the best first. The error is of the first row whose
+// answer failed its own check: not a refusal, but a bug. The rows are returned anyway.
 //
-// A strategy, runtime or schedule of the problem's workload restricts the rows,
-// [costmodel.Auto] and none do not; 0 micro-batches are as many as fill a
-// pipeline. The problem's Costs are not read. A diffusion pipeline has one row.
+// A strategy, runtime or schedule of the problem's workload restricts the rows; [costmodel.Auto]
+// and none do not. 0 micro-batches are as many as fill a pipeline. The problem's Costs are not
+// read. A diffusion pipeline has one row.
 func Rows(ctx context.Context, problem planner.Problem, options Options) ([]Row, error) {
 	var err error
 	if problem.Topology, err = catalogue.Named(problem.Topology, cmp.Or(problem.Workload.Mode, costmodel.Infer)); err != nil {
@@ -56,12 +55,11 @@ func rowsOf(ctx context.Context, of *comparison) ([]Row, error) {
 	return out, failed(out)
 }
 
-// quick is up to how many units × devices a row takes a few milliseconds, so that
-// all are answered even after the context has ended.
+// quick is the largest number of units × devices for which a row takes a few milliseconds. Such
+// rows are answered even after the context has ended.
 const quick = 1 << 14
 
-// late refuses a row of a large problem once the context has ended and another
-// row has an answer.
+// late refuses a row of a large problem once the context has ended and another row has an answer.
 func (of *comparison) late(ctx context.Context, rows []Row) error {
 	if len(of.Graph.Units)*len(of.Topology.Devices) <= quick || ctx.Err() == nil {
 		return nil
@@ -72,11 +70,10 @@ func (of *comparison) late(ctx context.Context, rows []Row) error {
 	return errLate
 }
 
-// errLate says why a row of a large problem has no answer.
+// errLate is the refusal of a row of a large problem after the time ended.
 var errLate = errors.New("not looked at: the time ended before")
 
-// variants are the workloads to try, each with its strategy, runtime and
-// schedule.
+// variants are the workloads to try, each with its strategy, runtime and schedule.
 func (of *comparison) variants() []costmodel.Workload {
 	var out []costmodel.Workload
 	for _, strategy := range costmodel.Strategies() {
@@ -102,8 +99,8 @@ func (of *comparison) variants() []costmodel.Workload {
 	return out
 }
 
-// tries reports that a comparison has rows of a runtime. If none is asked for, it has none
-// of devmap, megatron and torchtitan, which users name, and of other models' programs.
+// tries reports that a comparison has rows of a runtime. If none is asked for, it has none of
+// devmap, megatron and torchtitan, which users name, and of other models' programs.
 func (of *comparison) tries(runtime string) bool {
 	if asked := of.Workload.Runtime; asked != "" {
 		return asked == runtime
@@ -129,8 +126,8 @@ func (of *comparison) scheduled(workload costmodel.Workload) []costmodel.Workloa
 	return out
 }
 
-// degrees are the workload cut over each number of GPUs that divides them all: JAX
-// leaves that open, but of a policy, which runs on one.
+// degrees are the workload sharded over each divisor of the number of GPUs, which JAX leaves open.
+// A policy runs on one.
 func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
 	for degree := int64(1); degree <= of.gpus(); degree++ {
@@ -142,8 +139,7 @@ func (of *comparison) degrees(workload costmodel.Workload) []costmodel.Workload 
 	return out
 }
 
-// under is the workload under a strategy: what another strategy's fields say is
-// left out.
+// under is the workload under a strategy, without fields of other strategies.
 func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmodel.Workload {
 	workload := of.Workload
 	workload.Strategy, workload.Runtime = strategy, runtime
@@ -163,8 +159,8 @@ func (of *comparison) under(strategy costmodel.Strategy, runtime string) costmod
 	return workload
 }
 
-// microBatches is as many as fill a pipeline without making parts small:
-// twice the stages, or the next number below that divides the batch.
+// microBatches is as many as fill a pipeline without making parts small: twice the stages, or the
+// next number below that divides the batch.
 func microBatches(batch, gpus int64) int64 {
 	number := max(1, min(batch, 2*gpus))
 	for batch%number != 0 {
@@ -197,8 +193,8 @@ func (of *comparison) refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
-// failed is the fault of the first row whose answer failed its own check; nil
-// where none did, so that no row is lost without a word.
+// failed is the fault of the first row whose answer failed its own check, so that no row is lost
+// silently. Nil if there is none.
 func failed(rows []Row) error {
 	for i := range rows {
 		var fault *certificate.FaultError

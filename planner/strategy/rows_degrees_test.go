@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestRowsOfDegrees: the row of a pipeline whose stages are several GPUs counts
-// the tokens of all replicas, and its step is that of the stages as they are,
-// fixed or chosen.
+// TestRowsOfDegrees: a pipeline's row with stages of several GPUs counts the tokens of all
+// replicas. Its step is the stages', fixed or chosen.
 func TestRowsOfDegrees(t *testing.T) {
 	graph, err := load.Model("llama-3.2-1b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {

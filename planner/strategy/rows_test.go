@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestFault: a row whose answer failed its own check is not mistaken for one that the
-// workload rules out.
+// TestFault: a row whose answer failed its own check differs from a row that the workload excludes.
 func TestFault(t *testing.T) {
 	rows := []strategy.Row{{Refused: errors.New("the model has no such layers")}}
 	if err := strategy.Failed(rows); err != nil {

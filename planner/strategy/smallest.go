@@ -10,11 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Smallest are the changes that make the problem fit, each with its result. The
-// smallest changes come first: those that leave the result alone, then the optimizer's
-// state, adapters, quantised weights and ZeRO offload. Less work, another strategy,
-// and more or larger GPUs follow. If no single change of the same training is enough,
-// they include several together. Once ctx is done, Smallest tries nothing more.
+// Smallest are the changes that make the problem fit, each with its result. The smallest changes
+// come first: changes with the same result, then the optimizer's state, adapters, quantised weights
+// and ZeRO offload. Less work, another strategy, and more or larger GPUs follow. If no single
+// change of the same training is enough, they include several together. Once ctx is done, Smallest
+// tries nothing more.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	if from != nil {
@@ -29,13 +29,12 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 		return useful(followChanges(ctx, distinct(from.smallest(ctx))))
 	}
 	changed := *from
-	changed.Objective = planner.Memory // what fits at all fits so
+	changed.Objective = planner.Memory // it fits if anything does
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
 	return useful(followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx)))))
 }
 
-// useful leaves out what adds to an earlier change under the same strategy and gains
-// nothing.
+// useful leaves out changes that add to an earlier one under the same strategy and gain nothing.
 func useful(changes []Change) []Change {
 	var out []Change
 	for i := range changes {
@@ -46,8 +45,8 @@ func useful(changes []Change) []Change {
 	return out
 }
 
-// idle reports a change that has all of an earlier one's settings and more: the fullest
-// GPU is as full, and its verdict is no better.
+// idle reports a change that has an earlier one's settings and more, but whose fullest GPU is as
+// full and whose verdict is no better.
 func (change *Change) idle(earlier *Change) bool {
 	row, was := &change.Row, &earlier.Row
 	if len(change.Set) <= len(earlier.Set) || row.Resolved.Strategy != was.Resolved.Strategy || len(row.Solution.Devices) != len(was.Solution.Devices) {
@@ -59,14 +58,14 @@ func (change *Change) idle(earlier *Change) bool {
 	return row.Solution.LargestShare >= was.Solution.LargestShare && (was.Solution.Verdict == "fits" || row.Solution.Verdict != "fits")
 }
 
-// remedies is a problem that does not fit, with the edits that may make it fit: those
-// that train the same, and those that freeze the model.
+// remedies is a problem that does not fit, with edits that may help: full train the same, adapters
+// freeze the model.
 type remedies struct {
 	*search
 	full, adapters []edit
 }
 
-// smallest tries them, the least intrusive first.
+// smallest tries the remedies, the least intrusive first.
 func (problem *search) smallest(ctx context.Context) []Change {
 	full, adapters := split(problem.edits())
 	tries := &remedies{problem, full, adapters}
@@ -77,7 +76,7 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	switch sized := problem.sized(); {
 	case len(out)+len(others) == 0: // nothing alone trains the same
 		out = append(out, tries.several(ctx, problem, full)...)
-	case problem.trains() && !slices.ContainsFunc(out, alone): // nor with the same results
+	case problem.trains() && !slices.ContainsFunc(out, alone): // with the same results neither
 		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
 	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
@@ -116,15 +115,15 @@ func (problem *search) fitting(ctx context.Context, changed *search) []Change {
 	return []Change{problem.change(changed, &row)}
 }
 
-// words say what is tried.
+// words describe the tried problem.
 func (problem *search) words() string {
 	first := &problem.Topology.Devices[0]
 	return fmt.Sprintf("%+v %v %v %v %v %d %d %d %+v", problem.Workload, problem.Objective, problem.Offload, problem.NoOffload, problem.Unconstrained,
 		len(problem.Pins), len(problem.Together), len(problem.Topology.Devices), *first)
 }
 
-// outOfOrder is the device map that puts any layer on any GPU, if it fits
-// and was not what was asked for. It trains the same.
+// outOfOrder is the device map with any layer on any GPU, if it fits and was not requested. It
+// trains the same.
 func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	if strategy := problem.Workload.Strategy; problem.Unconstrained || problem.Offload != "" || problem.fixed("contiguous") || !strategy.Traits().Sequential && !problem.open() {
 		return nil
@@ -134,7 +133,7 @@ func (problem *remedies) outOfOrder(ctx context.Context) []Change {
 	return problem.fitting(ctx, &changed)
 }
 
-// offloaded is the same map with units that leave for the host, else for disk.
+// offloaded is the same map with units offloaded to the host's memory, else to disk.
 func (problem *remedies) offloaded(ctx context.Context) []Change {
 	workload := &problem.Workload
 	if problem.fixed("offload") || problem.NoOffload || problem.Unconstrained || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
@@ -152,8 +151,7 @@ func (problem *remedies) offloaded(ctx context.Context) []Change {
 	return nil
 }
 
-// split tells the changes that train the same from those that freeze the
-// model.
+// split separates changes that train the same from changes that freeze the model.
 func split(all []edit) (full, adapters []edit) {
 	for _, change := range all {
 		if changesTraining(&change) {
@@ -168,13 +166,13 @@ func split(all []edit) (full, adapters []edit) {
 // fixed reports a field that no change sets.
 func (problem *search) fixed(field string) bool { return slices.Contains(problem.Fixed, field) }
 
-// withStrategy is the problem under another strategy, without what belongs to its own.
+// withStrategy is the problem under another strategy, without the fields of the old one.
 func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	changed := *problem
 	workload := &changed.Workload
 	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = strategy, "", 0, 0
 	workload.DP, workload.TP = 0, 0           // they are a pipeline's
-	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
+	if workload.Runtime != costmodel.Devmap { // an explicit devmap stays
 		workload.Runtime = ""
 	}
 	changed.Unconstrained, changed.Offload = false, "" // they are a device map's
@@ -184,26 +182,25 @@ func (problem *search) withStrategy(strategy costmodel.Strategy) *search {
 	return &changed
 }
 
-// others is the fastest other strategy that fits as the workload stands, with
-// the constraints if it can.
+// others is the fastest other strategy that fits the workload, with constraints if it can.
 func (problem *remedies) others(ctx context.Context) []Change {
 	if problem.open() || ctx.Err() != nil {
 		return nil
 	}
 	changed := problem.withStrategy("")
 	if changed.Workload.MicroBatches == 1 {
-		changed.Workload.MicroBatches = 0 // a pipeline would stand idle
+		changed.Workload.MicroBatches = 0 // a pipeline would be idle
 	}
 	fits := problem.fitting(ctx, changed)
-	if fits == nil && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
+	if fits == nil && len(problem.Pins)+len(problem.Together) > 0 { // which rule out replicated models
 		changed.Pins, changed.Together = nil, nil
 		fits = problem.fitting(ctx, changed)
 	}
 	return fits
 }
 
-// several adds one of the edits to the other until a changed problem fits, then
-// takes back each that it fits without, the most intrusive first.
+// several adds edits one by one until a changed problem fits. Then it removes each that is not
+// needed, the most intrusive first.
 func (problem *remedies) several(ctx context.Context, changed *search, all []edit) []Change {
 	var applied []edit
 	found := problem.fitting(ctx, changed)

@@ -44,7 +44,7 @@ func rowsOf(t *testing.T, p planner.Problem) []strategy.Row {
 	return rows
 }
 
-// TestRows holds the table to its strategies and its order.
+// TestRows checks the strategies of the table and their order.
 func TestRows(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(4))
 	rows := rowsOf(t, p)
@@ -101,7 +101,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestTokens: --batch is each GPU's own where every GPU runs the whole model.
+// TestTokens: --batch is each GPU's own if every GPU runs the whole model.
 func TestTokens(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(8))
 	p.Workload.Seq = 1024
@@ -122,8 +122,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestFixedTokens: --seq says nothing of what an image or a sound is, and a policy in JAX
-// is one replica.
+// TestFixedTokens: --seq does not change an image or a sound; a JAX policy is one replica.
 func TestFixedTokens(t *testing.T) {
 	for _, c := range []struct {
 		model    string
@@ -143,8 +142,7 @@ func TestFixedTokens(t *testing.T) {
 	}
 }
 
-// TestRefused: what goes with no GPU count or mode stays in the table, with
-// the rule.
+// TestRefused: strategies that exclude a GPU count or mode stay in the table, with the rule.
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string
@@ -173,7 +171,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPinned: what every GPU runs whole has no place for a pin.
+// TestPinned: replicated models have no place for a pin.
 func TestPinned(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
 	p.Pins = []devicemap.Pin{{Pattern: "lm_head", Device: 1}}
@@ -202,9 +200,9 @@ func TestRestricted(t *testing.T) {
 	}
 }
 
-// TestCommunication holds bytes a step to ZeRO's closed forms (arXiv
-// 1910.02054, section 7). Ψ are the bytes of all parameters, in bf16; FSDP2
-// keeps the root, embedding, norm and head here, gathered through backward.
+// TestCommunication compares bytes a step with ZeRO's closed forms (arXiv 1910.02054, section 7). Ψ
+// are the bytes of all parameters, in bf16. FSDP2 keeps the root (embedding, norm and head)
+// gathered through backward.
 func TestCommunication(t *testing.T) {
 	const (
 		params = 8030261248
