@@ -10,24 +10,20 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// Field is one part of a [Workload] that can be asked for. It is declared once,
-// in [Fields]; what parses, checks, compares or prints workloads reads it
-// there.
+// Field is one part of a [Workload] that can be asked for. It is declared once, in [Fields]; what
+// parses, checks, compares or prints workloads reads it there.
 type Field struct {
 	// Name is that of a plan file.
 	Name string
 	// Default is what leaving the field out means; empty where the model, the
 	// strategy or the engine says what is left out.
 	Default string
-	// Values are those that are known, the default first; nil if the field has
-	// no named values.
+	// Values are those that are known, the default first; nil if the field has no named values.
 	Values []string
-	// Ref points to the field of a workload: *int64, *bool, *[]string, a
-	// pointer to a string or a type of named values, or a *Degree, which sets
-	// itself from a text.
+	// Ref points to the field of a workload: *int64, *bool, *[]string, a pointer to a string or a
+	// type of named values, or a *Degree, which sets itself from a text.
 	Ref func(workload *Workload) any
-	// Text is the value of the field in a workload; empty if it is left out, or
-	// could be.
+	// Text is the value of the field in a workload; empty if it is left out, or could be.
 	Text func(workload *Workload) string
 	// Set gives a field of named values a value, known or not.
 	Set func(workload *Workload, value string)
@@ -256,9 +252,8 @@ func toggle(name string, at func(*Workload) *bool) Field {
 	}
 }
 
-// Fault is the first field of a resolved workload whose value is not of its
-// kind: its name and what is wrong. Whether the fields go together is not
-// looked at. Empty if all are values.
+// Fault is the first field of a resolved workload whose value is not of its kind: its name and what
+// is wrong. Whether the fields go together is not looked at. Empty if all are values.
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; f.Values != nil && !f.known(workload) {

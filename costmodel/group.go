@@ -1,9 +1,8 @@
 package costmodel
 
-// Group is parameters that are gathered for use and whose gradients are
-// reduced together: FSDP2's parameter group (torch 2.11,
-// _fsdp_param_group.py FSDPParamGroup). Sizes are bytes on one rank; all
-// count the padding that makes the parts of all ranks equal.
+// Group is parameters that are gathered for use and whose gradients are reduced together: FSDP2's
+// parameter group (torch 2.11, _fsdp_param_group.py FSDPParamGroup). Sizes are bytes on one rank;
+// all count the padding that makes the parts of all ranks equal.
 type Group struct {
 	Name  string
 	Units []int // in Table.Units, those of the group that run
@@ -23,8 +22,7 @@ type Group struct {
 	Staged int64
 	// Root: the group of the whole model, gathered throughout.
 	Root bool
-	// Late: its input needs no gradient, so that it is reduced when backward is
-	// done.
+	// Late: its input needs no gradient, so that it is reduced when backward is done.
 	Late bool
 	// RemainsGathered: it stays gathered from forward to backward.
 	RemainsGathered bool

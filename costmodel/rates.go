@@ -33,10 +33,9 @@ type Rates struct {
 	IssueSeconds         float64 `json:"issue_seconds,omitzero"`
 	BackwardIssueSeconds float64 `json:"backward_issue_seconds,omitzero"`
 	ShardedIssueSeconds  float64 `json:"sharded_issue_seconds,omitzero"`
-	// LinkBytesPerSecond is sent to other GPUs, and received, each;
-	// CollectiveBytesPerSecond the same in a ring of NCCL alone, and
-	// OverlappedBytesPerSecond in one while kernels run. It occupies
-	// CollectiveShare of the device's processors as long as it runs and takes
+	// LinkBytesPerSecond is sent to other GPUs, and received, each; CollectiveBytesPerSecond the
+	// same in a ring of NCCL alone, and OverlappedBytesPerSecond in one while kernels run. It
+	// occupies CollectiveShare of the device's processors as long as it runs and takes
 	// CollectiveSeconds on top.
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`

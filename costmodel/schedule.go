@@ -58,10 +58,9 @@ func (err *scheduleError) Error() string {
 	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", err.Schedule.MicroBatches, parts, err.Schedule.Stages, err.Schedule.Kind, err.Rule, works)
 }
 
-// Check refuses what no engine takes in any number: what torch's classes refuse
-// (torch 2.11, distributed/pipelining/schedules.py): Schedule1F1B.__init__
-// fewer micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number
-// that is not a multiple of its rounds.
+// Check refuses what no engine takes in any number: what torch's classes refuse (torch 2.11,
+// distributed/pipelining/schedules.py): Schedule1F1B.__init__ fewer micro-batches than stages,
+// ScheduleInterleaved1F1B.__init__ a number that is not a multiple of its rounds.
 func (schedule Schedule) Check() error {
 	switch {
 	case schedule.WholeRounds && schedule.Kind == Interleaved:

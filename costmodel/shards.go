@@ -14,8 +14,7 @@ type Shards struct {
 		Numel       int64    `json:"numel"`
 		PaddedNumel int64    `json:"padded_numel"`
 	} `json:"units"`
-	// Params are all parameters. A tied one appears once, under the name that
-	// owns it.
+	// Params are all parameters. A tied one appears once, under the name that owns it.
 	Params []struct {
 		Name string `json:"name"`
 		// Numel are its elements, PaddedNumel those that all ranks store together.

@@ -7,22 +7,18 @@ import "github.com/devmap-dev/devmap/costmodel/internal/value"
 type StageRules struct {
 	// Arena: every byte is planned before the run ([Unit.Regions]).
 	Arena bool
-	// Slots are the messages that a channel holds; 0: those of all
-	// micro-batches.
+	// Slots are the messages that a channel holds; 0: those of all micro-batches.
 	Slots int64
 	// KeepsOutputs: a micro-batch's output stays to the end of its backward.
 	KeepsOutputs bool
 	// MergesOutputs: the last stage keeps all outputs, and joins them.
 	MergesOutputs bool
-	// KeepsGradient: the gradient sent last stays until the next is made
-	// (1F1B).
+	// KeepsGradient: the gradient sent last stays until the next is made (1F1B).
 	KeepsGradient bool
-	// AnyMicroBatches: any number of micro-batches runs, whatever the number of
-	// stages; interleaved rounds are of at most as many as there are stages, the
-	// last one shorter.
+	// AnyMicroBatches: any number of micro-batches runs, whatever the number of stages; interleaved
+	// rounds are of at most as many as there are stages, the last one shorter.
 	AnyMicroBatches bool
-	// WholeRounds: interleaved rounds are of as many micro-batches as stages, the last
-	// one, too.
+	// WholeRounds: interleaved rounds are of as many micro-batches as stages, the last one, too.
 	WholeRounds bool
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool

@@ -32,16 +32,13 @@ type Traits struct {
 	Sequential bool
 	// Staged: each GPU runs a stage of the layers, on micro-batches in turn.
 	Staged bool
-	// Replicated: every GPU runs the whole model on its own data, so that
-	// there is no device map.
+	// Replicated: every GPU runs the whole model on its own data, so that there is no device map.
 	Replicated bool
-	// ZeroStage is what replicas cut over [Workload.ShardDegree] GPUs, as ZeRO
-	// counts it (arXiv 1910.02054, section 5): 1 optimizer states, 2 gradients
-	// too, 3 parameters too. 0: nothing.
+	// ZeroStage is what replicas cut over [Workload.ShardDegree] GPUs, as ZeRO counts it (arXiv
+	// 1910.02054, section 5): 1 optimizer states, 2 gradients too, 3 parameters too. 0: nothing.
 	ZeroStage int
-	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a
-	// block at a time and cut tensor by tensor (FSDP2); else a module at a
-	// time and cut flat (DeepSpeed).
+	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a block at a time and
+	// cut tensor by tensor (FSDP2); else a module at a time and cut flat (DeepSpeed).
 	Sharded, ByBlock bool
 	// Groups of GPUs that hold all parts each, and reduce between them, if the
 	// degree of sharding is open.

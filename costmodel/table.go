@@ -20,9 +20,8 @@ type Table struct {
 	// to the device that the input is on (InputDevice).
 	OutputBytes int64
 	InputDevice int
-	// OutputsDropped: the caller keeps the loss alone, so that the outputs
-	// are gone before backward begins. By default it keeps them to the end of
-	// the step.
+	// OutputsDropped: the caller keeps the loss alone, so that the outputs are gone before backward
+	// begins. By default it keeps them to the end of the step.
 	OutputsDropped bool
 	// Buckets are DDP's buffers of gradients, on every GPU.
 	Buckets int64
@@ -32,10 +31,9 @@ type Table struct {
 	LastGradients bool
 	// ZeroesGradients: gradients are set to zero after a step, and stay.
 	ZeroesGradients bool
-	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
-	// HeadSlack are the least and most that the allocator's pool reserves above a
-	// peak, as fractions of it: on GPUs with the loss or the model's outputs
-	// (head), and on the others.
+	// Comm is what a GPU holds outside the engine's allocator. BodySlack and HeadSlack are the
+	// least and most that the allocator's pool reserves above a peak, as fractions of it: on GPUs
+	// with the loss or the model's outputs (head), and on the others.
 	Comm                 Comm
 	BodySlack, HeadSlack [2]float64
 	// Groups are parameters that are sharded and gathered for use
@@ -62,9 +60,8 @@ type Table struct {
 	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak
 	// is between that and the table's own.
 	Least *Table
-	// Rotary are the cosines and sines that a pipeline's stage makes for each
-	// micro-batch and all its blocks share (torch 2.11,
-	// distributed/pipelining/stage.py).
+	// Rotary are the cosines and sines that a pipeline's stage makes for each micro-batch and all
+	// its blocks share (torch 2.11, distributed/pipelining/stage.py).
 	Rotary int64
 	// Band is how far a peak may be off, as a part of it, where the family's
 	// modelling code is unread; 0: as exact as the operations.

@@ -9,8 +9,7 @@ import (
 type Topology struct {
 	Devices []Device
 	Links   []Link
-	// HostMemoryBytes is what offloaded units may take of the host's memory;
-	// 0: no bound is known.
+	// HostMemoryBytes is what offloaded units may take of the host's memory; 0: no bound is known.
 	HostMemoryBytes int64
 	// Starts are the first GPU of each device, where these are stages of several
 	// ([Table.Folded]); nil: each is a GPU.
@@ -24,8 +23,7 @@ type Device struct {
 	// by the driver, or set aside.
 	CapacityBytes int64 `json:"capacity_bytes"`
 	ReservedBytes int64 `json:"reserved_bytes"`
-	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with
-	// loaded kernels.
+	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with loaded kernels.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
 	ContextBytes   int64 `json:"context_bytes"`
 	// FLOPS is the rate of 16-bit matrix products, in FLOP/s; 0: unknown.

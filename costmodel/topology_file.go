@@ -33,9 +33,8 @@ type fileDevice struct {
 	Rates
 }
 
-// over lays the fields that the file gives over a known GPU's. A capacity in
-// the file is what may be used, so that the known reserve goes with the known
-// capacity.
+// over lays the fields that the file gives over a known GPU's. A capacity in the file is what may
+// be used, so that the known reserve goes with the known capacity.
 func (device *fileDevice) over(dev Device) Device {
 	dev.Name, dev.Host, dev.GPU, dev.Own = device.Name, device.Host, device.GPU, device.Own
 	if device.CapacityBytes != nil {

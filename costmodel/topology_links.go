@@ -26,9 +26,8 @@ func (topology *Topology) apart(a, b int) bool {
 	return device.Host != dev.Host && min(device.HostBytesPerSecond, dev.HostBytesPerSecond) > 0
 }
 
-// Linked reports that data can go from one device to the other: by a link,
-// between hosts at their known rate, inside a host, or, if a topology gives no
-// links at all, by their ports.
+// Linked reports that data can go from one device to the other: by a link, between hosts at their
+// known rate, inside a host, or, if a topology gives no links at all, by their ports.
 func (topology *Topology) Linked(from, to int) bool {
 	switch {
 	case from == to || topology.link(from, to) != nil:
@@ -39,9 +38,8 @@ func (topology *Topology) Linked(from, to int) bool {
 	return len(topology.Links) == 0 || topology.sameHost(from, to)
 }
 
-// SendSeconds is the time of a copy between two devices: by their link, or by
-// the slower of their ports if no link is given; 0 where their rates are not
-// known.
+// SendSeconds is the time of a copy between two devices: by their link, or by the slower of their
+// ports if no link is given; 0 where their rates are not known.
 func (topology *Topology) SendSeconds(from, to int, bytes int64) float64 {
 	if link := topology.link(from, to); link != nil {
 		return link.LatencySeconds + float64(bytes)/link.BytesPerSecond

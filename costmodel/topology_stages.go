@@ -12,12 +12,10 @@ import (
 // each sends a second, and what a collective takes on top.
 type ring struct{ BytesPerSecond, Seconds float64 }
 
-// Folded is the topology with a device for each stage, where stages of a
-// pipeline have several GPUs ([Workload.DP], TP): those of a stage follow each
-// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp,
-// tp). A stage has the budget of its GPU with the least, and is as fast as its
-// slowest. It is the topology itself if stages are a GPU each, or devices
-// already.
+// Folded is the topology with a device for each stage, where stages of a pipeline have several GPUs
+// ([Workload.DP], TP): those of a stage follow each other, the ones that share matrices innermost
+// (torchtitan's mesh: pp, dp, tp). A stage has the budget of its GPU with the least, and is as fast
+// as its slowest. It is the topology itself if stages are a GPU each, or devices already.
 func (table *Table) Folded(topology *Topology) *Topology {
 	sizes := table.stageSizes(len(topology.Devices))
 	if sizes == nil {

@@ -16,9 +16,8 @@ func stagesOn(gpus int64, dp, tp string) *costmodel.Table {
 	return table
 }
 
-// TestFolded: a stage has the least budget of its GPUs, the rate of its slowest
-// and rings as slow as their slowest link: those that share matrices in a host,
-// its replicas between hosts.
+// TestFolded: a stage has the least budget of its GPUs, the rate of its slowest and rings as slow
+// as their slowest link: those that share matrices in a host, its replicas between hosts.
 func TestFolded(t *testing.T) {
 	gpu := func(host string, capacity int64) costmodel.Device {
 		return costmodel.Device{

@@ -9,9 +9,8 @@ type LayerMemory struct {
 	// RecomputeSaved is what of it, or of its transients, stays where the unit
 	// is recomputed (selective), until the layer runs again.
 	RecomputeSaved int64
-	// KV is kept from its forward to the end of the step; CacheGrowth is what
-	// the cache gains while tokens are generated after the prompt, negative if
-	// a window drops some.
+	// KV is kept from its forward to the end of the step; CacheGrowth is what the cache gains while
+	// tokens are generated after the prompt, negative if a window drops some.
 	KV, CacheGrowth int64
 	// UntilBodyEnd is kept from its forward to the end of the model's body, in
 	// inference; the head runs without it.
@@ -22,10 +21,9 @@ type LayerMemory struct {
 	// Forward is the most alive at once during the layer's forward, above
 	// what was there before; its own Saved and KV are in it.
 	Forward int64
-	// Backward is the most alive at once during its backward, above the
-	// saved activations (its own in them) and the gradients that were there
-	// before; BackwardGrads of it are the layer's own new gradients. With
-	// Saved it is at least Grads.
+	// Backward is the most alive at once during its backward, above the saved activations (its own
+	// in them) and the gradients that were there before; BackwardGrads of it are the layer's own
+	// new gradients. With Saved it is at least Grads.
 	Backward, BackwardGrads int64
 	// AccumPeak is the most alive at once during a backward when the layer's
 	// parameters have gradients already, above the same: what is new is added
@@ -45,9 +43,8 @@ type LayerMemory struct {
 	Weights int64
 	// Loss marks the layer that computes the loss.
 	Loss bool
-	// LossBackward is the part of Backward before the gradient reaches the
-	// logits, HeadBackward the rest, HeadGrads of it new gradients; all 0 where
-	// the loss is not followed by parts.
+	// LossBackward is the part of Backward before the gradient reaches the logits, HeadBackward the
+	// rest, HeadGrads of it new gradients; all 0 where the loss is not followed by parts.
 	LossBackward, HeadBackward, HeadGrads int64
 	// LossForward is the most alive at once in the forward of a loss outside of the
 	// model, above the same. Forward is then the model's alone.
@@ -61,8 +58,7 @@ type LayerMemory struct {
 // Unit is what one wrap unit costs whatever its place.
 type Unit struct {
 	Name string
-	// Products: it runs matrix products, for which its device holds the
-	// library's workspaces.
+	// Products: it runs matrix products, for which its device holds the library's workspaces.
 	Products bool
 	// Params and Buffers are loaded sizes, tied parameters at their owner.
 	Params, Buffers int64
@@ -89,8 +85,7 @@ type Unit struct {
 	StepTransient int64
 	// Layers are the layers in the order they run.
 	Layers []LayerMemory
-	// Recompute: forward keeps nothing of the layers but RecomputeKept, backward
-	// runs them again.
+	// Recompute: forward keeps nothing of the layers but RecomputeKept, backward runs them again.
 	Recompute bool
 	// CheckpointedOutput is the unit's output if the next unit is recomputed
 	// from it: it stays on this device until that one's backward is done.
@@ -101,9 +96,8 @@ type Unit struct {
 	AutocastCopies int64
 	// Output is what crosses to the next unit.
 	Output int64
-	// Entry is the part of the first layer's Saved that is the unit's input
-	// itself. Tail is the number of last layers through whose backward the
-	// gradient of Output stays as it came.
+	// Entry is the part of the first layer's Saved that is the unit's input itself. Tail is the
+	// number of last layers through whose backward the gradient of Output stays as it came.
 	Entry int64
 	Tail  int
 	// FLOPs of one forward of a micro-batch.

@@ -1,7 +1,6 @@
 package costmodel
 
-// Pass is what running a unit once takes of a device: forward, or backward,
-// of one micro-batch.
+// Pass is what running a unit once takes of a device: forward, or backward, of one micro-batch.
 type Pass struct {
 	Products  float64 // FLOPs of matrix products
 	Unaligned float64 // FLOPs of those whose rows are no multiple of 16 bytes
@@ -34,8 +33,7 @@ type Work struct {
 	Weights, Trained int64
 	// Tensors is how many parameters those are.
 	Tensors int64
-	// Update is what the optimizer's step reads and writes, in bytes, for all
-	// of Trained.
+	// Update is what the optimizer's step reads and writes, in bytes, for all of Trained.
 	Update float64
 	// Output is what crosses to the next unit, in bytes a micro-batch.
 	Output int64

@@ -9,11 +9,10 @@ import (
 type Workload struct {
 	Mode     Mode     `json:"mode"`
 	Strategy Strategy `json:"strategy"`
-	// Runtime is the engine whose tensors are counted. accelerate is Hugging Face's naive
-	// model parallelism. torch is DDP, FSDP2 and torch.distributed.pipelining, and
-	// lightning is these with PyTorch Lightning's defaults. jax is a program that XLA
-	// compiles, such as OpenPI's. devmap is the project's own engine. The others are
-	// deepspeed, torchtitan and megatron.
+	// Runtime is the engine whose tensors are counted. accelerate is Hugging Face's naive model
+	// parallelism. torch is DDP, FSDP2 and torch.distributed.pipelining, and lightning is these
+	// with PyTorch Lightning's defaults. jax is a program that XLA compiles, such as OpenPI's.
+	// devmap is the project's own engine. The others are deepspeed, torchtitan and megatron.
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
@@ -42,9 +41,8 @@ type Workload struct {
 	Rows *trainer.Batches `json:"rows,omitzero"`
 	// Usual asks for the costs of the usual micro-batch, not of the largest.
 	Usual bool `json:"-"`
-	// LabelTokens are the tokens of a sample that carry labels, a fraction up to
-	// 1 or their number. 0 is all. Programs that make logits for labels alone
-	// then make fewer.
+	// LabelTokens are the tokens of a sample that carry labels, a fraction up to 1 or their number.
+	// 0 is all. Programs that make logits for labels alone then make fewer.
 	LabelTokens float64 `json:"label_tokens,omitzero"`
 
 	Precision Precision `json:"precision"`
@@ -54,10 +52,9 @@ type Workload struct {
 	// Dequantized: the GPUs have no arithmetic for the stored quantised weights,
 	// which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
-	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
-	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon,
-	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit, or torchao's
-	// adamw-torch-8bit or adamw-torch-4bit.
+	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in the step),
+	// adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon, bitsandbytes' paged-adamw-8bit or
+	// paged-adamw-32bit, or torchao's adamw-torch-8bit or adamw-torch-4bit.
 	Optimizer string `json:"optimizer"`
 	// OptimizerInBackward: each parameter is updated when backward has made its
 	// gradient, which is dropped then.
@@ -109,13 +106,11 @@ type Workload struct {
 	// (bitsandbytes); empty: as they are.
 	Quantize string `json:"quantize,omitzero"`
 
-	// Float8 is how torchao trains the linear layers of blocks with 8-bit products:
-	// tensorwise, rowwise, or tensorwise-gathered, whose weights FSDP2 gathers in 8
-	// bits; empty: it does not.
+	// Float8 is how torchao trains the linear layers of blocks with 8-bit products: tensorwise,
+	// rowwise, or tensorwise-gathered, whose weights FSDP2 gathers in 8 bits; empty: it does not.
 	Float8 string `json:"float8,omitzero"`
 
-	// Loss is how a language model's loss is computed: eager, chunked or fused;
-	// empty: eager.
+	// Loss is how a language model's loss is computed: eager, chunked or fused; empty: eager.
 	Loss string `json:"loss,omitzero"`
 	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
 	Attention string `json:"attention,omitzero"`
@@ -149,15 +144,13 @@ type Workload struct {
 	EvalBatch   int64 `json:"eval_batch,omitzero"`
 	EvalSamples int64 `json:"eval_samples,omitzero"`
 
-	// DeepSpeed are the settings of its configuration file, which
-	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,
-	// precision and stage are compared with the other fields, or replace them,
-	// when the workload is resolved; sizes that are "auto" are then those that
+	// DeepSpeed are the settings of its configuration file, which [Workload.ReadDeepSpeed] reads;
+	// nil: its defaults. The file's batch, precision and stage are compared with the other fields,
+	// or replace them, when the workload is resolved; sizes that are "auto" are then those that
 	// Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
-	// HostStates asks for DeepSpeed's defaults with what the ZeRO stage shards in
-	// the host's memory: optimizer states, and parameters under stage 3. Resolving
-	// makes settings of it.
+	// HostStates asks for DeepSpeed's defaults with what the ZeRO stage shards in the host's
+	// memory: optimizer states, and parameters under stage 3. Resolving makes settings of it.
 	HostStates bool `json:"-"`
 	// HostShards: FSDP keeps its parts of parameters, gradients and optimizer
 	// states in host memory (CPUOffloadPolicy).

@@ -1,6 +1,5 @@
-// Package catalogue holds what is known of GPUs and of the engine's
-// constants on them, as embedded data (gpus.json). Each figure carries its
-// source and the hardware it was seen on.
+// Package catalogue holds what is known of GPUs and of the engine's constants on them, as embedded
+// data (gpus.json). Each figure carries its source and the hardware it was seen on.
 package catalogue
 
 import (

@@ -85,9 +85,8 @@ func TestContextByMode(t *testing.T) {
 	}
 }
 
-// TestOwnContext: what devmap's own engine holds in addition to arenas replaces
-// PyTorch's context if it was measured, and of nothing that a device says
-// itself.
+// TestOwnContext: what devmap's own engine holds in addition to arenas replaces PyTorch's context
+// if it was measured, and of nothing that a device says itself.
 func TestOwnContext(t *testing.T) {
 	for name, is := range map[string]struct {
 		gpu, runtime string

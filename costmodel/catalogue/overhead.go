@@ -21,10 +21,9 @@ type overhead struct {
 	Slack struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
-		// Followed is the slack where the pool's requests are followed one by
-		// one, as parts of the peak: where blocks come back as they are
-		// dropped, where several streams have pools, and where blocks wait for
-		// a second stream (recorded).
+		// Followed is the slack where the pool's requests are followed one by one, as parts of the
+		// peak: where blocks come back as they are dropped, where several streams have pools, and
+		// where blocks wait for a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`
@@ -34,9 +33,8 @@ type overhead struct {
 	} `json:"slack"`
 }
 
-// slack is the least and most that the allocator's pool reserves above a peak, as
-// fractions of it: on GPUs with the loss or the model's outputs (Head), and on
-// the others.
+// slack is the least and most that the allocator's pool reserves above a peak, as fractions of it:
+// on GPUs with the loss or the model's outputs (Head), and on the others.
 type slack struct {
 	Body [2]float64 `json:"body"`
 	Head [2]float64 `json:"head"`
@@ -113,9 +111,8 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 	return used
 }
 
-// followedOf is the range of a workload's kind: DeepSpeed records gathered
-// parameters and gradients on the streams of its overlap_comm
-// (Tensor.record_stream), which stage 3 has by default.
+// followedOf is the range of a workload's kind: DeepSpeed records gathered parameters and gradients
+// on the streams of its overlap_comm (Tensor.record_stream), which stage 3 has by default.
 func followedOf(workload *costmodel.Workload) [2]float64 {
 	ranges := loadOverhead().Slack.Followed
 	traits := workload.Strategy.Traits()

@@ -115,8 +115,7 @@ func hasModule(graph *modelgraph.Graph, name string) bool {
 	return found
 }
 
-// suffixes are the last parts of linear layers' names, those nearest to a
-// word first.
+// suffixes are the last parts of linear layers' names, those nearest to a word first.
 func suffixes(graph *modelgraph.Graph, word string) string {
 	var names []string
 	for _, linear := range projections(graph) {
@@ -139,8 +138,7 @@ func projections(graph *modelgraph.Graph) []layers.Projection {
 	return out
 }
 
-// weightsAlone reports a model of whose layers no operation is known, as one of a
-// table of weights.
+// weightsAlone reports a model of whose layers no operation is known, as one of a table of weights.
 func weightsAlone(graph *modelgraph.Graph) bool {
 	return !slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		switch layer.Op.(type) {

@@ -130,8 +130,7 @@ func usual(graph *modelgraph.Graph, table *costmodel.Table) error {
 	return err
 }
 
-// batchesText says which micro-batches are counted, and what a mean and a maximum
-// leave open.
+// batchesText says which micro-batches are counted, and what a mean and a maximum leave open.
 func batchesText(workload *costmodel.Workload) costmodel.Message {
 	worst, often := &workload.Rows.Worst, &workload.Rows.Usual
 	text := fmt.Sprintf("the largest micro-batch has %s", rowsText(worst))

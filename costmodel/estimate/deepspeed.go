@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// configured begins a message about a setting of the file that contradicts a
-// flag.
+// configured begins a message about a setting of the file that contradicts a flag.
 const configured = "the DeepSpeed configuration says "
 
 // resolveDeepSpeed lays a configuration under a workload: it fills in what that
@@ -51,8 +50,7 @@ func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	return nil
 }
 
-// offloadStates makes DeepSpeed's settings of a request to offload what the stage
-// shards.
+// offloadStates makes DeepSpeed's settings of a request to offload what the stage shards.
 func offloadStates(workload *costmodel.Workload) error {
 	stage := workload.Strategy.Traits().ZeroStage
 	if workload.Strategy.Traits().ByBlock && workload.Mode == costmodel.Train && workload.DeepSpeed == nil && workload.Runtime != value.JAX {
@@ -132,10 +130,9 @@ func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
 	return nil
 }
 
-// askedPrecision is what the bf16 and fp16 sections mean for a model. Without
-// either a module stays as it is, and gradients and masters are fp32
-// (engine.py, get_data_types); under zero.Init it is made in fp32
-// (partition_parameters.py, _set_dtype).
+// askedPrecision is what the bf16 and fp16 sections mean for a model. Without either a module stays
+// as it is, and gradients and masters are fp32 (engine.py, get_data_types); under zero.Init it is
+// made in fp32 (partition_parameters.py, _set_dtype).
 func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked *zero.Asked) error {
 	var means costmodel.Precision
 	switch asked.Section {

@@ -31,8 +31,7 @@ func ExampleResolve_deepSpeed() {
 	// Output: zero3 8 4 bf16-mixed 16777216 <nil>
 }
 
-// withFile is a workload under a configuration, resolved for a small Llama on
-// 8 GPUs.
+// withFile is a workload under a configuration, resolved for a small Llama on 8 GPUs.
 func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel.Workload, error) {
 	t.Helper()
 	set, err := zero.Read("ds.json", []byte(text))

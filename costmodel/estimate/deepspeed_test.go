@@ -58,9 +58,8 @@ func (s states) near(o states) bool {
 		math.Abs(s.optimizer-o.optimizer) < rounding && math.Abs(s.step-o.step) < rounding
 }
 
-// inPart are the elements of the parameters that begin in the first of eight
-// parts of Llama 3.1 8B, norm the bytes of the largest's gradient in fp64, both
-// by its parameters.
+// inPart are the elements of the parameters that begin in the first of eight parts of Llama 3.1 8B,
+// norm the bytes of the largest's gradient in fp64, both by its parameters.
 const (
 	inPart = (128256.*4096 + 2*218112000 + 2*4096*4096 + 2*1024*4096 + 14336*4096) / llamaParams
 	norm   = 8 * 128256. * 4096 / llamaParams
@@ -106,11 +105,10 @@ func TestZeroStates(t *testing.T) {
 	}
 }
 
-// TestZeroGathered: the head stays gathered from its forward to its backward,
-// and by then as much of the last blocks as stage3_max_live_parameters takes:
-// of 1e9 elements, two blocks and the first matrix of the third. The 65 norms
-// are too small to cut for long, and the bucket of gradients is there
-// throughout.
+// TestZeroGathered: the head stays gathered from its forward to its backward, and by then as much
+// of the last blocks as stage3_max_live_parameters takes: of 1e9 elements, two blocks and the first
+// matrix of the third. The 65 norms are too small to cut for long, and the bucket of gradients is
+// there throughout.
 func TestZeroGathered(t *testing.T) {
 	_, table := zeroTable(t, costmodel.Workload{Strategy: costmodel.Zero3, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW})
 	const bucket, remainder = 1e9, 341504 // of 477 segments of 2 MiB

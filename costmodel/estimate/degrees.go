@@ -13,9 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a
-// stage if nothing else was asked for, as torchtitan does
-// (data_parallel_shard_degree: -1).
+// resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a stage if nothing
+// else was asked for, as torchtitan does (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
 	if workload.Runtime == value.Torchtitan || equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
 		workload.SequenceParallel = false // training/arguments.py, validate_args; torchtitan always has it

@@ -13,15 +13,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// leastCapability is the compute capability below which Transformers 5.17
-// turns a checkpoint's quantised weights into bf16 as it loads them
-// (quantizers/quantizer_finegrained_fp8.py and quantizer_mxfp4.py,
-// validate_environment, which ask the first GPU).
+// leastCapability is the compute capability below which Transformers 5.17 turns a checkpoint's
+// quantised weights into bf16 as it loads them (quantizers/quantizer_finegrained_fp8.py and
+// quantizer_mxfp4.py, validate_environment, which ask the first GPU).
 var leastCapability = map[string]float64{"fp8": 8.9, "mxfp4": 7.5}
 
-// On is a workload on these GPUs, with what follows from them: how many work
-// together (one process owns all under a device map), and whether they have
-// arithmetic for the model's stored weights.
+// On is a workload on these GPUs, with what follows from them: how many work together (one process
+// owns all under a device map), and whether they have arithmetic for the model's stored weights.
 func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) costmodel.Workload {
 	workload.World = 0
 	if traits := workload.Strategy.Traits(); traits.Staged || traits.Replicated {
@@ -114,10 +112,9 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	return &out, nil
 }
 
-// countLoading counts what the conversion of stored weights takes at once, of each
-// unit's largest one. Transformers does so where it loads onto GPUs, under a device
-// map; without one it converts in host memory (core_model_loading.py,
-// convert_and_load_state_dict_in_model).
+// countLoading counts what the conversion of stored weights takes at once, of each unit's largest
+// one. Transformers does so where it loads onto GPUs, under a device map; without one it converts
+// in host memory (core_model_loading.py, convert_and_load_state_dict_in_model).
 func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 	if !table.Workload.Dequantized || table.Workload.Strategy != costmodel.DeviceMap || table.Workload.Runtime != value.Accelerate {
 		return
@@ -137,10 +134,9 @@ func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 func conversion(tensor *modelgraph.Tensor) int64 {
 	switch name := tensor.DType.String(); {
 	case name == "U8" && strings.HasSuffix(tensor.Name, "_blocks"):
-		// integrations/mxfp4.py, _convert_moe_packed_tensors: a row is 16 bytes and its
-		// scale. The scales become int32. lut[idx] takes 16 indices a row as int32, as
-		// int64 and 16 values, of 2^25 rows at once. The copy of the transposed result
-		// takes as much as the result again.
+		// integrations/mxfp4.py, _convert_moe_packed_tensors: a row is 16 bytes and its scale. The
+		// scales become int32. lut[idx] takes 16 indices a row as int32, as int64 and 16 values, of
+		// 2^25 rows at once. The copy of the transposed result takes as much as the result again.
 		const most = 32768 * 1024
 		rows := tensor.Numel / 16
 		return 21*rows + max(224*min(rows, most), 64*rows)
@@ -177,11 +173,10 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	}
 }
 
-// warnLoading says what loading takes if every process has the whole model.
-// Transformers moves the blocks of mxfp4 weights to the process's GPU, before ZeRO or
-// FSDP cuts them, and makes them bf16 there (integrations/mxfp4.py,
-// convert_moe_packed_tensors). Public reports ran out of memory so, and not in the step:
-// huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
+// warnLoading says what loading takes if every process has the whole model. Transformers moves the
+// blocks of mxfp4 weights to the process's GPU, before ZeRO or FSDP cuts them, and makes them bf16
+// there (integrations/mxfp4.py, convert_moe_packed_tensors). Public reports ran out of memory so,
+// and not in the step: huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
 func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph) {
 	if method == "mxfp4" && table.Workload.Strategy.Traits().Replicated {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("loading: before anything is sharded, every process turns the mxfp4 weights into bf16 on its own GPU, up to %v: a checkpoint stored in bf16 avoids that",
@@ -189,9 +184,8 @@ func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph
 	}
 }
 
-// checkStored refuses to train weights that take no gradients, as Trainer does
-// (trainer_utils.py, validate_quantization_for_training); those that are made
-// bf16 are weights like others.
+// checkStored refuses to train weights that take no gradients, as Trainer does (trainer_utils.py,
+// validate_quantization_for_training); those that are made bf16 are weights like others.
 func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if graph.Quantized != "" && workload.Quantize != "" && !workload.Dequantized && workload.Mode != costmodel.Train {
 		return refuse("quantize", workload.Quantize, "the weights are stored as %s, which no loader quantises again: leave %v out",

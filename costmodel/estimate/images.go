@@ -66,8 +66,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	return nil
 }
 
-// checkStreams refuses token streams whose length times the batch is out of
-// range.
+// checkStreams refuses token streams whose length times the batch is out of range.
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream

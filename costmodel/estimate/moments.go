@@ -121,10 +121,9 @@ func evaluates(step *costmodel.LayerMemory, layer, training *layers.Layer, train
 	}
 }
 
-// retained are logits of samples: all of them during a forward, and twice where those of a
-// batch are joined to those before (trainer_pt_utils.py, EvalLoopContainer.add).
-// Accelerate returns fp32 ones but under FSDP2 (accelerator.py, prepare_model:
-// convert_outputs_to_fp32).
+// retained are logits of samples: all of them during a forward, and twice where those of a batch
+// are joined to those before (trainer_pt_utils.py, EvalLoopContainer.add). Accelerate returns fp32
+// ones but under FSDP2 (accelerator.py, prepare_model: convert_outputs_to_fp32).
 func retained(model *layers.Model) (bytes [2]int64) {
 	run := &model.Workload
 	each := ops.ComputeBytes(model.Rules.Compute)
@@ -212,8 +211,7 @@ func checkLiger(workload *costmodel.Workload) error {
 	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
 }
 
-// checkEvaluates refuses an evaluation that the program does not make, or that is
-// not counted.
+// checkEvaluates refuses an evaluation that the program does not make, or that is not counted.
 func checkEvaluates(workload *costmodel.Workload) error {
 	usual := trainer.Of(trainer.Usual)
 	changed := *workload
@@ -225,8 +223,7 @@ func checkEvaluates(workload *costmodel.Workload) error {
 		costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("strategy", workload.Strategy))
 }
 
-// checkCompiles refuses compilation that is not counted. It names ddp where that
-// would do.
+// checkCompiles refuses compilation that is not counted. It names ddp where that would do.
 func checkCompiles(workload *costmodel.Workload) error {
 	const counted = "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out"
 	changed := *workload

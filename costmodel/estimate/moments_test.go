@@ -289,8 +289,7 @@ func TestPairsLabelled(t *testing.T) {
 	}
 }
 
-// TestDecodersAlone: programs with modules or losses of their own train no other
-// models.
+// TestDecodersAlone: programs with modules or losses of their own train no other models.
 func TestDecodersAlone(t *testing.T) {
 	t.Parallel()
 	for _, is := range []struct {

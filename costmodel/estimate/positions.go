@@ -13,8 +13,7 @@ import (
 // positions: GPT-2, OPT and Whisper, BERT, CLIP.
 var positionTables = []string{"wpe.weight", "embed_positions.weight", "position_embeddings.weight", "position_embedding.weight"}
 
-// positionTable is a learned table of positions and the longest sequence that
-// it has room for.
+// positionTable is a learned table of positions and the longest sequence that it has room for.
 type positionTable struct {
 	name          string
 	rows, longest int64
@@ -53,8 +52,7 @@ func (positions *positionTable) generates(graph *modelgraph.Graph) bool {
 	return positions.stream == modelgraph.Target || !hasTarget(graph)
 }
 
-// positionsBefore is a default length that leaves room for the tokens generated
-// after it.
+// positionsBefore is a default length that leaves room for the tokens generated after it.
 func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	for _, positions := range tablesOf(graph) {
 		if positions.generates(graph) && newTokens < positions.longest {
@@ -64,9 +62,8 @@ func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	return seq
 }
 
-// checkPositions refuses sequences longer than a learned table of positions:
-// its lookup fails there (an index out of range), where rotary positions
-// continue.
+// checkPositions refuses sequences longer than a learned table of positions: its lookup fails there
+// (an index out of range), where rotary positions continue.
 func checkPositions(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load {
 		return nil
@@ -101,9 +98,8 @@ func hasTarget(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Stream.Kind == modelgraph.Target })
 }
 
-// CheckLengths refuses lengths that were asked for, of sequences or of a
-// decoder's, and that no layer of the model reads. A fault is a
-// [*costmodel.FieldError].
+// CheckLengths refuses lengths that were asked for, of sequences or of a decoder's, and that no
+// layer of the model reads. A fault is a [*costmodel.FieldError].
 func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	target := hasTarget(graph)
 	switch {

@@ -25,8 +25,7 @@ func resolvePreset(workload *costmodel.Workload) {
 	workload.LossOnly = workload.LossOnly || workload.Preset != "" && workload.Strategy.Traits().Sequential
 }
 
-// checkPreset refuses what the preset's program does not run, and what of it is
-// not counted.
+// checkPreset refuses what the preset's program does not run, and what of it is not counted.
 func checkPreset(workload *costmodel.Workload) error {
 	preset := trainer.Of(workload.Preset)
 	name, loop := costmodel.Set("preset", preset.Name), costmodel.Set("preset", trainer.Loop)

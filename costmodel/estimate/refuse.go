@@ -37,9 +37,8 @@ func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return refuse("mode", workload.Mode, "an ONNX file describes inference: plan its training from the module, with devmap.export in Python (%v takes the file)", costmodel.Set("mode", costmodel.Infer))
 }
 
-// checkRepeated refuses checkpoints of layers that run several times: the only
-// model that has them, ALBERT, has none in Transformers 5.17
-// (modeling_albert.py: no GradientCheckpointingLayer).
+// checkRepeated refuses checkpoints of layers that run several times: the only model that has them,
+// ALBERT, has none in Transformers 5.17 (modeling_albert.py: no GradientCheckpointingLayer).
 func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeSelective {
 		return nil

@@ -10,10 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestSavedIsNoDebt: no layer saves less than nothing, whatever is frozen,
-// stored or computed again. A debt would be a tensor taken off twice, and make
-// a longer run of units need less than a shorter one, on which the solvers'
-// proofs for device maps rest.
+// TestSavedIsNoDebt: no layer saves less than nothing, whatever is frozen, stored or computed
+// again. A debt would be a tensor taken off twice, and make a longer run of units need less than a
+// shorter one, on which the solvers' proofs for device maps rest.
 func TestSavedIsNoDebt(t *testing.T) {
 	const models = "../../fixtures/models/"
 	entries, err := os.ReadDir(models)

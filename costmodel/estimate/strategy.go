@@ -44,8 +44,7 @@ func resolveStrategy(workload *costmodel.Workload) {
 	}
 }
 
-// checkStrategy refuses combinations that no engine runs; else it is the one
-// that does.
+// checkStrategy refuses combinations that no engine runs; else it is the one that does.
 func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := CheckPlaced(workload); err != nil {
 		return nil, err

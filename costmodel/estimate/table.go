@@ -92,10 +92,9 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	return nil
 }
 
-// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py), which
-// adapters on a quantised base are trained with: everything that is not
-// quantised becomes fp32, and the residual stream with the embedding. It
-// reports whether that is not what was asked for.
+// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py), which adapters on a
+// quantised base are trained with: everything that is not quantised becomes fp32, and the residual
+// stream with the embedding. It reports whether that is not what was asked for.
 func asFP32(run *costmodel.Workload) bool {
 	if run.Mode != costmodel.Train || run.Quantize == "" {
 		return false

@@ -191,9 +191,8 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestUnknownOperations: weights without operations can be loaded, are warned
-// of in a forward, and are refused in training; next to known ones they give a
-// warning.
+// TestUnknownOperations: weights without operations can be loaded, are warned of in a forward, and
+// are refused in training; next to known ones they give a warning.
 func TestUnknownOperations(t *testing.T) {
 	bare := modelgraph.Layer{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{4, 4}, DType: modelgraph.BF16}}}
 	known := bare

@@ -15,16 +15,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// warnings adds those that no figure of a unit raises, in the order in which
-// they are printed.
+// warnings adds those that no figure of a unit raises, in the order in which they are printed.
 func warnings(table *costmodel.Table, model *layers.Model) {
 	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers, trainedApart} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }
 
-// untrained8 says that Accelerate's own recipe trains nothing of linear layers without
-// FSDP2.
+// untrained8 says that Accelerate's own recipe trains nothing of linear layers without FSDP2.
 func untrained8(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Float8 != value.TensorwiseGathered || model.Rules.Cut {
 		return nil
@@ -43,11 +41,10 @@ func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), model.Workload.LoRAPrecision, costmodel.Set("preset", trainer.Loop))}
 }
 
-// band is the part of a peak that may be wrong if no one has read the family's modelling
-// code. Terms of a single family are 2 to 50 % of a block's activations each: Phi-3's
-// copy of the hidden states, Gemma's norms in fp32, Mixtral's experts under autocast. In
-// the measured rows they are under a tenth of a peak ("ten more families" of make
-// accuracy, worst 3.1 %).
+// band is the part of a peak that may be wrong if no one has read the family's modelling code.
+// Terms of a single family are 2 to 50 % of a block's activations each: Phi-3's copy of the hidden
+// states, Gemma's norms in fp32, Mixtral's experts under autocast. In the measured rows they are
+// under a tenth of a peak ("ten more families" of make accuracy, worst 3.1 %).
 const band = 0.1
 
 // readFamilies are those whose modelling code (transformers 5.17) was read tensor by
@@ -95,9 +92,8 @@ func planned(model *layers.Model) bool {
 	return costmodel.StageRulesOf(model.Workload.Runtime).Arena || model.Workload.Runtime == value.JAX
 }
 
-// unread gives the figures of an unread family their band. A model file with
-// operations of its own names no family, and costs what they cost; weights
-// alone are exact.
+// unread gives the figures of an unread family their band. A model file with operations of its own
+// names no family, and costs what they cost; weights alone are exact.
 func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	family := model.Graph.Family
 	if family == "" || planned(model) || model.Workload.Mode == costmodel.Load {
@@ -159,17 +155,15 @@ func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	return nil
 }
 
-// strayContext is what one more process's context holds on a GPU before it
-// runs a kernel there. Measured: 3 of them held 1577 MiB on an H200 after del and
-// empty_cache (torch 2.11, driver 580). The row of fixtures/measured/seeds.json is
-// gpu0_map_location_none.
+// strayContext is what one more process's context holds on a GPU before it runs a kernel there.
+// Measured: 3 of them held 1577 MiB on an H200 after del and empty_cache (torch 2.11, driver 580).
+// The row of fixtures/measured/seeds.json is gpu0_map_location_none.
 const strayContext = (1577<<20 + 2) / 3
 
-// checkpointOnGPU0 is what GPU 0 gains when every rank loads a checkpoint that
-// was saved from it, with torch.load and no map_location. Tensors go back to
-// the device in their storage's tag (torch/serialization.py,
-// default_restore_location). Each rank, rank 0 too, has a copy on cuda:0, and each
-// of the others a context there.
+// checkpointOnGPU0 is what GPU 0 gains when every rank loads a checkpoint that was saved from it,
+// with torch.load and no map_location. Tensors go back to the device in their storage's tag
+// (torch/serialization.py, default_restore_location). Each rank, rank 0 too, has a copy on cuda:0,
+// and each of the others a context there.
 func checkpointOnGPU0(ranks, checkpoint int64) int64 {
 	return ranks*checkpoint + (ranks-1)*strayContext
 }

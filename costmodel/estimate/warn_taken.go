@@ -10,10 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// takenElsewhere says where declared costs were taken at another workload than
-// the one that is planned: bytes that do not say how they grow hold for the
-// micro-batch and the lengths that they were taken at, all bytes for the
-// precision.
+// takenElsewhere says where declared costs were taken at another workload than the one that is
+// planned: bytes that do not say how they grow hold for the micro-batch and the lengths that they
+// were taken at, all bytes for the precision.
 func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	taken, workload := model.Graph.Taken, &model.Workload
 	switch {

@@ -15,11 +15,10 @@ type left struct {
 	// holds for them of the GPU, at least: both of each GPU.
 	AllocatedBytes []int64 `json:"allocated_bytes"`
 	PoolBytes      []int64 `json:"pool_bytes"`
-	// RoomBytes is the peak that a next model may reach in the same process:
-	// before it is out of memory, torch releases what the pool holds unused
-	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are
-	// used again (CUDABlas.cpp keeps one a handle and stream until the process
-	// ends).
+	// RoomBytes is the peak that a next model may reach in the same process: before it is out of
+	// memory, torch releases what the pool holds unused (CUDACachingAllocator.cpp:
+	// release_cached_blocks), and workspaces are used again (CUDABlas.cpp keeps one a handle and
+	// stream until the process ends).
 	FreeBytes []int64 `json:"room_bytes"`
 }
 
@@ -28,9 +27,8 @@ type left struct {
 // (fixtures/measured/seeds.json, fsdp_unload; torch 2.11). Measured.
 const processGroup = 484 << 20
 
-// pool is what the allocator keeps for the workspaces alone: cuBLAS' has a
-// segment of its own, cuBLASLt's one of 2 MiB (CUDACachingAllocator.cpp:
-// get_allocation_size, kSmallBuffer).
+// pool is what the allocator keeps for the workspaces alone: cuBLAS' has a segment of its own,
+// cuBLASLt's one of 2 MiB (CUDACachingAllocator.cpp: get_allocation_size, kSmallBuffer).
 func (run *residency) pool() int64 { return run.gpu.WorkspaceBytes + 2*ltWorkspace }
 
 // resident is the memory of a GPU between two runs: under each mode of
@@ -46,10 +44,9 @@ func (run *residency) resident(rank int64) int64 {
 
 func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
-// after are the steps, in order: the call has returned; the pipeline is deleted
-// and collected; xDiT's cache manager is cleared, if it holds anything; the
-// pool is emptied; the process group, and with it buffers for what is received,
-// is destroyed.
+// after are the steps, in order: the call has returned; the pipeline is deleted and collected;
+// xDiT's cache manager is cleared, if it holds anything; the pool is emptied; the process group,
+// and with it buffers for what is received, is destroyed.
 func (run *running) after(phases []phasePlan) []left {
 	type step struct {
 		name  string
@@ -86,10 +83,9 @@ func (run *running) after(phases []phasePlan) []left {
 	return list
 }
 
-// pinned is what xDiT's cache manager holds of a stage when the pipeline is
-// deleted: it is process-wide, and lists the attentions that xDiT's own pipeline
-// classes wrap, with their weights, and what they keep (cache_manager.py:
-// _CACHE_MGR; base_model.py: _register_cache).
+// pinned is what xDiT's cache manager holds of a stage when the pipeline is deleted: it is
+// process-wide, and lists the attentions that xDiT's own pipeline classes wrap, with their weights,
+// and what they keep (cache_manager.py: _CACHE_MGR; base_model.py: _register_cache).
 func (run *residency) pinned(stage int64) int64 {
 	wraps := run.wrapped || run.work.PipeFusion > 1 || run.class == "StableDiffusion3Pipeline" && run.work.Ulysses*run.work.Ring > 1
 	if !wraps {

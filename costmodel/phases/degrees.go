@@ -85,8 +85,7 @@ func (work Workload) tokens() int64 {
 }
 
 // product refuses degrees that are asked for and make up another number of GPUs
-// (xfuser/config/config.py: ParallelConfig, "parallel_world_size must be equal to
-// world_size").
+// (xfuser/config/config.py: ParallelConfig, "parallel_world_size must be equal to world_size").
 func (work Workload) product(gpus int64) error {
 	for _, degree := range []*int64{&work.CFGDegree, &work.Ulysses, &work.Ring, &work.PipeFusion} {
 		*degree = max(1, *degree)
@@ -118,9 +117,8 @@ func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device
 	return fault
 }
 
-// nearest are the flags of all degrees that work on so many GPUs, those nearest
-// to what was asked for first: by the sum of how often each is doubled or
-// halved.
+// nearest are the flags of all degrees that work on so many GPUs, those nearest to what was asked
+// for first: by the sum of how often each is doubled or halved.
 func nearest(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64) []string {
 	free := asked
 	free.CFGDegree, free.Ulysses, free.Ring, free.PipeFusion = 0, 0, 0, 0

@@ -78,11 +78,10 @@ func (run *residency) memoryOf(component *diffusers.Component, stage int64) cost
 	return memory
 }
 
-// grouped is the bytes of a component that stay on the GPU under group offloading
-// with one block in a group: every byte outside the lists of blocks. Its forward brings
-// one block in addition. Lists are looked for among the component's own children,
-// and among the decoder's in autoencoders that say so. Source:
-// hooks/group_offloading.py, _apply_group_offloading_block_level.
+// grouped is the bytes of a component that stay on the GPU under group offloading with one block in
+// a group: every byte outside the lists of blocks. Its forward brings one block in addition. Lists
+// are looked for among the component's own children, and among the decoder's in autoencoders that
+// say so. Source: hooks/group_offloading.py, _apply_group_offloading_block_level.
 func grouped(component *diffusers.Component) int64 {
 	graph := component.Graph
 	rest := forward.Bytes(graph)

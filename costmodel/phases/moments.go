@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// encode is the largest of the encoders' moments, and of the autoencoder's if a
-// picture is given.
+// encode is the largest of the encoders' moments, and of the autoencoder's if a picture is given.
 func (run *running) encode() (phasePlan, error) {
 	phase := phasePlan{Name: "encode"}
 	for _, encoder := range run.encoders {
@@ -76,8 +75,7 @@ func upcast(graph *modelgraph.Graph) bool {
 // every is a moment that is the same on each GPU.
 func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
 
-// larger makes a component the phase's if its moment is larger; activations are
-// those of a GPU.
+// larger makes a component the phase's if its moment is larger; activations are those of a GPU.
 func (run *running) larger(phase *phasePlan, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {

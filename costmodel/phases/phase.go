@@ -40,8 +40,7 @@ var measuredPipelines = []string{
 	"WanImageToVideoPipeline", "WanPipeline",
 }
 
-// measuredXDiT were checked against two GPUs under xDiT
-// (fixtures/measured/xdit_h200.jsonl).
+// measuredXDiT were checked against two GPUs under xDiT (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "QwenImagePipeline", "StableDiffusion3Pipeline", "WanPipeline"}
 
 // of is the plan of one workload, on as many GPUs as its degrees ask for.

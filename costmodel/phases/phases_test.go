@@ -143,10 +143,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOffloadsMeasured: every phase of a Flux pipeline of few blocks under the
-// modes of offloading (H200, diffusers 0.42.1). CLIP ran after T5 there, so
-// that its 252,020,224 bytes stayed while the transformer was resident, under
-// model offloading: the pipeline itself runs it before.
+// TestOffloadsMeasured: every phase of a Flux pipeline of few blocks under the modes of offloading
+// (H200, diffusers 0.42.1). CLIP ran after T5 there, so that its 252,020,224 bytes stayed while the
+// transformer was resident, under model offloading: the pipeline itself runs it before.
 func TestOffloadsMeasured(t *testing.T) {
 	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string][3]int64{

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// evenly is how many blocks each stage has without attn_layer_num_for_pp: the
-// even split rounded up, and the last what is left
-// (xfuser/model_executor/models/transformers/base_transformer.py:
+// evenly is how many blocks each stage has without attn_layer_num_for_pp: the even split rounded
+// up, and the last what is left (xfuser/model_executor/models/transformers/base_transformer.py:
 // _split_transformer_blocks).
 func evenly(blocks, stages int64) []int64 {
 	each := (blocks + stages - 1) / stages
@@ -72,16 +71,14 @@ func (run *deployment) stageOf(rank int64) int64 {
 	return rank / (run.work.Ulysses * run.work.Ring) % run.work.PipeFusion
 }
 
-// keys are what the cache manager keeps of a block after a run: keys and values
-// of the picture's tokens (xfuser/core/cache_manager/cache_manager.py:
-// _naive_cache_update).
+// keys are what the cache manager keeps of a block after a run: keys and values of the picture's
+// tokens (xfuser/core/cache_manager/cache_manager.py: _naive_cache_update).
 func (run *deployment) keys() int64 {
 	image, _ := run.streams()
 	return 2 * image
 }
 
-// streams are the bytes of the picture's rows on a GPU under PipeFusion, and of
-// the text's.
+// streams are the bytes of the picture's rows on a GPU under PipeFusion, and of the text's.
 func (run *deployment) streams() (image, text int64) {
 	work, dim := run.work, run.heads()*headWidth(run.denoiser.Graph)*width(run.denoiser.Graph)
 	batch := run.call().Batch
@@ -89,11 +86,10 @@ func (run *deployment) streams() (image, text int64) {
 	return image, batch * run.rule.text * dim
 }
 
-// cached is what a stage of PipeFusion holds from its second run on, whatever runs:
-// its attentions' keys and values, and buffers for what is received, all at once
-// while the pipeline warms up and part by part afterwards (xfuser/core/
-// distributed/group_coordinator.py: recv_buffer). The first stage receives
-// pictures, the others both streams.
+// cached is what a stage of PipeFusion holds from its second run on, whatever runs: its attentions'
+// keys and values, and buffers for what is received, all at once while the pipeline warms up and
+// part by part afterwards (xfuser/core/ distributed/group_coordinator.py: recv_buffer). The first
+// stage receives pictures, the others both streams.
 func (run *residency) cached(stage int64) (keys, buffers int64) {
 	if run.work.PipeFusion == 1 {
 		return run.wrappedKeys(), 0
@@ -125,10 +121,9 @@ func (run *deployment) evened() {
 	run.work.Layers = balanced(sizes, run.work.PipeFusion)
 }
 
-// stages are the denoiser's peaks on each stage while the pipeline warms up:
-// all of the picture's tokens go through every stage; patches, one after
-// another from then on, take less (pipeline_flux.py: _sync_pipeline,
-// _async_pipeline). Of one stage it is whole.
+// stages are the denoiser's peaks on each stage while the pipeline warms up: all of the picture's
+// tokens go through every stage; patches, one after another from then on, take less
+// (pipeline_flux.py: _sync_pipeline, _async_pipeline). Of one stage it is whole.
 func (run *running) stages(whole int64) ([]int64, error) {
 	if run.work.PipeFusion == 1 {
 		return []int64{whole}, nil

@@ -23,9 +23,8 @@ func beyondPeak(plan *Plan, rank int, measured map[string]int64, reserved int64)
 	return float64(reserved-most.Total()) / float64(most.Total()-most.Params)
 }
 
-// TestPoolMeasured: what the caching allocator reserved beyond the peak of every
-// measured pipeline is in the range of its way to offload, and the ranges are no
-// wider than that.
+// TestPoolMeasured: what the caching allocator reserved beyond the peak of every measured pipeline
+// is in the range of its way to offload, and the ranges are no wider than that.
 func TestPoolMeasured(t *testing.T) {
 	ends := map[string][2]float64{}
 	note := func(name, offload string, part float64) {

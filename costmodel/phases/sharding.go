@@ -47,17 +47,15 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 	}
 }
 
-// cutWhole is the size of a component, and whether its weights are sharded if
-// any are: all but CLIPs and the autoencoder (xfuser/model_executor/models/
-// runner_models: fsdp_strategy).
+// cutWhole is the size of a component, and whether its weights are sharded if any are: all but
+// CLIPs and the autoencoder (xfuser/model_executor/models/ runner_models: fsdp_strategy).
 func (run *residency) cutWhole(component *diffusers.Component) (int64, bool) {
 	whole := forward.Bytes(component.Graph)
 	return whole, component != run.decoder && !strings.HasPrefix(component.Graph.Class, "CLIP")
 }
 
-// outside is what of a component is in no block: FSDP's root, which stays whole
-// from its first forward on (torch/distributed/fsdp/_runtime_utils.py:
-// _post_forward_reshard).
+// outside is what of a component is in no block: FSDP's root, which stays whole from its first
+// forward on (torch/distributed/fsdp/_runtime_utils.py: _post_forward_reshard).
 func outside(graph *modelgraph.Graph) int64 {
 	rest := forward.Bytes(graph)
 	for _, block := range blocksOf(graph) {
@@ -66,13 +64,12 @@ func outside(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// gathered is what of a sharded component is whole while each of its blocks
-// runs, without what is in none: under FSDP1 the block and the next. FSDP2, to
-// which xDiT turns for --memory_efficient_sharding, gathers two ahead
-// (xfuser/core/ distributed/sharding.py: set_modules_to_forward_prefetch), and
-// what a block was copied out of stays until the next is
-// (torch/distributed/fsdp/_fully_shard/ _fsdp_param_group.py: wait_for_unshard,
-// all_gather_state), but for the first, which is asked for apart.
+// gathered is what of a sharded component is whole while each of its blocks runs, without what is
+// in none: under FSDP1 the block and the next. FSDP2, to which xDiT turns for
+// --memory_efficient_sharding, gathers two ahead (xfuser/core/ distributed/sharding.py:
+// set_modules_to_forward_prefetch), and what a block was copied out of stays until the next is
+// (torch/distributed/fsdp/_fully_shard/ _fsdp_param_group.py: wait_for_unshard, all_gather_state),
+// but for the first, which is asked for apart.
 func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	var sizes, whole []int64
 	for _, block := range blocksOf(graph) {

@@ -19,13 +19,11 @@ const trainedClass = "FluxPipeline"
 // resolution is the side of the pictures (parse_args: --resolution).
 const resolution = 512
 
-// packed are the pixels of a side of a token: latents have one for 8 pixels, and the
-// program packs two by two of them (pipeline_flux.py: _pack_latents). It crops to
-// --resolution as given.
+// packed are the pixels of a side of a token: latents have one for 8 pixels, and the program packs
+// two by two of them (pipeline_flux.py: _pack_latents). It crops to --resolution as given.
 const packed = 16
 
-// train is the plan of a program that trains adapters on so many GPUs. All of
-// them hold the same.
+// train is the plan of a program that trains adapters on so many GPUs. All of them hold the same.
 func train(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	asked.Height, asked.Width = cmp.Or(asked.Height, asked.Width, resolution), cmp.Or(asked.Width, asked.Height, resolution)
 	asked.Steps = cmp.Or(asked.Steps, 1)
@@ -152,10 +150,9 @@ func (run *running) trainedSeconds(cost forward.Cost) float64 {
 	return used.roofline(cost)
 }
 
-// trainedPools are the allocator's range around what its replay reserves, as parts
-// of what is not weights, by the component of the peak: the walks of encoders and
-// of the autoencoder lack small tensors, which move blocks. Measured on an H200
-// (fixtures/measured/dreambooth_h200.jsonl).
+// trainedPools are the allocator's range around what its replay reserves, as parts of what is not
+// weights, by the component of the peak: the walks of encoders and of the autoencoder lack small
+// tensors, which move blocks. Measured on an H200 (fixtures/measured/dreambooth_h200.jsonl).
 var trainedPools = map[bool][2]float64{true: {-0.03, 0.06}, false: {-0.15, 0.25}}
 
 // trainedPool is the allocator's range.

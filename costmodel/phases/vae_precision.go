@@ -12,8 +12,7 @@ const (
 	fp32 = "fp32"
 )
 
-// documented are the pipelines whose documentation loads the autoencoder in
-// single precision.
+// documented are the pipelines whose documentation loads the autoencoder in single precision.
 var documented = []string{"WanImageToVideoPipeline", "WanPipeline"}
 
 // fillPrecision has the autoencoder's type: the documentation's under diffusers,

@@ -15,10 +15,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the
-// second run; fixtures/measured/how/measure_xdit.py), by phase. If a row has
-// more warm-up steps than one, the first stage still names what it sent of the
-// step before, which is not predicted.
+// TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the second run;
+// fixtures/measured/how/measure_xdit.py), by phase. If a row has more warm-up steps than one, the
+// first stage still names what it sent of the step before, which is not predicted.
 func TestXDiTMeasured(t *testing.T) {
 	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {

@@ -193,8 +193,7 @@ func (attention *attention) dims(writer *writer) []Dim {
 	return dims
 }
 
-// products is the FLOPs of one product over all pairs of a query and a key
-// that it sees.
+// products is the FLOPs of one product over all pairs of a query and a key that it sees.
 func (attention *attention) products(writer *writer) float64 {
 	seq := float64(writer.seq)
 	pairs := seq * seq
@@ -252,8 +251,7 @@ func (attention *attention) attendBack(writer *writer, dy int) {
 	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
 }
 
-// turnBack turns the gradients of q and k back, and takes them through the
-// norms, in place.
+// turnBack turns the gradients of q and k back, and takes them through the norms, in place.
 func (attention *attention) turnBack(writer *writer, dq, dk Operand) {
 	dq, dk = dq.mode(modeUpdate), dk.mode(modeUpdate)
 	switch {

@@ -173,10 +173,9 @@ func compare(t *testing.T, what string, got, want *costmodel.Regions) {
 	}
 }
 
-// TestProducts: forward's matrix products are those that the cost model counts
-// for every other engine, and backward's twice as many, where the head makes
-// its logits once more. Attention takes 2 products over every pair of a query
-// and a key that it sees, and 7 going back.
+// TestProducts: forward's matrix products are those that the cost model counts for every other
+// engine, and backward's twice as many, where the head makes its logits once more. Attention takes
+// 2 products over every pair of a query and a key that it sees, and 7 going back.
 func TestProducts(t *testing.T) {
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 512, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	for _, name := range []string{"llama-3.1-8b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen3-8b", "gemma-2-9b", "gemma-3-27b", "phi-3-mini", "gpt2"} {

@@ -2,13 +2,12 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// head projects to the vocabulary. In training logits are made for a part of
-// the vocabulary at a time, for all tokens, and are gone when it is done:
-// forward keeps a running maximum and sum of exponentials a token
-// (Milakov and Gimelshein, arXiv 1805.02867), backward makes each part again,
-// turns it in place into its gradient, and is done with it. A part's rows of
-// the weight get their gradient in one product over all tokens, so that it is
-// rounded as often as without parts; the input's gradient is summed in fp32.
+// head projects to the vocabulary. In training logits are made for a part of the vocabulary at a
+// time, for all tokens, and are gone when it is done: forward keeps a running maximum and sum of
+// exponentials a token (Milakov and Gimelshein, arXiv 1805.02867), backward makes each part again,
+// turns it in place into its gradient, and is done with it. A part's rows of the weight get their
+// gradient in one product over all tokens, so that it is rounded as often as without parts; the
+// input's gradient is summed in fp32.
 type head struct {
 	op     modelgraph.Head
 	linear *linear

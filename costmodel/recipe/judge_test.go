@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 )
 
-// memory is what lies at every byte of a unit's buffers while its kernels are
-// replayed: the tensor that wrote it, by its index + 1. It knows nothing of how
-// offsets were found.
+// memory is what lies at every byte of a unit's buffers while its kernels are replayed: the tensor
+// that wrote it, by its index + 1. It knows nothing of how offsets were found.
 type memory struct {
 	code    *recipe.Code
 	micro   int64
@@ -238,10 +237,9 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 	m.whole("step", "weight", false)
 }
 
-// TestReplay: in every family, however it runs, kernels read what was written
-// and not written over, no two temporaries that live at once overlap, backward
-// finds all that it reads, and every gradient is written once a micro-batch,
-// whether the stream is changed in place or not.
+// TestReplay: in every family, however it runs, kernels read what was written and not written over,
+// no two temporaries that live at once overlap, backward finds all that it reads, and every
+// gradient is written once a micro-batch, whether the stream is changed in place or not.
 func TestReplay(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		graph := small(t, family)

@@ -22,10 +22,9 @@ const (
 type Code struct {
 	// Tensors are all that the kernels name.
 	Tensors []Tensor
-	// Recompute are those of forward's kernels, in its scratch, that make what
-	// backward reads; empty if nothing is recomputed. Norms and Step are the
-	// optimizer's, of the parameters that the unit owns; a tied one's gradient
-	// is the sum over its uses, in module order.
+	// Recompute are those of forward's kernels, in its scratch, that make what backward reads;
+	// empty if nothing is recomputed. Norms and Step are the optimizer's, of the parameters that
+	// the unit owns; a tied one's gradient is the sum over its uses, in module order.
 	Forward, Recompute, Backward, Decode, Norms, Step Routine
 }
 
@@ -48,8 +47,7 @@ type Kernel struct {
 	// Products are the FLOPs of matrix products, Attention those of attention's
 	// kernels, Bytes what the kernel reads and writes in memory.
 	Products, Attention, Bytes float64
-	// Unaligned: rows of a product begin at addresses that are not a multiple
-	// of 16 bytes.
+	// Unaligned: rows of a product begin at addresses that are not a multiple of 16 bytes.
 	Unaligned bool
 }
 
@@ -67,8 +65,7 @@ type Operand struct {
 	//	'*'  a gradient: written in the first micro-batch's backward, added to in the others'
 	Mode   byte
 	Tensor int // index in [Code.Tensors]
-	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it
-	// is the whole tensor.
+	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it is the whole tensor.
 	Row, Rows, Column, Columns int64
 }
 

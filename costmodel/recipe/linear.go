@@ -83,8 +83,7 @@ func (asm *assembler) addSums(sums int, bias *weight) {
 // H100 has multiprocessors.
 func partsOf(rows int64) int64 { return min(rows, 128) }
 
-// back makes the gradient of the projection's input from its output's: dx =
-// dy·weightᵀ (+ add).
+// back makes the gradient of the projection's input from its output's: dx = dy·weightᵀ (+ add).
 func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	form := "nn"
 	if linear.transposed {
@@ -97,10 +96,9 @@ func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&dy), linear.in, linear.out, append(operands, dx.as("d"))...)
 }
 
-// product is a kernel d[m,n] = a·b + bias + add. The product with its bias is
-// rounded to d's type, and where there is an add the sum once more, as a module's
-// output and then the residual are in PyTorch. form says how a and b lie: nn
-// a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
+// product is a kernel d[m,n] = a·b + bias + add. The product with its bias is rounded to d's type,
+// and where there is an add the sum once more, as a module's output and then the residual are in
+// PyTorch. form says how a and b lie: nn a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
 func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	kernel := asm.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)

@@ -13,8 +13,7 @@ type mlp struct {
 	saved      []int // what up makes
 }
 
-// activations are the functions that kernels have, by Transformers' names
-// (activations.py: ACT2FN).
+// activations are the functions that kernels have, by Transformers' names (activations.py: ACT2FN).
 var activations = map[string]string{
 	"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu", "tanh": "tanh",
 	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_python": "gelu",
@@ -108,9 +107,8 @@ func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (O
 	writer.backAll(net.up, grads, dh)
 }
 
-// gradients are those of what up makes. The gradient of the product turns in
-// place into that of up; fused, both go where gate and up lie next to each
-// other.
+// gradients are those of what up makes. The gradient of the product turns in place into that of up;
+// fused, both go where gate and up lie next to each other.
 func (net *mlp) gradients(writer *writer, dy int) []Operand {
 	gradient := writer.temporary("up.gradient", writer.dtype, writer.count, net.hidden)
 	net.down.back(writer, in("dy", dy), out("d", gradient))

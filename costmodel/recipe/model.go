@@ -21,10 +21,9 @@ type Unit struct {
 	bytes float64 // of all tensors
 }
 
-// Of writes the code of every unit. It refuses what the engine cannot run: the
-// error is a [*costmodel.FieldError] if a field of the workload is at fault,
-// and else names the layer. It costs microseconds a unit that is unlike those
-// before it, and a comparison for every other.
+// Of writes the code of every unit. It refuses what the engine cannot run: the error is a
+// [*costmodel.FieldError] if a field of the workload is at fault, and else names the layer. It
+// costs microseconds a unit that is unlike those before it, and a comparison for every other.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	model := &model{relations: relations{graph: graph, workload: workload}, train: workload.Mode == costmodel.Train}
 	if err := model.check(); err != nil {
@@ -61,8 +60,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	return out, nil
 }
 
-// bound refuses models whose bytes, with every micro-batch's at once, would
-// overflow a sum.
+// bound refuses models whose bytes, with every micro-batch's at once, would overflow a sum.
 func (model *model) bound(unit *Unit) error {
 	if model.bytes += unit.bytes * float64(model.workload.MicroBatches); model.bytes > 1<<60 {
 		return refuse("batch", model.workload.Batch, "%d tokens in %d micro-batches would take more than 2^60 bytes up to unit %q", model.rows*model.workload.MicroBatches, model.workload.MicroBatches, unit.Name)

@@ -85,8 +85,7 @@ func (norm *norm) again(writer *writer) int {
 	return y
 }
 
-// backward makes the gradients of the norm's input (+ add) and parameters
-// from its output's.
+// backward makes the gradients of the norm's input (+ add) and parameters from its output's.
 func (norm *norm) backward(writer *writer, dy, dx int, add ...Operand) {
 	parts := partsOf(writer.count)
 	sums := writer.temporary("weight.sums", modelgraph.F32, parts, norm.width)

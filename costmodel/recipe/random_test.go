@@ -40,8 +40,7 @@ func TestReplayRandom(t *testing.T) {
 	}
 }
 
-// TestPacked: what a scratch takes is at least what lives at once, and not far
-// above it.
+// TestPacked: what a scratch takes is at least what lives at once, and not far above it.
 func TestPacked(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 2))
 	var scratch, alive int64

@@ -43,9 +43,8 @@ func (rel *relations) inputs(index int) []int {
 	return ins
 }
 
-// storage reports a layer without an operation that holds what others run:
-// each of its parameters is tied to one of theirs, and nothing reads it (BERT's
-// prediction bias).
+// storage reports a layer without an operation that holds what others run: each of its parameters
+// is tied to one of theirs, and nothing reads it (BERT's prediction bias).
 func (rel *relations) storage(index int) bool {
 	layer := &rel.graph.Layers[index]
 	rel.note()

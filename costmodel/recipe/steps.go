@@ -141,8 +141,7 @@ func (parser *parser) branches(layers []int) bool {
 	return len(ins) > 0 && ins[0] == layers[0] && !slices.Contains(ins[1:], layers[0])
 }
 
-// branch completes a branch whose core is layers[0], and returns how many of
-// the layers are its.
+// branch completes a branch whose core is layers[0], and returns how many of the layers are its.
 func (parser *parser) branch(next *step, layers []int) (int, error) {
 	next.core = layers[0]
 	from := parser.stream

@@ -8,9 +8,8 @@ func (asm *assembler) from() int {
 	return asm.stream
 }
 
-// to is where a step puts the stream: the message if it is the last, else a
-// tensor that backward reads. Without a backward every step changes the message
-// in place.
+// to is where a step puts the stream: the message if it is the last, else a tensor that backward
+// reads. Without a backward every step changes the message in place.
 func (asm *assembler) to(last bool) int {
 	if last || !asm.train {
 		asm.stream = asm.message(classOutput)

@@ -48,20 +48,17 @@ const (
 
 // Tensor is a matrix that kernels read and write, rows one after the other.
 type Tensor struct {
-	// Name is its name in the unit; a weight's is that of the model below the
-	// unit's name ("self" if the unit is a bare parameter), a gradient's the
-	// same with ".gradient" after it.
+	// Name is its name in the unit; a weight's is that of the model below the unit's name ("self"
+	// if the unit is a bare parameter), a gradient's the same with ".gradient" after it.
 	Name          string
 	Class         Class
 	Pass          string // whose scratch holds it, of a temporary
 	DType         modelgraph.DType
 	Rows, Columns int64
-	// Offset is where it begins in the buffer of its class, a multiple of
-	// [costmodel.RegionAlign].
+	// Offset is where it begins in the buffer of its class, a multiple of [costmodel.RegionAlign].
 	Offset int64
-	// Parts: it holds all micro-batches' parts, its rows in their order; a pass
-	// touches that of its own. A feed and a cache are so, and of results the
-	// losses and the ids.
+	// Parts: it holds all micro-batches' parts, its rows in their order; a pass touches that of its
+	// own. A feed and a cache are so, and of results the losses and the ids.
 	Parts bool
 	// Tie is the index in [costmodel.Regions.Tied] of a weight that another
 	// unit owns, -1 of others.
@@ -73,9 +70,8 @@ func (tensor *Tensor) bytes() int64 {
 	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
 }
 
-// text is a line of a routine: name, class (of a temporary its pass, of a
-// tied weight its number), offset, type and shape, and whether it holds the
-// parts of all micro-batches.
+// text is a line of a routine: name, class (of a temporary its pass, of a tied weight its number),
+// offset, type and shape, and whether it holds the parts of all micro-batches.
 func (tensor *Tensor) text() string {
 	class := string(tensor.Class)
 	switch {

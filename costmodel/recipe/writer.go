@@ -54,8 +54,7 @@ func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, colum
 	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
-// saved is a tensor of forward that backward reads; temporary if nothing is
-// trained.
+// saved is a tensor of forward that backward reads; temporary if nothing is trained.
 func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns int64) int {
 	if !asm.train {
 		return asm.temporary(name, dtype, rows, columns)
@@ -70,8 +69,7 @@ func (asm *assembler) place(size *int64, tensor Tensor) int {
 	return asm.add(tensor)
 }
 
-// message is a tensor of the hidden stream: of all tokens, or of one a
-// sequence.
+// message is a tensor of the hidden stream: of all tokens, or of one a sequence.
 func (asm *assembler) message(class Class) int {
 	name := string(class)
 	if asm.pass == passDecode {

@@ -1,13 +1,11 @@
 package steptime
 
-// deviceClock is the time of a device, and of the host that issues kernels to it,
-// in seconds. The host does not wait: it issues kernels ahead of the device, which
-// runs them one after the other.
+// deviceClock is the time of a device, and of the host that issues kernels to it, in seconds. The
+// host does not wait: it issues kernels ahead of the device, which runs them one after the other.
 type deviceClock struct{ Host, Device float64 }
 
-// run is a pass that the host issues in issue seconds, and that takes the
-// device length seconds. It ends when the device is through with it, and not
-// before the host has issued its last kernel.
+// run is a pass that the host issues in issue seconds, and that takes the device length seconds. It
+// ends when the device is through with it, and not before the host has issued its last kernel.
 func (clock *deviceClock) run(issue, length float64) {
 	clock.Host += issue
 	clock.Device = max(clock.Device+length, clock.Host)

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// wire is the size of an element of a weight as it is gathered: sharding
-// engines send what they compute with (FSDP2's param_dtype, DeepSpeed's
-// 16-bit weights).
+// wire is the size of an element of a weight as it is gathered: sharding engines send what they
+// compute with (FSDP2's param_dtype, DeepSpeed's 16-bit weights).
 func wire(workload *costmodel.Workload) int64 {
 	if ops.MixedPrecision(workload.Precision) {
 		return 2

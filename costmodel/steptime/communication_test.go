@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// TestCommunicationHSDP: what a GPU sends under HSDP is what it sends under
-// FSDP in its group of four, and an all-reduce of its quarter of the gradients
-// with the other group: 2·(2−1)/2 of it.
+// TestCommunicationHSDP: what a GPU sends under HSDP is what it sends under FSDP in its group of
+// four, and an all-reduce of its quarter of the gradients with the other group: 2·(2−1)/2 of it.
 func TestCommunicationHSDP(t *testing.T) {
 	const params = 400 // of two bytes
 	table := &costmodel.Table{

@@ -26,9 +26,8 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + pass.Kernels*device.KernelSeconds + pass.Profiled
 }
 
-// onOwn is a device with the rates of devmap's own engine, where those were
-// measured on it: all of them, because they distinguish one kernel from
-// another.
+// onOwn is a device with the rates of devmap's own engine, where those were measured on it: all of
+// them, because they distinguish one kernel from another.
 func onOwn(device *costmodel.Device) *costmodel.Device {
 	if device.Own.FLOPS == 0 {
 		return device
@@ -38,8 +37,7 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	return &own
 }
 
-// updateSeconds is the time of the optimizer's kernels that read and write so many
-// bytes.
+// updateSeconds is the time of the optimizer's kernels that read and write so many bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
 	rate := device.UpdateBytesPerSecond
 	if ops.WeightBytes(precision) == 4 {

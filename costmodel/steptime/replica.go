@@ -49,9 +49,8 @@ func (step *timing) dataParallel(device int) float64 {
 	if stage == 0 {
 		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.deviceClock) + update
 	}
-	// DeepSpeed reduces between kernels (overlap_comm is off by default in
-	// stages 1 and 2), stage 2 after every micro-batch; each GPU updates its
-	// part, and all gather the weights again.
+	// DeepSpeed reduces between kernels (overlap_comm is off by default in stages 1 and 2), stage 2
+	// after every micro-batch; each GPU updates its part, and all gather the weights again.
 	gpus := int64(len(step.topo.Devices))
 	once := step.collective(ringPart(gpus)*float64(trained*wire(workload)), gpus)
 	reduce := once

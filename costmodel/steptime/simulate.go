@@ -24,17 +24,15 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 	return stage.Issue, stage.Forward
 }
 
-// Simulate runs a schedule on stages in the order of the chain, as many as the
-// schedule has chunks on each of its ranks or fewer, and is when the device of
-// each rank ends, in seconds; in inference backwards are left out. A message of
-// +Inf, if no link is, is never through, and a schedule of a kind that is not
-// simulated never ends.
+// Simulate runs a schedule on stages in the order of the chain, as many as the schedule has chunks
+// on each of its ranks or fewer, and is when the device of each rank ends, in seconds; in inference
+// backwards are left out. A message of +Inf, if no link is, is never through, and a schedule of a
+// kind that is not simulated never ends.
 //
-// Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
-// free and its input is there. The ranks of an interleaved schedule go by one
-// table of time steps ([order.Column]), and exchange what they made
-// after each. Any number of micro-batches takes the memory of a few, and the
-// time of its digits.
+// Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is free and its input
+// is there. The ranks of an interleaved schedule go by one table of time steps ([order.Column]),
+// and exchange what they made after each. Any number of micro-batches takes the memory of a few,
+// and the time of its digits.
 func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 	ends := make([]float64, schedule.Stages)
 	endless := !simulates(schedule.Kind)

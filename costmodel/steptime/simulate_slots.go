@@ -1,17 +1,14 @@
 package steptime
 
-// slots is how many messages a channel of devmap's own engine holds
-// ([costmodel.StageRules]).
+// slots is how many messages a channel of devmap's own engine holds ([costmodel.StageRules]).
 const slots = 2
 
-// passTicks are a stage's ticks of one pass. Frees is how long after it began
-// the slot that it read is free again: the first unit has run that copies it.
-// Last is its last kernels', from the first on that writes the buffer that is sent
-// from: they wait until the message before has left it.
+// passTicks are a stage's ticks of one pass. Frees is how long after it began the slot that it read
+// is free again: the first unit has run that copies it. Last is its last kernels', from the first
+// on that writes the buffer that is sent from: they wait until the message before has left it.
 type passTicks struct{ total, frees, last int64 }
 
-// job is one pass of a micro-batch through a stage: what it waits for, and what
-// it sends.
+// job is one pass of a micro-batch through a stage: what it waits for, and what it sends.
 type job struct {
 	passTicks
 	alone  bool // the unit that reads the slot writes the buffer
@@ -91,8 +88,7 @@ func (out *channel) release(at int64) {
 	}
 }
 
-// simulatedRank is a rank of the simulation: where it is in its rows of actions, and
-// when.
+// simulatedRank is a rank of the simulation: where it is in its rows of actions, and when.
 type simulatedRank struct {
 	clock                int64
 	streams              []int // by number, those that it sends on

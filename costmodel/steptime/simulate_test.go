@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// The obvious forms: every action of every micro-batch in its turn. They judge
-// the forms that take the time and memory of a few, and share nothing with them
-// but the schedule.
+// The obvious forms: every action of every micro-batch in its turn. They judge the forms that take
+// the time and memory of a few, and share nothing with them but the schedule.
 
 // pipe is a schedule on stages.
 type pipe struct {
@@ -81,8 +80,7 @@ func (p *pipe) inOrder() []float64 {
 	return end
 }
 
-// ready is when an action's input arrives; false while what makes it has not
-// run.
+// ready is when an action's input arrives; false while what makes it has not run.
 func (p *pipe) ready(done map[simulated]float64, a simulated) (float64, bool) {
 	from, message := simulated{a.stage - 1, a.batch, false}, 0.
 	switch {
@@ -99,8 +97,7 @@ func (p *pipe) ready(done map[simulated]float64, a simulated) (float64, bool) {
 	return t + message, ok
 }
 
-// lockStepInFull is when each rank ends an interleaved schedule by the whole
-// of its table.
+// lockStepInFull is when each rank ends an interleaved schedule by the whole of its table.
 func (p *pipe) lockStepInFull() []float64 {
 	steps, longest := make([][]*simulated, p.Stages), 0
 	for rank := range steps {
@@ -168,8 +165,7 @@ func randomSchedule(rng *rand.Rand, batches int64) costmodel.Schedule {
 	return s
 }
 
-// randomPipe is a pipeline of stages that take random times, one or several a
-// rank.
+// randomPipe is a pipeline of stages that take random times, one or several a rank.
 func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 	p := &pipe{Schedule: s, train: rng.IntN(3) > 0}
 	whole := func(top int) float64 { return float64(rng.IntN(top)) } // sums of whole numbers do not round
@@ -179,8 +175,7 @@ func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 	return p
 }
 
-// TestSimulate: by waves and by columns every rank ends when it does action by
-// action.
+// TestSimulate: by waves and by columns every rank ends when it does action by action.
 func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for n := range 3000 {

@@ -2,12 +2,11 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the
-// forward of micro-batch t and then, under 1F1B with p stages, the backward of
-// t − (p−1−s): the order of its actions ([order.Of]), with what these wait for
-// in this wave or in the one before. All that one wave leaves to the next are
-// the clocks of the ranks, and the waves in which all stages run both are the
-// same ([repeat]).
+// simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the forward of
+// micro-batch t and then, under 1F1B with p stages, the backward of t − (p−1−s): the order of its
+// actions ([order.Of]), with what these wait for in this wave or in the one before. All that one
+// wave leaves to the next are the clocks of the ranks, and the waves in which all stages run both
+// are the same ([repeat]).
 func simulateWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]deviceClock, len(stages))}
 	ranks, last := int64(len(stages)), int64(len(stages)-1)

@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// line is a pipeline that is simulated: stages on ranks, with channels between
-// them.
+// line is a pipeline that is simulated: stages on ranks, with channels between them.
 type line struct {
 	*Ticks
 	train   bool
@@ -58,8 +57,7 @@ func (ticks *Ticks) line(place []int) *line {
 	for i := range line.stages {
 		line.took(&line.stages[i])
 	}
-	// Before the first unit that runs kernels, and after the last, nothing is
-	// sent.
+	// Before the first unit that runs kernels, and after the last, nothing is sent.
 	first, last := line.ends()
 	for i := first + 1; i <= last; i++ {
 		line.join(&line.stages[i-1], &line.stages[i])
@@ -69,8 +67,7 @@ func (ticks *Ticks) line(place []int) *line {
 	return line
 }
 
-// took are the times of a stage's passes. Units that pass take none and go with
-// their neighbours.
+// took are the times of a stage's passes. Units that pass take none and go with their neighbours.
 func (line *line) took(stage *lineStage) {
 	first, last := UnitTicks{}, UnitTicks{}
 	run, written, writer := 0, int64(0), 0 // who writes what is sent forward, and how long after that the stage ends

@@ -14,15 +14,14 @@ const (
 	stallLimit = 1 << 20
 )
 
-// repeats simulates a line whose first rank stops after every time of a long
-// row, until nothing else can run. The rest, seen from that rank's clock, is
-// the state: where two are the same, all that lies between them comes again,
-// and is passed over as often as it comes. A simulation of integers that add up
-// and wait for the latest comes to such a state sooner or later (Baccelli,
-// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem
-// 3.112), most within a few micro-batches: any number of these then takes the
-// time of a few, and nothing is rounded. If it is later than maxStates and many
-// jobs are left, the last states represent those to come, and the step is near.
+// repeats simulates a line whose first rank stops after every time of a long row, until nothing
+// else can run. The rest, seen from that rank's clock, is the state: where two are the same, all
+// that lies between them comes again, and is passed over as often as it comes. A simulation of
+// integers that add up and wait for the latest comes to such a state sooner or later (Baccelli,
+// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem 3.112), most within a few
+// micro-batches: any number of these then takes the time of a few, and nothing is rounded. If it is
+// later than maxStates and many jobs are left, the last states represent those to come, and the
+// step is near.
 func (line *line) repeats() {
 	first := &line.ranks[0]
 	for first.row < len(first.rows) {
@@ -143,8 +142,7 @@ func flag(on bool) int64 {
 	return 0
 }
 
-// pass passes over what lies between two states as often as every rank's row
-// takes it.
+// pass passes over what lies between two states as often as every rank's row takes it.
 func (line *line) pass(from, to *state) {
 	if from == nil {
 		return

@@ -34,8 +34,7 @@ func (ref *reference) put(stream, name string, takes int64, waits ...string) {
 	}
 }
 
-// send puts a message on its stream. It waits for the slot that the message
-// slots before it had.
+// send puts a message on its stream. It waits for the slot that the message slots before it had.
 func (ref *reference) send(from, to int, channel string, busy, latency int64, limit int, ready, buffer string) {
 	number := len(ref.sent[channel])
 	name := fmt.Sprintf("send %s %d", channel, number)

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// randomTable is a random table and a topology. Times are small, so that many
-// are equal, or large.
+// randomTable is a random table and a topology. Times are small, so that many are equal, or large.
 func randomTable(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.Topology) {
 	most := []int64{3, 20, 1 << 40}[random.IntN(3)]
 	pass := func() costmodel.Pass { return costmodel.Pass{Profiled: float64(random.Int64N(most)) / perSecond} }

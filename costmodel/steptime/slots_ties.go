@@ -13,8 +13,7 @@ type tiedUse struct {
 	grads int64
 }
 
-// tiedUses are, for every weight that several units read, these units in the
-// order of the chain.
+// tiedUses are, for every weight that several units read, these units in the order of the chain.
 func tiedUses(units []costmodel.Unit) [][]tiedUse {
 	type tensor struct {
 		owner int

@@ -2,10 +2,9 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// StageTimes are what a stage takes in seconds: of one micro-batch, of one
-// token generated, and of the optimizer's step. A step ([Step])
-// adds up from those of all its stages, the schedule and what sets the host's
-// pace; docs/formats/plan-stages.md says how.
+// StageTimes are what a stage takes in seconds: of one micro-batch, of one token generated, and of
+// the optimizer's step. A step ([Step]) adds up from those of all its stages, the schedule and what
+// sets the host's pace; docs/formats/plan-stages.md says how.
 type StageTimes struct {
 	// ForwardSeconds and BackwardSeconds are the device's work.
 	ForwardSeconds  float64 `json:"forward_seconds"`
@@ -29,9 +28,8 @@ type StageTimes struct {
 	UpdateSeconds float64 `json:"update_seconds"`
 }
 
-// Stages are the times of stretches of units that follow each other, each on
-// one device or tier: zeros in load mode, if nothing runs. Errors are those of
-// [Step].
+// Stages are the times of stretches of units that follow each other, each on one device or tier:
+// zeros in load mode, if nothing runs. Errors are those of [Step].
 func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) ([]StageTimes, error) {
 	out := make([]StageTimes, len(stages))
 	if table.Workload.Mode == costmodel.Load {

@@ -36,9 +36,8 @@ func stageTable(table *costmodel.Table, stage int) *costmodel.Table {
 // of is the table of what runs on a device.
 func (step *timing) of(device int) *costmodel.Table { return stageTable(step.table, device) }
 
-// message is the bytes on the busiest GPU's port if a stage sends the output of a unit.
-// Each GPU of the next stage receives the input of its replica. The GPUs of this stage
-// share the sending.
+// message is the bytes on the busiest GPU's port if a stage sends the output of a unit. Each GPU of
+// the next stage receives the input of its replica. The GPUs of this stage share the sending.
 func message(from, to *costmodel.Table, unit int) int64 {
 	gpus := func(table *costmodel.Table) int64 {
 		return table.Workload.DP.Count() * table.Workload.TP.Count() * table.Workload.CP.Count()

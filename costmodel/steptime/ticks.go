@@ -7,15 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Ticks are the times of a table on a topology in whole picoseconds, as
-// devmap's own engine counts them: integers, so that whoever simulates the same
-// step comes to the same end. Nothing waits for a host. A pass's time follows
-// from its kernels (package recipe) and the rates of the device: those measured
-// of this engine's kernels if a topology has them, else those of package
-// catalogue, which are of PyTorch's.
+// Ticks are the times of a table on a topology in whole picoseconds, as devmap's own engine counts
+// them: integers, so that whoever simulates the same step comes to the same end. Nothing waits for
+// a host. A pass's time follows from its kernels (package recipe) and the rates of the device:
+// those measured of this engine's kernels if a topology has them, else those of package catalogue,
+// which are of PyTorch's.
 //
-// A step that may take longer than 2^61 of them, 26 days, is counted in ticks
-// that are as many times longer as it takes.
+// A step that may take longer than 2^61 of them, 26 days, is counted in ticks that are as many
+// times longer as it takes.
 type Ticks struct {
 	table *costmodel.Table
 	topo  *costmodel.Topology
@@ -30,9 +29,8 @@ type Ticks struct {
 // perSecond is how many ticks a second has.
 const perSecond = 1e12
 
-// UnitTicks are a unit's on a device: of one micro-batch, and of one token of
-// each of its sequences. Recompute is what forward's kernels take that run again
-// before Backward.
+// UnitTicks are a unit's on a device: of one micro-batch, and of one token of each of its
+// sequences. Recompute is what forward's kernels take that run again before Backward.
 type UnitTicks struct {
 	Forward, Recompute, Backward, Token int64
 
@@ -107,8 +105,7 @@ func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	return out
 }
 
-// Message is how long a message occupies the stream that sends it, and how much
-// later it is there.
+// Message is how long a message occupies the stream that sends it, and how much later it is there.
 func (ticks *Ticks) Message(from, to int, bytes int64) (busy, latency int64) {
 	latency = ticks.of(ticks.topo.SendSeconds(from, to, 0))
 	return ticks.of(ticks.topo.SendSeconds(from, to, bytes)) - latency, latency
@@ -134,8 +131,7 @@ func (ticks *Ticks) Update(place []int, unit int) int64 {
 	return total
 }
 
-// copies reports that a unit is the first on its device to read a weight whose
-// owner is on another.
+// copies reports that a unit is the first on its device to read a weight whose owner is on another.
 func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	if place[tie.Owner] == place[unit] {
 		return false
@@ -153,9 +149,8 @@ func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	return true
 }
 
-// copyBytes is what the optimizer's step of a copy reads and writes: the
-// gradient is read, and the weights too if they have no master, which is; all
-// but the gradient is written.
+// copyBytes is what the optimizer's step of a copy reads and writes: the gradient is read, and the
+// weights too if they have no master, which is; all but the gradient is written.
 func copyBytes(tie *costmodel.Tie) float64 {
 	bytes := tie.Grads + tie.Weights + 2*(tie.Master+tie.State)
 	if tie.Master == 0 {

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// step is the time of a step of devmap's own engine in ticks, where unit u is
-// on device place[u]; negative if it has no end, as ranks wait for each other
-// in a ring.
+// step is the time of a step of devmap's own engine in ticks, where unit u is on device place[u];
+// negative if it has no end, as ranks wait for each other in a ring.
 func (ticks *Ticks) step(place []int) int64 {
 	if ticks.table.Workload.Strategy.Traits().Sequential {
 		return ticks.sequential(place)
@@ -62,8 +61,7 @@ func (ticks *Ticks) Seconds(place []int) (float64, error) {
 // mostTicks is the longest step that is counted in picoseconds.
 const mostTicks = 1 << 61
 
-// longest is more than any step of a placement takes, in ticks: everything, one
-// after the other.
+// longest is more than any step of a placement takes, in ticks: everything, one after the other.
 func (ticks *Ticks) longest(place []int) float64 {
 	workload := &ticks.table.Workload
 	batches, tokens := float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)

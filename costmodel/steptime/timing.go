@@ -17,9 +17,8 @@ type timing struct {
 	copied []float64
 }
 
-// newTiming checks what a step's time is made of, and gives units that left
-// their device the first that has any, and the time to copy their parameters
-// there in each forward.
+// newTiming checks what a step's time is made of, and gives units that left their device the first
+// that has any, and the time to copy their parameters there in each forward.
 func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*timing, error) {
 	if err := Check(table, topo); err != nil {
 		return nil, err

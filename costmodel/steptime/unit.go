@@ -9,11 +9,9 @@ import (
 
 // UnitSeconds are the times of one unit on one device, in seconds.
 type UnitSeconds struct {
-	// Forward and Backward are of one micro-batch; Backward is 0 but in
-	// training.
+	// Forward and Backward are of one micro-batch; Backward is 0 but in training.
 	Forward, Backward float64
-	// Issue and IssueBack are the host's times to issue them, ahead of the
-	// device.
+	// Issue and IssueBack are the host's times to issue them, ahead of the device.
 	Issue, IssueBack float64
 	// Token and IssueToken are of one generated token.
 	Token, IssueToken float64

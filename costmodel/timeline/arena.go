@@ -92,8 +92,7 @@ func newArena(table *costmodel.Table, on Rank, dev *costmodel.Device) *arena {
 	return place
 }
 
-// hold adds what a unit holds throughout; gradients come with the first
-// backward.
+// hold adds what a unit holds throughout; gradients come with the first backward.
 func (place *arena) hold(regions *costmodel.Regions) {
 	place.throughout.Params += regions.Weights
 	switch place.mode {
@@ -177,9 +176,8 @@ func arenaEndsOf(units []costmodel.Unit) (ends arenaEnds) {
 	return ends
 }
 
-// message is what crosses a border before a unit, of a micro-batch and of a
-// token: what the last unit there made that does not pass, if a unit behind
-// takes it.
+// message is what crosses a border before a unit, of a micro-batch and of a token: what the last
+// unit there made that does not pass, if a unit behind takes it.
 func (ends arenaEnds) message(units []costmodel.Unit, border int) (batch, token int64) {
 	if border > ends.last {
 		return 0, 0
@@ -229,8 +227,7 @@ func normBytes(table *costmodel.Table) int64 {
 	return aligned(4 * tensors)
 }
 
-// idBytes is a new token of every sequence of a micro-batch; 0 if none are
-// made.
+// idBytes is a new token of every sequence of a micro-batch; 0 if none are made.
 func idBytes(workload *costmodel.Workload) int64 {
 	if workload.Mode != costmodel.Infer || workload.NewTokens == 0 {
 		return 0

@@ -144,12 +144,11 @@ func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	return chain.peak(&sum, place, workspace, true)
 }
 
-// Floor is at most [arenaChain.Peak] of the same device, and of every one that
-// holds these units and more, as a run that reaches an end of the model has no
-// message there and takes no slots for it: what a search may rest on. Its empty
-// chunks may be filled; where grows, its runs may reach any unit. In a pipeline
-// whose ranks all have a unit, the first one alone may reach the first unit, and
-// the last one the last.
+// Floor is at most [arenaChain.Peak] of the same device, and of every one that holds these units
+// and more, as a run that reaches an end of the model has no message there and takes no slots for
+// it: what a search may rest on. Its empty chunks may be filled; where grows, its runs may reach
+// any unit. In a pipeline whose ranks all have a unit, the first one alone may reach the first
+// unit, and the last one the last.
 func (chain *arenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -254,8 +253,7 @@ func (chain *arenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	}
 }
 
-// inputs is what there is throughout, less gradients; false if there is no
-// unit.
+// inputs is what there is throughout, less gradients; false if there is no unit.
 func (chain *arenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
 	for _, at := range chunks {
 		if at.First < at.End {
@@ -275,8 +273,7 @@ func (chain *arenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs 
 	return all, inputs
 }
 
-// tiedSlots are those for the gradients of tied weights used here that are made
-// elsewhere.
+// tiedSlots are those for the gradients of tied weights used here that are made elsewhere.
 func (chain *arenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
 	for i := range chain.ties {
 		tie := &chain.ties[i]

@@ -101,11 +101,10 @@ func (place *arena) scratch() (most int64) {
 	return most
 }
 
-// stack is what one micro-batch takes of activations, gradients and scratch:
-// the activations grow from the bottom, a unit's on those of the ones before,
-// and go from the top; the gradients of the units behind grow down from the
-// top. A pass has its scratch on the activations that are there, and in forward
-// on the input of the next unit, which it writes.
+// stack is what one micro-batch takes of activations, gradients and scratch: the activations grow
+// from the bottom, a unit's on those of the ones before, and go from the top; the gradients of the
+// units behind grow down from the top. A pass has its scratch on the activations that are there,
+// and in forward on the input of the next unit, which it writes.
 func (place *arena) stack() (most int64) {
 	var saved, grads int64
 	for i := range place.chunks {

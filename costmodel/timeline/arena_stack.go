@@ -21,10 +21,9 @@ func (stack arenaStack) size() int64 { return max(stack.forward, stack.backward,
 
 // arenaStacks answer for the stack of any run of units.
 type arenaStacks struct {
-	// writes is a unit's forward followed by the input that it writes,
-	// leaves without, as it writes what leaves the run: above what was saved
-	// before all units. back is its backward, less the gradients of the units
-	// before it.
+	// writes is a unit's forward followed by the input that it writes, leaves without, as it writes
+	// what leaves the run: above what was saved before all units. back is its backward, less the
+	// gradients of the units before it.
 	writes, leaves, back sparse
 }
 

@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// arenaTable is a chain of units that take any part of an arena: some add to
-// their input in place, some pass, some are recomputed, some read the weights
-// of another.
+// arenaTable is a chain of units that take any part of an arena: some add to their input in place,
+// some pass, some are recomputed, some read the weights of another.
 func arenaTable(rng *rand.Rand) *costmodel.Table {
 	table := &costmodel.Table{Workspaces: 2, Workload: costmodel.Workload{
 		Runtime: costmodel.Devmap, Mode: []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)],

@@ -5,11 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// events are what is alive at the lines of the device's program, in their
-// order: of buffers that are not there throughout, from the line that writes
-// one first to the last that reads it before it is written again. A receive has
-// what the pass after it has and less, a send what the one before it left, so
-// that passes and steps are all the moments.
+// events are what is alive at the lines of the device's program, in their order: of buffers that
+// are not there throughout, from the line that writes one first to the last that reads it before it
+// is written again. A receive has what the pass after it has and less, a send what the one before
+// it left, so that passes and steps are all the moments.
 func (place *arena) events(emit func(stepEvent)) {
 	emit(stepEvent{Change: place.throughout, What: "weights"})
 	switch place.mode {

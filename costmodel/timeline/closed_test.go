@@ -57,10 +57,9 @@ func onPaper(summary *Summary, resident *Resident) int64 {
 	return summary.Static + resident.Buckets + most
 }
 
-// TestStageOnPaper checks the form of a rank with one stage against the one
-// that follows from the schedules. With w micro-batches in flight, K kept of
-// each, R its cosines and sines, o its output, G the gradients, L the logits of
-// one (last stage):
+// TestStageOnPaper checks the form of a rank with one stage against the one that follows from the
+// schedules. With w micro-batches in flight, K kept of each, R its cosines and sines, o its output,
+// G the gradients, L the logits of one (last stage):
 //
 //	first forwards   (w−1)(K+L) + R + forward
 //	later forwards   (w−1)K + (m−1)L + G + sent + R + forward

@@ -25,9 +25,8 @@ type Resident struct {
 	Generation costmodel.Memory
 }
 
-// ResidentOn is what the device of this index holds in addition to its units.
-// The input's device gets the outputs even if it holds no unit: the caller put
-// the input there.
+// ResidentOn is what the device of this index holds in addition to its units. The input's device
+// gets the outputs even if it holds no unit: the caller put the input there.
 func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idle bool) Resident {
 	var resident Resident
 	if table.Workload.Mode == costmodel.Load {
@@ -145,8 +144,7 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	return forms
 })
 
-// Peak is the most that a device with these units holds at once: the fold of
-// its [DeviceMap].
+// Peak is the most that a device with these units holds at once: the fold of its [DeviceMap].
 func (summary Summary) Peak(resident Resident) int64 {
 	throughout := summary.Static + resident.Buckets
 	if summary.Products {
@@ -160,11 +158,10 @@ func (summary Summary) Peak(resident Resident) int64 {
 	})
 }
 
-// Around is what a device with these units alone holds around a part of a step:
-// before it, at its most, and from then on. The parts are "weights", "forward",
-// "head", "end of forward" and in training "backward", "last backward" and
-// "optimizer step". With lastGradients the gradients of the step before are there
-// until backward.
+// Around is what a device with these units alone holds around a part of a step: before it, at its
+// most, and from then on. The parts are "weights", "forward", "head", "end of forward" and in
+// training "backward", "last backward" and "optimizer step". With lastGradients the gradients of
+// the step before are there until backward.
 func (summary Summary) Around(mode costmodel.Mode, lastGradients bool, part string) (before, peak, after int64) {
 	var now int64
 	deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, func(event stepEvent) {

@@ -13,9 +13,8 @@ type stepEvent struct {
 	What, Layer string
 }
 
-// producer gives emit the events of one step on one device, in the order in
-// which they happen. Every engine is a producer: [walk] and [folding] add its
-// events up.
+// producer gives emit the events of one step on one device, in the order in which they happen.
+// Every engine is a producer: [walk] and [folding] add its events up.
 type producer func(emit func(stepEvent))
 
 // Peak is the moment when a device holds most.
@@ -44,9 +43,8 @@ func walk(events producer) Peak {
 	return Peak{Memory: most, At: what + layer}
 }
 
-// outcome is what any sequence of events adds up to: what it leaves, and the most
-// at its moments, both above what was there before it. A sequence without a
-// moment has a peak of 0.
+// outcome is what any sequence of events adds up to: what it leaves, and the most at its moments,
+// both above what was there before it. A sequence without a moment has a peak of 0.
 type outcome struct{ Net, Peak int64 }
 
 // folding is a fold as far as events were read.

@@ -2,19 +2,17 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU
-// with the whole model. Each layer also has what ZeRO 3 has gathered by then,
-// module by module, or ZeRO 1 and 2's bucket, and what reduction takes where
-// gradients fill the bucket.
+// gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU with the whole
+// model. Each layer also has what ZeRO 3 has gathered by then, module by module, or ZeRO 1 and 2's
+// bucket, and what reduction takes where gradients fill the bucket.
 func gathered(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
 		deviceMap(table.Workload.Mode, owned, &resident, withGathered(owned, emit))
 	}
 }
 
-// withGathered adds to the moments of each layer what ZeRO has gathered by
-// then. Reduction is set off by the hook of one of the layer's gradients:
-// counted while all that the layer kept is there.
+// withGathered adds to the moments of each layer what ZeRO has gathered by then. Reduction is set
+// off by the hook of one of the layer's gradients: counted while all that the layer kept is there.
 func withGathered(owned unitList, emit func(stepEvent)) func(stepEvent) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory

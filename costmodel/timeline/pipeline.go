@@ -6,16 +6,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Rank is what one rank of a pipeline runs: its chunks, in the order of the
-// chain.
+// Rank is what one rank of a pipeline runs: its chunks, in the order of the chain.
 type Rank struct {
 	Schedule costmodel.Schedule
 	Index    int64 // of the rank
 	Chunks   []costmodel.Interval
 }
 
-// RankPeak is the peak of a rank: of its arena if the engine has one
-// ([costmodel.StageRules]).
+// RankPeak is the peak of a rank: of its arena if the engine has one ([costmodel.StageRules]).
 func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return walk(arenaEvents(table, place, dev))
@@ -31,9 +29,8 @@ func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 type Ranks interface {
 	// Peak is [RankPeak] on a device that has this workspace if it runs products.
 	Peak(place Rank, workspace int64) int64
-	// Floor is at most Peak of the same rank, and of every one that holds these
-	// units and more. Empty chunks may be filled; if grows, units may be added on
-	// both sides of every chunk.
+	// Floor is at most Peak of the same rank, and of every one that holds these units and more.
+	// Empty chunks may be filled; if grows, units may be added on both sides of every chunk.
 	Floor(place Rank, workspace int64, grows bool) int64
 }
 
@@ -128,9 +125,8 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 	return place
 }
 
-// chunk is one stage of the pipeline as a rank runs it, which gets its input
-// in a buffer that the stage before fills, and its output's gradient in one
-// that the stage after does.
+// chunk is one stage of the pipeline as a rank runs it, which gets its input in a buffer that the
+// stage before fills, and its output's gradient in one that the stage after does.
 type chunk struct {
 	first, again stretch // with no gradients yet, and with all of them; nil if it has no unit
 	shared       sharing // nil if no replicas share it

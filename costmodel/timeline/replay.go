@@ -96,10 +96,9 @@ type replayedDevice struct {
 	Blocks []int64 `json:"blocks,omitzero"`
 }
 
-// Replay puts a log of allocations (devmap.allocations/v1) through PyTorch's caching
-// allocator, and returns what each device allocates and reserves, as
-// devmap.replay/v1. Reserved memory is a range: the log is replayed with the
-// allocations inside of kernels, and without. Faults name file.
+// Replay puts a log of allocations (devmap.allocations/v1) through PyTorch's caching allocator, and
+// returns what each device allocates and reserves, as devmap.replay/v1. Reserved memory is a range:
+// the log is replayed with the allocations inside of kernels, and without. Faults name file.
 func Replay(file string, data []byte) (any, error) {
 	var log allocations
 	if err := modelgraph.DecodeJSON(file, data, &log, true); err != nil {

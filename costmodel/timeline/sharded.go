@@ -191,9 +191,8 @@ func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Uni
 	step.reduce = group.HeadReduce
 }
 
-// end is the end of forward: generation's last token gathers every group
-// again. The last buffer goes when the root's forward returns
-// (_fsdp_state.py _post_forward), after the head and the loss.
+// end is the end of forward: generation's last token gathers every group again. The last buffer
+// goes when the root's forward returns (_fsdp_state.py _post_forward), after the head and the loss.
 func (step *shardedStep) end() {
 	step.units.bodyEnd(step.emit)
 	grown := step.units.grows()
@@ -216,9 +215,8 @@ func (step *shardedStep) end() {
 	step.lossOutside(step.groups[last], step.units[last])
 }
 
-// backward goes through the groups from the last to the first. The gradient
-// of the loss reaches the root's hook first, which prefetches the group before
-// (_fsdp_param_group.py pre_backward).
+// backward goes through the groups from the last to the first. The gradient of the loss reaches the
+// root's hook first, which prefetches the group before (_fsdp_param_group.py pre_backward).
 func (step *shardedStep) backward() {
 	pending := step.order()
 	last := len(step.units) - 1
@@ -281,8 +279,7 @@ func (step *shardedStep) lossBeforeRoot(unit *costmodel.Unit) *costmodel.Unit {
 	return step.lossFirst(unit)
 }
 
-// freedByLoss is how much less a unit holds than it saved when the gradient has
-// reached the logits.
+// freedByLoss is how much less a unit holds than it saved when the gradient has reached the logits.
 func freedByLoss(unit *costmodel.Unit) int64 {
 	var sum int64
 	for i := range unit.Layers {
@@ -331,8 +328,7 @@ func (step *shardedStep) order() []*costmodel.Group {
 	return out
 }
 
-// prefetch issues the all-gather of the next group in backward's order, and
-// returns the rest.
+// prefetch issues the all-gather of the next group in backward's order, and returns the rest.
 func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 	if len(next) > 0 && !next[0].RemainsGathered {
 		step.gather(next[0])
@@ -366,10 +362,9 @@ func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Gro
 	return step.prefetch(pending[1:])
 }
 
-// reduceGrads is a group's post_backward: its parameters are freed, then the
-// input of the reduce-scatter before, then the gradients are copied into a
-// new input, and the output becomes the sharded gradients
-// (_fsdp_collectives.py foreach_reduce).
+// reduceGrads is a group's post_backward: its parameters are freed, then the input of the
+// reduce-scatter before, then the gradients are copied into a new input, and the output becomes the
+// sharded gradients (_fsdp_collectives.py foreach_reduce).
 func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.comm(-group.Gathered)
 	if group.Reduce == 0 {

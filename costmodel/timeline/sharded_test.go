@@ -166,9 +166,8 @@ func TestShardedRecompute(t *testing.T) {
 		table.Units[unit].Recompute, table.Units[unit-1].CheckpointedOutput = true, 2
 		table.Units[unit].Layers[0].Forward = 500
 	}
-	// In h.0: the root's and its own parameters, the reduction of h.1 and its
-	// sharded gradients, the head's gradient, the embedding's indices, and the
-	// input that h.0 was called with.
+	// In h.0: the root's and its own parameters, the reduction of h.1 and its sharded gradients,
+	// the head's gradient, the embedding's indices, and the input that h.0 was called with.
 	const want = 140 + 100 + 40 + 80 + 20 + 4 + 1 + 2 + 500
 	if peak := replica(t, table); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
 		t.Errorf("%d at %q, want %d", peak.Memory.Total(), peak.At, want)

@@ -5,11 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// stageChain answers for any rank of a pipeline without its units, which a
-// [RankPeak] walks one by one: by a [unitChain] for the units inside a stage, the
-// summaries of its first and last unit, which meet the stage's buffers, and a
-// closed form for each schedule and rank that it is asked for. An answer takes
-// O(1) for each stage and for each moment of the form, whatever the number of
+// stageChain answers for any rank of a pipeline without its units, which a [RankPeak] walks one by
+// one: by a [unitChain] for the units inside a stage, the summaries of its first and last unit,
+// which meet the stage's buffers, and a closed form for each schedule and rank that it is asked
+// for. An answer takes O(1) for each stage and for each moment of the form, whatever the number of
 // micro-batches. One goroutine may ask at a time.
 type stageChain struct {
 	table      *costmodel.Table
@@ -138,8 +137,7 @@ type rankSum struct {
 	products, ends      bool
 }
 
-// The figures of a chunk in a rank's closed form, after one of what is there
-// throughout.
+// The figures of a chunk in a rank's closed form, after one of what is there throughout.
 const (
 	chunkSaved = iota
 	chunkGrads
@@ -191,8 +189,7 @@ type ranked struct {
 	rank     int64
 }
 
-// formOf is a rank's closed form, made once: a search asks for the same ranks
-// over and over.
+// formOf is a rank's closed form, made once: a search asks for the same ranks over and over.
 func (chain *stageChain) formOf(key ranked) *closed {
 	if chain.form != nil && chain.asked == key {
 		return chain.form

@@ -2,11 +2,10 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Floor is at most [stageChain.Peak] of the same rank, and of every one that
-// holds these units and more: what a search may rest on where messages differ
-// in size, as a stage then holds less with a unit more where that one passes on
-// less. Its empty chunks may be filled; where grows, it has one chunk, to which
-// units may be added on both sides.
+// Floor is at most [stageChain.Peak] of the same rank, and of every one that holds these units and
+// more: what a search may rest on where messages differ in size, as a stage then holds less with a
+// unit more where that one passes on less. Its empty chunks may be filled; where grows, it has one
+// chunk, to which units may be added on both sides.
 //
 // There is no padding, as the rank may end the model in the end.
 func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
@@ -23,12 +22,11 @@ func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	return chain.peak(&sum, place, workspace)
 }
 
-// leastSpan is the least of every stage of the rank that holds these units.
-// Every rank is taken to have a unit, so that all but the first receive
-// messages and all but the last send them. The units inside are what they are
-// in any longer stage. The first and the last are the least of what they are at
-// a message and away from one, and the messages are the smallest that a longer
-// stage can have.
+// leastSpan is the least of every stage of the rank that holds these units. Every rank is taken to
+// have a unit, so that all but the first receive messages and all but the last send them. The units
+// inside are what they are in any longer stage. The first and the last are the least of what they
+// are at a message and away from one, and the messages are the smallest that a longer stage can
+// have.
 func (chain *stageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span

@@ -64,8 +64,7 @@ func vary(rng *rand.Rand, table *costmodel.Table) {
 	}
 }
 
-// TestLoopedFloor: what some stages of a rank hold at least is at most what
-// they hold with others.
+// TestLoopedFloor: what some stages of a rank hold at least is at most what they hold with others.
 func TestLoopedFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 250 * *samples {

@@ -2,13 +2,11 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stageShards are the groups of parameters that the replicas of a pipeline's stage
-// shard (FSDP2 without resharding). The first micro-batch's forward gathers a
-// unit's parameters. They stay gathered until the last backward has run. Then each
-// group in turn frees them and reduces its gradients, which were added up whole.
-// Source: torch 2.11, distributed/pipelining/stage.py,
-// backward_maybe_with_nosync and perform_reduce_grad;
-// fsdp/_fully_shard/_fsdp_param_group.py.
+// stageShards are the groups of parameters that the replicas of a pipeline's stage shard (FSDP2
+// without resharding). The first micro-batch's forward gathers a unit's parameters. They stay
+// gathered until the last backward has run. Then each group in turn frees them and reduces its
+// gradients, which were added up whole. Source: torch 2.11, distributed/pipelining/stage.py,
+// backward_maybe_with_nosync and perform_reduce_grad; fsdp/_fully_shard/_fsdp_param_group.py.
 type stageShards struct {
 	groups []*costmodel.Group // by unit of the table; nil: it has no parameters
 	// before is the buffer of the all-gather before a unit's: it is there until
@@ -50,9 +48,8 @@ func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(stepE
 	})
 }
 
-// reduce is the end of a unit's last backward: its parameters are released, its
-// gradients copied to the input of a reduce-scatter, whose output are the
-// rank's part of them.
+// reduce is the end of a unit's last backward: its parameters are released, its gradients copied to
+// the input of a reduce-scatter, whose output are the rank's part of them.
 func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(stepEvent)) {
 	group := shards.groups[at]
 	if group == nil {
@@ -113,8 +110,7 @@ func (summary *Summary) shardFolds() (gather, reduce outcome) {
 	return gather, outcome{Net: net, Peak: net + summary.Reducing}
 }
 
-// shared reports a stretch in which something is gathered, or that is part of
-// such a stage.
+// shared reports a stretch in which something is gathered, or that is part of such a stage.
 func (summary *Summary) shared() bool { return max(summary.Gathering, summary.Gathered) > 0 }
 
 func (summary *Summary) gather(emit func(stepEvent)) {

@@ -2,10 +2,9 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stretch is units that run one after another, as an engine sees them: it makes
-// the events of each part of a step. [unitList] makes them layer by layer, a
-// [Summary] as one that represents all, so that an engine is written once for
-// both readings.
+// stretch is units that run one after another, as an engine sees them: it makes the events of each
+// part of a step. [unitList] makes them layer by layer, a [Summary] as one that represents all, so
+// that an engine is written once for both readings.
 type stretch interface {
 	totals() totals
 	// static is what is there throughout.

@@ -32,8 +32,7 @@ func Of(unit *costmodel.Unit) Summary {
 	return reading.of(unit, reading.add)
 }
 
-// of is [Of] with the reading's add, which is made once where many units are
-// read.
+// of is [Of] with the reading's add, which is made once where many units are read.
 func (reading *folding) of(unit *costmodel.Unit, add func(stepEvent)) Summary {
 	alone := unitList{unit}
 	sum := alone.totals()

@@ -102,8 +102,7 @@ func TestAccuracy(t *testing.T) {
 	t.Log(table.String())
 }
 
-// summary prints the errors of a group of peaks, in percent, and returns the
-// median.
+// summary prints the errors of a group of peaks, in percent, and returns the median.
 func summary(t *testing.T, w *strings.Builder, group string, off []float64) float64 {
 	t.Helper()
 	if len(off) == 0 {

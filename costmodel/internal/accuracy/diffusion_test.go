@@ -163,9 +163,8 @@ func diffusionCall(component, what string) forward.Call {
 // every parameter of a module a storage of its own, tied ones too.
 var untied = map[string]int64{"t5-xxl-encoder": 32128 * 4096 * 2, "umt5-xxl-encoder": 256384 * 4096 * 2}
 
-// TestAccuracyDiffusionComponents checks the peak of a forward within 2 %:
-// tensors and what it keeps, without the library workspaces (none, 32 or 33
-// MiB) that existed before it.
+// TestAccuracyDiffusionComponents checks the peak of a forward within 2 %: tensors and what it
+// keeps, without the library workspaces (none, 32 or 33 MiB) that existed before it.
 func TestAccuracyDiffusionComponents(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-26s %-36s  predicted   measured   error  (GB)\n", "component", "call")

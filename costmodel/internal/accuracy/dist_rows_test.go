@@ -34,14 +34,12 @@ type distRow struct {
 	name, engine, model string
 	ranks               []distRank
 	w                   costmodel.Workload
-	// shared: taken in one process after runs of other kinds, whose
-	// communicators were still there.
+	// shared: taken in one process after runs of other kinds, whose communicators were still there.
 	shared bool
 }
 
-// distRows are the rows of fixtures/measured/dist_*.json. Those of
-// dist_more.json, dist_families.json and dist_cuts.json were taken on 2026-11-21, after the
-// predictions.
+// distRows are the rows of fixtures/measured/dist_*.json. Those of dist_more.json,
+// dist_families.json and dist_cuts.json were taken on 2026-11-21, after the predictions.
 func distRows(t *testing.T) []distRow {
 	t.Helper()
 	runs := map[string][]distRank{}

@@ -61,11 +61,10 @@ func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 	return graph
 }
 
-// TestAccuracyJAX predicts the peaks of training steps that JAX reported
-// (peak_bytes_in_use) or planned (the same, if both are known: arguments and
-// temporaries), and compares them with these. Programs that were compiled
-// without a GPU, so without the trials of what is fastest, have a bound of
-// their own: OpenPI's users compile with these trials.
+// TestAccuracyJAX predicts the peaks of training steps that JAX reported (peak_bytes_in_use) or
+// planned (the same, if both are known: arguments and temporaries), and compares them with these.
+// Programs that were compiled without a GPU, so without the trials of what is fastest, have a bound
+// of their own: OpenPI's users compile with these trials.
 func TestAccuracyJAX(t *testing.T) {
 	file, err := os.Open("../../../fixtures/measured/jax_h200.jsonl")
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// loraRows are the runs of measure_more.py with PEFT's adapters, and those with
-// bitsandbytes' optimizer. Bases that PEFT did not prepare are checked against
-// their rows in costmodel/estimate.
+// loraRows are the runs of measure_more.py with PEFT's adapters, and those with bitsandbytes'
+// optimizer. Bases that PEFT did not prepare are checked against their rows in costmodel/estimate.
 func loraRows(t *testing.T, file string) []row {
 	t.Helper()
 	var runs []struct {

@@ -11,11 +11,10 @@ import (
 // idleNVML is what NVML shows on an idle GPU of the measuring machine.
 const idleNVML = 644939776
 
-// TestOverhead checks context, kernels and NCCL against what NVML showed beyond
-// the allocator's pool. Pipelines that were measured in one process after
-// others (dist_more.json) show 392 MiB less for the first send, a difference
-// between two sessions on like machines whose cause was not found: they are
-// logged.
+// TestOverhead checks context, kernels and NCCL against what NVML showed beyond the allocator's
+// pool. Pipelines that were measured in one process after others (dist_more.json) show 392 MiB less
+// for the first send, a difference between two sessions on like machines whose cause was not found:
+// they are logged.
 func TestOverhead(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {

@@ -39,8 +39,7 @@ type row struct {
 	w                   costmodel.Workload
 	flat                devicemap.Flat
 	peak, reserved      []int64
-	// dropped: the caller kept the loss alone (measure_more.py), not the
-	// outputs (measure_peer.py).
+	// dropped: the caller kept the loss alone (measure_more.py), not the outputs (measure_peer.py).
 	dropped bool
 	config  string // else peerConfigs
 	// extra is held on every GPU by what ran before in the same process.
@@ -59,8 +58,7 @@ func (r *row) infers() bool { return r.w.Mode == costmodel.Infer }
 // of inference that came after one in the same process hold it too.
 const autogradWorkspace = 32 << 20
 
-// workload is the measured modes as flags: fused AdamW, pure bf16 but for
-// train-amp.
+// workload is the measured modes as flags: fused AdamW, pure bf16 but for train-amp.
 func workload(mode string, batch, seq int64) costmodel.Workload {
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: batch, Seq: seq, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	switch mode {

@@ -122,8 +122,7 @@ func TestReservedPredicted(t *testing.T) {
 	t.Log("\nallocated, reserved, predicted (GiB), off (% of the peak)\n" + table.String())
 }
 
-// followedRow is what the requests of a row have the pool reserve; 0 if they
-// are not followed.
+// followedRow is what the requests of a row have the pool reserve; 0 if they are not followed.
 func followedRow(t *testing.T, row *distRow) int64 {
 	t.Helper()
 	_, costs := costsOf(t, distConfig(t, row.model), row.w)

@@ -65,9 +65,8 @@ var judgedRows = []judgedRow{
 	{"qwen2", "", "", "", "", 2, 4096, "ms-swift", .3, 7443.3},
 }
 
-// TestRowsAccuracy predicts them. What is left is also in the rows without
-// padding: 5,572 tokens are 0.26 % off in one row of that length, and a recomputed
-// qwen2 0.3 %.
+// TestRowsAccuracy predicts them. What is left is also in the rows without padding: 5,572 tokens
+// are 0.26 % off in one row of that length, and a recomputed qwen2 0.3 %.
 func TestRowsAccuracy(t *testing.T) {
 	const worst, middle = .35, .05 // percent
 	gpu, err := catalogue.Find("h200-141gb")

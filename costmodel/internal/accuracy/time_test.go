@@ -12,9 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Bounds on step time: each row within a fifth,
-// and any two rows of one model that differ by more than a fifth in the right
-// order.
+// Bounds on step time: each row within a fifth, and any two rows of one model that differ by more
+// than a fifth in the right order.
 const (
 	timeBound = 0.20
 	sureApart = 1.20
@@ -29,8 +28,7 @@ func timed(t *testing.T) []distRow {
 	})
 }
 
-// seconds is the step of the slowest rank, the mean of the iterations after
-// the first.
+// seconds is the step of the slowest rank, the mean of the iterations after the first.
 func (r *distRow) seconds() float64 {
 	slowest := 0.
 	for i := range r.ranks {

@@ -85,9 +85,8 @@ func TestZeroAccuracy(t *testing.T) {
 	judgeFake(t, fakeRows(t, "../../../fixtures/measured/fake_group_reserved.jsonl"), "taken for what is reserved", 2.1, .03)
 }
 
-// TestZeroPredicted: what was predicted before the rows were measured
-// (zero_predicted.jsonl, committed before the machine was started) compared
-// with what was then measured.
+// TestZeroPredicted: what was predicted before the rows were measured (zero_predicted.jsonl,
+// committed before the machine was started) compared with what was then measured.
 func TestZeroPredicted(t *testing.T) {
 	measured := make(map[string]int64)
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {

@@ -11,16 +11,14 @@ const (
 	roundLarge  = 2 << 20  // kRoundLarge: of multiples of this
 )
 
-// Cache is PyTorch's caching allocator of one device, block by block: what it
-// reserves when tensors come and go in a given order. Every stream has a pool of
-// small blocks and a pool of large ones. A request takes the smallest free block
-// of its pool that is large enough, or a segment from the driver. The rest is a
-// free block again if it is large enough to be kept. Freed blocks join their free
-// neighbours. Nothing goes back to the driver until [Cache.Empty].
+// Cache is PyTorch's caching allocator of one device, block by block: what it reserves when tensors
+// come and go in a given order. Every stream has a pool of small blocks and a pool of large ones. A
+// request takes the smallest free block of its pool that is large enough, or a segment from the
+// driver. The rest is a free block again if it is large enough to be kept. Freed blocks join their
+// free neighbours. Nothing goes back to the driver until [Cache.Empty].
 //
-// Blocks of a segment never overlap and fill it; reserved bytes are those of
-// the segments. A request costs O(log n) to find and O(n) words moved to insert
-// among n free blocks of its pool.
+// Blocks of a segment never overlap and fill it; reserved bytes are those of the segments. A
+// request costs O(log n) to find and O(n) words moved to insert among n free blocks of its pool.
 type Cache struct {
 	pools map[poolKey]*freeBlocks
 	// Reserved are the bytes of all segments, Allocated those of blocks in use;
@@ -59,8 +57,7 @@ type Block struct {
 // NewCache is the allocator of a process that has asked for nothing yet.
 func NewCache() *Cache { return &Cache{pools: make(map[poolKey]*freeBlocks)} }
 
-// Alloc is a block of at least size bytes for a tensor that is made on a stream
-// (malloc).
+// Alloc is a block of at least size bytes for a tensor that is made on a stream (malloc).
 func (cache *Cache) Alloc(stream int, size int64) *Block {
 	size = max(quantum, (size+quantum-1)/quantum*quantum)
 	key := poolKey{stream, size <= smallest}

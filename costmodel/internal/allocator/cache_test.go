@@ -73,8 +73,7 @@ func checkTogether(t *testing.T, cache *Cache, used []*Block) {
 	}
 }
 
-// TestCacheSizes are segments by the sizes that ask for them
-// (get_allocation_size, should_split).
+// TestCacheSizes are segments by the sizes that ask for them (get_allocation_size, should_split).
 func TestCacheSizes(t *testing.T) {
 	for _, is := range []struct {
 		name     string

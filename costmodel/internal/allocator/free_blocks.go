@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// freeBlocks are the free blocks of a pool by size, then by address
-// (BlockComparatorSize).
+// freeBlocks are the free blocks of a pool by size, then by address (BlockComparatorSize).
 type freeBlocks struct{ blocks []*Block }
 
 func order(block, other *Block) int {

@@ -21,8 +21,7 @@ func autoencoderCogVideoX(tape *tape, root module, call Call) {
 	}, tape.joined})
 }
 
-// tiles is tiled_decode: a sixth of the height and a fifth of the width shared
-// with the next.
+// tiles is tiled_decode: a sixth of the height and a fifth of the width shared with the next.
 func (run *cogVAE) tiles(latents picture, high, wide int64) *value {
 	var rows []*value
 	for _, tile := range latents.tiles(high, wide, high*5/6, wide*4/5) {
@@ -173,8 +172,7 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 	return sum
 }
 
-// grow is CogVideoXUpsample3D: frames too where time is compressed, the first
-// on its own.
+// grow is CogVideoXUpsample3D: frames too where time is compressed, the first on its own.
 func (run *cogVAE) grow(mod module, input picture, time bool) picture {
 	large := input
 	large.height, large.width = 2*input.height, 2*input.width

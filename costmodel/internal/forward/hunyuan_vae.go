@@ -1,7 +1,6 @@
 package forward
 
-// hunyuanVAE is AutoencoderKLHunyuanVideo at work
-// (autoencoder_kl_hunyuan_video.py).
+// hunyuanVAE is AutoencoderKLHunyuanVideo at work (autoencoder_kl_hunyuan_video.py).
 type hunyuanVAE struct {
 	*tape
 	root module
@@ -52,8 +51,7 @@ func (run *hunyuanVAE) clip(latents picture, tiled bool) *value {
 	return joined
 }
 
-// causal is HunyuanVideoCausalConv3d: the edges are repeated, and frames before
-// the first.
+// causal is HunyuanVideoCausalConv3d: the edges are repeated, and frames before the first.
 func (run *hunyuanVAE) causal(mod module, name string, x picture) picture {
 	deep, high := mod.side(name, 2), mod.side(name, 3)
 	padded := x

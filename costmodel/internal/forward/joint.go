@@ -1,7 +1,6 @@
 package forward
 
-// joint is a transformer at work that has a stream of the image and one of the
-// text.
+// joint is a transformer at work that has a stream of the image and one of the text.
 type joint struct {
 	*tape
 	batch, image, text int64 // tokens a sequence

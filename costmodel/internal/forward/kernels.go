@@ -2,8 +2,7 @@ package forward
 
 import "strings"
 
-// kernels are the library calls of a forward: each with its result, its
-// workspace and its work.
+// kernels are the library calls of a forward: each with its result, its workspace and its work.
 type kernels struct {
 	memory
 	flops    float64
@@ -42,8 +41,7 @@ func (k *kernels) layerNorm(rows, dim int64) *value {
 	return out
 }
 
-// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), and a deviation a
-// row.
+// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), and a deviation a row.
 func (k *kernels) rmsNorm(elements, dim int64) *value {
 	out := k.new(elements)
 	k.drop(k.single(elements / dim))
@@ -145,8 +143,7 @@ type tape struct {
 	grouped bool    // a block's weights are there only while it runs
 }
 
-// blocks runs those of a list in order, each with its weights; of a stage those
-// that are its own.
+// blocks runs those of a list in order, each with its weights; of a stage those that are its own.
 func (t *tape) blocks(root module, list string, run func(block module)) {
 	for i := range root.count(list) {
 		t.passed++
@@ -163,8 +160,7 @@ func (t *tape) blocks(root module, list string, run func(block module)) {
 	}
 }
 
-// blockWeights are a block's weights while it runs, if they are not there
-// before.
+// blockWeights are a block's weights while it runs, if they are not there before.
 func (t *tape) blockWeights(mod module) *value {
 	if !t.grouped {
 		return nil

@@ -20,8 +20,7 @@ type value struct {
 	block      *allocator.Block
 }
 
-// quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp:
-// kMinBlockSize).
+// quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp: kMinBlockSize).
 const quantum = 512
 
 // alloc is a new storage of that many bytes.

@@ -73,9 +73,8 @@ func (run sd3Run) block(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is JointAttnProcessor2_0 (attention_processor.py). Joined
-// queries lie head by head, and so does what the kernel gives: it is copied
-// into rows.
+// attention is JointAttnProcessor2_0 (attention_processor.py). Joined queries lie head by head, and
+// so does what the kernel gives: it is copied into rows.
 func (run sd3Run) attention(attn module, both bool) (image, text *value) {
 	own, added, tokens := run.imageRows()*run.dim, int64(0), run.image
 	width := run.dim / attn.headCount()

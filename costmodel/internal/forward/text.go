@@ -2,9 +2,8 @@ package forward
 
 import "strings"
 
-// textEncoder is a text encoder of Transformers: the widest moment of its
-// blocks, over the prompt's few hundred tokens. Its activations are less than a
-// hundredth of its weights.
+// textEncoder is a text encoder of Transformers: the widest moment of its blocks, over the prompt's
+// few hundred tokens. Its activations are less than a hundredth of its weights.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
 	widest, dim, heads := textSizes(tape, root, rows)
@@ -37,9 +36,8 @@ func textEncoder(tape *tape, root module, call Call) {
 			stream = append(stream, tape.new(rows*dim))
 		}
 	}
-	// gelu_new keeps four tensors as wide as the feed-forward at once
-	// (activations.py: NewGELUActivation), in addition to what the gate
-	// multiplies.
+	// gelu_new keeps four tensors as wide as the feed-forward at once (activations.py:
+	// NewGELUActivation), in addition to what the gate multiplies.
 	var inner []*value
 	for range 5 {
 		inner = append(inner, tape.new(rows*widest))

@@ -198,8 +198,7 @@ func (run *trainee) encode(name string, batch int64) {
 	run.set(name+" ids", run.new(3*run.call.Text))
 }
 
-// set gives a variable of the program's main function a value, and takes its
-// last one away.
+// set gives a variable of the program's main function a value, and takes its last one away.
 func (run *trainee) set(name string, fresh *value) {
 	run.drop(run.variables[name])
 	run.variables[name] = fresh

@@ -247,8 +247,7 @@ func (run *training) gathered(x *tensor, apart bool) *tensor {
 	return run.fresh(x.elements, x.width, made)
 }
 
-// divided are views of all parts (split_with_sizes); its backward joins their
-// gradients.
+// divided are views of all parts (split_with_sizes); its backward joins their gradients.
 func (run *training) divided(x *tensor, sizes ...int64) []*tensor {
 	made := run.node([]*tensor{x})
 	var waiting []*value

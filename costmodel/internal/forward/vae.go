@@ -1,7 +1,6 @@
 package forward
 
-// autoencoderKL is AutoencoderKL's decode or encode (autoencoder_kl.py,
-// vae.py).
+// autoencoderKL is AutoencoderKL's decode or encode (autoencoder_kl.py, vae.py).
 func autoencoderKL(tape *tape, root module, call Call) {
 	ratio := int64(1) << max(0, root.in("decoder").count("up_blocks")-1)
 	whole := picture{batch: call.Batch, channels: root.inward("decoder.conv_in"), frames: 1, height: call.Height / ratio, width: call.Width / ratio}

@@ -51,9 +51,8 @@ func wan(tape *tape, root module, call Call) {
 	run.drop(inputs...)
 }
 
-// pictureTokens is WanImageEmbedding of what the vision model saw: 257 tokens a
-// picture, or as many as there are places for; the embedded ones are joined with
-// the text's.
+// pictureTokens is WanImageEmbedding of what the vision model saw: 257 tokens a picture, or as many
+// as there are places for; the embedded ones are joined with the text's.
 func (run *wanRun) pictureTokens(mod module) []*value {
 	if !mod.has("norm1.weight") {
 		return nil
@@ -86,8 +85,7 @@ func (mod module) turning(name string, width int64) turning {
 	return turning{dim: shape[1], width: width}
 }
 
-// block is WanTransformerBlock, whose residual stream is added to in single
-// precision.
+// block is WanTransformerBlock, whose residual stream is added to in single precision.
 func (run wanRun) block(block module, turn turning, hidden **value) {
 	steps := run.single(6 * run.batch * run.dim)
 	normed := run.singleNorm(true)
@@ -103,8 +101,7 @@ func (run wanRun) block(block module, turn turning, hidden **value) {
 	run.become(hidden, stream)
 }
 
-// singleNorm is (norm(x.float()) * (1 + scale) + shift).type_as(x), or the norm
-// alone.
+// singleNorm is (norm(x.float()) * (1 + scale) + shift).type_as(x), or the norm alone.
 func (run wanRun) singleNorm(modulated bool) *value {
 	upcast := run.single(run.elements())
 	normed := run.single(run.elements())
@@ -136,8 +133,7 @@ func (run wanRun) gatedSum(raised bool) *value {
 	return out
 }
 
-// attention is WanAttnProcessor; keys are of the video itself, turned, or of
-// the text.
+// attention is WanAttnProcessor; keys are of the video itself, turned, or of the text.
 func (run wanRun) attention(attn module, keys int64, turn turning) *value {
 	query, key, val := run.linear(attn, "to_q", run.rows()), run.linear(attn, "to_k", run.batch*keys), run.linear(attn, "to_v", run.batch*keys)
 	run.become(&query, run.rmsNorm(run.elements(), run.dim))

@@ -1,8 +1,7 @@
 package forward
 
-// causalVAE is an autoencoder of videos that goes frame by frame, and keeps the
-// last frames of every convolution's input (autoencoder_kl_wan.py; Qwen-Image's
-// is its copy).
+// causalVAE is an autoencoder of videos that goes frame by frame, and keeps the last frames of
+// every convolution's input (autoencoder_kl_wan.py; Qwen-Image's is its copy).
 type causalVAE struct {
 	*tape
 	root  module
@@ -42,8 +41,7 @@ func (run *causalVAE) clear() {
 	}
 }
 
-// decode is _decode: a frame of latents at a time; what is done is joined with
-// the next and copied.
+// decode is _decode: a frame of latents at a time; what is done is joined with the next and copied.
 func (run *causalVAE) decode(latents picture) *value {
 	run.clear()
 	whole := run.convolve(run.root, "post_quant_conv", latents, nil)

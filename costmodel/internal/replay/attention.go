@@ -241,8 +241,7 @@ func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
 	return sum
 }
 
-// repeat gives each query head keys and values of its own (repeat_kv); backward
-// sums them up.
+// repeat gives each query head keys and values of its own (repeat_kv); backward sums them up.
 func (op *Attention) repeat(step *Step, key, value *Tensor) (k, v *Tensor, backward func(key, value *Tensor) (k, v *Tensor)) {
 	if op.KVHeads == op.Heads {
 		return key, value, nil
@@ -260,8 +259,7 @@ func (op *Attention) repeat(step *Step, key, value *Tensor) (k, v *Tensor, backw
 	}
 }
 
-// attend is a kernel: it takes no hold on its inputs; backward takes one on the
-// output's gradient.
+// attend is a kernel: it takes no hold on its inputs; backward takes one on the output's gradient.
 type attend func(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor))
 
 func (op *Attention) kernelOf() attend {
@@ -275,9 +273,8 @@ func (op *Attention) kernelOf() attend {
 	return op.kernel
 }
 
-// efficient is the memory-efficient kernel (attention_backward.cu,
-// _efficient_attention_backward), with the mask as a bias of its own
-// (attention.cpp, convert_boolean_attn_mask).
+// efficient is the memory-efficient kernel (attention_backward.cu, _efficient_attention_backward),
+// with the mask as a bias of its own (attention.cpp, convert_boolean_attn_mask).
 func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	wide, _ := op.widths()
 	each := step.Tokens * step.Element
@@ -305,8 +302,7 @@ func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, 
 	}
 }
 
-// math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax,
-// its product with v.
+// math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax, its product with v.
 func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	wide, _ := op.widths()
 	each := step.Tokens * step.Element
@@ -335,10 +331,9 @@ func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tenso
 	}
 }
 
-// kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd,
-// mha_bwd): the output, log-sum-exp, seed and offset; backward one workspace of
-// the dot products of rows, an fp32 accumulator of dq, and expanded dk and dv
-// under grouped queries.
+// kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd, mha_bwd): the output,
+// log-sum-exp, seed and offset; backward one workspace of the dot products of rows, an fp32
+// accumulator of dq, and expanded dk and dv under grouped queries.
 func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	q, k := op.widths()
 	each := step.Tokens * step.Element

@@ -272,9 +272,8 @@ func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	}
 }
 
-// embeddingBack makes the table's dense gradient. From 3072 tokens on it sorts
-// them and adds partial sums in fp32 (Embedding.cu,
-// embedding_dense_backward_cuda).
+// embeddingBack makes the table's dense gradient. From 3072 tokens on it sorts them and adds
+// partial sums in fp32 (Embedding.cu, embedding_dense_backward_cuda).
 func (step *Step) embeddingBack(grad *Tensor) {
 	op := &step.Embedding
 	if op.Weight != nil {

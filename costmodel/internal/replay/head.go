@@ -17,8 +17,7 @@ type Embedding struct {
 	Dropout bool
 }
 
-// Head is the projection to the vocabulary and the loss; its weight may be the
-// embedding's.
+// Head is the projection to the vocabulary and the loss; its weight may be the embedding's.
 type Head struct {
 	Vocab  int64
 	Linear *Linear

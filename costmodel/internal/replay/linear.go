@@ -89,9 +89,8 @@ func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tenso
 	return in, base
 }
 
-// scale makes the gradient of an adapter's output ahead of its scaling, and that of the
-// linear layer's own output: grad, or where types differ a copy (the sum's backward casts
-// twice).
+// scale makes the gradient of an adapter's output ahead of its scaling, and that of the linear
+// layer's own output: grad, or where types differ a copy (the sum's backward casts twice).
 func (step *Step) scale(op *Linear, grad *Tensor) (scaled, base *Tensor) {
 	count := op.Out * step.Tokens
 	wide, base := grad.Keep(), grad
@@ -108,8 +107,7 @@ func (step *Step) scale(op *Linear, grad *Tensor) (scaled, base *Tensor) {
 	return scaled, base
 }
 
-// linearBack is the backward of a linear layer whose input's gradient is asked
-// for or not.
+// linearBack is the backward of a linear layer whose input's gradient is asked for or not.
 func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted func(*Tensor) (in, base *Tensor), reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
@@ -137,9 +135,8 @@ func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted fu
 	}
 }
 
-// products makes the gradients of a linear layer's input, if it is asked for,
-// and of its trained weight and bias: the input's last, or first
-// ([Model.InputFirst]); the bias's last.
+// products makes the gradients of a linear layer's input, if it is asked for, and of its trained
+// weight and bias: the input's last, or first ([Model.InputFirst]); the bias's last.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {
 		if reached {

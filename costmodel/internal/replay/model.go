@@ -20,9 +20,8 @@ type Linear struct {
 
 // Layer is one of the layers that a model runs.
 type Layer interface {
-	// forward takes a hold on its input and gives one on its output, with its
-	// backward, which does the same with gradients; nil if it was not to keep
-	// what that needs.
+	// forward takes a hold on its input and gives one on its output, with its backward, which does
+	// the same with gradients; nil if it was not to keep what that needs.
 	forward(step *Step, layer int, in *Tensor) (*Tensor, back)
 }
 
@@ -81,8 +80,7 @@ type Model struct {
 	Passes bool
 	// Caches: a forward alone leaves keys and values ([Model.Infer]).
 	Caches bool
-	// Early: tensors end with their last use, not with the call that has them in
-	// a variable.
+	// Early: tensors end with their last use, not with the call that has them in a variable.
 	Early bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool

@@ -60,8 +60,7 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// rms makes x in fp32, x², its mean and 1/σ, the product, its cast back, and
-// that times the weight.
+// rms makes x in fp32, x², its mean and 1/σ, the product, its cast back, and that times the weight.
 func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	count := op.Width * step.Tokens
 	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens

@@ -65,9 +65,8 @@ func decoder(trained, tied, biased bool, rank int64, by Kernel) *Model {
 	return model
 }
 
-// TestForward: whatever is trained, recomputed or computed by which kernel, a
-// step makes each gradient once, leaves every module that it enters, keeps nothing, and
-// recomputing holds less.
+// TestForward: whatever is trained, recomputed or computed by which kernel, a step makes each
+// gradient once, leaves every module that it enters, keeps nothing, and recomputing holds less.
 func TestForward(t *testing.T) {
 	for _, trained := range []bool{true, false} {
 		for _, tied := range []bool{true, false} {

@@ -16,8 +16,7 @@ type Run struct {
 	// with its first product and keeps.
 	Workspace int64
 	called    [2]bool // in forward, in backward
-	// Outputs are the results of forwards that the caller keeps until the end
-	// of a step.
+	// Outputs are the results of forwards that the caller keeps until the end of a step.
 	Outputs []*Tensor
 	// cached are keys and values of past tokens a sequence.
 	cached map[*Attention][2]*Tensor
@@ -52,10 +51,9 @@ func (tensor *Tensor) Keep() *Tensor {
 	return tensor
 }
 
-// Drop is one less who holds each tensor; nil is none. A block comes back at
-// once: one that a second stream was said to use (record_stream) does when the
-// device gets there, which a host that is not far ahead sees with its next
-// request (process_events).
+// Drop is one less who holds each tensor; nil is none. A block comes back at once: one that a
+// second stream was said to use (record_stream) does when the device gets there, which a host that
+// is not far ahead sees with its next request (process_events).
 func (run *Run) Drop(tensors ...*Tensor) {
 	for _, tensor := range tensors {
 		if tensor == nil {
@@ -68,8 +66,7 @@ func (run *Run) Drop(tensors ...*Tensor) {
 	}
 }
 
-// product is a matrix product of forward or of backward, which has a thread of
-// its own.
+// product is a matrix product of forward or of backward, which has a thread of its own.
 func (run *Run) product(backward int) {
 	if !run.called[backward] {
 		run.called[backward] = true

@@ -36,9 +36,8 @@ func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	return array.Numel / degree
 }
 
-// arrays are the shards of a tree of arrays: a unit's are used together. An
-// array that is not cut is whole on every rank, so that its ranks hold more
-// than one of it.
+// arrays are the shards of a tree of arrays: a unit's are used together. An array that is not cut
+// is whole on every rank, so that its ranks hold more than one of it.
 func arrays(graph *modelgraph.Graph, degree int64) *costmodel.Shards {
 	shards := &costmodel.Shards{Degree: degree}
 	for index := range graph.Units {

@@ -22,10 +22,9 @@ type Group struct {
 	Alone bool // the head's, which reshards
 }
 
-// Groups are FSDP2's parameter groups where fully_shard is applied to every
-// block and then to the model: each block is one, the rest is the root's,
-// which comes first since its forward starts first. A group without
-// parameters is left out. If own says so, the embedding and the head have
+// Groups are FSDP2's parameter groups where fully_shard is applied to every block and then to the
+// model: each block is one, the rest is the root's, which comes first since its forward starts
+// first. A group without parameters is left out. If own says so, the embedding and the head have
 // groups of their own.
 func Groups(graph *modelgraph.Graph, own Ends) []Group {
 	out := []Group{{Name: Root, Root: true}}

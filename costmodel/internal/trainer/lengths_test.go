@@ -60,8 +60,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCompact: a list of many different lengths is rounded up, and its longest
-// stays.
+// TestCompact: a list of many different lengths is rounded up, and its longest stays.
 func TestCompact(t *testing.T) {
 	var text strings.Builder
 	for i := range 50_000 {
@@ -138,8 +137,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestPack: each sample is in one row, no row is over its room, and no two rows
-// could share one.
+// TestPack: each sample is in one row, no row is over its room, and no two rows could share one.
 func TestPack(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 300 {

@@ -1,5 +1,4 @@
-// Package trainer says how training programs drive the engines that hold the
-// tensors, as data.
+// Package trainer says how training programs drive the engines that hold the tensors, as data.
 package trainer
 
 import (
@@ -37,9 +36,8 @@ type Preset struct {
 	// Optimizers are those that the program has, the nearest first; none: any
 	// (torchtitan, components/optimizer/optimizer.py, OptimizersContainer).
 	Optimizers []string
-	// Missing is memory of the program that devmap does not count yet, MissingLoRA
-	// that of its adapters but under LoRAUnder; Nearest is the preset to plan with
-	// instead.
+	// Missing is memory of the program that devmap does not count yet, MissingLoRA that of its
+	// adapters but under LoRAUnder; Nearest is the preset to plan with instead.
 	Missing     string
 	MissingLoRA string   `json:"missing_lora"`
 	LoRAUnder   []string `json:"lora_under"`
@@ -49,8 +47,7 @@ type Preset struct {
 	Pipeline string
 }
 
-// Path is how a program drives its engine. The zero value is a loop written by
-// hand.
+// Path is how a program drives its engine. The zero value is a loop written by hand.
 type Path struct {
 	// Ends: FSDP2 has a group for the embedding, and one for the head that stays
 	// gathered (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model).
@@ -61,8 +58,7 @@ type Path struct {
 	// ReduceFP32: gradients are reduced in fp32, whatever the parts have
 	// (transformers/distributed/fsdp.py, _get_fsdp_policy_kwargs).
 	ReduceFP32 bool `json:"reduce_fp32"`
-	// FrozenAsStored: mixed precision makes trained parameters fp32 alone
-	// (fsdp2_prepare_model).
+	// FrozenAsStored: mixed precision makes trained parameters fp32 alone (fsdp2_prepare_model).
 	FrozenAsStored bool `json:"frozen_as_stored"`
 	// RetainsGradients: micro-batches before the last reduce nothing, and whole
 	// gradients are held (accelerator.py, no_sync: set_requires_gradient_sync).
@@ -72,10 +68,9 @@ type Path struct {
 	// FusedAdapters: autograd functions of the program run LoRA's linear layers
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
-	// QuantizedAsLoaded: the program does not call PEFT's
-	// prepare_model_for_kbit_training, so that tensors that are not quantised keep their
-	// type. Sources: trl, trainer/sft_trainer.py; swift, pipelines/train/tuner.py;
-	// llamafactory, model/adapter.py.
+	// QuantizedAsLoaded: the program does not call PEFT's prepare_model_for_kbit_training, so that
+	// tensors that are not quantised keep their type. Sources: trl, trainer/sft_trainer.py; swift,
+	// pipelines/train/tuner.py; llamafactory, model/adapter.py.
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
 	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
 	// param.data.to(torch.bfloat16)).
@@ -98,10 +93,9 @@ type Path struct {
 	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`
-	// LabelPositions are the positions with logits. "suffix": from the first label
-	// on; in a micro-batch of one row, labels alone (swift/trainers/mixin.py,
-	// prepare_logits_to_keep). "all": all labels (trl/trainer/utils.py,
-	// add_fused_lm_head). Empty: every position.
+	// LabelPositions are the positions with logits. "suffix": from the first label on; in a
+	// micro-batch of one row, labels alone (swift/trainers/mixin.py, prepare_logits_to_keep).
+	// "all": all labels (trl/trainer/utils.py, add_fused_lm_head). Empty: every position.
 	LabelPositions string `json:"label_positions"`
 	// LigerLayers: with Liger its kernels run the layers alone, and the loss is the
 	// program's own (trl/trainer/sft_trainer.py: fused_linear_cross_entropy False).
@@ -136,14 +130,12 @@ type Path struct {
 	// Generates: the program generates what it trains on (trl,
 	// trainer/grpo_trainer.py, _generate_single_turn).
 	Generates bool
-	// Float8: the recipes of torchao's linear layers that the program has, the nearest
-	// first (accelerate 1.15, utils/dataclasses.py, AORecipeKwargs; axolotl 0.19,
-	// core/fp8.py, build_fp8_linear_config). Float8Pads: its config pads operands
-	// (pad_inner_dim).
+	// Float8: the recipes of torchao's linear layers that the program has, the nearest first
+	// (accelerate 1.15, utils/dataclasses.py, AORecipeKwargs; axolotl 0.19, core/fp8.py,
+	// build_fp8_linear_config). Float8Pads: its config pads operands (pad_inner_dim).
 	Float8     string
 	Float8Pads bool `json:"float8_pads"`
-	// Modules are the program's own, if it does not run Transformers':
-	// torchtune, torchtitan.
+	// Modules are the program's own, if it does not run Transformers': torchtune, torchtitan.
 	Modules string
 	// OwnEnds: trained in full, untied ends are groups, which reshard (torchtune,
 	// recipes/configs/llama3_1/8B_full.yaml, custom_sharded_layers).

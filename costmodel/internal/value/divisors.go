@@ -21,9 +21,8 @@ func Divisors(whole int64) []int64 {
 	return append(low, high...)
 }
 
-// NearestDivisors names the divisors of a number next to one, below and above,
-// that work, or all where works is nil: "4 and 6 do", "4 does"; empty if none
-// does.
+// NearestDivisors names the divisors of a number next to one, below and above, that work, or all
+// where works is nil: "4 and 6 do", "4 does"; empty if none does.
 func NearestDivisors(to, whole int64, works func(int64) bool) string {
 	below, above := int64(0), int64(math.MaxInt64)
 	for _, number := range Divisors(whole) {

@@ -1,7 +1,6 @@
-// Package value names the values of a workload that the cost model
-// distinguishes and that are not in its API: whoever asks for one writes it as
-// a flag or a plan file has it. All values are declared once, in
-// costmodel.Fields.
+// Package value names the values of a workload that the cost model distinguishes and that are not
+// in its API: whoever asks for one writes it as a flag or a plan file has it. All values are
+// declared once, in costmodel.Fields.
 package value
 
 // Optimizers in addition to costmodel.AdamW, which is fused, and costmodel.SGD.
@@ -32,8 +31,7 @@ const (
 	Int8 = "int8" // bitsandbytes LLM.int8()
 )
 
-// How torchao scales 8-bit copies of the operands of linear layers; empty: there are
-// none.
+// How torchao scales 8-bit copies of the operands of linear layers; empty: there are none.
 const (
 	Tensorwise         = "tensorwise"          // one scale for a tensor
 	TensorwiseGathered = "tensorwise-gathered" // and FSDP2 gathers weights in 8 bits

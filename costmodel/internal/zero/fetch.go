@@ -9,10 +9,9 @@ type Limits struct {
 	Reuse    int64 `json:"stage3_max_reuse_distance"`
 }
 
-// Moment is what is gathered when one step of a trace has run: Most at once
-// while it ran, and After it. Bytes on one rank, without persistent parameters.
-// Live are the elements gathered or on their way, as the coordinator counts
-// them.
+// Moment is what is gathered when one step of a trace has run: Most at once while it ran, and After
+// it. Bytes on one rank, without persistent parameters. Live are the elements gathered or on their
+// way, as the coordinator counts them.
 type Moment struct{ Most, After, Live int64 }
 
 type status int
@@ -23,10 +22,9 @@ const (
 	gathered
 )
 
-// coordinator is PartitionedParameterCoordinator
-// (zero/partitioned_param_coordinator.py) as far as memory goes: it gathers what
-// a module reads before it runs, then what the next ones will read, and lets go
-// of what is not read again soon.
+// coordinator is PartitionedParameterCoordinator (zero/partitioned_param_coordinator.py) as far as
+// memory goes: it gathers what a module reads before it runs, then what the next ones will read,
+// and lets go of what is not read again soon.
 type coordinator struct {
 	trace  *Trace
 	limits Limits
@@ -137,9 +135,8 @@ func (run *coordinator) fetch(step *Step) {
 	run.at++
 }
 
-// gather starts a collective for parameters that are cut
-// (partition_parameters.py, all_gather_coalesced): one alone is gathered in
-// place, several into one buffer.
+// gather starts a collective for parameters that are cut (partition_parameters.py,
+// all_gather_coalesced): one alone is gathered in place, several into one buffer.
 func (run *coordinator) gather(params []int) {
 	var group gather
 	for _, param := range params {

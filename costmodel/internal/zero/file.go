@@ -19,9 +19,8 @@ type reader struct {
 	fault error
 }
 
-// Read reads a configuration file (ds_config.json). Sections that do not change
-// what GPUs hold are passed over; unknown keys, and those that change it in a
-// way that is not modelled, are faults.
+// Read reads a configuration file (ds_config.json). Sections that do not change what GPUs hold are
+// passed over; unknown keys, and those that change it in a way that is not modelled, are faults.
 func Read(file string, text []byte) (*Settings, error) {
 	var root object
 	if err := modelgraph.DecodeJSON(file, text, &root, false); err != nil {
@@ -91,8 +90,7 @@ func (read *reader) section(part object, place, key string) object {
 	}
 }
 
-// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is
-// taken.
+// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is taken.
 func (read *reader) whole(part object, place, key string, defaultValue int64, auto bool) int64 {
 	value, ok := part[key]
 	if !ok || value == nil {

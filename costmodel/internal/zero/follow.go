@@ -51,8 +51,7 @@ func (run *coordinator) letGo(block any) {
 	}
 }
 
-// Close releases everything gathered or on its way (reset_step,
-// _clean_inflight_param_registry).
+// Close releases everything gathered or on its way (reset_step, _clean_inflight_param_registry).
 func (follow *Following) Close() {
 	run := follow.run
 	for param := range run.blocks {

@@ -28,8 +28,7 @@ var zeroKeys = []string{
 	"save_muon_momentum_buffer_in_memory", "leaf_module",
 }
 
-// offloadKeys are those of offload_optimizer and offload_param
-// (zero/offload_config.py).
+// offloadKeys are those of offload_optimizer and offload_param (zero/offload_config.py).
 var offloadKeys = []string{
 	"device", "nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory", "pipeline_read", "pipeline_write", "fast_init", "ratio",
 	"super_offload", "cpuadam_cores_perc", "pipeline",

@@ -2,9 +2,8 @@ package zero
 
 import "slices"
 
-// borrow notes a frozen parameter that a recomputed block gathers in the middle
-// of a module's backward: that module lets go of it
-// (update_recompute_parameters).
+// borrow notes a frozen parameter that a recomputed block gathers in the middle of a module's
+// backward: that module lets go of it (update_recompute_parameters).
 func (run *coordinator) borrow(param int, step *Step) {
 	if step.Backward || len(run.backward) == 0 || !run.trace.Params[param].Frozen {
 		return
@@ -28,10 +27,9 @@ func (run *coordinator) pass(params []int) {
 	}
 }
 
-// prefetch gathers what the next modules read: whole parameters until the
-// bucket is full, or as many are live as may be. Each module that is entered
-// does so, those without parameters too, so that it runs ahead until the limit
-// of live parameters holds it.
+// prefetch gathers what the next modules read: whole parameters until the bucket is full, or as
+// many are live as may be. Each module that is entered does so, those without parameters too, so
+// that it runs ahead until the limit of live parameters holds it.
 func (run *coordinator) prefetch() {
 	if run.limits.Prefetch <= 0 {
 		return

@@ -17,23 +17,20 @@ type Settings struct {
 	SubGroup    int64 `json:"sub_group_size"`
 	Contiguous  bool  `json:"contiguous_gradients"`
 	Overlap     bool  `json:"overlap_comm"`
-	// OffloadOptimizer and OffloadParams keep these in host memory, pinned
-	// unless Pageable.
+	// OffloadOptimizer and OffloadParams keep these in host memory, pinned unless Pageable.
 	OffloadOptimizer  bool `json:"offload_optimizer,omitzero"`
 	OffloadParams     bool `json:"offload_param,omitzero"`
 	PageableOptimizer bool `json:"offload_optimizer_pageable,omitzero"`
 	PageableParams    bool `json:"offload_param_pageable,omitzero"`
-	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype).
-	// FP32Reduction: they are reduced so, too: a 16-bit module without a bf16 or
-	// fp16 section.
+	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype). FP32Reduction:
+	// they are reduced so, too: a 16-bit module without a bf16 or fp16 section.
 	FP32Gradients bool    `json:"fp32_gradients,omitzero"`
 	FP32Reduction bool    `json:"fp32_reduction,omitzero"`
 	Clipping      float64 `json:"gradient_clipping,omitzero"`
 	// GatherOnSave: stage3_gather_16bit_weights_on_model_save.
 	GatherOnSave bool `json:"stage3_gather_16bit_weights_on_model_save,omitzero"`
 
-	// Asked is what the file says that the workload says too, until the two were
-	// compared.
+	// Asked is what the file says that the workload says too, until the two were compared.
 	Asked Asked `json:"-"`
 }
 
@@ -74,8 +71,7 @@ func Defaults(stage int64) Settings {
 	}
 }
 
-// Fill gives the sizes that are left to the trainer their values for a model
-// of this width.
+// Fill gives the sizes that are left to the trainer their values for a model of this width.
 func (set *Settings) Fill(hidden int64) {
 	fill := func(size *int64, value int64) {
 		if *size == Auto {

@@ -6,8 +6,7 @@ type Parameter struct {
 	Bytes int64 // of one element, gathered
 	// Frozen: it takes no gradient, so that no hook of one releases it.
 	Frozen bool
-	// Persistent: it stays gathered once it was
-	// (parameter_offload.py, mark_persistent_parameters).
+	// Persistent: it stays gathered once it was (parameter_offload.py, mark_persistent_parameters).
 	Persistent bool
 }
 
@@ -21,9 +20,8 @@ type Step struct {
 	Ends, Backward bool
 }
 
-// Trace is a forward and the backward that follows, as the hooks see them. The
-// coordinator records one of the first step and follows it from then on
-// (partitioned_param_coordinator.py, reset_step).
+// Trace is a forward and the backward that follows, as the hooks see them. The coordinator records
+// one of the first step and follows it from then on (partitioned_param_coordinator.py, reset_step).
 type Trace struct {
 	Params []Parameter
 	Steps  []Step

@@ -14,8 +14,7 @@ type base struct{}
 
 func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, true }
 
-// Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
-// cast_adapter_dtype).
+// Adapters are fp32 on any base (peft/tuners/tuners_utils.py, cast_adapter_dtype).
 func (base) Adapters(workload *costmodel.Workload) (string, error) {
 	if quantized16(workload) {
 		return value.AdaptersBF16, nil

@@ -6,13 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every
-// gradient a second time, in the gradients' type (reducer.cpp,
-// Reducer::initialize_buckets: one flat tensor a bucket); no_sync makes no
-// difference to memory. With gradient_as_bucket_view the gradients are views
-// of them, so that there is one set, and it stays between steps
-// (Reducer::mark_variable_ready_dense copies each new gradient in): as where
-// gradients are accumulated.
+// ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every gradient a second time,
+// in the gradients' type (reducer.cpp, Reducer::initialize_buckets: one flat tensor a bucket);
+// no_sync makes no difference to memory. With gradient_as_bucket_view the gradients are views of
+// them, so that there is one set, and it stays between steps (Reducer::mark_variable_ready_dense
+// copies each new gradient in): as where gradients are accumulated.
 type ddp struct{ base }
 
 func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
@@ -22,13 +20,12 @@ func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 	return rules
 }
 
-// Finish adds the buckets, and says that a second set may be alive. At the start of
-// the second iteration Reducer::rebuild_buckets allocates buckets in the order
-// in which gradients became ready and drops the first ones; what still refers
-// to those then keeps them. On some ranks they stayed, in whole or in part, to
-// the peak of that iteration, in 4-byte and in 2-byte types, with views and
-// without (measured/dist_more.json); what refers to them is not known (the
-// all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
+// Finish adds the buckets, and says that a second set may be alive. At the start of the second
+// iteration Reducer::rebuild_buckets allocates buckets in the order in which gradients became ready
+// and drops the first ones; what still refers to those then keeps them. On some ranks they stayed,
+// in whole or in part, to the peak of that iteration, in 4-byte and in 2-byte types, with views and
+// without (measured/dist_more.json); what refers to them is not known (the all-reduces that
+// ProcessGroupNCCL.cpp's watchdog has not cleared would).
 func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped, table.Reference = true, wholeReference(model)
 	generation(model, table)

@@ -9,10 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
-// deepspeed/runtime/zero/stage_1_and_2.py and stage3.py keep them. Under mixed
-// precision the module itself is cast (engine.py, _configure_distributed_model)
-// and runs without autocast.
+// deepspeed is DeepSpeed's ZeRO (0.19.8): model states as deepspeed/runtime/zero/stage_1_and_2.py
+// and stage3.py keep them. Under mixed precision the module itself is cast (engine.py,
+// _configure_distributed_model) and runs without autocast.
 type deepspeed struct{}
 
 // Precision follows what DeepSpeed's users write: "bf16": {"enabled": true}
@@ -132,13 +131,11 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 	sum.gradients(unit, exec)
 }
 
-// state is the optimizer state of a rank's part of one tensor: master
-// weights and its states, on a flat partition, fp32 under mixed precision.
-// Without it the master is a copy none the less (stage_1_and_2.py,
-// single_partition_of_fp32_groups is a clone; stage3.py,
-// _create_fp32_partitions shares the weights only where tensor.device ==
-// self.device, which compares a torch.device with a string and is false). A
-// moving average is of weights, which ZeRO 1 and 2 leave whole.
+// state is the optimizer state of a rank's part of one tensor: master weights and its states, on a
+// flat partition, fp32 under mixed precision. Without it the master is a copy none the less
+// (stage_1_and_2.py, single_partition_of_fp32_groups is a clone; stage3.py, _create_fp32_partitions
+// shares the weights only where tensor.device == self.device, which compares a torch.device with a
+// string and is false). A moving average is of weights, which ZeRO 1 and 2 leave whole.
 func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient int64) {
 	rule, each := &sum.model.Optimizer, ops.WeightBytes(sum.model.Workload.Precision)
 	var shape []int64
@@ -153,13 +150,12 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 	return state, transient
 }
 
-// gradients sets what a unit's backward leaves. ZeRO 1 reduces when backward
-// is done, so that all gradients are there by then, and with several
-// micro-batches throughout. ZeRO 2 copies each to the bucket as it comes, and
-// of what was reduced the rank's part to a buffer that the sum of earlier
-// micro-batches is added to (stage_1_and_2.py, copy_grads_in_partition). ZeRO 3
-// has a flat buffer for its part throughout (stage3.py,
-// grad_partitions_flat_buffer). Offloaded, both are in host memory.
+// gradients sets what a unit's backward leaves. ZeRO 1 reduces when backward is done, so that all
+// gradients are there by then, and with several micro-batches throughout. ZeRO 2 copies each to the
+// bucket as it comes, and of what was reduced the rank's part to a buffer that the sum of earlier
+// micro-batches is added to (stage_1_and_2.py, copy_grads_in_partition). ZeRO 3 has a flat buffer
+// for its part throughout (stage3.py, grad_partitions_flat_buffer). Offloaded, both are in host
+// memory.
 func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 	if sum.stage == 1 && !sum.set.Overlap {
 		unit.ResidentGrads = unit.ResidentGrads / sum.grad * sum.summed

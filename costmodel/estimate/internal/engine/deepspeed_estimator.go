@@ -33,10 +33,9 @@ func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) Mode
 	return ModelStates{GPU: 2*params + 18*params/gpus, CPU: int64(elements * float64(4*cluster.GPUsPerNode) * bufferFactor)}
 }
 
-// Zero3ModelStates is what deepspeed/runtime/zero/stage3.py,
-// estimate_zero3_model_states_mem_needs, prints for ZeRO 3 (0.19.8). largest
-// is the parameters of the largest layer ([LargestLayer]), gathered, with
-// their gradients.
+// Zero3ModelStates is what deepspeed/runtime/zero/stage3.py, estimate_zero3_model_states_mem_needs,
+// prints for ZeRO 3 (0.19.8). largest is the parameters of the largest layer ([LargestLayer]),
+// gathered, with their gradients.
 func Zero3ModelStates(params, largest int64, cluster Cluster, offload Offload) ModelStates {
 	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
 	whole := float64(4 * cluster.GPUsPerNode) // each process builds all of the model

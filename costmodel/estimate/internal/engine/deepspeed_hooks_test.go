@@ -71,8 +71,7 @@ func walked(t *testing.T, text string, workload costmodel.Workload, limits zero.
 	return out
 }
 
-// TestHooks: parameters come and go at the hooks at which DeepSpeed counted
-// them, to the element.
+// TestHooks: parameters come and go at the hooks at which DeepSpeed counted them, to the element.
 func TestHooks(t *testing.T) {
 	defaults := zero.Defaults(3)
 	plain := costmodel.Workload{

@@ -100,9 +100,8 @@ func (build *modules) layer(i int, ofBlock bool) {
 	}
 }
 
-// follow moves what a module calls to where it is called, after another of its
-// calls (modeling_qwen3.py, Qwen3Attention.forward): parameters are listed by
-// type.
+// follow moves what a module calls to where it is called, after another of its calls
+// (modeling_qwen3.py, Qwen3Attention.forward): parameters are listed by type.
 func follow(node *module, name, behind string) {
 	from := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == name })
 	to := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == behind })
@@ -145,8 +144,7 @@ func (build *modules) leadsBack(i int, below string) bool {
 	return false
 }
 
-// enter is the container of a layer: those before it that it is not below
-// have returned.
+// enter is the container of a layer: those before it that it is not below have returned.
 func (build *modules) enter(name string, ofBlock bool) *module {
 	dirs := []string{""}
 	for k, letter := range name {

@@ -59,12 +59,10 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said.GPU), strings.Join(less, ", "), more)
 }
 
-// host is what a rank keeps in host memory: what offload_optimizer moves there
-// (stage3.py, _create_fp32_partitions, initialize_optimizer_states,
-// _setup_for_real_optimizer; stage_1_and_2.py, __init__), and with
-// offload_param the rank's parts of all weights, frozen ones too
-// (partition_parameters.py, _partition_param). States are the optimizer's own, and
-// pageable.
+// host is what a rank keeps in host memory: what offload_optimizer moves there (stage3.py,
+// _create_fp32_partitions, initialize_optimizer_states, _setup_for_real_optimizer;
+// stage_1_and_2.py, __init__), and with offload_param the rank's parts of all weights, frozen ones
+// too (partition_parameters.py, _partition_param). States are the optimizer's own, and pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
 	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {
@@ -96,8 +94,7 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 	return pinned, pageable
 }
 
-// warnOutside lists peaks outside the step: loading, saving, and evaluation
-// that keeps the logits.
+// warnOutside lists peaks outside the step: loading, saving, and evaluation that keeps the logits.
 func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 	weights := costmodel.Bytes(params * sum.grad)
 	ranks := sum.model.Workload.World

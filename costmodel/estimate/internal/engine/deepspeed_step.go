@@ -7,12 +7,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// step is what the optimizer's step takes in addition to what the walk still
-// counts (stage_1_and_2.py and stage3.py, step): norms, each gradient in fp64
-// (zero/utils.py, get_norm_dtype); then the rank's gradients are laid end to
-// end, and copied to fp32 under mixed precision; then the 16-bit ones go, and
-// the optimizer runs. ZeRO 3 does so for sub_group_size elements at a time; of
-// ZeRO 1 and 2 the first rank's part is the largest.
+// step is what the optimizer's step takes in addition to what the walk still counts
+// (stage_1_and_2.py and stage3.py, step): norms, each gradient in fp64 (zero/utils.py,
+// get_norm_dtype); then the rank's gradients are laid end to end, and copied to fp32 under mixed
+// precision; then the 16-bit ones go, and the optimizer runs. ZeRO 3 does so for sub_group_size
+// elements at a time; of ZeRO 1 and 2 the first rank's part is the largest.
 func (sum *zeroSum) step() int64 {
 	if sum.set.OffloadOptimizer {
 		return 0

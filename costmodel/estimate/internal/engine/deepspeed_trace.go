@@ -16,8 +16,7 @@ type hooks struct {
 	loss     int // the step at which the loss's own backward begins
 }
 
-// call is what a step is a hook of: a layer of the graph or -1, and the path
-// below it.
+// call is what a step is a hook of: a layer of the graph or -1, and the path below it.
 type call struct {
 	layer int
 	below string

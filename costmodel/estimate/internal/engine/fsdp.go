@@ -49,8 +49,7 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if workload.Quantize == "" || workload.Quantize == value.NF4 {
 		return nil
 	}
-	// LLM.int8()'s statistics lie outside the weights, and no storage type makes
-	// these cut.
+	// LLM.int8()'s statistics lie outside the weights, and no storage type makes these cut.
 	works := costmodel.Set("strategy", costmodel.DDP)
 	return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 		"FSDP cuts parameters, and bitsandbytes has no form of %s weights that it can cut, as it has of nf4: use %v or device-map", workload.Quantize, works)
@@ -315,11 +314,10 @@ func (group *fsdpGroup) add(size, degree int64) {
 	}
 }
 
-// exchange sizes a group's buffers. Buffer and Reduced come from pools of their
-// own streams, if nothing else is cached, so that they pay the allocator's
-// rounding; the gathered parameters are the first to be allocated and find
-// their own blocks again. A group of one GPU copies instead of gathering
-// (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
+// exchange sizes a group's buffers. Buffer and Reduced come from pools of their own streams, if
+// nothing else is cached, so that they pay the allocator's rounding; the gathered parameters are
+// the first to be allocated and find their own blocks again. A group of one GPU copies instead of
+// gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.stored / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)

@@ -33,17 +33,15 @@ const pi0ActBand = 0.1
 // pi0CutBand is the same if arrays are sharded.
 const pi0CutBand = 0.12
 
-// pi0Images is what a step looks at (models/model.py, IMAGE_KEYS), of 224 pixels in
-// fp32.
+// pi0Images is what a step looks at (models/model.py, IMAGE_KEYS), of 224 pixels in fp32.
 const (
 	pi0Images     = 3
 	pi0ImageBytes = 224 * 224 * 3 * 4
 )
 
-// pi0Step is a training step of pi0 on one GPU. Blocks of the tower and of the
-// language model with its expert are scanned, each recomputed in backward from its
-// input alone (siglip.py and gemma.py: nn.remat, nothing_saveable). Sizes are bytes
-// of one sequence unless they say otherwise.
+// pi0Step is a training step of pi0 on one GPU. Blocks of the tower and of the language model with
+// its expert are scanned, each recomputed in backward from its input alone (siglip.py and gemma.py:
+// nn.remat, nothing_saveable). Sizes are bytes of one sequence unless they say otherwise.
 type pi0Step struct {
 	model           *layers.Model
 	batch           int64
@@ -59,8 +57,7 @@ type pi0Step struct {
 	adapted, frozen bool
 }
 
-// pi0Of reads the sizes off the arrays' shapes; nil if they are another
-// model's.
+// pi0Of reads the sizes off the arrays' shapes; nil if they are another model's.
 func pi0Of(model *layers.Model) *pi0Step {
 	if !Program(model.Graph) {
 		return nil
@@ -94,12 +91,11 @@ func (step *pi0Step) carried() (gemma, tower int64) {
 	return 2 * step.depth * (step.prefix*step.width[0] + step.suffix*step.width[1]), 2 * step.towerDepth * step.towerTokens * step.towerWidth
 }
 
-// gemmaWork is what the backward of one block has alive at most, recomputed: five
-// tensors as wide as the MLP (gate, up, what their product gives, and gradients of
-// two), the scores of all heads in fp32 and the probabilities in bf16 (gemma.py,
-// Attention, has no fused kernel), and six as wide as the hidden state. With
-// adapters gate and up are sums of two products, which are kept until they are
-// added: nine are alive (counted in what XLA laid out for a batch of 64).
+// gemmaWork is what the backward of one block has alive at most, recomputed: five tensors as wide
+// as the MLP (gate, up, what their product gives, and gradients of two), the scores of all heads in
+// fp32 and the probabilities in bf16 (gemma.py, Attention, has no fused kernel), and six as wide as
+// the hidden state. With adapters gate and up are sums of two products, which are kept until they
+// are added: nine are alive (counted in what XLA laid out for a batch of 64).
 func (step *pi0Step) gemmaWork() int64 {
 	wide, all := int64(5), step.prefix+step.suffix
 	if step.adapted {
@@ -158,8 +154,7 @@ func (step *pi0Step) fill(table *costmodel.Table) {
 	}
 }
 
-// train is backward: that of the language model first, then the tower's, once for
-// each image.
+// train is backward: that of the language model first, then the tower's, once for each image.
 func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	gemma, tower := step.carried()
@@ -199,12 +194,11 @@ func (step *pi0Step) blockCopies() int64 {
 	return (2 + 2 + 2 + 4) * step.layerWeights()
 }
 
-// atOnce is backward where arrays are cut: XLA issues collectives early and
-// waits for them late, so that all gradients, the tower's of every image too,
-// are alive together with the language model's blocks. It cuts the MLP's
-// products as the arrays are cut and gathers activations, not weights, which
-// leaves what is as wide as the MLP as large as it was (both read in the
-// programs that it compiled).
+// atOnce is backward where arrays are cut: XLA issues collectives early and waits for them late, so
+// that all gradients, the tower's of every image too, are alive together with the language model's
+// blocks. It cuts the MLP's products as the arrays are cut and gathers activations, not weights,
+// which leaves what is as wide as the MLP as large as it was (both read in the programs that it
+// compiled).
 func (step *pi0Step) atOnce(memory *costmodel.LayerMemory) {
 	for index := range step.model.Graph.Units {
 		if step.model.Graph.Units[index].Name == towerUnit {
@@ -228,12 +222,10 @@ func (step *pi0Step) largest(index int) int64 {
 	return most
 }
 
-// act is a policy's step (pi0.py, sample_actions): one pass of the prefix
-// leaves the keys and values of every block, then the expert runs ten times
-// over its tokens. A block's forward has two tensors as wide as the MLP, or the
-// scores in fp32 and the probabilities in bf16, in addition to two as wide as
-// the hidden state; and the gate's weights of the block, which the scan slices
-// off.
+// act is a policy's step (pi0.py, sample_actions): one pass of the prefix leaves the keys and
+// values of every block, then the expert runs ten times over its tokens. A block's forward has two
+// tensors as wide as the MLP, or the scores in fp32 and the probabilities in bf16, in addition to
+// two as wide as the hidden state; and the gate's weights of the block, which the scan slices off.
 func (step *pi0Step) act(unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	if unit.Name != gemmaUnit {

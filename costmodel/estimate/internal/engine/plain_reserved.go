@@ -14,8 +14,7 @@ import (
 )
 
 // followMap has a table follow the requests of a device that holds some units
-// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device
-// at a time.
+// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
 	device := plainDevice(model)
 	whole := sync.OnceValues(func() (*reserve.Decoder, bool) { return reserve.Follow(model) })

@@ -142,11 +142,10 @@ func sumsFP32(out *costmodel.Unit) {
 	}
 }
 
-// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new
-// parameter of each module's table (torchtitan 0.3, protocols/module.py,
-// _distribute_states). When fully_shard has both, init_states ties their parts again
-// (models/common/decoder.py). FSDP2 gathers both, and reduces a gradient of each
-// (torch 2.13, _fsdp_param.py, reset_sharded_param).
+// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new parameter of
+// each module's table (torchtitan 0.3, protocols/module.py, _distribute_states). When fully_shard
+// has both, init_states ties their parts again (models/common/decoder.py). FSDP2 gathers both, and
+// reduces a gradient of each (torch 2.13, _fsdp_param.py, reset_sharded_param).
 func (group *fsdpGroup) tiedTwice() {
 	model := group.model
 	if model.Rules.Modules != ops.Torchtitan || model.Workload.TP.Count() < 2 {

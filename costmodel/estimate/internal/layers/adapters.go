@@ -37,8 +37,7 @@ func (model *Model) adapterWeight() int64 {
 	return 4
 }
 
-// AdapterReduce is the size of an element of an adapter's gradient as it is
-// reduced.
+// AdapterReduce is the size of an element of an adapter's gradient as it is reduced.
 func (model *Model) AdapterReduce() int64 {
 	if model.Rules.ReduceAsComputed {
 		return model.AdapterCompute()

@@ -22,12 +22,10 @@ func (layer *Layer) cost() {
 // Times is how often the layer runs in one forward.
 func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
 
-// repeated is a cost as often as the layer runs. Saved and cached tensors stay
-// until its own run's backward; the output is that of the last run. The
-// gradients that the last run makes wait, where the engine adds up a
-// parameter's, for those of the runs before it, while each of these is made
-// (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's
-// saved tensors are gone.
+// repeated is a cost as often as the layer runs. Saved and cached tensors stay until its own run's
+// backward; the output is that of the last run. The gradients that the last run makes wait, where
+// the engine adds up a parameter's, for those of the runs before it, while each of these is made
+// (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's saved tensors are gone.
 func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
 	more := layer.Times() - 1
 	if more == 0 {
@@ -95,8 +93,7 @@ func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 	return float64(sequence)*float64(shape.Batch) + float64(token)*float64(shape.Tokens) + float64(pair)*float64(shape.Tokens)*float64(shape.Length)
 }
 
-// maxCost bounds the sum of all layers' figures, so that no sum of costs
-// overflows an int64.
+// maxCost bounds the sum of all layers' figures, so that no sum of costs overflows an int64.
 const maxCost = 1 << 60
 
 // Longest is the largest of the batch and the lengths of its sequences: what a
@@ -155,9 +152,8 @@ func windowMask(model *Model) (unit int, bytes int64) {
 	return -1, 0
 }
 
-// holdMasks keeps the masks of recomputed blocks where the tokens are
-// embedded: one for all layers with a window, one for those without. The
-// stages of a pipeline make their own.
+// holdMasks keeps the masks of recomputed blocks where the tokens are embedded: one for all layers
+// with a window, one for those without. The stages of a pipeline make their own.
 func (model *Model) holdMasks() {
 	at := embedding(model.Graph)
 	if at < 0 || !model.Train || !model.Recomputes && !model.Layers[at].Shape.MaskGiven || model.Workload.Strategy.Traits().Staged {

@@ -12,11 +12,10 @@ func tileBlock(graph *modelgraph.Graph, unit int) bool {
 	return graph.Family == "mllama" && graph.Layers[of.First].Stream.Kind == modelgraph.Image && of.End-of.First > 1
 }
 
-// holdStates adds what mllama's tower holds in forward in addition to its blocks: the mask of
-// the tiles, the output of every block until the tower ends, and there, once more,
-// those that its features are made of, stacked and then side by side
-// (MllamaVisionEncoder.forward, encoder_states; MllamaVisionModel.forward). In
-// training the outputs are among what autograd keeps.
+// holdStates adds what mllama's tower holds in forward in addition to its blocks: the mask of the
+// tiles, the output of every block until the tower ends, and there, once more, those that its
+// features are made of, stacked and then side by side (MllamaVisionEncoder.forward, encoder_states;
+// MllamaVisionModel.forward). In training the outputs are among what autograd keeps.
 func holdStates(model *Model, units []costmodel.Unit) {
 	if model.Graph.Family != "mllama" {
 		return

@@ -1,6 +1,5 @@
-// Package layers is a model under a resolved workload as an engine runs it: of
-// every layer the tensors that one GPU stores, what its op costs, and the
-// gradients that its backward makes.
+// Package layers is a model under a resolved workload as an engine runs it: of every layer the
+// tensors that one GPU stores, what its op costs, and the gradients that its backward makes.
 package layers
 
 import (
@@ -46,8 +45,7 @@ type Layer struct {
 	Cost  ops.Cost
 }
 
-// Part is what of a layer's parameters one GPU stores: all of them, or its
-// part of each.
+// Part is what of a layer's parameters one GPU stores: all of them, or its part of each.
 type Part struct {
 	*modelgraph.Layer
 	// Adapters are those of the layer, whole.

@@ -16,13 +16,12 @@ func copied(graph *modelgraph.Graph) *modelgraph.Graph {
 	return &out
 }
 
-// narrowed is the graph of one of the GPUs that share matrices: of attention it
-// has its heads, of feed-forward networks its features, of the embedding and
-// the head its part of the vocabulary. ColwiseParallel cuts projections into these by
-// rows, RowwiseParallel those out of them by columns (torch 2.11,
-// distributed/tensor/parallel/style.py). Every GPU has whole norms, as in torchtitan's
-// Llama (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a
-// multiple of the degree, and no layer is [Uncut].
+// narrowed is the graph of one of the GPUs that share matrices: of attention it has its heads, of
+// feed-forward networks its features, of the embedding and the head its part of the vocabulary.
+// ColwiseParallel cuts projections into these by rows, RowwiseParallel those out of them by columns
+// (torch 2.11, distributed/tensor/parallel/style.py). Every GPU has whole norms, as in torchtitan's
+// Llama (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a multiple of the
+// degree, and no layer is [Uncut].
 func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	out := copied(graph)
 	for i := range out.Layers {

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// New computes every layer. Sizes that would overflow are a
-// [*costmodel.FieldError].
+// New computes every layer. Sizes that would overflow are a [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
 	if rules.AutocastAdapters && storesFP32(graph) { // autocast casts the base, too
 		rules.Compute, rules.AutocastAdapters = workload.Precision, false

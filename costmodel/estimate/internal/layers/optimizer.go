@@ -14,16 +14,14 @@ type Optimizer struct {
 	EMA bool
 	// Embeddings32: 8-bit states are fp32 for embeddings.
 	Embeddings32 bool
-	// Average is the size of an element of that average: a copy of the weights
-	// in their type (torch.optim.swa_utils.AveragedModel deep-copies the
-	// module; OpenPI's ema_params are a copy of params). 0: that of the weights
-	// that the optimizer updates.
+	// Average is the size of an element of that average: a copy of the weights in their type
+	// (torch.optim.swa_utils.AveragedModel deep-copies the module; OpenPI's ema_params are a copy
+	// of params). 0: that of the weights that the optimizer updates.
 	Average int64
 }
 
-// State is what the optimizer keeps of one tensor, of elements of so many bytes
-// each, with the moving average; and the temporaries of a step. A nil shape is
-// a tensor of unknown dimensions.
+// State is what the optimizer keeps of one tensor, of elements of so many bytes each, with the
+// moving average; and the temporaries of a step. A nil shape is a tensor of unknown dimensions.
 func (rule *Optimizer) State(shape []int64, numel, each int64) (state, transient int64) {
 	state, transient = kinds[rule.kind()].own(shape, numel, each)
 	if rule.EMA {
@@ -40,10 +38,9 @@ func (rule *Optimizer) Averaged(numel, each int64) int64 {
 	return numel * each
 }
 
-// Traffic is the bytes that a step reads and writes for an element of each
-// bytes: the gradient read, the weight and each state read and written.
-// DeepSpeed's 16-bit weights are written from the fp32 ones (stage_1_and_2.py
-// step).
+// Traffic is the bytes that a step reads and writes for an element of each bytes: the gradient
+// read, the weight and each state read and written. DeepSpeed's 16-bit weights are written from the
+// fp32 ones (stage_1_and_2.py step).
 func (rule *Optimizer) Traffic(each int64) float64 {
 	weight := float64(each)
 	state := kinds[rule.kind()].moved(weight)
@@ -62,8 +59,7 @@ var kinds = map[string]struct {
 	// own is what it keeps of one tensor of elements of so many bytes each, and
 	// the temporaries of a step.
 	own func(shape []int64, numel, each int64) (state, transient int64)
-	// moved is what a step reads of the states of an element, and writes again,
-	// in bytes.
+	// moved is what a step reads of the states of an element, and writes again, in bytes.
 	moved func(weight float64) float64
 }{
 	costmodel.AdamW:    {states(2), moved(2)},
@@ -164,9 +160,8 @@ func (rule *Optimizer) paged(numel int64) int64 {
 	return 0
 }
 
-// forEmbedding is the optimizer of an embedding's weight: with 32 bits where the
-// program asks for that (transformers 5.17, trainer.py, create_optimizer:
-// register_module_override).
+// forEmbedding is the optimizer of an embedding's weight: with 32 bits where the program asks for
+// that (transformers 5.17, trainer.py, create_optimizer: register_module_override).
 func (rule *Optimizer) forEmbedding() *Optimizer {
 	wide := *rule
 	switch rule.kind() {
@@ -189,9 +184,8 @@ func muon(shape []int64, numel, each int64) (state, transient int64) {
 	return 2 * numel * each, 0
 }
 
-// adafactor keeps a row and a column of second moments in fp32 for a matrix,
-// all of them otherwise (Shazeer and Stern 2018, §3), and makes the update in
-// fp32.
+// adafactor keeps a row and a column of second moments in fp32 for a matrix, all of them otherwise
+// (Shazeer and Stern 2018, §3), and makes the update in fp32.
 func adafactor(shape []int64, numel, _ int64) (state, transient int64) {
 	transient = 4 * numel
 	if len(shape) < 2 {

@@ -60,8 +60,7 @@ func TestAverage(t *testing.T) {
 	}
 }
 
-// TestKinds: every optimizer that can be asked for has a row of its own, and
-// counts as no other.
+// TestKinds: every optimizer that can be asked for has a row of its own, and counts as no other.
 func TestKinds(t *testing.T) {
 	seen := map[[3]float64]string{}
 	for _, field := range costmodel.Fields() {

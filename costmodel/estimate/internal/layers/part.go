@@ -50,9 +50,8 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 // AllLinear is PEFT's shorthand for every linear layer but the output head.
 const AllLinear = "all-linear"
 
-// targeted is PEFT's rule (peft/tuners/tuners_utils.py,
-// check_target_module_exists): a target names the module, or its end after a
-// dot.
+// targeted is PEFT's rule (peft/tuners/tuners_utils.py, check_target_module_exists): a target names
+// the module, or its end after a dot.
 func targeted(targets []string, linear *Projection) bool {
 	for _, target := range targets {
 		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
@@ -83,8 +82,7 @@ func (part *Part) Bytes() int64 {
 	return total
 }
 
-// ReadBytes is the loaded size of the parameters that the layer's forward
-// reads: of tied ones too.
+// ReadBytes is the loaded size of the parameters that the layer's forward reads: of tied ones too.
 func (part *Part) ReadBytes() int64 {
 	total := part.Bytes()
 	if _, ok := part.DeclaredBytes(); ok {
@@ -151,8 +149,7 @@ func own(model *Model, tensor *modelgraph.Tensor, bytes int64) int64 {
 	return bytes
 }
 
-// States are what the optimizer has of the layer between steps, and the
-// temporaries of one step.
+// States are what the optimizer has of the layer between steps, and the temporaries of one step.
 func (part *Part) States() (state, transient int64) {
 	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {

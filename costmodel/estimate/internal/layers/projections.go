@@ -77,9 +77,8 @@ func hasProjections(op modelgraph.Op) bool {
 	return false
 }
 
-// otherModule reports matrices that are not a Linear's: routers hold a bare
-// parameter (modeling_mixtral.py, MixtralTopKRouter), T5's position bias is an
-// embedding.
+// otherModule reports matrices that are not a Linear's: routers hold a bare parameter
+// (modeling_mixtral.py, MixtralTopKRouter), T5's position bias is an embedding.
 func otherModule(op modelgraph.Op, below string) bool {
 	if _, ok := op.(modelgraph.MoE); ok && (below == "gate" || below == "router") {
 		return true

@@ -10,8 +10,7 @@ type Rules struct {
 	// RotaryCopies: every block gets a copy of the rotary's cosines and sines
 	// of its own; else all share those that the rotary made.
 	RotaryCopies bool
-	// Compute is the precision that the ops see; weights between steps have
-	// the workload's.
+	// Compute is the precision that the ops see; weights between steps have the workload's.
 	Compute costmodel.Precision
 	// Masters: the optimizer has weights of the workload's precision to itself,
 	// and the ops read others, in the precision of Compute.
@@ -19,8 +18,7 @@ type Rules struct {
 	// Cut: parameters, gradients and states are cut over ShardDegree GPUs, and
 	// gradients are reduced in every micro-batch.
 	Cut bool
-	// GradsStay: gradients stay from one micro-batch to the next, or from one
-	// step to the next.
+	// GradsStay: gradients stay from one micro-batch to the next, or from one step to the next.
 	GradsPersist bool
 	// LinearInputs: linear layers keep their inputs, frozen ones too.
 	LinearInputs bool
@@ -41,8 +39,7 @@ type Rules struct {
 	FrozenAsStored bool
 	// ReduceAsComputed: gradients are reduced in the type of compute.
 	ReduceAsComputed bool
-	// AutocastAdapters: adapters alone run under autocast's casts, as the base
-	// has 16 bits.
+	// AutocastAdapters: adapters alone run under autocast's casts, as the base has 16 bits.
 	AutocastAdapters bool
 	// FusedAdapters: axolotl's functions run adapters of text decoders.
 	FusedAdapters bool

@@ -150,8 +150,7 @@ func (part *Part) untrained(j int) bool {
 	return part.model.Workload.Float8 == value.TensorwiseGathered && !part.model.Rules.Cut && part.float8(j)
 }
 
-// loss is how the language model's loss is computed: Liger's own unless another is
-// asked for.
+// loss is how the language model's loss is computed: Liger's own unless another is asked for.
 func (model *Model) loss() string {
 	if model.Workload.Liger && model.Workload.Loss == "" {
 		return value.LossFused
@@ -240,8 +239,7 @@ func (model *Model) entersUnit(i int) bool {
 	return len(in) > 0 && len(unit.Exec) > 1 && (in[0] < unit.First || in[0] >= unit.End)
 }
 
-// headAlone marks the norms that only a head in another unit reads, and those
-// heads.
+// headAlone marks the norms that only a head in another unit reads, and those heads.
 func headAlone(graph *modelgraph.Graph) []bool {
 	out := make([]bool, len(graph.Layers))
 	readers := make([]int, len(graph.Layers))
@@ -410,10 +408,9 @@ func MicroBatch(workload *costmodel.Workload) int64 {
 	return sequences
 }
 
-// ImageTokens is the number of tokens of a square image of the workload's size. If
-// only the area is bounded, it is the most of any image: sides are multiples, and
-// their product is within the area (qwen_vl_utils/vision_process.py, smart_resize).
-// Without both it is the stream's.
+// ImageTokens is the number of tokens of a square image of the workload's size. If only the area is
+// bounded, it is the most of any image: sides are multiples, and their product is within the area
+// (qwen_vl_utils/vision_process.py, smart_resize). Without both it is the stream's.
 func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
 	size, area := workload.ImageSize, workload.MaxPixels
 	if size == 0 && area == 0 || stream.Side == 0 {

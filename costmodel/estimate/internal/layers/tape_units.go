@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// applyTape sets units to the tape of the step, if the model has one that ran as the
-// workload does.
+// applyTape sets units to the tape of the step, if the model has one that ran as the workload does.
 func applyTape(model *Model, units []costmodel.Unit) {
 	if tape := tapeOf(model); tape != nil {
 		for u := range units {

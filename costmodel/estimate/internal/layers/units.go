@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Units are those of a model, in the graph's order, and what is to be said of
-// them.
+// Units are those of a model, in the graph's order, and what is to be said of them.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
 	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut || model.Rules.InOrder {
@@ -35,8 +34,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	return units, warnings
 }
 
-// largestStep leaves what a step adds to the unit with the most: the others' is gone by
-// then.
+// largestStep leaves what a step adds to the unit with the most: the others' is gone by then.
 func largestStep(units []costmodel.Unit) {
 	var largest *costmodel.Unit
 	for i := range units {
@@ -106,8 +104,7 @@ func (unit *adder) add(states *matrixStates) {
 	keepInputs(unit.Model, unit.index, out)
 }
 
-// stores adds what is there at every moment, and is the size of what the
-// layer's forward reads.
+// stores adds what is there at every moment, and is the size of what the layer's forward reads.
 func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Shard.Bytes()
@@ -123,10 +120,9 @@ func (unit *adder) stores(layer *Layer) int64 {
 	return weights
 }
 
-// rotations is a program's own table of rotations, in fp32. torchtune's blocks share
-// one of every position that the model takes (0.6, modules/position_embeddings.py).
-// Each layer of torchtitan has one of the sequence's positions (0.3,
-// models/common/decoder.py, update_from_config).
+// rotations is a program's own table of rotations, in fp32. torchtune's blocks share one of every
+// position that the model takes (0.6, modules/position_embeddings.py). Each layer of torchtitan has
+// one of the sequence's positions (0.3, models/common/decoder.py, update_from_config).
 func (unit *adder) rotations(layer *Layer) int64 {
 	switch op := layer.Op.(type) {
 	case modelgraph.Rotary:
@@ -176,13 +172,12 @@ func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory
 	return step
 }
 
-// embedsLast is the backward of a text embedding of a model with a tower. It
-// runs before the tower in forward, though it follows it, so that autograd
-// comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
-// then get_image_features): with a tied head, its gradient and the sum of both
-// are made when the whole tower has its gradients. The sum is a tensor of its
-// own, but for autocast, whose casts autograd may add to (input_buffer.cpp
-// accumulate; seen in fixtures/measured/vl_history.json, layers_time.json).
+// embedsLast is the backward of a text embedding of a model with a tower. It runs before the tower
+// in forward, though it follows it, so that autograd comes to it last (modeling_internvl.py
+// InternVLModel.forward: embeddings, then get_image_features): with a tied head, its gradient and
+// the sum of both are made when the whole tower has its gradients. The sum is a tensor of its own,
+// but for autocast, whose casts autograd may add to (input_buffer.cpp accumulate; seen in
+// fixtures/measured/vl_history.json, layers_time.json).
 func (unit *adder) embedsLast() {
 	out := &unit.out
 	if unit.Workload.Images == 0 || !unit.Train || out.ResidentGrads > 0 {

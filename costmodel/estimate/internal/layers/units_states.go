@@ -11,14 +11,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's
-// matrices, if every GPU runs the whole model. States come in the first step, after a
-// backward. If it freed wider activations, states are cut from them without a rest. If
-// activations are no wider, or are recomputed, those of one block alone are free. Then
-// the first states are cut from blocks of the loss, and each other takes a segment with
-// the rest of its weight. A gradient is made right after its layer's activations are
-// freed, recomputed or not. Under a device map the loss is on one GPU: what the first states
-// of the others have in addition depends on the map, and is not counted.
+// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's matrices, if
+// every GPU runs the whole model. States come in the first step, after a backward. If it freed
+// wider activations, states are cut from them without a rest. If activations are no wider, or are
+// recomputed, those of one block alone are free. Then the first states are cut from blocks of the
+// loss, and each other takes a segment with the rest of its weight. A gradient is made right after
+// its layer's activations are freed, recomputed or not. Under a device map the loss is on one GPU:
+// what the first states of the others have in addition depends on the map, and is not counted.
 type matrixStates struct {
 	model *Model
 	// lossBlocks is what is left of the loss's blocks while states are laid

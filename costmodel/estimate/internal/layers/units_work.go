@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// work is what a unit takes of its device's time, and what of it crosses the
-// links.
+// work is what a unit takes of its device's time, and what of it crosses the links.
 func work(model *Model, index int) costmodel.Work {
 	var out costmodel.Work
 	workload, run := &model.Workload, 0
@@ -57,8 +56,7 @@ func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	return forward, backward
 }
 
-// profiled puts the seconds that a layer declares in the place of its
-// operations.
+// profiled puts the seconds that a layer declares in the place of its operations.
 func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (_, _ costmodel.Pass) {
 	if declared != nil && declared.ForwardSeconds >= 0 {
 		forward = costmodel.Pass{Profiled: declared.ForwardSeconds}

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 )
 
-// Plain is a device that runs a part of a model under autograd alone: a device
-// map.
+// Plain is a device that runs a part of a model under autograd alone: a device map.
 type Plain struct {
 	// Stored is the size of a parameter's element, States the tensors that the
 	// optimizer has of each, and State their bytes and those of its temporaries.

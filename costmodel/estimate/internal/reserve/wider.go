@@ -165,8 +165,7 @@ func (state *parse) readsTwice(norm int) (residual, reads bool) {
 	return false, false
 }
 
-// wait has a norm wait for its body. What it reads is the stream, unless layers are
-// parallel.
+// wait has a norm wait for its body. What it reads is the stream, unless layers are parallel.
 func (state *parse) wait(i, from int) bool {
 	if state.norm >= 0 || from != state.stream {
 		return false

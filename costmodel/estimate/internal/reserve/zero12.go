@@ -144,9 +144,8 @@ func (rank *parts) reduce() {
 	rank.filled, rank.entries = 0, rank.entries[:0]
 }
 
-// flatten lays slices of the bucket, by the rank that they belong to, end to end
-// where there are several, as many at once as are more than a bucket
-// (allreduce_and_scatter).
+// flatten lays slices of the bucket, by the rank that they belong to, end to end where there are
+// several, as many at once as are more than a bucket (allreduce_and_scatter).
 func (rank *parts) flatten(each int64) {
 	for _, group := range rank.groups() {
 		var flat, wide *replay.Tensor

@@ -131,8 +131,7 @@ func (rank *whole3) call(layer int, module string, ends, backward bool) {
 	}
 }
 
-// Gradient copies a gradient to the bucket on the stream that reduces
-// (__add_grad_to_ipg_bucket).
+// Gradient copies a gradient to the bucket on the stream that reduces (__add_grad_to_ipg_bucket).
 func (rank *whole3) Gradient(weight *replay.Weight) {
 	if rank.filled > 0 && rank.filled+weight.Numel > rank.Settings.ReduceBucket {
 		rank.reduce()
@@ -182,9 +181,8 @@ func (rank *whole3) reduce() {
 
 func (rank *whole3) boundary() {}
 
-// step is the optimizer's: norms in fp64, then group by group the gradients end
-// to end, in the masters' type, and the update; then parameters that persist
-// are gathered.
+// step is the optimizer's: norms in fp64, then group by group the gradients end to end, in the
+// masters' type, and the update; then parameters that persist are gathered.
 func (rank *whole3) step(first bool) {
 	if !rank.Settings.OffloadOptimizer {
 		for _, weight := range rank.Trained {
