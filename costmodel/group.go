@@ -1,15 +1,15 @@
 package costmodel
 
-// Group is parameters that are gathered for use and whose gradients are reduced together: FSDP2's
-// parameter group (torch 2.11, _fsdp_param_group.py FSDPParamGroup). Sizes are bytes on one rank;
-// all count the padding that makes the parts of all ranks equal.
+// Group is parameters that are gathered together and whose gradients are reduced together: FSDP2's
+// parameter group (torch 2.11, _fsdp_param_group.py FSDPParamGroup). Sizes are bytes on one rank,
+// with the padding that makes the shards of all ranks equal.
 type Group struct {
 	Name  string
 	Units []int // in Table.Units, those of the group that run
 	// Gathered are the whole parameters in the type of compute.
 	Gathered int64
-	// Buffer is the all-gather's output, from which they are copied; CopyIn
-	// the rank's own part of it, where that must be cast first.
+	// Buffer is the all-gather's output, from which parameters are copied. CopyIn is the rank's own
+	// shard of it, if that must be cast first.
 	Buffer, CopyIn int64
 	// Reduce is the reduce-scatter's input, Reduced its output; the sharded
 	// gradients are views of it.
@@ -26,8 +26,7 @@ type Group struct {
 	Late bool
 	// RemainsGathered: it stays gathered from forward to backward.
 	RemainsGathered bool
-	// Joined are the whole gradients in one tensor, Retained those of the
-	// micro-batches before (FSDP1).
+	// Joined are the whole gradients in one tensor, Retained the earlier micro-batches' (FSDP1).
 	Joined, Retained int64
 	// Unhooked: one of its modules does not run, so that its backward has no hook
 	// that gathers or prefetches.

@@ -2,16 +2,15 @@ package costmodel
 
 import "fmt"
 
-// own is what devmap's own engine was measured to take of a GPU and to reach on
-// it ("devmap probe"). It replaces what a [Device] says for all when that
-// engine runs; zero: it was not measured.
+// own are measurements of devmap's own engine on a GPU ("devmap probe"). They replace those of
+// [Device] when that engine runs; zero: not measured.
 type own struct {
 	// ContextBytes is everything that a process holds in addition to arenas:
 	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`
-	// FLOPS is the rate of 16-bit matrix products in FLOP/s, all others with it
-	// those of the engine's kernels.
+	// FLOPS is the rate of 16-bit matrix products in FLOP/s; Rates are those of the engine's
+	// kernels.
 	FLOPS float64 `json:"flops"`
 	Rates
 	// Copies are bytes/s of payload: inside the device, and between it and

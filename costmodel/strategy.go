@@ -65,7 +65,7 @@ var strategies = []struct {
 	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []string{value.Torch}}},
 }
 
-// Strategies are those that can be planned, in the contract's order.
+// Strategies returns the strategies that can be planned, in the contract's order.
 func Strategies() []Strategy {
 	out := make([]Strategy, len(strategies))
 	for i := range strategies {

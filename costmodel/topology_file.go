@@ -62,9 +62,8 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ParseTopology reads a devmap.topology/v1 file, whose name is in errors. base
-// gives the constants of a GPU by name, for fields that the file leaves out;
-// without a capacity if the name says nothing.
+// ParseTopology reads a devmap.topology/v1 file; errors name file. base returns a GPU's constants
+// by name, for fields that the file leaves out; without a capacity if the name is unknown.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
 	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {

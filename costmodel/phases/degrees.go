@@ -100,8 +100,8 @@ func (work Workload) product(gpus int64) error {
 // farthest is how many GPUs more or fewer are tried for a remedy.
 const farthest = 64
 
-// remedied adds to a broken rule the degrees nearest to those asked for that
-// work on as many GPUs, or else the nearest number of GPUs for which some do.
+// remedied adds to a degree error the nearest degrees that work on so many GPUs, or else the
+// nearest number of GPUs for which some do.
 func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64, fault error) error {
 	var broken *degreeError
 	if !errors.As(fault, &broken) {
@@ -117,8 +117,8 @@ func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device
 	return fault
 }
 
-// nearest are the flags of all degrees that work on so many GPUs, those nearest to what was asked
-// for first: by the sum of how often each is doubled or halved.
+// nearest are the flags of all degrees that work on so many GPUs, the nearest to the given ones
+// first: by how often each is doubled or halved.
 func nearest(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64) []string {
 	free := asked
 	free.CFGDegree, free.Ulysses, free.Ring, free.PipeFusion = 0, 0, 0, 0

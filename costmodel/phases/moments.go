@@ -39,7 +39,7 @@ func (run *running) encode() (phasePlan, error) {
 	return phase, nil
 }
 
-// seen is the autoencoder's moment when it encodes what is given.
+// seen is the autoencoder's moment when it encodes the given pictures.
 func (run *running) seen(phase *phasePlan) error {
 	if run.rule.given == 0 || run.decoder == nil {
 		return nil
@@ -75,7 +75,7 @@ func upcast(graph *modelgraph.Graph) bool {
 // every is a moment that is the same on each GPU.
 func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
 
-// larger makes a component the phase's if its moment is larger; activations are those of a GPU.
+// larger makes a component the phase's if its moment is larger; activations returns a GPU's.
 func (run *running) larger(phase *phasePlan, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
@@ -94,7 +94,7 @@ func (run *running) larger(phase *phasePlan, component *diffusers.Component, act
 	}
 }
 
-// call is what the denoiser is called with on one GPU.
+// call is the denoiser's call on one GPU.
 func (run *deployment) call() forward.Call {
 	work := run.work
 	call := forward.Call{
@@ -178,7 +178,7 @@ func (run *running) decode() (phasePlan, error) {
 	return phase, nil
 }
 
-// decoding is what the autoencoder is called with.
+// decoding is the autoencoder's call.
 func (run *deployment) decoding() forward.Call {
 	work := run.work
 	return forward.Call{
