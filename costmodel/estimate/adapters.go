@@ -33,9 +33,9 @@ var loraDefaults = map[string]string{
 	"nemotron_h": "q_proj,k_proj,v_proj,o_proj",
 }
 
-// failing are linear layers on which PEFT fails, by model type (peft 0.21): it refuses
-// those of Mamba's mixers (tuners_utils.py, _check_lora_target_modules_mamba), and expects
-// one tensor of routers that return several (tuners/lora/layer.py, Linear.forward).
+// failing are linear layers on which PEFT 0.21 fails, by model type. It refuses Mamba's mixers
+// (tuners_utils.py, _check_lora_target_modules_mamba), and routers that return several tensors
+// break Linear.forward (tuners/lora/layer.py).
 var failing = map[string]string{
 	"mamba": "out_proj", "mamba2": "out_proj", "falcon_mamba": "out_proj", "falcon_h1": "out_proj", "nemotron_h": "out_proj",
 	"llama4": "router", "llama4_text": "router", "phimoe": "router",
@@ -115,7 +115,7 @@ func hasModule(graph *modelgraph.Graph, name string) bool {
 	return found
 }
 
-// suffixes are the last parts of linear layers' names, those nearest to a word first.
+// suffixes are the last parts of linear layers' names, the nearest to a word first.
 func suffixes(graph *modelgraph.Graph, word string) string {
 	var names []string
 	for _, linear := range projections(graph) {
@@ -138,7 +138,7 @@ func projections(graph *modelgraph.Graph) []layers.Projection {
 	return out
 }
 
-// weightsAlone reports a model of whose layers no operation is known, as one of a table of weights.
+// weightsAlone reports a model without known operations, as one of a table of weights.
 func weightsAlone(graph *modelgraph.Graph) bool {
 	return !slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		switch layer.Op.(type) {
@@ -152,8 +152,7 @@ func weightsAlone(graph *modelgraph.Graph) bool {
 // exported is how to plan more than the weights.
 const exported = "devmap.export(module) in Python writes a model.json with what the layers compute, for all else"
 
-// whyNone says why a model has nothing that takes adapters: no linear layers,
-// or none whose shapes are known.
+// whyNone says why a model takes no adapters: no linear layers, or none with known shapes.
 func whyNone(graph *modelgraph.Graph) string {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// checkImages refuses images that the model cannot take. As in the
-// processors, which put placeholders into input_ids, the tokens of images are
-// part of the sequence, unless cross-attention reads them.
+// checkImages refuses images that the model cannot take. Tokens of images are part of the sequence,
+// unless cross-attention reads them: the processors put placeholders into input_ids.
 func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 && workload.MaxPixels == 0 {
 		return nil
@@ -66,7 +65,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	return nil
 }
 
-// checkStreams refuses token streams whose length times the batch is out of range.
+// checkStreams refuses token streams that are too long for the batch.
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream

@@ -20,8 +20,7 @@ type positionTable struct {
 	stream        string
 }
 
-// tablesOf finds the tables of a model whose config was read: a name alone does
-// not say what a table is for.
+// tablesOf finds the tables of a model read from a config: a name alone does not identify one.
 func tablesOf(graph *modelgraph.Graph) []positionTable {
 	if graph.Family == "" {
 		return nil
@@ -62,8 +61,8 @@ func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	return seq
 }
 
-// checkPositions refuses sequences longer than a learned table of positions: its lookup fails there
-// (an index out of range), where rotary positions continue.
+// checkPositions refuses sequences longer than a learned table of positions: its lookup fails (an
+// index out of range). Rotary positions continue.
 func checkPositions(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load {
 		return nil
@@ -115,8 +114,8 @@ func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	return refuse("seq", "", "the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)
 }
 
-// sampleTokens are those of the longest stream of a model that reads no text, a ViT's patches
-// or Whisper's encoder: as many whatever the workload says. 0 if it reads text.
+// sampleTokens are the tokens of a textless model's longest stream, a ViT's patches or Whisper's
+// encoder, independent of the workload. 0 if it reads text.
 func sampleTokens(graph *modelgraph.Graph) (tokens int64) {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

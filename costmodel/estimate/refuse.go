@@ -52,8 +52,8 @@ func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error 
 	return nil
 }
 
-// checkGenerated refuses tokens of a model that generates none: it has no head over a
-// vocabulary, as CLIP, or all of its attention looks both ways, as BERT's does.
+// checkGenerated refuses to generate with a model that cannot: without a head over a vocabulary, as
+// CLIP, or with bidirectional attention only, as BERT.
 func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.NewTokens == 0 || graph.Family == "" {
 		return nil
@@ -79,8 +79,8 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return nil
 }
 
-// generates are the classes of Transformers that have generate (GenerationMixin): the layers
-// of some are not known. labels are those with a head over labels, not words.
+// generates are Transformers' classes with generate (GenerationMixin), even with unknown layers.
+// labels are those with a head over labels, not words.
 var (
 	generates = regexp.MustCompile(`CausalLM|LMHead|Generation$|^EncoderDecoderModel$`)
 	labels    = regexp.MustCompile(`For(TokenClassification|QuestionAnswering)$`)
@@ -105,8 +105,8 @@ func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	return nil
 }
 
-// noDecoder says why a model is no decoder of text, and whether its head is its embedding.
-// torchtitan runs model.model.layers of Transformers' classes
+// noDecoder says why a model is no text decoder, and whether its head is its embedding. torchtitan
+// runs model.model.layers of Transformers' classes
 // (experiments/transformers_modeling_backend/model.py, HFTransformerModel).
 func noDecoder(graph *modelgraph.Graph, titan bool) (why string, tied bool) {
 	why, elsewhere := "has no head of a language model", ""

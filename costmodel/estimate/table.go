@@ -92,9 +92,9 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	return nil
 }
 
-// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py), which adapters on a
-// quantised base are trained with: everything that is not quantised becomes fp32, and the residual
-// stream with the embedding. It reports whether that is not what was asked for.
+// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py) for adapters on a
+// quantised base: all that is not quantised becomes fp32, and so does the residual stream. It
+// reports whether that differs from the requested precision.
 func asFP32(run *costmodel.Workload) bool {
 	if run.Mode != costmodel.Train || run.Quantize == "" {
 		return false
@@ -110,10 +110,9 @@ func asFP32(run *costmodel.Workload) bool {
 	return true
 }
 
-// checkKnown refuses to train a model if no layer's operation or cost is known,
-// as a checkpoint read by its tensor names alone. Its activations, logits and
-// loss are most of a training peak, and would be counted as nothing. A forward is weights before all; it and a model with some
-// known layers get a warning.
+// checkKnown refuses to train a model without any known operation or cost, such as a checkpoint
+// read by its tensor names: most of a training peak would be missing. It warns about a forward,
+// which is mostly weights, and about partly known models.
 func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if model.Workload.Mode == costmodel.Load {
 		return nil

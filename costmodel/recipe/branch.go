@@ -4,7 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// core is what a branch does with the normed stream: attention, or a feed-forward network.
+// core is a branch's work on the normed stream: attention, or a feed-forward network.
 type core interface {
 	// forward makes y (+ add) from h.
 	forward(writer *writer, h int, y Operand, add ...Operand)

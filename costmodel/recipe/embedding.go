@@ -45,8 +45,7 @@ func (writer *writer) embedding(layer int, last bool) error {
 	return nil
 }
 
-// whole makes the table of the last kernel an operand as a whole: its rows
-// were those that are read, to be counted.
+// whole makes the last kernel's table an operand as a whole; only the rows read count as traffic.
 func (code *Code) whole(routine *Routine) {
 	kernel := &routine.Kernels[len(routine.Kernels)-1]
 	for i := range kernel.Operands {
@@ -69,9 +68,8 @@ func (writer *writer) ids(index string) int {
 	return writer.shared(&writer.regions.Feed, Tensor{Name: name, Class: classFeed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
 }
 
-// embeddingBack adds the stream's gradient up by row of the table: ids are
-// sorted, stably, so that the rows of one id are added in the order of the
-// tokens. The row "padding" gets none (nn.Embedding: padding_idx).
+// embeddingBack adds up the stream's gradient by row of the table. A stable sort of the ids keeps
+// the order of the tokens in each sum. The row "padding" gets none (nn.Embedding: padding_idx).
 func (writer *writer) embeddingBack(table *weight, ids int, dims []Dim) {
 	dy := writer.gradient()
 	moved := float64(3 * writer.count * writer.width * bytesOf(writer.dtype))

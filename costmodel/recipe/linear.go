@@ -63,9 +63,8 @@ func (linear *linear) learn(writer *writer, x, dy Operand) {
 	}
 }
 
-// columnSums adds up the rows of a gradient: each part of the rows on its own,
-// in order, then the parts in order. The parts follow from the number of rows
-// alone, so that the sum does not depend on the GPU.
+// columnSums adds up a gradient's rows: each part of the rows in order, then the parts. Parts
+// depend only on the number of rows, so the sum does not depend on the GPU.
 func (asm *assembler) columnSums(x Operand, width int64, bias *weight) {
 	parts := partsOf(asm.rowsIn(&x))
 	sums := asm.temporary("sums", modelgraph.F32, parts, width)
@@ -96,9 +95,9 @@ func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&dy), linear.in, linear.out, append(operands, dx.as("d"))...)
 }
 
-// product is a kernel d[m,n] = a·b + bias + add. The product with its bias is rounded to d's type,
-// and where there is an add the sum once more, as a module's output and then the residual are in
-// PyTorch. form says how a and b lie: nn a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
+// product is a kernel d[m,n] = a·b + bias + add. It rounds a·b + bias to d's type, then rounds the
+// sum with add, as PyTorch does with a module's output and the residual. form gives the layout: nn
+// a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
 func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	kernel := asm.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)
@@ -107,8 +106,8 @@ func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	}
 }
 
-// unaligned reports a matrix in 16 bits whose rows begin at addresses that the
-// tensor memory accelerator does not take (multiples of 16 bytes).
+// unaligned reports a 16-bit matrix with rows that do not begin at multiples of 16 bytes, as the
+// tensor memory accelerator needs.
 func (asm *assembler) unaligned(operand *Operand) bool {
 	tensor := &asm.code.Tensors[operand.Tensor]
 	each := bytesOf(tensor.DType)

@@ -29,9 +29,8 @@ type parameters struct {
 	firsts  []int // by layer of the unit: the first of its weights, and the end
 }
 
-// layout gives the unit's parameters their places: weights, gradients, masters
-// and moments each in a block of their own, in module order. A tied parameter
-// lies in its owner's block, and has a gradient of this use.
+// layout places the unit's parameters: weights, gradients, masters and moments in a block each, in
+// module order. A tied parameter is in its owner's block, and has its own gradient.
 func (params *parameters) layout() error {
 	unit := &params.graph.Units[params.unit]
 	for i := unit.First; i < unit.End; i++ {
@@ -84,7 +83,7 @@ func (params *parameters) parameter(index int, tensor *modelgraph.Tensor) {
 	params.weights = append(params.weights, own)
 }
 
-// states are what the optimizer has of a parameter.
+// states are the optimizer's tensors of a parameter.
 func (params *parameters) states(own *weight, name string, wide Tensor) {
 	if params.masters {
 		wide.Name, wide.Class = name+".master", classMaster

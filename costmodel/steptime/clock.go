@@ -14,8 +14,7 @@ func (clock *deviceClock) run(issue, length float64) {
 // await is an input that the device, but not its host, waits for.
 func (clock *deviceClock) await(ready float64) { clock.Device = max(clock.Device, ready) }
 
-// round is passes that follow each other on one clock: those of a micro-batch,
-// or of a token. It begins where the clock shows 0.
+// round is passes in sequence on one clock: of a micro-batch, or of a token. It begins at 0.
 type round struct {
 	deviceClock
 	worked float64 // the sum over the passes, as Host is of what is issued

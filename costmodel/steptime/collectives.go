@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// wire is the size of an element of a weight as it is gathered: sharding engines send what they
-// compute with (FSDP2's param_dtype, DeepSpeed's 16-bit weights).
+// wire is the size of a gathered weight's element: sharding engines send the type of compute
+// (FSDP2's param_dtype, DeepSpeed's 16-bit weights).
 func wire(workload *costmodel.Workload) int64 {
 	if ops.MixedPrecision(workload.Precision) {
 		return 2
@@ -18,10 +18,9 @@ func wire(workload *costmodel.Workload) int64 {
 	return ops.WeightBytes(workload.Precision)
 }
 
-// reduced is the size of an element of a gradient as it is reduced: FSDP2
-// reduces mixed precision in fp32 (MixedPrecisionPolicy(param_dtype=bf16,
-// reduce_dtype=fp32), as torchtitan sets it), but a preset whose program reduces
-// in the type of compute; DeepSpeed does so in the type of the weights.
+// reduced is the size of a reduced gradient's element. FSDP2 reduces mixed precision in fp32, as
+// torchtitan sets it (MixedPrecisionPolicy(param_dtype=bf16, reduce_dtype=fp32)). Some presets
+// reduce in the type of compute; DeepSpeed in the type of the weights.
 func reduced(workload *costmodel.Workload) int64 {
 	if trainer.Of(workload.Preset).Path.ReduceAsComputed {
 		return wire(workload)

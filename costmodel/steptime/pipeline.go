@@ -17,8 +17,8 @@ func (step *timing) pipeline() float64 {
 	return slowest + float64(step.table.Workload.NewTokens)*token
 }
 
-// stages are the runs of the placement, the devices by rank, which is in the
-// order of their first stage, and the time of a token through all of them.
+// stages are the placement's runs, the devices by rank in the order of their first stage, and a
+// token's time through all of them.
 func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 	rankOf := make(map[int]int)
 	var tokens round

@@ -8,8 +8,8 @@ import (
 )
 
 // sharded is one step of FSDP2, HSDP or ZeRO-3 on device. A unit is gathered while the one before
-// it runs; gradients are scattered while the next unit's backward runs. All collectives of a group
-// go through one stream (ProcessGroupNCCL), HSDP's all-reduce through another group's. From
+// it runs; gradients are scattered while the next unit's backward runs. A group's collectives share
+// one stream (ProcessGroupNCCL); HSDP's all-reduce has another. Source:
 // torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py: unshard, wait_for_unshard,
 // _prefetch_unshard, post_backward.
 func (step *timing) sharded(device int) float64 {
@@ -102,7 +102,7 @@ func (gather *gatherer) pass(train bool) float64 {
 	return max(gather.clock.Device, gather.stream, gather.reduce)
 }
 
-// ran is a unit's pass, whose kernels and hooks the host issues.
+// ran is a unit's pass; the host issues its kernels and hooks.
 func (gather *gatherer) ran(work *costmodel.Work, issue, length float64) {
 	gather.clock.Host += issue
 	hooks := 0.

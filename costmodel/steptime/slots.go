@@ -116,8 +116,8 @@ func (line *line) join(from, to *lineStage) {
 	}
 }
 
-// joinTokens makes the channel by which the head sends the embedding what it
-// generated; none if both are on one device.
+// joinTokens makes the channel for generated ids from the head to the embedding; none if both are
+// on one device.
 func (line *line) joinTokens() {
 	one, other := line.ends()
 	first, last := &line.stages[one], &line.stages[other]
@@ -160,7 +160,7 @@ func (line *line) channel(from, to int) *channel {
 	return &line.all[len(line.all)-1]
 }
 
-// stream is that of one rank to another.
+// stream is the stream from one rank to another.
 func (line *line) stream(from, to int) *stream {
 	rank := &line.ranks[from]
 	for _, i := range rank.streams {

@@ -36,8 +36,8 @@ func tiedUses(units []costmodel.Unit) [][]tiedUse {
 	return out
 }
 
-// ties sends the gradient of every use of a tied weight to all other devices
-// that have a copy of it, and is when the last one is there.
+// ties sends the gradient of every use of a tied weight to all other devices with a copy of it, and
+// returns the last arrival.
 func (line *line) ties(place []int) (end int64) {
 	for _, uses := range line.tied {
 		for _, use := range uses {

@@ -8,13 +8,11 @@ import (
 )
 
 // Ticks are the times of a table on a topology in whole picoseconds, as devmap's own engine counts
-// them: integers, so that whoever simulates the same step comes to the same end. Nothing waits for
-// a host. A pass's time follows from its kernels (package recipe) and the rates of the device:
-// those measured of this engine's kernels if a topology has them, else those of package catalogue,
-// which are of PyTorch's.
+// them. Integers make every simulation of the step agree. Nothing waits for a host. A pass's time
+// follows from its kernels (package recipe) and the device's rates: those measured of this engine's
+// kernels, else those of PyTorch's in package catalogue.
 //
-// A step that may take longer than 2^61 of them, 26 days, is counted in ticks that are as many
-// times longer as it takes.
+// A step that may exceed 2^61 ticks, 26 days, has longer ticks.
 type Ticks struct {
 	table *costmodel.Table
 	topo  *costmodel.Topology
@@ -53,7 +51,7 @@ func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
 	return ticks
 }
 
-// phases are those of a schedule's rank.
+// phases are the phases of a schedule's rank.
 func (ticks *Ticks) phases(schedule costmodel.Schedule, rank int) []order.Phase {
 	all := ticks.rows[schedule]
 	if all == nil {
@@ -81,7 +79,7 @@ func (ticks *Ticks) seconds(count int64) float64 {
 	return math.Ldexp(float64(count), ticks.scale) / perSecond
 }
 
-// Unit is what a unit takes on a device.
+// Unit returns the ticks of a unit on a device.
 func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 	device = ticks.like[device]
 	row := ticks.units[device]
@@ -117,9 +115,8 @@ func (ticks *Ticks) Token(from, to, unit int) int64 {
 	return ticks.of(ticks.topo.SendSeconds(from, to, ticks.table.Units[unit].Work.Output) / tokensOf(&ticks.table.Workload))
 }
 
-// Update is what the optimizer's step of a unit takes if the units are on these
-// devices: for its own weights, and for the copies of those that it reads of a
-// unit on another device and no unit before it on this one does.
+// Update is the optimizer's time for a unit, if the units are on these devices. It includes the
+// unit's own weights, and copies of another device's weights that it is the first here to read.
 func (ticks *Ticks) Update(place []int, unit int) int64 {
 	device := place[unit]
 	total := ticks.Unit(unit, device).update
@@ -131,7 +128,7 @@ func (ticks *Ticks) Update(place []int, unit int) int64 {
 	return total
 }
 
-// copies reports that a unit is the first on its device to read a weight whose owner is on another.
+// copies reports that a unit is its device's first to read a weight of another device.
 func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	if place[tie.Owner] == place[unit] {
 		return false
@@ -149,8 +146,8 @@ func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	return true
 }
 
-// copyBytes is what the optimizer's step of a copy reads and writes: the gradient is read, and the
-// weights too if they have no master, which is; all but the gradient is written.
+// copyBytes is the optimizer's bytes read and written for a copy. It reads the gradient, and the
+// master or else the weights; it writes all but the gradient.
 func copyBytes(tie *costmodel.Tie) float64 {
 	bytes := tie.Grads + tie.Weights + 2*(tie.Master+tie.State)
 	if tie.Master == 0 {

@@ -17,8 +17,8 @@ type UnitSeconds struct {
 	Token, IssueToken float64
 	// Update is of the optimizer's step.
 	Update float64
-	// Copied is what host and device wait for before each forward, where the
-	// unit's parameters come from a tier.
+	// Copied is the time to copy the unit's parameters from a tier before each forward; host and
+	// device wait for it.
 	Copied float64
 }
 

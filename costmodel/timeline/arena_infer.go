@@ -5,9 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// infer runs the prompts of all micro-batches and then, token by token, the new ones. Every token
-// after the first is like the one before, and the last makes no ids. Micro-batches are the same but
-// for the ids that wait, one more each: those between the second and the last are passed over.
+// infer runs the prompts of all micro-batches, then token by token the new ones. All tokens after
+// the first are alike, and the last makes no ids. Micro-batches differ only by the ids that wait,
+// one more each, so infer skips those between the second and the last.
 func (place *arena) infer(emit func(stepEvent)) {
 	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
 	actions, passed := place.forwards()

@@ -2,9 +2,9 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU with the whole
-// model. Each layer also has what ZeRO 3 has gathered by then, module by module, or ZeRO 1 and 2's
-// bucket, and what reduction takes where gradients fill the bucket.
+// gathered is the engine of one rank of DeepSpeed: a step of a GPU with the whole model. Each layer
+// adds ZeRO 3's gathered modules, or ZeRO 1 and 2's bucket, and a reduction's temporaries when
+// gradients fill the bucket.
 func gathered(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
 		deviceMap(table.Workload.Mode, owned, &resident, withGathered(owned, emit))

@@ -26,8 +26,8 @@ type allocations struct {
 	Events        events `json:"events"`
 }
 
-// event is [id, device, bytes, stream, inside] of a birth, [-id] of a death, and
-// [0, device, 0 or 1] of empty_cache or of a reset of the peaks.
+// event is [id, device, bytes, stream, inside] of an allocation, [-id] of a free, and [0, device, 0
+// or 1] of empty_cache or of a reset of the peaks.
 type event [5]int64
 
 type events []event
@@ -96,9 +96,9 @@ type replayedDevice struct {
 	Blocks []int64 `json:"blocks,omitzero"`
 }
 
-// Replay puts a log of allocations (devmap.allocations/v1) through PyTorch's caching allocator, and
-// returns what each device allocates and reserves, as devmap.replay/v1. Reserved memory is a range:
-// the log is replayed with the allocations inside of kernels, and without. Faults name file.
+// Replay runs a log of allocations (devmap.allocations/v1) through a model of PyTorch's caching
+// allocator, and returns each device's allocated and reserved bytes, as devmap.replay/v1. Reserved
+// is a range: with the allocations inside of kernels, and without. Errors name file.
 func Replay(file string, data []byte) (any, error) {
 	var log allocations
 	if err := modelgraph.DecodeJSON(file, data, &log, true); err != nil {
@@ -156,7 +156,7 @@ func newReplay(devices int, inside bool) *replay {
 	return made
 }
 
-// apply does one event. It returns what is wrong with it.
+// apply applies one event. It returns what is wrong with the event, or "".
 func (replay *replay) apply(at int, one *event) string {
 	id, device, bytes := one[0], one[1], one[2]
 	if id < 0 {
