@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// warn says what DeepSpeed's own estimator would say and why the plan says
-// more, what is in host memory, and what peaks outside the step.
+// warn prints DeepSpeed's own estimate and why the plan's is larger, the host memory, and peaks
+// outside the step.
 func (sum *zeroSum) warn(table *costmodel.Table) {
 	params := sum.model.Graph.ParamCount()
 	if params == 0 {
@@ -59,10 +59,10 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said.GPU), strings.Join(less, ", "), more)
 }
 
-// host is what a rank keeps in host memory: what offload_optimizer moves there (stage3.py,
+// host is a rank's host memory. offload_optimizer moves optimizer tensors there (stage3.py,
 // _create_fp32_partitions, initialize_optimizer_states, _setup_for_real_optimizer;
-// stage_1_and_2.py, __init__), and with offload_param the rank's parts of all weights, frozen ones
-// too (partition_parameters.py, _partition_param). States are the optimizer's own, and pageable.
+// stage_1_and_2.py, __init__). offload_param moves shards of all weights, frozen ones too
+// (partition_parameters.py, _partition_param). The optimizer's own states are pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
 	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {

@@ -2,8 +2,7 @@ package engine
 
 import "github.com/devmap-dev/devmap/costmodel/internal/zero"
 
-// hooks writes down the hooks of a step in the order in which they are called,
-// and where in it each layer runs.
+// hooks records the hooks of a step in calling order, and each layer's place in it.
 type hooks struct {
 	trace    *zero.Trace
 	called   []call       // by step
@@ -16,7 +15,7 @@ type hooks struct {
 	loss     int // the step at which the loss's own backward begins
 }
 
-// call is what a step is a hook of: a layer of the graph or -1, and the path below it.
+// call is a hook's place: a layer of the graph or -1, and the path below it.
 type call struct {
 	layer int
 	below string
@@ -66,8 +65,8 @@ func (run *hooks) ahead(node *module) {
 	run.step(node, zero.Step{Ends: true})
 }
 
-// back is a module's backward. The hook after it hangs on its input: one whose
-// input needs no gradient is let go when the whole backward is done.
+// back is a module's backward. The next hook depends on the module's input: if that needs no
+// gradient, the module is released at the end of the whole backward.
 func (run *hooks) back(node *module, recomputes bool) {
 	if node.still {
 		return
@@ -93,9 +92,8 @@ func (run *hooks) back(node *module, recomputes bool) {
 	run.step(node, zero.Step{Ends: true, Backward: true})
 }
 
-// until runs a block's forward again as far as the module whose backward asks
-// for it: the last tensor that it keeps is made there, and recomputation stops
-// (torch/utils/checkpoint.py, _StopRecomputationError).
+// until reruns a block's forward up to the module whose backward comes first: its last kept tensor
+// is made there, and recomputation stops (torch/utils/checkpoint.py, _StopRecomputationError).
 func (run *hooks) until(node, last *module) bool {
 	run.step(node, zero.Step{})
 	if node == last {

@@ -71,7 +71,7 @@ func costs(model *Model) (*Model, error) {
 	return model, nil
 }
 
-// storesFP32 reports a model whose weights are stored in 32 bits.
+// storesFP32 reports a model stored in 32 bits.
 func storesFP32(graph *modelgraph.Graph) bool {
 	var half, full int64
 	for i := range graph.Layers {
@@ -86,8 +86,8 @@ func storesFP32(graph *modelgraph.Graph) bool {
 	return full > half
 }
 
-// untied is the graph where every user of a tied parameter has a copy of its
-// own, with its own gradient and states.
+// untied is the graph with a copy of each tied parameter for every user, with its own gradient and
+// states.
 func untied(graph *modelgraph.Graph) *modelgraph.Graph {
 	out := copied(graph)
 	for i := range out.Layers {

@@ -61,8 +61,7 @@ func targeted(targets []string, linear *Projection) bool {
 	return false
 }
 
-// DeclaredBytes are those of the parameters, where the model file declares
-// them in place of tensors.
+// DeclaredBytes are the parameters' bytes if the model file declares them instead of tensors.
 func (part *Part) DeclaredBytes() (int64, bool) {
 	if part.Declared == nil || part.Declared.ParamsBytes < 0 {
 		return 0, false
@@ -149,7 +148,7 @@ func own(model *Model, tensor *modelgraph.Tensor, bytes int64) int64 {
 	return bytes
 }
 
-// States are what the optimizer has of the layer between steps, and the temporaries of one step.
+// States are the optimizer's states of the layer, and the temporaries of one step.
 func (part *Part) States() (state, transient int64) {
 	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
@@ -188,7 +187,7 @@ func (part *Part) optimizer() *Optimizer {
 	return rule
 }
 
-// Paged is what the optimizer has of the layer in unified memory.
+// Paged is the optimizer's memory of the layer in unified memory.
 func (part *Part) Paged() (paged int64) {
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {

@@ -15,14 +15,12 @@ type Projection struct {
 	Below  string // path below the layer's
 	In     int64
 	Out    int64
-	// Head: it makes the logits. Output: the last one of attention or of a
-	// feed-forward network, whose result joins the residual stream. Up: the
-	// one of a gated network that passes no activation.
+	// Head: it makes the logits. Output: the last one of attention or of a feed-forward network,
+	// added to the residual stream. Up: a gated network's without activation.
 	Head, Output, Up bool
 }
 
-// These are what frameworks' modules call those projections that dimensions do
-// not distinguish from others of the same shape.
+// Framework names of projections that share their dimensions with others.
 var (
 	attentionOutputs = []string{"o_proj", "out_proj", "wo", "proj", "projection_layer", "dense", "c_proj", "o"}
 	squareMLPOutputs = []string{"down_proj", "w2", "fc2", "wo", "c_proj", "dense_4h_to_h", "dense"}

@@ -27,7 +27,7 @@ func still(layer *Layer) (bytes int64) {
 	return bytes
 }
 
-// idle takes gradients and states of such parameters off a unit: torch.optim skips those
+// idle removes such parameters' gradients and states from a unit: torch.optim skips parameters
 // without a gradient.
 func idle(model *Model, index int, unit *costmodel.Unit) {
 	var frozen int64
@@ -42,8 +42,8 @@ func idle(model *Model, index int, unit *costmodel.Unit) {
 	}
 }
 
-// TapePart is a table's Part of [Units] that follow a tape, and what the model returns in
-// it; nil without one.
+// TapePart is a table's Part of [Units] that follow a tape, and the model's outputs in it; nil
+// without one.
 func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
 	tape := tapeOf(model)
 	if tape == nil {
@@ -67,9 +67,9 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 	}, tape.returned
 }
 
-// ownRests sets the padding of units that have a GPU of their own: its allocator cuts
-// blocks for their parameters and then for the optimizer's states
-// (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
+// ownRests sets the padding of units on a GPU of their own. Its allocator cuts blocks for their
+// parameters and then for the optimizer's states (CUDACachingAllocator.cpp, should_split), with
+// activations' cached blocks ignored.
 func ownRests(model *Model, owned []int, units []costmodel.Unit) {
 	cache := allocator.NewCache()
 	for states := range 2 {

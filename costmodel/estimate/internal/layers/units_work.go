@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// work is what a unit takes of its device's time, and what of it crosses the links.
+// work is a unit's device time and its traffic across links.
 func work(model *Model, index int) costmodel.Work {
 	var out costmodel.Work
 	workload, run := &model.Workload, 0
@@ -45,7 +45,7 @@ func work(model *Model, index int) costmodel.Work {
 	return out
 }
 
-// passes are those of all its runs.
+// passes are the passes of all its runs.
 func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	times := layer.Times()
 	once, back := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs/float64(times), frozen)
@@ -100,9 +100,8 @@ func token(layer *Layer, sequences int64) costmodel.Pass {
 	}
 }
 
-// sums are those over the GPUs that share the layer: of its output, and of its
-// input's gradient; the embedding's input has none, and the head's output stays
-// cut, and a few numbers a token are summed.
+// sums are the all-reduces over GPUs that share the layer: of its output, and of its input's
+// gradient. The embedding's input has none; the head's output stays split, with a few sums a token.
 func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	if model.Workload.TP.Count() == 1 || !layer.Runs {
 		return
