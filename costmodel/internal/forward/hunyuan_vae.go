@@ -86,8 +86,7 @@ func (run *hunyuanVAE) resnet(block module, input picture) picture {
 	return sum
 }
 
-// middle is HunyuanVideoMidBlock3D: attention of all places to those of their
-// frame and before, by a mask of every pair.
+// middle is HunyuanVideoMidBlock3D: causal attention by frames, with a mask of every pair.
 func (run *hunyuanVAE) middle(mod module, sample picture) picture {
 	hidden := run.resnet(mod.at("resnets", 0), sample)
 	if mod.has("attentions.0.to_q.weight") {

@@ -71,8 +71,7 @@ func (k *kernels) ownRMSNorm(elements, dim int64) *value {
 	return out
 }
 
-// scaleShift is x * (1 + scale) + shift, where x is a value of the expression
-// itself and goes when it is multiplied.
+// scaleShift is x * (1 + scale) + shift; x is a temporary, freed after the product.
 func (k *kernels) scaleShift(normed *value, batch, elements, dim int64) *value {
 	onePlus := k.new(batch * dim)
 	scaled := k.new(elements)
@@ -113,8 +112,8 @@ func (k *kernels) attend(batch, heads, queries, keys, dim int64) *value {
 }
 
 // kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp:
-// check_prefer_cudnn_attention): the result alone, or the logarithms of the sums
-// too; a seed, an offset and a workspace are a quantum each.
+// check_prefer_cudnn_attention): the result, and with logarithms the log-sums. A seed, an offset
+// and a workspace take a quantum each.
 func (k *kernels) kernel(elements, logarithms int64) *value {
 	var sums *value
 	if logarithms > 0 {
@@ -143,7 +142,7 @@ type tape struct {
 	grouped bool    // a block's weights are there only while it runs
 }
 
-// blocks runs those of a list in order, each with its weights; of a stage those that are its own.
+// blocks runs a list's blocks in order, each with its weights; under a stage only its own.
 func (t *tape) blocks(root module, list string, run func(block module)) {
 	for i := range root.count(list) {
 		t.passed++

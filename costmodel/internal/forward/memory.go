@@ -20,7 +20,7 @@ type value struct {
 	block      *allocator.Block
 }
 
-// quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp: kMinBlockSize).
+// quantum is the allocator's granule of sizes (CUDACachingAllocator.cpp: kMinBlockSize).
 const quantum = 512
 
 // alloc is a new storage of that many bytes.
@@ -46,8 +46,7 @@ func (m *memory) new(elements int64) *value { return m.alloc(elements * m.width)
 // single is a tensor in single precision.
 func (m *memory) single(elements int64) *value { return m.alloc(elements * 4) }
 
-// hold is another name for a value: a view, a member of a tuple. Nil, a view of
-// what the caller has, needs none.
+// hold adds a name to a value: a view, a member of a tuple. Nil is a view of the caller's values.
 func (shared *value) hold() *value {
 	if shared != nil {
 		shared.references++

@@ -67,7 +67,7 @@ func (run unetRun) context(root module) int64 {
 	return 0
 }
 
-// down is DownBlock2D or CrossAttnDownBlock2D, and what it leaves for the way up.
+// down is DownBlock2D or CrossAttnDownBlock2D, and its skip connections.
 func (run unetRun) down(block module, sample *picture) []picture {
 	var left []picture
 	hidden := *sample

@@ -40,7 +40,7 @@ type vae struct {
 	ratio int64
 }
 
-// middle is UNetMidBlock2D. The caller holds what it is given.
+// middle is UNetMidBlock2D. The caller holds its input.
 func (run vae) middle(mod module, sample picture) picture {
 	hidden := run.resnet(mod.at("resnets", 0), sample, false)
 	if mod.has("attentions.0.to_q.weight") {
@@ -90,8 +90,8 @@ func (run vae) encode(pixels picture) picture {
 	return run.end(encoder, sample)
 }
 
-// tiles is tiled_decode: overlapping squares, a quarter of the side apart from
-// the next, all kept until the last is done; then rows are joined, and these.
+// tiles is tiled_decode: squares that overlap by a quarter of the side, all kept until the last is
+// done; then rows are joined, then the rows' results.
 func (run vae) tiles(latents picture, side int64) *value {
 	var tiles []*value
 	step := side * 3 / 4

@@ -1,6 +1,6 @@
 package forward
 
-// wanRun is a transformer of videos at work whose text is separate.
+// wanRun is a forward of a video transformer with separate text.
 type wanRun struct {
 	*tape
 	batch, tokens, text int64
@@ -51,8 +51,8 @@ func wan(tape *tape, root module, call Call) {
 	run.drop(inputs...)
 }
 
-// pictureTokens is WanImageEmbedding of what the vision model saw: 257 tokens a picture, or as many
-// as there are places for; the embedded ones are joined with the text's.
+// pictureTokens is WanImageEmbedding of the vision model's output: 257 tokens a picture, or one for
+// each place; they are joined with the text's.
 func (run *wanRun) pictureTokens(mod module) []*value {
 	if !mod.has("norm1.weight") {
 		return nil
@@ -85,7 +85,7 @@ func (mod module) turning(name string, width int64) turning {
 	return turning{dim: shape[1], width: width}
 }
 
-// block is WanTransformerBlock, whose residual stream is added to in single precision.
+// block is WanTransformerBlock; its residual sums are in single precision.
 func (run wanRun) block(block module, turn turning, hidden **value) {
 	steps := run.single(6 * run.batch * run.dim)
 	normed := run.singleNorm(true)
@@ -101,7 +101,7 @@ func (run wanRun) block(block module, turn turning, hidden **value) {
 	run.become(hidden, stream)
 }
 
-// singleNorm is (norm(x.float()) * (1 + scale) + shift).type_as(x), or the norm alone.
+// singleNorm is type_as(x) of norm(x.float()) * (1 + scale) + shift, or of the norm alone.
 func (run wanRun) singleNorm(modulated bool) *value {
 	upcast := run.single(run.elements())
 	normed := run.single(run.elements())
@@ -117,7 +117,7 @@ func (run wanRun) singleNorm(modulated bool) *value {
 	return out
 }
 
-// gatedSum is (x.float() + y * gate).type_as(x); y is raised too where raised.
+// gatedSum is (x.float() + y * gate).type_as(x); raised: y is cast to float too.
 func (run wanRun) gatedSum(raised bool) *value {
 	upcast := run.single(run.elements())
 	var other *value

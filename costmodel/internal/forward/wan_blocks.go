@@ -1,6 +1,6 @@
 package forward
 
-// resnet is WanResidualBlock. The name of what is remembered outlives its use.
+// resnet is WanResidualBlock. The remembered value's name outlives its use.
 func (run *causalVAE) resnet(block module, input picture) picture {
 	residual := input
 	residual.hold()

@@ -13,7 +13,7 @@ func (run *causalVAE) remember(mod module, name string, x picture) *cachedFrames
 	return &cachedFrames{copied, frames}
 }
 
-// keep puts frames in the place of those before.
+// keep replaces the remembered frames.
 func (run *causalVAE) keep(name string, frames *cachedFrames) {
 	if old := run.cache[name]; old != nil {
 		run.drop(old.value)

@@ -33,7 +33,7 @@ func causal(tape *tape, root module, call Call, exact bool) {
 	}, tape.joined})
 }
 
-// clear drops what the convolutions kept.
+// clear drops the convolutions' frames.
 func (run *causalVAE) clear() {
 	for name, frames := range run.cache {
 		run.drop(frames.value)
@@ -41,7 +41,8 @@ func (run *causalVAE) clear() {
 	}
 }
 
-// decode is _decode: a frame of latents at a time; what is done is joined with the next and copied.
+// decode is _decode: one frame of latents at a time; each result is joined to the earlier ones by
+// copy.
 func (run *causalVAE) decode(latents picture) *value {
 	run.clear()
 	whole := run.convolve(run.root, "post_quant_conv", latents, nil)
@@ -63,8 +64,8 @@ func (run *causalVAE) decode(latents picture) *value {
 	return clamped
 }
 
-// frame is WanDecoder3d.forward of one frame of latents. The caller holds what
-// a module is given until it has given its result.
+// frame is WanDecoder3d.forward of one frame of latents. The caller holds a module's input until it
+// returns.
 func (run *causalVAE) frame(latent picture) picture {
 	decoder := run.root.in("decoder")
 	remembered := run.remember(decoder, "conv_in", latent)

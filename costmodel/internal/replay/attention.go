@@ -77,7 +77,7 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// update joins keys and values to those of past tokens (cache_utils.py, DynamicLayer.update).
+// update joins keys and values to the past tokens' (cache_utils.py, DynamicLayer.update).
 func (op *Attention) update(step *Step, key, value *Tensor) (k, v *Tensor) {
 	_, narrow := op.widths()
 	size := narrow * step.Batch * (step.past + step.Length) * step.Element
@@ -159,7 +159,7 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 // Turn is the type in which q and k turn.
 type Turn int
 
-// In their own, or in that of fp32 cosines (modeling_olmo2.py), or cast to it first
+// In their own type, in fp32 cosines' type (modeling_olmo2.py), or cast to it first
 // (modeling_modernbert.py).
 const (
 	TurnAsIs Turn = iota
@@ -332,8 +332,8 @@ func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tenso
 }
 
 // kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd, mha_bwd): the output,
-// log-sum-exp, seed and offset; backward one workspace of the dot products of rows, an fp32
-// accumulator of dq, and expanded dk and dv under grouped queries.
+// log-sum-exp, seed and offset. Backward has a workspace of rows' dot products, an fp32 accumulator
+// of dq, and expanded dk and dv under grouped queries.
 func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	q, k := op.widths()
 	each := step.Tokens * step.Element

@@ -7,11 +7,11 @@ type Embedding struct {
 	Weight *Weight
 	Leaves bool // another device reads its output
 	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
-	// Width is that of the table if it is not the stream's, which Map makes of it
-	// (modeling_albert.py, embedding_hidden_mapping_in).
+	// Width is the table's width if it is not the stream's; Map converts it (modeling_albert.py,
+	// embedding_hidden_mapping_in).
 	Width int64
 	Map   *Linear
-	// More are tables of positions and of types, whose rows are added; Norm normalises the sum.
+	// More are tables of positions and of types, to be added; Norm normalises the sum.
 	More    []*Weight
 	Norm    *Norm
 	Dropout bool
@@ -87,8 +87,8 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// projectHead is the head's product. The gradient of a weight that is the
-// embedding's too waits for that one's (torch/csrc/autograd/input_buffer.h).
+// projectHead is the head's product. A tied weight's gradient waits for the embedding's
+// (torch/csrc/autograd/input_buffer.h).
 func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	var saved *Tensor
 	if op.Weight.Trained || step.KeepsInputs {

@@ -51,9 +51,9 @@ func (tensor *Tensor) Keep() *Tensor {
 	return tensor
 }
 
-// Drop is one less who holds each tensor; nil is none. A block comes back at once: one that a
-// second stream was said to use (record_stream) does when the device gets there, which a host that
-// is not far ahead sees with its next request (process_events).
+// Drop removes one reference from each tensor; nil is none. A block returns at once. After
+// record_stream it returns when the device gets there, which a host not far ahead sees at its next
+// request (process_events).
 func (run *Run) Drop(tensors ...*Tensor) {
 	for _, tensor := range tensors {
 		if tensor == nil {
@@ -77,8 +77,8 @@ func (run *Run) product(backward int) {
 // through makes a tensor that is gone at once.
 func (run *Run) through(bytes int64) { run.Drop(run.New(bytes)) }
 
-// sum adds a gradient to another: in place where nothing else holds that, else
-// to a new tensor (torch/csrc/autograd/input_buffer.cpp, accumulate).
+// sum adds a gradient to another: in place if nothing else holds it, else to a new tensor
+// (torch/csrc/autograd/input_buffer.cpp, accumulate).
 func (run *Run) sum(bytes int64, to, more *Tensor) *Tensor {
 	if to == nil {
 		return more

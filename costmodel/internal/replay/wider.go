@@ -1,7 +1,6 @@
 package replay
 
-// Other is a layer whose linear layers are followed, and the rest by what rules say that
-// it keeps and makes at once (package ops).
+// Other is a layer with followed linear layers; package ops's rules give the rest.
 type Other struct {
 	Linears []*Linear // in order; the last one makes the output
 	Width   int64     // of what the first ones read
@@ -69,8 +68,8 @@ func (op *Other) backward(step *Step, layer int, grad *Tensor, backs []back, ret
 	return in
 }
 
-// add is x + what the body made, with the norms and the dropout around; its backward gives
-// the gradients of both. It may end a block that runs again.
+// add is x + made, with its norms and dropout; its backward gives the gradients of both. It may end
+// a rerun block.
 func (step *Step) add(half *Half, made, x *Tensor, ends bool) (*Tensor, func(grad *Tensor) (residual, body *Tensor)) {
 	var mask *Tensor
 	var afterBack back

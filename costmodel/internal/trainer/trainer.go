@@ -33,11 +33,11 @@ type Preset struct {
 	Runtime    string // empty: that of the strategy
 	Path       Path
 	Packs      Packs // how it fills rows
-	// Optimizers are those that the program has, the nearest first; none: any
-	// (torchtitan, components/optimizer/optimizer.py, OptimizersContainer).
+	// Optimizers are the program's optimizers, the nearest first; none: any (torchtitan,
+	// components/optimizer/optimizer.py, OptimizersContainer).
 	Optimizers []string
-	// Missing is memory of the program that devmap does not count yet, MissingLoRA that of its
-	// adapters but under LoRAUnder; Nearest is the preset to plan with instead.
+	// Missing is memory of the program that devmap does not count yet, MissingLoRA its adapters'
+	// except under LoRAUnder; Nearest is the preset to plan with instead.
 	Missing     string
 	MissingLoRA string   `json:"missing_lora"`
 	LoRAUnder   []string `json:"lora_under"`
@@ -68,9 +68,9 @@ type Path struct {
 	// FusedAdapters: autograd functions of the program run LoRA's linear layers
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
-	// QuantizedAsLoaded: the program does not call PEFT's prepare_model_for_kbit_training, so that
-	// tensors that are not quantised keep their type. Sources: trl, trainer/sft_trainer.py; swift,
-	// pipelines/train/tuner.py; llamafactory, model/adapter.py.
+	// QuantizedAsLoaded: the program does not call PEFT's prepare_model_for_kbit_training, so
+	// tensors that are not quantised keep their type (trl, trainer/sft_trainer.py; swift,
+	// pipelines/train/tuner.py; llamafactory, model/adapter.py).
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
 	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
 	// param.data.to(torch.bfloat16)).
@@ -80,8 +80,8 @@ type Path struct {
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`
-	// PlainAlone: on one GPU DDP wraps nothing (accelerate, state.py: no process
-	// group, so that prepare_model leaves the model as it is).
+	// PlainAlone: on one GPU DDP wraps nothing, as there is no process group (accelerate, state.py,
+	// prepare_model).
 	PlainAlone bool `json:"plain_alone"`
 	// Embeddings32: bitsandbytes' 8-bit optimizers have fp32 states for embeddings
 	// (transformers, trainer.py, create_optimizer: register_module_override).
@@ -111,9 +111,9 @@ type Path struct {
 	// FrozenFP32: FSDP2 makes frozen parameters fp32, too (accelerate 1.11,
 	// fsdp2_prepare_model: model.to(torch.float32)).
 	FrozenFP32 bool `json:"frozen_fp32"`
-	// AdaptersOneGroup: with adapters the model is one group, as the wrap policy that
-	// PEFT sets is none of Accelerate's (transformers 5.6, integrations/fsdp.py,
-	// update_fsdp_plugin_peft; accelerate 1.11, fsdp2_prepare_auto_wrap_policy).
+	// AdaptersOneGroup: with adapters the model is one group, as Accelerate does not know PEFT's
+	// wrap policy (transformers 5.6, integrations/fsdp.py, update_fsdp_plugin_peft; accelerate
+	// 1.11, fsdp2_prepare_auto_wrap_policy).
 	AdaptersOneGroup bool `json:"adapters_one_group"`
 	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
 	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).
@@ -127,12 +127,12 @@ type Path struct {
 	// Reference: full training has a frozen model in addition; adapters are
 	// switched off instead (trl, DPOTrainer.__init__).
 	Reference bool
-	// Generates: the program generates what it trains on (trl,
-	// trainer/grpo_trainer.py, _generate_single_turn).
+	// Generates: the program generates its training data (trl, trainer/grpo_trainer.py,
+	// _generate_single_turn).
 	Generates bool
-	// Float8: the recipes of torchao's linear layers that the program has, the nearest first
-	// (accelerate 1.15, utils/dataclasses.py, AORecipeKwargs; axolotl 0.19, core/fp8.py,
-	// build_fp8_linear_config). Float8Pads: its config pads operands (pad_inner_dim).
+	// Float8: the program's recipes of torchao's linear layers, the nearest first (accelerate 1.15,
+	// utils/dataclasses.py, AORecipeKwargs; axolotl 0.19, core/fp8.py, build_fp8_linear_config).
+	// Float8Pads: its config pads operands (pad_inner_dim).
 	Float8     string
 	Float8Pads bool `json:"float8_pads"`
 	// Modules are the program's own, if it does not run Transformers': torchtune, torchtitan.
@@ -175,7 +175,7 @@ func read(row []byte, before []Preset) (preset Preset) {
 	return preset
 }
 
-// Names are those of all presets.
+// Names returns the names of all presets.
 func Names() []string {
 	var out []string
 	for i := range Presets() {
@@ -184,7 +184,7 @@ func Names() []string {
 	return out
 }
 
-// Of is the preset of a name; that of [Loop] for an unknown one.
+// Of returns the preset with a name, or [Loop]'s if unknown.
 func Of(name string) *Preset {
 	if found := byName()[name]; found != nil {
 		return found

@@ -1,6 +1,5 @@
-// Package value names the values of a workload that the cost model distinguishes and that are not
-// in its API: whoever asks for one writes it as a flag or a plan file has it. All values are
-// declared once, in costmodel.Fields.
+// Package value names values of a workload that the cost model distinguishes and its API does not
+// contain: users write them as flags or in plan files. costmodel.Fields declares all values.
 package value
 
 // Optimizers in addition to costmodel.AdamW, which is fused, and costmodel.SGD.
@@ -19,7 +18,7 @@ const (
 	Muon        = "muon"
 )
 
-// RecomputeSelective drops what is cheap to compute again.
+// RecomputeSelective recomputes only cheap operations.
 const RecomputeSelective = "selective"
 
 // RecomputeAuto is none or full, chosen for each stage of a pipeline.
@@ -55,7 +54,7 @@ const (
 	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
 )
 
-// Whose kernels run Mamba-2's mixers; empty: torch.
+// Kernels of Mamba-2's mixers; empty: torch.
 const (
 	TorchKernels   = "torch"   // Transformers' own code
 	PackageKernels = "package" // mamba-ssm and causal-conv1d
@@ -79,6 +78,6 @@ const (
 	Megatron   = "megatron"   // Megatron-Core 0.19
 )
 
-// Reference is a model that is not trained: what it holds throughout, and what
-// its forward takes in addition to the activations of the trained model.
+// Reference is a frozen model: its permanent bytes, and its forward's bytes above the trained
+// model's activations.
 type Reference struct{ Params, Padding, Gathered, Forward int64 }

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// Settings are what a configuration file decides of memory: its
-// zero_optimization, in elements (zero/config.py), and the settings around it.
+// Settings are a configuration file's settings with an effect on memory: zero_optimization, in
+// elements (zero/config.py), and settings around it.
 type Settings struct {
 	Stage           int64 `json:"stage"`
 	ReduceBucket    int64 `json:"reduce_bucket_size"`
@@ -30,7 +30,7 @@ type Settings struct {
 	// GatherOnSave: stage3_gather_16bit_weights_on_model_save.
 	GatherOnSave bool `json:"stage3_gather_16bit_weights_on_model_save,omitzero"`
 
-	// Asked is what the file says that the workload says too, until the two were compared.
+	// Asked are the file's values of the workload's fields, until both were compared.
 	Asked Asked `json:"-"`
 }
 
@@ -109,8 +109,7 @@ func (set *Settings) Fault() error {
 	return nil
 }
 
-// Persistent is what a rank holds of parameters that stay gathered, in addition
-// to its part of them.
+// Persistent is a rank's bytes of permanently gathered parameters, in addition to its shards.
 func Persistent(trace *Trace, ranks int64) int64 {
 	var total int64
 	for i := range trace.Params {

@@ -10,13 +10,13 @@ type Parameter struct {
 	Persistent bool
 }
 
-// Step is one hook of a module: before it runs, when what it reads is
-// gathered, or after, when that may go.
+// Step is one hook of a module: before it runs, when its parameters are gathered, or after, when
+// they may be released.
 type Step struct {
 	Module int
 	Params []int // its own, by index
-	// Ends: it has run. Backward: its backward, else a forward; a forward
-	// while a module's backward is under way is that of a recomputed block.
+	// Ends: it has run. Backward: its backward, else a forward; a forward during a module's
+	// backward is a recomputed block's.
 	Ends, Backward bool
 }
 
@@ -32,13 +32,13 @@ type Trace struct {
 	sum   []int64   // elements of all modules before this one
 }
 
-// fetched is a module entered, use a parameter that one reads.
+// fetched is a module entered, use one of its parameters.
 type (
 	fetched struct{ params []int }
 	use     struct{ param, at int }
 )
 
-// record is what the coordinator knows of the whole step.
+// record computes the coordinator's data of the whole step.
 func (trace *Trace) record() {
 	trace.order, trace.queue, trace.sum = nil, nil, []int64{0}
 	trace.uses = make([][]int, len(trace.Params))

@@ -260,7 +260,7 @@ func headAlone(graph *modelgraph.Graph) []bool {
 	return out
 }
 
-// inputs is the layer that embeds a decoder's tokens, or -1; all attention to text is causal.
+// inputs is the layer that embeds a decoder's tokens; -1 unless all attention to text is causal.
 func inputs(graph *modelgraph.Graph) int {
 	decoder := false
 	for i := range graph.Layers {

@@ -11,8 +11,8 @@ type Shards struct {
 	Stored, StoredAdapter int64
 	States                int64
 	MicroBatches, Steps   int
-	// Reduced: gradients of several micro-batches are summed where they are
-	// reduced; HSDP's all-reduce keeps each until the end of the step.
+	// Hybrid: gradients of several micro-batches are summed after reduction; HSDP's all-reduce
+	// keeps each until the end of the step.
 	Hybrid bool
 }
 

@@ -9,8 +9,8 @@ import (
 
 // Plain is a device that runs a part of a model under autograd alone: a device map.
 type Plain struct {
-	// Stored is the size of a parameter's element, States the tensors that the
-	// optimizer has of each, and State their bytes and those of its temporaries.
+	// Stored is the size of a parameter's element. States is the number of its optimizer tensors,
+	// State their bytes and the temporaries'.
 	Stored, States      int64
 	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
@@ -63,7 +63,7 @@ func (out *Decoder) own(contains func(layer int) bool) {
 	}
 }
 
-// blocks takes those that the device holds, and says where tensors come from others.
+// blocks selects the device's blocks, and marks where tensors cross devices.
 func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
 	here := contains(whole.Embedding.Index) // whether the tensor at hand was made on the device
 	leave := func(on bool) {
@@ -168,9 +168,8 @@ func (device *plain) adapt() {
 	}
 }
 
-// infer runs a forward, and one for each of the new tokens but the last, which is not
-// fed again. Of many tokens it follows some, equally far apart: each makes all keys and
-// values again, a little larger.
+// infer runs a forward, and one for each new token but the last, which is not fed again. It follows
+// some of many tokens, equally far apart: each makes all keys and values again, a little larger.
 func (device *plain) infer() {
 	const followed = 16
 	device.Infer(device.Run, device, device.Length)
@@ -210,9 +209,9 @@ func (device *plain) step(first bool) {
 	device.Outputs = device.Outputs[:0]
 }
 
-// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one
-// bucket of all gradients. The second step frees it, and makes buckets in the order of
-// the gradients. Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
+// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one bucket of
+// all gradients. The second step frees it, and makes buckets in the order of the gradients.
+// Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
 // torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets, initialize_buckets.
 func (device *plain) rebuild(step int) {
 	const first, others = 1 << 20, 25 << 20 // kDefaultFirstBucketBytes, bucket_cap_mb

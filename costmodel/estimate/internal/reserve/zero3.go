@@ -33,9 +33,9 @@ func (rank *whole3) reduces() int {
 	return replay.Compute
 }
 
-// start is zero.Init, which makes each parameter whole and keeps its part, then
-// deepspeed.initialize, which lays the parts end to end by way of the host
-// (zero/utils.py, defragment), makes masters of them, and buffers.
+// start is zero.Init, which makes each parameter whole and keeps its shard. Then
+// deepspeed.initialize joins the shards by way of the host (zero/utils.py, defragment), and makes
+// masters and buffers.
 func (rank *whole3) start() {
 	var cut []*replay.Tensor
 	params := rank.Params
@@ -181,8 +181,8 @@ func (rank *whole3) reduce() {
 
 func (rank *whole3) boundary() {}
 
-// step is the optimizer's: norms in fp64, then group by group the gradients end to end, in the
-// masters' type, and the update; then parameters that persist are gathered.
+// step is the optimizer's: norms in fp64, then for each group the joined gradients, in the masters'
+// type, and the update. Then persistent parameters are gathered.
 func (rank *whole3) step(first bool) {
 	if !rank.Settings.OffloadOptimizer {
 		for _, weight := range rank.Trained {
