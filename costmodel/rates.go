@@ -11,7 +11,7 @@ import (
 type Rates struct {
 	// FP32FLOPS is the rate of fp32 matrix products without TF32, in FLOP/s.
 	FP32FLOPS float64 `json:"fp32_flops,omitzero"`
-	// UnalignedFLOPS is the rate of 16-bit products with rows that are no multiple of 16 bytes,
+	// UnalignedFLOPS is the rate of 16-bit products with rows that do not fill whole 16 bytes,
 	// which the tensor memory accelerator cannot load.
 	UnalignedFLOPS float64 `json:"unaligned_flops,omitzero"`
 	// AttentionFLOPS is the rate of the fused attention kernel, in FLOP/s.

@@ -40,8 +40,8 @@ func (workload *Workload) openDegree() bool {
 	return slices.Contains([]Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, AutoDegree)
 }
 
-// stageSize is the number of a stage's GPUs, and how many share matrices (tensor), a sequence's
-// tokens (context), and a layer's experts (expert).
+// stageSize is the number of a stage's GPUs, and how many share matrices, a sequence's tokens, and
+// a layer's experts.
 type stageSize struct{ gpus, tensor, context, expert int }
 
 // stageSizes are the sizes of all stages; nil if each is one device.

@@ -10,9 +10,9 @@ type Workload struct {
 	Mode     Mode     `json:"mode"`
 	Strategy Strategy `json:"strategy"`
 	// Runtime is the engine: accelerate (naive model parallelism), torch (DDP, FSDP2 and
-	// torch.distributed.pipelining), lightning (torch with PyTorch Lightning's defaults),
-	// deepspeed, torchtitan, megatron, jax (a program that XLA compiles, such as OpenPI's) or
-	// devmap (our own).
+	// torch.distributed.pipelining), lightning, deepspeed, torchtitan, megatron, jax or devmap.
+	// Programs of jax are compiled by XLA, such as OpenPI's. Lightning is torch with PyTorch
+	// Lightning's defaults. The project's own engine is devmap.
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch

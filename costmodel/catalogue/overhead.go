@@ -21,9 +21,9 @@ type overhead struct {
 	Slack struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
-		// Followed is the slack if the pool's requests are followed one by one, as parts of the
-		// peak: for blocks that return when dropped, for pools of several streams, and for blocks
-		// that wait for a second stream (recorded).
+		// Followed is the slack, as parts of the peak, if the pool's requests are followed one by
+		// one. The ranges are for blocks that return when dropped, for pools of several streams,
+		// and for blocks that wait for a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`

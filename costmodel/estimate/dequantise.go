@@ -133,9 +133,9 @@ func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 func conversion(tensor *modelgraph.Tensor) int64 {
 	switch name := tensor.DType.String(); {
 	case name == "U8" && strings.HasSuffix(tensor.Name, "_blocks"):
-		// integrations/mxfp4.py, _convert_moe_packed_tensors: a row is 16 bytes and its scale,
-		// which becomes int32. lut[idx] takes 16 indices a row as int32 and int64, and 16 values,
-		// for 2^25 rows at once. The transposed result's copy is as large as the result.
+		// A row is 16 bytes and its scale, which becomes int32 (integrations/mxfp4.py,
+		// _convert_moe_packed_tensors). For 2^25 rows at once, lut[idx] takes 16 indices a row as
+		// int32 and int64, and 16 values. The transposed result's copy is as large as the result.
 		const most = 32768 * 1024
 		rows := tensor.Numel / 16
 		return 21*rows + max(224*min(rows, most), 64*rows)

@@ -32,9 +32,9 @@ func moments(table *costmodel.Table, model *layers.Model) error {
 }
 
 // saving is the largest parameter. A full state dict gathers one after another and moves it to the
-// host (accelerate 1.15, accelerator.py, get_state_dict; torch 2.11,
-// distributed/_state_dict_utils.py, _gather_state_dict). DDP copies its own weights; ZeRO 3 gathers
-// module by module, as in a step.
+// host. DDP copies its own weights; ZeRO 3 gathers module by module, as in a step. Sources:
+// accelerate 1.15, get_state_dict; torch 2.11, distributed/_state_dict_utils.py,
+// _gather_state_dict.
 func saving(table *costmodel.Table, model *layers.Model) {
 	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
 		return

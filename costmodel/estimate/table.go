@@ -93,8 +93,8 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 }
 
 // asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py) for adapters on a
-// quantised base: all that is not quantised becomes fp32, and so does the residual stream. It
-// reports whether that differs from the requested precision.
+// quantised base: unquantised weights and the residual stream become fp32. It reports whether that
+// differs from the requested precision.
 func asFP32(run *costmodel.Workload) bool {
 	if run.Mode != costmodel.Train || run.Quantize == "" {
 		return false

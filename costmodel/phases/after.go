@@ -85,7 +85,7 @@ func (run *running) after(phases []phasePlan) []left {
 
 // pinned is what xDiT's process-wide cache manager holds of a stage after the pipeline is deleted.
 // It lists the attentions that xDiT's own pipeline classes wrap, with their weights and keys
-// (cache_manager.py: _CACHE_MGR; base_model.py: _register_cache).
+// (cache_manager.py, _CACHE_MGR; base_model.py, _register_cache).
 func (run *residency) pinned(stage int64) int64 {
 	wraps := run.wrapped || run.work.PipeFusion > 1 || run.class == "StableDiffusion3Pipeline" && run.work.Ulysses*run.work.Ring > 1
 	if !wraps {

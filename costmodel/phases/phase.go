@@ -53,7 +53,7 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 }
 
 // planned fills in the phases. If a stage of PipeFusion exceeds its GPU, planned splits the blocks
-// anew if that makes the fullest GPU smaller.
+// again if that makes the fullest GPU smaller.
 func (run *running) planned(plan *Plan) (*Plan, error) {
 	if run.work.Train != nil {
 		return run.trained(plan)

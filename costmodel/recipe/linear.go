@@ -96,8 +96,10 @@ func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 }
 
 // product is a kernel d[m,n] = a·b + bias + add. It rounds a·b + bias to d's type, then rounds the
-// sum with add, as PyTorch does with a module's output and the residual. form gives the layout: nn
-// a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
+// sum with add, as PyTorch does with a module's output and the residual. Layouts by form:
+//   - nn: a[m,k] b[k,n]
+//   - nt: a[m,k] b[n,k]
+//   - tn: a[k,m] b[k,n]
 func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	kernel := asm.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)

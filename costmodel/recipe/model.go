@@ -22,8 +22,8 @@ type Unit struct {
 }
 
 // Of writes the code of every unit. It refuses what the engine cannot run: the error is a
-// [*costmodel.FieldError] if a field of the workload is at fault, and else names the layer. Units
-// alike an earlier one cost only a comparison.
+// [*costmodel.FieldError] if a field of the workload is at fault, and else names the layer. A unit
+// equal to an earlier one costs only a comparison.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	model := &model{relations: relations{graph: graph, workload: workload}, train: workload.Mode == costmodel.Train}
 	if err := model.check(); err != nil {

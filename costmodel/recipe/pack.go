@@ -17,9 +17,8 @@ type interval struct {
 // pack gives a pass's temporaries offsets in its scratch without overlap of any alive at once, and
 // returns the scratch's size. The problem is NP-hard (dynamic storage allocation, Garey and Johnson
 // SR2). Largest first, each in the smallest gap that fits, is near the lower bound on networks
-// (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", arXiv
-// 2001.03288, §5.2). pack also tries the order in time and returns the better. Both are
-// deterministic, and quadratic in a routine's few dozen temporaries.
+// (Pisarchyk and Lee, arXiv 2001.03288, §5.2). The order in time is a second try, and the smaller
+// result wins. Both are deterministic, and quadratic in a routine's few dozen temporaries.
 //
 // Moments at which nothing is alive cut a routine into independent stretches, so the time for a
 // unit is linear in its layers.

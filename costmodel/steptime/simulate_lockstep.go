@@ -8,12 +8,12 @@ import (
 )
 
 // simulateLockStep simulates an interleaved schedule. All ranks follow one table of time steps.
-// After a step a rank exchanges all its messages of that step in one batch and waits for it, so a
+// After a step a rank exchanges all its messages of that step in one batch and waits for it. So a
 // forward next to a backward waits for the backward (torch 2.11,
 // distributed/pipelining/schedules.py, PipelineScheduleMulti._step_microbatches).
 //
-// In the table's middle every rank alternates forwards and backwards, each chunk a round of
-// micro-batches. Such rounds are alike ([repeat]).
+// Every rank alternates forwards and backwards in the table's middle, each chunk a round of
+// micro-batches. Such rounds are equal ([repeat]).
 func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {

@@ -3,9 +3,9 @@ package steptime
 // slots is how many messages a channel of devmap's own engine holds ([costmodel.StageRules]).
 const slots = 2
 
-// passTicks are a stage's ticks of one pass. frees is the time until the slot that it read is free:
-// the first unit that copies it has run. last are the kernels from the first that writes the send
-// buffer: they wait until the previous message has left it.
+// passTicks are a stage's ticks of one pass, frees the time until the slot that it read is free:
+// the first unit that copies it has run. The kernels from the first that writes the send buffer
+// take last: they wait until the previous message has left it.
 type passTicks struct{ total, frees, last int64 }
 
 // job is one pass of a micro-batch through a stage, its input and its message.

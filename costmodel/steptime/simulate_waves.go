@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the forward of
 // micro-batch t, then under 1F1B with p stages the backward of t − (p−1−s), as in [order.Of]. Their
 // inputs come from this wave or the last. Waves share only the ranks' clocks, and waves in which
-// all stages run both are alike ([repeat]).
+// all stages run both are equal ([repeat]).
 func simulateWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]deviceClock, len(stages))}
 	ranks, last := int64(len(stages)), int64(len(stages)-1)

@@ -6,8 +6,8 @@ import (
 )
 
 // infer runs the prompts of all micro-batches, then token by token the new ones. All tokens after
-// the first are alike, and the last makes no ids. Micro-batches differ only by the ids that wait,
-// one more each, so infer skips those between the second and the last.
+// the first cost the same, and the last makes no ids. Micro-batches differ only by the ids that
+// wait, one more each, so infer skips those between the second and the last.
 func (place *arena) infer(emit func(stepEvent)) {
 	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
 	actions, passed := place.forwards()

@@ -20,9 +20,9 @@ func (stack arenaStack) size() int64 { return max(stack.forward, stack.backward,
 
 // arenaStacks answer for the stack of any run of units.
 type arenaStacks struct {
-	// writes is a unit's forward with the input that it writes, leaves without it, if its output
-	// leaves the run: above the bytes saved before all units. back is its backward, less the
-	// gradients of earlier units.
+	// writes is a unit's forward with the input that it writes, above the bytes saved before all
+	// units. The same without that input is leaves, for an output that leaves the run. Its
+	// backward, less the gradients of earlier units, is back.
 	writes, leaves, back sparse
 }
 

@@ -286,7 +286,7 @@ func freedByLoss(unit *costmodel.Unit) int64 {
 }
 
 // firstChunk is the backward of a head's first chunk, the last to run. The logits are gone, and the
-// group before is prefetched. In other chunks the group before is the head itself
+// group before is prefetched. The group before other chunks is the head itself
 // (_fsdp_param_group.py, _backward_prefetch).
 func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []*costmodel.Group) {
 	if !finishes(group, unit) || !group.Repeats {

@@ -3,9 +3,8 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // Floor is a lower bound of [stageChain.Peak] for the rank and for any that holds more units. The
-// peak alone is none: a stage with a further unit may hold less if that unit sends a smaller
-// message. Empty chunks may be filled. If grows, the rank has one chunk, which may grow on both
-// sides.
+// peak alone is none: a further unit with a smaller message may lower it. Empty chunks may be
+// filled. If grows, the rank has one chunk, which may grow on both sides.
 //
 // There is no padding, as the grown rank may end the model.
 func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
@@ -23,9 +22,9 @@ func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 }
 
 // leastSpan is the least of all stages with these units. Every rank has a unit, so all but the
-// first receive messages and all but the last send them. Inner units are alike in any longer stage.
-// The first and last unit have the least of their forms, and messages the smallest size that a
-// longer stage can have.
+// first receive messages and all but the last send them. Inner units are the same in any longer
+// stage. The first and last unit have the least of their forms, and messages the smallest size that
+// a longer stage can have.
 func (chain *stageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span

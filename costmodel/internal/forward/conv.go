@@ -18,10 +18,10 @@ func (k *kernels) convWork(mod module, name string, places int64) {
 // aligned is the multiple that cuDNN's kernels want channels in.
 const aligned = 8
 
-// convolved is a convolution of a picture. cuDNN's kernels for half precision want channels last:
-// they copy input, weight and output so, with padded channels (cuDNN 9.19 on an H200, allocations
-// of AutoencoderKL and SDXL's UNet: to the byte). A kernel of one place copies nothing; if channels
-// are last already, only the weight is copied.
+// convolved is a convolution of a picture. cuDNN's kernels for half precision want channels last,
+// so they copy input, weight and output with padded channels. This matches allocations of
+// AutoencoderKL and SDXL's UNet to the byte (cuDNN 9.19 on an H200). A kernel of one place copies
+// nothing; if channels are last already, only the weight is copied.
 func (k *kernels) convolved(mod module, name string, input, shape picture) picture {
 	shape.channels = mod.out(name)
 	shape.strided = input.strided && input.batch > 1

@@ -12,8 +12,8 @@ type tensor struct {
 type slope struct {
 	*value
 	size int64
-	// viewed: a view; ADInplaceOrView keeps its base, so nothing is added to it in place
-	// (torch/csrc/autograd/input_buffer.cpp: can_accumulate_inplace).
+	// viewed: a view, with a base that ADInplaceOrView keeps, so that nothing is added to it in
+	// place (torch/csrc/autograd/input_buffer.cpp, can_accumulate_inplace).
 	viewed bool
 	// apart: its rows lie apart, and kernels that want them together copy it.
 	apart bool

@@ -13,9 +13,9 @@ func textEncoder(tape *tape, root module, call Call) {
 	ids := tape.alloc(8 * rows)
 	stream := []*value{tape.new(rows * dim), tape.new(rows * dim)}
 	if root.relative() {
-		// T5 computes attention itself (modeling_t5.py, T5Attention): the bias of every pair, for
-		// all prompts and blocks; scores, also in single precision, and their softmax; ten tensors
-		// as wide as the stream.
+		// T5 computes attention itself (modeling_t5.py, T5Attention). It has the bias of every pair
+		// for all prompts and blocks, scores, also in single precision, and their softmax. Ten
+		// tensors are as wide as the stream.
 		bias := heads * call.Text * call.Text
 		pairs := call.Batch * bias
 		if strings.HasPrefix(root.class, "UMT5") { // is called with a mask, which is each prompt's

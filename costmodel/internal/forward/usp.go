@@ -63,8 +63,8 @@ func (k *kernels) usp(of usp) *value {
 	return out
 }
 
-// allToAll exchanges rows (usp.py: _ft_c_input_all_to_all, _ft_c_output_all_to_all): a copy in the
-// order of GPUs, the received rows, and a copy in the order of heads and tokens.
+// allToAll exchanges rows (usp.py, _ft_c_input_all_to_all, _ft_c_output_all_to_all). It makes a
+// copy in the order of GPUs, the received rows, and a copy in the order of heads and tokens.
 func (k *kernels) allToAll(elements int64) *value {
 	sent := k.new(elements)
 	come := k.new(elements)
@@ -89,9 +89,9 @@ func (k *kernels) pipefused(image, rows int64, key, val **value) {
 }
 
 // ringed is ring attention if results of parts of the keys are merged. Keys and values of the whole
-// ring are gathered at once; both results and two terms of the sum are in single precision
-// (torch/distributed/tensor/experimental/_context_parallel/_attention.py:
-// _templated_ring_attention, _SDPAMerger._merge_one).
+// ring are gathered at once. Both results and two terms of the sum are in single precision. Source:
+// torch/distributed/tensor/experimental/_context_parallel/_attention.py, _templated_ring_attention
+// and _SDPAMerger._merge_one.
 func (k *kernels) ringed(keys, rows int64) {
 	if k.ring < 2 {
 		return

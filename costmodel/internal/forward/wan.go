@@ -101,7 +101,7 @@ func (run wanRun) block(block module, turn turning, hidden **value) {
 	run.become(hidden, stream)
 }
 
-// singleNorm is type_as(x) of norm(x.float()) * (1 + scale) + shift, or of the norm alone.
+// singleNorm is the norm of x.float(), if modulated times 1 + scale plus shift, cast to x's type.
 func (run wanRun) singleNorm(modulated bool) *value {
 	upcast := run.single(run.elements())
 	normed := run.single(run.elements())

@@ -193,7 +193,7 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 }
 
 // wait makes the gradients of a recomputed block's last linear layer before it asks for the first
-// tensor: an adapter's scaled gradient, and the sum's in the layer's own type
+// tensor. These are an adapter's scaled gradient, and the sum's in the layer's own type
 // (peft/tuners/lora/layer.py, Linear.forward: result + B(A(x)) · scaling).
 func wait(step *Step, block *Block, grad *Tensor) {
 	mlp, ok := block.Halves[1].Body.(*MLP)

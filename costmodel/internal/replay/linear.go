@@ -1,6 +1,6 @@
 package replay
 
-// linear is y = x·Wᵀ + b (AddmmBackward0, MmBackward0); an adapter adds scale·B(A(x))
+// linear is y = x·Wᵀ + b (AddmmBackward0, MmBackward0). An adapter adds its scaled product
 // (peft/tuners/lora/layer.py, Linear.forward).
 func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, back) {
 	step.Enter(layer, op.Module, false)

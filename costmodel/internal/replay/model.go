@@ -21,7 +21,7 @@ type Linear struct {
 // Layer is one of the layers that a model runs.
 type Layer interface {
 	// forward takes a reference to its input and returns one to its output, with its backward,
-	// which does the same with gradients; nil if it does not save for backward.
+	// which does the same with gradients; nil if it keeps nothing for backward.
 	forward(step *Step, layer int, in *Tensor) (*Tensor, back)
 }
 

@@ -10,10 +10,10 @@ import (
 // least is the size in bytes from which OpenPI cuts an array.
 const least = 4 << 20
 
-// Axis is the axis along which OpenPI shards an array over degree devices: the longest that they
-// divide, of arrays of two axes or more and 4 MiB or more; -1 if every device holds it whole
-// (openpi at 15a9616, training/sharding.py, fsdp_sharding). Of equal axes it is the last, as in
-// argsort.
+// Axis is the axis along which OpenPI shards an array over degree devices, or -1 if every device
+// holds it whole. It is the longest axis that they divide, the last of equals, as in argsort. Only
+// arrays of two axes or more and 4 MiB or more are sharded (openpi at 15a9616,
+// training/sharding.py, fsdp_sharding).
 func Axis(array *modelgraph.Tensor, degree int64) int {
 	if degree < 2 || len(array.Shape) < 2 || array.Bytes < least {
 		return -1

@@ -44,9 +44,9 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 	return shards
 }
 
-// joined are the shards of parameters that are one flat tensor, from the first of them on: rank r
-// begins at r shares (torch 2.11, distributed/fsdp/_flat_param.py, _get_shard), without the 16-byte
-// padding between them.
+// joined are the shards of parameters that are one flat tensor, from the first of them on. Rank r
+// begins at r shares. The 16-byte padding between parameters is not counted (torch 2.11,
+// distributed/fsdp/_flat_param.py, _get_shard).
 func joined(shards *costmodel.Shards, first int) {
 	params := shards.Params[first:]
 	var total, start int64

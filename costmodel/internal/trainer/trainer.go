@@ -69,8 +69,8 @@ type Path struct {
 	// (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
 	// QuantizedAsLoaded: the program does not call PEFT's prepare_model_for_kbit_training, so
-	// tensors that are not quantised keep their type (trl, trainer/sft_trainer.py; swift,
-	// pipelines/train/tuner.py; llamafactory, model/adapter.py).
+	// tensors that are not quantised keep their type. Sources are trl, trainer/sft_trainer.py;
+	// swift, pipelines/train/tuner.py; llamafactory, model/adapter.py.
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
 	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
 	// param.data.to(torch.bfloat16)).
@@ -112,8 +112,8 @@ type Path struct {
 	// fsdp2_prepare_model: model.to(torch.float32)).
 	FrozenFP32 bool `json:"frozen_fp32"`
 	// AdaptersOneGroup: with adapters the model is one group, as Accelerate does not know PEFT's
-	// wrap policy (transformers 5.6, integrations/fsdp.py, update_fsdp_plugin_peft; accelerate
-	// 1.11, fsdp2_prepare_auto_wrap_policy).
+	// wrap policy. Sources: transformers 5.6, integrations/fsdp.py, update_fsdp_plugin_peft;
+	// accelerate 1.11, fsdp2_prepare_auto_wrap_policy.
 	AdaptersOneGroup bool `json:"adapters_one_group"`
 	// Autocast: bf16 is on by default, so that adapters on a 16-bit base run in 16
 	// bits (trl, trainer/base_config.py, _BaseConfig.bf16).

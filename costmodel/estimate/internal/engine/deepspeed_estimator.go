@@ -21,9 +21,9 @@ type Offload struct {
 const bufferFactor = 1.5
 
 // Zero2ModelStates is the result of estimate_zero2_model_states_mem_needs
-// (deepspeed/runtime/zero/stage_1_and_2.py, 0.19.8): 2 B a parameter whole, and 18 B sharded:
-// gradients in 16 bits and in fp32, master weights, two states. The paper counts 2 + 14/d (ZeRO,
-// section 5): the fp32 gradients exist only in the optimizer's step.
+// (deepspeed/runtime/zero/stage_1_and_2.py, 0.19.8). It counts 2 B a parameter whole, and 18 B
+// sharded: gradients in 16 bits and in fp32, master weights, two states. The paper counts 2 + 14/d
+// (ZeRO, section 5): the fp32 gradients exist only in the optimizer's step.
 func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) ModelStates {
 	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
 	if offloadOptimizer {

@@ -10,8 +10,8 @@ import (
 // step is the optimizer's temporary memory (stage_1_and_2.py and stage3.py, step). First come
 // norms, each gradient in fp64 (zero/utils.py, get_norm_dtype). Then the rank's gradients are
 // joined, and copied to fp32 under mixed precision. The 16-bit ones are freed, and the optimizer
-// runs. ZeRO 3 does so for sub_group_size elements at a time. In ZeRO 1 and 2 the first rank's
-// shard is the largest.
+// runs. ZeRO 3 does so for sub_group_size elements at a time. The first rank's shard is the largest
+// in ZeRO 1 and 2.
 func (sum *zeroSum) step() int64 {
 	if sum.set.OffloadOptimizer {
 		return 0
@@ -72,9 +72,9 @@ func (sum *zeroSum) rounding() int64 {
 	return total + allocator.Rounding(sum.whole*sum.grad)
 }
 
-// ownPart is the first rank's shard of the flat weights. elements are those of all parameters that
-// begin in it, since one that crosses its end is kept whole (stage_1_and_2.py, get_partition_info).
-// piece is the largest piece of a parameter within it; largest is any rank's largest parameter.
+// ownPart is the first rank's shard of the flat weights. Its elements are those of all parameters
+// that begin in it: one that crosses its end is kept whole (stage_1_and_2.py, get_partition_info).
+// The largest piece of a parameter within it is piece; largest is any rank's largest parameter.
 type ownPart struct{ elements, piece, largest int64 }
 
 func (sum *zeroSum) firstPart() ownPart {

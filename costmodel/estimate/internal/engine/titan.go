@@ -96,10 +96,10 @@ func (of titan) Finish(model *layers.Model, table *costmodel.Table) {
 }
 
 // lossOfStage adds the loss after a stage's forward to the head's figures. ChunkedLossWrapper
-// reduces the head's gradient in each micro-batch. The reduction's input stays until the next one,
-// and so do both outputs: the head's gradient is a view of the first, and the norm's, which the
-// second reduction includes, of the second (torch 2.13, _fsdp_collectives.py, foreach_reduce:
-// as_strided).
+// reduces the head's gradient in each micro-batch. The reduction's input and both outputs stay
+// until the next one. The head's gradient is a view of the first output. The norm's is a view of
+// the second, as the second reduction includes it (torch 2.13, _fsdp_collectives.py,
+// foreach_reduce: as_strided).
 func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 	out := &table.Units[unit]
 	memory := &out.Layers[len(out.Layers)-1]

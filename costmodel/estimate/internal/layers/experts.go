@@ -9,8 +9,8 @@ import (
 )
 
 // fusedExperts are model types with experts that were linear layers in Transformers 4 and are
-// parameters in 5, and the old layers' names (peft 0.21, utils/transformers_weight_conversion.py:
-// _MODEL_TO_CONVERSION_PATTERN, as transformers 5.17, conversion_mapping.py).
+// parameters in 5. The values are the old layers' names. Source: peft 0.21,
+// utils/transformers_weight_conversion.py, _MODEL_TO_CONVERSION_PATTERN.
 var fusedExperts = map[string]*expertNames{
 	"minimax": &mixtralNames, "minimax_m2": &mixtralNames, "mixtral": &mixtralNames,
 	"afmoe": &qwenNames, "cohere2_moe": &qwenNames, "deepseek_v2": &qwenNames, "deepseek_v3": &qwenNames, "deepseek_v32": &qwenNames,

@@ -96,9 +96,9 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 	return op
 }
 
-// Uncut names the kind of a layer without modelled tensor parallelism; empty if it is modelled.
-// torchtitan's plan is for Llama: q, k, v and two halves of a gated network as separate linear
-// layers, in one stream of text.
+// Uncut names the kind of a layer without modelled tensor parallelism; empty if it is modelled. The
+// plan is torchtitan's for Llama: separate linear layers for q, k, v and two halves of a gated
+// network, in one stream of text.
 func Uncut(graph *modelgraph.Graph, i int) string {
 	layer := &graph.Layers[i]
 	if layer.Stream.Kind != modelgraph.Text {

@@ -96,10 +96,10 @@ func adamW8bit(_ []int64, numel, _ int64) (state, transient int64) {
 	return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
 }
 
-// adamWTorch has two states of torchao, with several numbers in a byte, an fp32 scale for each
-// block of 256 (the Trainer's), and a table of fp32 values (torchao 0.18, optim/adam.py,
-// _new_buffer; subclass_8bit.py and subclass_4bit.py, zeros). Small tensors and partial blocks keep
-// their type.
+// adamWTorch has two states of torchao, each with several numbers in a byte. An fp32 scale for each
+// block of 256 (the Trainer's) and a table of fp32 values come on top. Small tensors and partial
+// blocks keep their type (torchao 0.18, optim/adam.py, _new_buffer; subclass_8bit.py and
+// subclass_4bit.py, zeros).
 func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (state, transient int64) {
 	const block, least = 256, 4096
 	return func(_ []int64, numel, each int64) (state, transient int64) {

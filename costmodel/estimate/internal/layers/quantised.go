@@ -6,7 +6,7 @@ import (
 )
 
 // quantised are the tensors that replace parameter j if its weight is quantised, in bytes, or nil
-// if it keeps its type: every linear layer but the output head
+// if it keeps its type. Every linear layer but the output head is quantised
 // (transformers/integrations/bitsandbytes.py, replace_with_bnb_linear).
 func (part *Part) quantised(j int) []int64 {
 	tensor, linear := &part.Params[j], part.linear[j]
