@@ -38,8 +38,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// checkRates holds a GPU's rates to their order. One without units for bf16 has
-// fp16's in their place: those of compute capability 7.
+// checkRates checks the order of a GPU's rates. Compute capability 7 has fp16's instead of bf16's.
 func checkRates(t *testing.T, g *GPU) {
 	t.Helper()
 	if g.flops() == 0 {
@@ -56,7 +55,7 @@ func checkRates(t *testing.T, g *GPU) {
 	}
 }
 
-// TestCapacities are those that the public reports show.
+// TestCapacities compares capacities with public reports.
 func TestCapacities(t *testing.T) {
 	for name, gib := range map[string]float64{
 		"v100-16gb": 15.78, "v100-32gb": 31.74, "t4-16gb": 14.56, "rtx-2080-ti": 10.76, "rtx-5090": 31.37, "rtx-a6000": 47.40,

@@ -25,8 +25,8 @@ func declaredModel(t *testing.T, declared string) *modelgraph.Graph {
 	return graph
 }
 
-// TestDeclaredGrowth: declared bytes are those of the micro-batch that is planned; what does not
-// say how it grows, or was taken in another precision, is said.
+// TestDeclaredGrowth: declared bytes are those of the planned micro-batch. A warning names bytes
+// without growth rules, or from another precision.
 func TestDeclaredGrowth(t *testing.T) {
 	const (
 		grows = `{"activation_bytes": 5, "output_bytes": 3, "growth": {"activation_bytes": {"sequence": 100, "token": 10, "pair": 2}, "output_bytes": {"token": 16}}}`

@@ -42,8 +42,8 @@ func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel
 	return estimate.Resolve(fromConfig(t, `{"model_type": "llama", "torch_dtype": "bfloat16", `+tiny+`}`), workload)
 }
 
-// TestDeepSpeedFile: what a file says of the batch, the precision, the stage
-// and the optimizer is the workload's, as DeepSpeed works it out.
+// TestDeepSpeedFile: the workload gets the file's batch, precision, stage and optimizer, computed
+// as DeepSpeed does.
 func TestDeepSpeedFile(t *testing.T) {
 	const zero3 = `"zero_optimization": {"stage": 3}`
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestDeepSpeedFile(t *testing.T) {
 	}
 }
 
-// TestDeepSpeedContradicts: what the file and the workload both say must be
-// the same; the error names the field and what the file says.
+// TestDeepSpeedContradicts: file and workload must agree; the error names the field and the file's
+// value.
 func TestDeepSpeedContradicts(t *testing.T) {
 	const text = `{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 3}}`
 	for _, c := range []struct {

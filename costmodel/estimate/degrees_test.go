@@ -60,9 +60,8 @@ func TestDegreesRefused(t *testing.T) {
 	}
 }
 
-// TestTensorParts: a GPU of t that share matrices has a t-th of each, whole
-// norms, and of a block's activations Korthikanti et al.'s part (arXiv
-// 2205.05198, table 2: what is cut is cut by t, what is not stays).
+// TestTensorParts: each of t GPUs that share matrices has a t-th of each, whole norms, and
+// Korthikanti et al.'s part of a block's activations (arXiv 2205.05198, table 2).
 func TestTensorParts(t *testing.T) {
 	graph := builtIn(t, "llama-3.1-8b")
 	costs := func(tensor costmodel.Degree) *costmodel.Table {

@@ -45,7 +45,7 @@ func sum(v []int64) (n int64) {
 	return n
 }
 
-// TestPublishedKVCaches checks the caches against what engines log, to the digits they print: L1 in
+// TestPublishedKVCaches checks the caches against engines' logs, to the printed digits: L1 in
 // ggml-org/llama.cpp#6122, L3 in ikawrakow/ik_llama.cpp#235, V3 in vllm-project/vllm#17122,
 // Mistral-Small-24B in the documents of llm-d-planner.
 func TestPublishedKVCaches(t *testing.T) {

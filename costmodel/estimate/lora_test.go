@@ -83,8 +83,8 @@ func TestAdapterStates(t *testing.T) {
 	}
 }
 
-// TestFirstAdapter: before the first adapter nothing is kept, but with
-// checkpoints, where the embedding's output is made to require a gradient.
+// TestFirstAdapter: nothing is kept before the first adapter, except with checkpoints, since the
+// embedding's output then requires a gradient.
 func TestFirstAdapter(t *testing.T) {
 	w := lora("model.layers.1.self_attn.q_proj")
 	if got := tableOf(t, mixtral, w); timeline.Of(&got.Units[1]).Saved != 0 || timeline.Of(&got.Units[2]).Saved == 0 {
@@ -96,7 +96,7 @@ func TestFirstAdapter(t *testing.T) {
 	}
 }
 
-// TestFrozenFaults checks the text of refusals against what they must name.
+// TestFrozenFaults checks the texts of refusals.
 func TestFrozenFaults(t *testing.T) {
 	g := config(t, mixtral)
 	for _, c := range []struct {
@@ -128,8 +128,8 @@ func TestFrozenFaults(t *testing.T) {
 	}
 }
 
-// TestDefaultTargets: adapters without targets have PEFT's own for the model's type;
-// where it has none, the model's linear layers are named.
+// TestDefaultTargets: adapters without targets have PEFT's own for the model's type; if it has
+// none, the error names the model's linear layers.
 func TestDefaultTargets(t *testing.T) {
 	w := lora("q_proj")
 	w.LoRATargets = nil

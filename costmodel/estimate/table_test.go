@@ -92,8 +92,7 @@ func TestEncoderGenerates(t *testing.T) {
 
 const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000`
 
-// sums adds up a table's gradients: those that backward leaves, and those that
-// stay between micro-batches.
+// sums adds up a table's gradients: after backward, and between micro-batches.
 func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	for i := range tab.Units {
 		u := &tab.Units[i]
@@ -103,8 +102,8 @@ func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	return params, grads, owned, state
 }
 
-// TestGradients: as many bytes as the weights, a tied one once, and alive
-// throughout where gradients are accumulated.
+// TestGradients: as many bytes as the weights, a tied one once, and alive throughout with gradient
+// accumulation.
 func TestGradients(t *testing.T) {
 	for _, tied := range []string{"true", "false"} {
 		g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": `+tied+`, `+tiny+`}`)
@@ -191,7 +190,7 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestUnknownOperations: weights without operations can be loaded, are warned of in a forward, and
+// TestUnknownOperations: weights without operations can be loaded, give a warning in a forward, and
 // are refused in training; next to known ones they give a warning.
 func TestUnknownOperations(t *testing.T) {
 	bare := modelgraph.Layer{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{4, 4}, DType: modelgraph.BF16}}}

@@ -23,8 +23,8 @@ func stored(graphs ...*modelgraph.Graph) (tensors, rounding int64) {
 	return tensors, forward.Resident(graphs...) - tensors
 }
 
-// blocksOf are a denoiser's wrap units that are members of lists. Only those does xDiT split and
-// wrap (base_transformer.py, _split_transformer_blocks; xfuser/core/distributed/sharding.py). A map
+// blocksOf are a denoiser's wrap units that are members of lists. xDiT splits and wraps only those
+// (base_transformer.py, _split_transformer_blocks; xfuser/core/distributed/sharding.py). A map
 // keeps further modules whole, such as time_text_embed.
 func blocksOf(graph *modelgraph.Graph) []*modelgraph.Unit {
 	var blocks []*modelgraph.Unit

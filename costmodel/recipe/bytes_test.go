@@ -41,9 +41,9 @@ func sized(tb testing.TB, model *recipe.Model, name string) *recipe.Unit {
 	return nil
 }
 
-// TestSaved: what a block keeps from forward to backward, bytes a token in
-// bf16, by hand: C hidden, Q and K the widths of queries and keys, F inner
-// width, H query heads; element counts by two, numbers a row in fp32.
+// TestSaved: a block's bytes a token from forward to backward in bf16, by hand: C hidden, Q and K
+// the widths of queries and keys, F inner width, H query heads; element counts by two, numbers a
+// row in fp32.
 func TestSaved(t *testing.T) {
 	for _, c := range []struct {
 		model, block string
@@ -173,9 +173,9 @@ func compare(t *testing.T, what string, got, want *costmodel.Regions) {
 	}
 }
 
-// TestProducts: forward's matrix products are those that the cost model counts for every other
-// engine, and backward's twice as many, where the head makes its logits once more. Attention takes
-// 2 products over every pair of a query and a key that it sees, and 7 going back.
+// TestProducts: forward's matrix products equal the cost model's for other engines. Backward's are
+// twice as many, and the head makes its logits once more. Attention takes 2 products over every
+// visible pair of a query and a key, and 7 in backward.
 func TestProducts(t *testing.T) {
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 512, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	for _, name := range []string{"llama-3.1-8b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen3-8b", "gemma-2-9b", "gemma-3-27b", "phi-3-mini", "gpt2"} {
@@ -200,8 +200,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// work is what a unit runs: its products forward, how many times as many it
-// runs back, and the FLOPs of a product over the pairs of its attention.
+// work is a unit's products forward, their factor in backward, and the FLOPs of a product over the
+// pairs of its attention.
 type work struct{ products, back, pairs float64 }
 
 // counted is counted by the cost model's operations and, pair by pair, here.

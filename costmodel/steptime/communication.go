@@ -18,8 +18,8 @@ func whole(bytes float64) int64 {
 
 // Communication is the bytes that the busiest GPU sends to others in a step. place[u] is unit u's
 // device; nil if every GPU runs the whole model. It is 0 in load mode. Ψ are the bytes of all
-// parameters (ZeRO, arXiv 1910.02054, section 7):
-//   - DDP and ZeRO 1–2 send 2(n−1)/n·Ψ, ZeRO-3 3(n−1)/n·Ψ, a forward alone (n−1)/n·Ψ.
+// parameters, and r = (n−1)/n (ZeRO, arXiv 1910.02054, section 7):
+//   - DDP and ZeRO 1–2 send 2r·Ψ, ZeRO-3 3r·Ψ, a forward alone r·Ψ.
 //   - FSDP sends as much as ZeRO-3 without the root's second gathering.
 //   - HSDP does so within a group, with an all-reduce of each shard between groups.
 func Communication(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {

@@ -11,8 +11,8 @@ import (
 // onCPU is the place of a unit in the host's memory.
 const onCPU = -1
 
-// generating is two units in generation, whose prompt is 4 tokens: outputs of
-// 8 bytes for it, 2 for a token.
+// generating is two units in generation with a prompt of 4 tokens: outputs of 8 bytes for it, 2 for
+// a token.
 func generating(newTokens, microBatches int64) *costmodel.Table {
 	return &costmodel.Table{
 		Workload: costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Seq: 4, NewTokens: newTokens, MicroBatches: microBatches, Precision: costmodel.BF16True},

@@ -45,8 +45,8 @@ func (p *pipe) own(rank int, a order.Action) *simulated {
 	return nil
 }
 
-// inOrder runs every rank's actions in order and is when each rank ends.
-// Hosts do not wait for what a stage receives: streams do.
+// inOrder runs every rank's actions in order and returns each rank's end. Hosts do not wait for
+// messages: streams do.
 func (p *pipe) inOrder() []float64 {
 	done := map[simulated]float64{}
 	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
@@ -202,9 +202,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateBubble: where all chunks take the same time, a rank waits for
-// (p − 1) / (v·m + p − 1) of the step (Narayanan et al., SC 2021, §2.2), and of
-// an interleaved one, whose neighbours wait for each other, for no less.
+// TestSimulateBubble: if all chunks take the same time, a rank waits for (p − 1) / (v·m + p − 1) of
+// the step (Narayanan et al., SC 2021, §2.2). In an interleaved schedule neighbours wait for each
+// other, so it is no less.
 func TestSimulateBubble(t *testing.T) {
 	for _, s := range []costmodel.Schedule{
 		{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 5},
@@ -223,8 +223,7 @@ func TestSimulateBubble(t *testing.T) {
 	}
 }
 
-// TestSimulateMissing: of stages that are fewer than the chunks of all ranks, those
-// that are there run.
+// TestSimulateMissing: with fewer stages than the ranks have chunks, the existing ones run.
 func TestSimulateMissing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range 500 {
@@ -259,9 +258,9 @@ func TestSimulateNoLink(t *testing.T) {
 	}
 }
 
-// TestManyMicroBatches: by powers, more than a simulation could run end when
-// the steady state says: from some number on, so many more take so much longer.
-// Sums of whole numbers do not round, so that figures are equal.
+// TestManyMicroBatches: by powers, steps too long to simulate end as the steady state says: from
+// some number on, so many more take so much longer. Sums of whole numbers do not round, so figures
+// are equal.
 func TestManyMicroBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))
 	for range 300 {

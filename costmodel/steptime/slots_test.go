@@ -109,8 +109,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestLongSlots: what is passed over is what would have been simulated, and a step
-// of any number of micro-batches is soon known.
+// TestLongSlots: skipped rows match the simulation, and steps with any number of micro-batches are
+// fast.
 func TestLongSlots(t *testing.T) {
 	passed := 0
 	for seed := range uint64(600) {
@@ -153,8 +153,8 @@ func TestLongSlots(t *testing.T) {
 	}
 }
 
-// TestEndlessSlots: two thousand million micro-batches take no longer than a few, and each
-// further one as much as those before it.
+// TestEndlessSlots: two thousand million micro-batches compute as fast as a few, and each further
+// one takes as much as earlier ones.
 func TestEndlessSlots(t *testing.T) {
 	table, topo := randomTable(rand.New(rand.NewPCG(1, 13)), 4, 9)
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {

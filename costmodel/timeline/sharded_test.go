@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// twoBlocks is an embedding, two blocks and a head, of round sizes. What is
-// alive at each moment of a step, added up by hand, is in TestSharded.
+// twoBlocks is an embedding, two blocks and a head, of round sizes. TestSharded has the bytes alive
+// at each moment of a step, added up by hand.
 func twoBlocks() *costmodel.Table {
 	block := func(name string) costmodel.Unit {
 		return costmodel.Unit{Name: name, Params: 20, OptimizerState: 40, Output: 2, Layers: []costmodel.LayerMemory{

@@ -27,9 +27,8 @@ func cutUnits(rng *rand.Rand, table *costmodel.Table) {
 	}
 }
 
-// TestSharedStages: the closed form of a stage whose parameters are cut over
-// replicas is the walk's peak, but for the first gather of all, which takes the
-// buffer of another stage along: both forms do.
+// TestSharedStages: the closed form of a stage with sharded parameters is the walk's peak, except
+// for the very first gather: both count another stage's buffer there.
 func TestSharedStages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	dev := &costmodel.Device{WorkspaceBytes: 77}

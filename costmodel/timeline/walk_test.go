@@ -192,7 +192,7 @@ func TestStreamedLate(t *testing.T) {
 	}
 }
 
-// TestLeast: every figure counts, those too that a later version adds.
+// TestLeast: every figure counts, future ones too.
 func TestLeast(t *testing.T) {
 	var one, two timeline.Summary
 	for i := range reflect.TypeFor[timeline.Summary]().NumField() {

@@ -23,7 +23,7 @@ type fakeRow struct {
 	rank int
 }
 
-// fakeRows are those of a file.
+// fakeRows are the rows of a file.
 func fakeRows(t *testing.T, file string) []fakeRow {
 	t.Helper()
 	return rowsOf(t, file, newFakeRow)

@@ -26,13 +26,12 @@ var judged = map[string]string{
 		"rms_norm_eps":1e-6,"tie_word_embeddings":true,"torch_dtype":"bfloat16"}`,
 }
 
-// fourLengths are those of the rows' samples.
+// fourLengths are the lengths of the rows' samples.
 const fourLengths = "[1000,1024,1500,2048]"
 
-// judgedRow is a step on one H200 whose peak the judge of peaks says, in MiB: the
-// modules of Transformers 5.17 run on the meta device, with masks and positions as
-// collators give them. flash-attn's functions are stood in for by what
-// csrc/flash_attn/flash_api.cpp allocates. No GPU ran these.
+// judgedRow is a step on one H200 with a peak in MiB from the judge of peaks: Transformers 5.17's
+// modules on the meta device, with masks and positions as collators give them. flash-attn's
+// functions are replaced by the allocations of csrc/flash_attn/flash_api.cpp. No GPU ran these.
 type judgedRow struct {
 	model, packing, lengths, attention, recompute string
 	batch, seq                                    int64
@@ -65,8 +64,8 @@ var judgedRows = []judgedRow{
 	{"qwen2", "", "", "", "", 2, 4096, "ms-swift", .3, 7443.3},
 }
 
-// TestRowsAccuracy predicts them. What is left is also in the rows without padding: 5,572 tokens
-// are 0.26 % off in one row of that length, and a recomputed qwen2 0.3 %.
+// TestRowsAccuracy predicts them. Rows without padding have the same differences: 5,572 tokens are
+// 0.26 % off in one row of that length, and a recomputed qwen2 0.3 %.
 func TestRowsAccuracy(t *testing.T) {
 	const worst, middle = .35, .05 // percent
 	gpu, err := catalogue.Find("h200-141gb")

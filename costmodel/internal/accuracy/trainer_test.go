@@ -251,7 +251,7 @@ func (row *trainerRow) checkPinned(t *testing.T, measured int64) {
 
 // TestTrainerAccuracy predicts transformers' Trainer under Accelerate's FSDP2, HSDP, under DDP and
 // on one GPU. GPT-2-XL under FSDP2 lacks rests of activations, whose requests are followed in one
-// type alone. Without the allocator's rests, the closer rows are off by up to 1.3 %.
+// type only. Without the allocator's rests, the closer rows are off by up to 1.3 %.
 func TestTrainerAccuracy(t *testing.T) {
 	trainerRows{
 		file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 90, worst: .3, middle: .02, pools: true,

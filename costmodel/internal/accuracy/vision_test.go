@@ -61,8 +61,8 @@ func imageRows(t *testing.T) []imageRow {
 	return rows
 }
 
-// leftover is what GPU d holds from the runs before in the same process: in rows without images on
-// a GPU that only has the tower, the workspaces of both threads.
+// leftover is GPU d's memory of earlier runs in the process: the workspaces of both threads, in
+// rows without images on a GPU with only the tower.
 func (r *imageRow) leftover(d int) int64 {
 	if !r.infers() && r.images == 0 && r.model == "internvl-small" && d == 0 {
 		return 2 * autogradWorkspace
@@ -70,11 +70,11 @@ func (r *imageRow) leftover(d int) int64 {
 	return r.extra
 }
 
-// TestImages predicts every GPU's allocated peak of the runs with images. What is left of
-// Qwen2.5-VL on GPU 0 is 5 to 8 MiB of the allocator's blocks of 20 MiB: weights of 3 and 8 MiB
-// leave up to 1 MiB of them unsplit; on the others up to 1 MiB for each optimizer state of a weight
-// of 43 MiB. What is left of InternVL-26B on GPU 0 are its logits, which the caller holds there
-// through backward.
+// TestImages predicts every GPU's allocated peak of the runs with images. Known differences:
+//   - Qwen2.5-VL on GPU 0: 5 to 8 MiB, as weights of 3 and 8 MiB leave up to 1 MiB of the
+//     allocator's blocks of 20 MiB unsplit; on other GPUs up to 1 MiB for each optimizer state of a
+//     weight of 43 MiB.
+//   - InternVL-26B on GPU 0: its logits, which the caller holds through backward.
 func TestImages(t *testing.T) {
 	const worst = 1 // percent
 	var table strings.Builder

@@ -78,7 +78,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// randomLengths are those of up to 64 samples.
+// randomLengths are the lengths of up to 64 samples.
 func randomLengths(random *rand.Rand) *Lengths {
 	var text strings.Builder
 	for range 5 + random.IntN(60) {
@@ -198,7 +198,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text stops it, and what it reads makes batches.
+// FuzzRead: any text is read or refused, and lengths make batches.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"3\n5\n", "[3, 5]", "[[3]]", "{", "4294967296\n", "9999999999999999999", "[1e3]", "\x00"} {
 		f.Add(text)

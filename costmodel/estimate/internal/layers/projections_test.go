@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestProjections: which weights are linear layers, which way round, and which
-// lead back to the residual stream, by dimensions where these tell.
+// TestProjections: which weights are linear layers, their orientation, and which lead back to the
+// residual stream, by dimensions if these differ.
 func TestProjections(t *testing.T) {
 	weight := func(name string, out, in int64) modelgraph.Tensor {
 		tensor, err := modelgraph.NewTensor(name, modelgraph.BF16, out, in)
