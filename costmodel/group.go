@@ -11,8 +11,7 @@ type Group struct {
 	// Buffer is the all-gather's output, from which parameters are copied. CopyIn is the rank's own
 	// shard of it, if that must be cast first.
 	Buffer, CopyIn int64
-	// Reduce is the reduce-scatter's input, Reduced its output; the sharded
-	// gradients are views of it.
+	// Reduce is the reduce-scatter's input, Reduced its output; the sharded gradients are views of it.
 	Reduce, Reduced int64
 	// LastGrad is the gradient that is copied into Reduce last: a loop
 	// variable of foreach_reduce keeps it while Reduced is made.

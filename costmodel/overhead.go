@@ -6,9 +6,8 @@ type Comm struct {
 	World int64 // on every GPU
 	Peer  int64 // for each neighbour in a pipeline
 	Ring  bool  // the last stage sends to the first too
-	// Contexts maps a compute capability to two contexts: PyTorch's from the catalogue, and the
-	// engine's measured one. The second replaces the first; a device with any other context keeps
-	// it.
+	// Contexts maps a compute capability to two contexts: PyTorch's from the catalogue, and the engine's
+	// measured one. The second replaces the first; a device with any other context keeps it.
 	Contexts map[string][2]int64
 }
 
@@ -34,9 +33,8 @@ func (table *Table) stages() int64 {
 	return table.Workload.World / int64(sizeOf(&table.Workload).gpus)
 }
 
-// Overhead is the memory of a device that runs the model, outside the engine's allocator: the
-// context with loaded kernels, and the communication library. index is the device's, or its
-// stage's.
+// Overhead is the memory of a device that runs the model, outside the engine's allocator: the context
+// with loaded kernels, and the communication library. index is the device's, or its stage's.
 func (table *Table) Overhead(index int, device *Device) int64 {
 	if table.Workload.Runtime == Devmap && device.Own != (own{}) {
 		return device.Own.ContextBytes

@@ -9,12 +9,10 @@ type own struct {
 	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`
-	// FLOPS is the rate of 16-bit matrix products in FLOP/s; Rates are those of the engine's
-	// kernels.
+	// FLOPS is the rate of 16-bit matrix products in FLOP/s; Rates are those of the engine's kernels.
 	FLOPS float64 `json:"flops"`
 	Rates
-	// Copies are bytes/s of payload: inside the device, and between it and
-	// pinned memory of the host.
+	// Copies are bytes/s of payload: inside the device, and between it and pinned memory of the host.
 	DeviceCopyBytesPerSecond   float64 `json:"device_copy_bytes_per_second"`
 	HostToDeviceBytesPerSecond float64 `json:"host_to_device_bytes_per_second"`
 	DeviceToHostBytesPerSecond float64 `json:"device_to_host_bytes_per_second"`

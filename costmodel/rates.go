@@ -38,8 +38,7 @@ type Rates struct {
 	OverlappedBytesPerSecond float64 `json:"beside_bytes_per_second,omitzero"`
 	CollectiveShare          float64 `json:"collective_share,omitzero"`
 	CollectiveSeconds        float64 `json:"collective_seconds,omitzero"`
-	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each, if
-	// no link says otherwise.
+	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each, if no link says otherwise.
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 	// CPUBytesPerSecond is copied from the host's pageable memory,
 	// DiskBytesPerSecond from its disk: weights that were offloaded.

@@ -12,8 +12,7 @@ type Regions struct {
 	// fp32 weights, State its moments.
 	Weights, Grads, Master, State int64
 	Tied                          []Tie
-	// Cache is the KV cache of all sequences of the batch, Feed the token ids
-	// and labels of all of them.
+	// Cache is the KV cache of all sequences of the batch, Feed the token ids and labels of all of them.
 	Cache, Feed int64
 	// Alive for every micro-batch in flight: what is kept of the input, and of forward's results.
 	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade

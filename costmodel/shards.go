@@ -3,9 +3,8 @@ package costmodel
 // Shards is a plan's list of what each rank holds if parameters are sharded over
 // ranks. All counts are elements.
 type Shards struct {
-	// Degree is the number of ranks that share a parameter. GPU d holds shard d mod Degree. Under
-	// HSDP a group's GPUs are consecutive and hold all shards (init_device_mesh, replicas ×
-	// shards).
+	// Degree is the number of ranks that share a parameter. GPU d holds shard d mod Degree. Under HSDP a
+	// group's GPUs are consecutive and hold all shards (init_device_mesh, replicas × shards).
 	Degree int64 `json:"degree"`
 	// Units are the parameters that are gathered together.
 	Units []struct {

@@ -68,8 +68,7 @@ type Table struct {
 	Band float64
 	// AtLeast: peaks are lower bounds, as activations of some layers are not known.
 	AtLeast bool
-	// Pool is the part of a device's memory that the engine takes at its start; 0: it grows on
-	// demand.
+	// Pool is the part of a device's memory that the engine takes at its start; 0: it grows on demand.
 	Pool float64
 	// Marks returns, for each micro-batch of the first steps, the least and most bytes at the
 	// highest that the allocator has reserved. The GPU holds these units (nil: all), with input the

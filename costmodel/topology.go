@@ -30,8 +30,7 @@ type Device struct {
 	FLOPS float64 `json:"flops,omitzero"`
 	// Rates are the others; 0: unknown, and what needs them counts nothing.
 	Rates
-	// Slack is the least and most that the allocator's pool reserves above a
-	// peak, as a fraction of it.
+	// Slack is the least and most that the allocator's pool reserves above a peak, as a fraction of it.
 	Slack [2]float64 `json:"slack,omitzero"`
 	// ComputeCapability is NVIDIA's, as "9.0"; empty: unknown.
 	ComputeCapability string `json:"compute_capability,omitzero"`

@@ -33,8 +33,7 @@ type LayerMemory struct {
 	// GatheredForward, GatheredAgain and GatheredBackward are other GPUs' parameters on this one in
 	// forward, recomputation and backward, if they are gathered module by module (zero3).
 	GatheredForward, GatheredAgain, GatheredBackward int64
-	// Reducing is the temporary memory of the gradients' reduction after its backward (zero2,
-	// zero3).
+	// Reducing is the temporary memory of the gradients' reduction after its backward (zero2, zero3).
 	Reducing int64
 	// Weights are the parameters that its forward reads, tied ones too: copied if it is offloaded.
 	Weights int64

@@ -9,8 +9,7 @@ type Pass struct {
 	Strided   float64 // bytes of kernels that broadcast, reduce, cast up, or read slices
 	Kernels   float64 // how many kernels run
 	Profiled  float64 // seconds that the model declares, on any device
-	// Reduced is bytes of sums over the GPUs that share a stage's matrices,
-	// Reductions how many sums.
+	// Reduced is bytes of sums over the GPUs that share a stage's matrices, Reductions how many sums.
 	Reduced, Reductions float64
 	// Shared is bytes sent to GPUs with other tokens of the sequences, Dispatched to GPUs with
 	// other experts.

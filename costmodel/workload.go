@@ -20,8 +20,7 @@ type Workload struct {
 	TargetSeq    int64  `json:"target_seq"`    // decoder tokens of an encoder–decoder
 	NewTokens    int64  `json:"new_tokens"`    // generated after the prompt; 0: one forward
 	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
-	// ImageSize is the side of the images, squares, in pixels; 0: the model's
-	// own ([modelgraph.Stream]).
+	// ImageSize is the side of the images, squares, in pixels; 0: the model's own ([modelgraph.Stream]).
 	ImageSize int64 `json:"image_size,omitzero"`
 	// MaxPixels bounds the area of an image after it was resized; 0: unbounded.
 	// Without ImageSize, images are as large.
@@ -100,8 +99,7 @@ type Workload struct {
 	LoRAPrecision string `json:"lora_precision,omitzero"`
 	// LoRADropout: adapters drop out some of their input.
 	LoRADropout bool `json:"lora_dropout,omitzero"`
-	// Quantize is the format of frozen linear weights: nf4 or int8 (bitsandbytes). Empty:
-	// unchanged.
+	// Quantize is the format of frozen linear weights: nf4 or int8 (bitsandbytes). Empty: unchanged.
 	Quantize string `json:"quantize,omitzero"`
 
 	// Float8 is torchao's 8-bit training of the blocks' linear layers: tensorwise, rowwise, or
@@ -121,8 +119,7 @@ type Workload struct {
 	// Compile: torch.compile makes kernels of the model's forward and backward, which
 	// take less than the modules' own, by an amount that is a range here.
 	Compile bool `json:"compile,omitzero"`
-	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
-	// before backward begins.
+	// LossOnly: the caller keeps the loss alone, so that the outputs are gone before backward begins.
 	LossOnly bool `json:"loss_only,omitzero"`
 	// GradientViews: DDP's gradients are views of its buckets.
 	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`

@@ -18,8 +18,7 @@ import (
 // data sheet has them. One without a known source is 0.
 type GPU struct {
 	Name string `json:"name"`
-	// SoldGB is the advertised size. ECCTakesMemory: the driver shows less, as ECC codes take
-	// memory.
+	// SoldGB is the advertised size. ECCTakesMemory: the driver shows less, as ECC codes take memory.
 	SoldGB         int64   `json:"sold_gb"`
 	ECCTakesMemory bool    `json:"ecc_takes_memory"`
 	CapacityBytes  int64   `json:"capacity_bytes"` // as the driver shows it

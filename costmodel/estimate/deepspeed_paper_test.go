@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestZeroPaper checks the formulas against every cell of the paper's Table 1,
-// in GB as it prints them.
+// TestZeroPaper checks the formulas against every cell of the paper's Table 1, in GB as it prints them.
 func TestZeroPaper(t *testing.T) {
 	models := []float64{7.5e9, 128e9, 1e12}
 	for d, rows := range map[int64][3][3]string{

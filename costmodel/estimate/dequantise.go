@@ -79,8 +79,7 @@ func asLoaded(graph *modelgraph.Graph, workload *costmodel.Workload) (*modelgrap
 }
 
 // dequantised is graph as it is loaded then: each weight in bf16, without scales (Fp8Dequantize;
-// integrations/mxfp4.py, convert_moe_packed_tensors). Tensors' places and the digest stay the
-// files'.
+// integrations/mxfp4.py, convert_moe_packed_tensors). Tensors' places and the digest stay the files'.
 func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	out := *graph
 	out.Layers = slices.Clone(graph.Layers)

@@ -46,8 +46,7 @@ func towerOf(graph *modelgraph.Graph) (tower, free bool) {
 // maxImageSize bounds the side of an image, in pixels.
 const maxImageSize = 1 << 16
 
-// checkImageTokens checks the image features that text layers read against the
-// length of a sequence.
+// checkImageTokens checks the image features that text layers read against the length of a sequence.
 func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		if attention, ok := graph.Layers[i].Op.(modelgraph.Attention); graph.Layers[i].Stream.Kind != modelgraph.Text || ok && attention.Cross {

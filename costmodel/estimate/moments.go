@@ -31,10 +31,9 @@ func moments(table *costmodel.Table, model *layers.Model) error {
 	return evaluation(table, model)
 }
 
-// saving is the largest parameter. A full state dict gathers one after another and moves it to the
-// host. DDP copies its own weights; ZeRO 3 gathers module by module, as in a step. Sources:
-// accelerate 1.15, get_state_dict; torch 2.11, distributed/_state_dict_utils.py,
-// _gather_state_dict.
+// saving is the largest parameter. A full state dict gathers one after another and moves it to the host.
+// DDP copies its own weights; ZeRO 3 gathers module by module, as in a step. Sources: accelerate 1.15,
+// get_state_dict; torch 2.11, distributed/_state_dict_utils.py, _gather_state_dict.
 func saving(table *costmodel.Table, model *layers.Model) {
 	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
 		return
@@ -265,8 +264,7 @@ func checkTorchAO(workload *costmodel.Workload) error {
 	return refuse("optimizer", workload.Optimizer, "devmap counts torchao's optimizers under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("optimizer", value.AdamW8bit))
 }
 
-// checkFloat8 refuses torchao's 8-bit products if the program lacks them or devmap does not count
-// them.
+// checkFloat8 refuses torchao's 8-bit products if the program lacks them or devmap does not count them.
 func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	recipes := strings.Fields(trainer.Of(workload.Preset).Path.Float8)
 	off := costmodel.Setting{Field: "float8"}
@@ -338,9 +336,8 @@ func checkBuilt(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkDecoder refuses models that the preset's program does not train. torchtune's and
-// torchtitan's are counted as dense text decoders; TRL's losses need decoders
-// (trl/trainer/utils.py, add_fused_lm_head).
+// checkDecoder refuses models that the preset's program does not train. torchtune's and torchtitan's are
+// counted as dense text decoders; TRL's losses need decoders (trl/trainer/utils.py, add_fused_lm_head).
 func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	if workload.Mode != costmodel.Train || graph.Family == "" || path.Modules == "" && !path.HeadWhole {

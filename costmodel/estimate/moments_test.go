@@ -205,9 +205,8 @@ func TestCompiledRange(t *testing.T) {
 	}
 }
 
-// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for a sample
-// of 101 tokens, whose last one carries no label. A warning names a number of labels without
-// effect.
+// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for a sample of 101
+// tokens, whose last one carries no label. A warning names a number of labels without effect.
 func TestLabelTokens(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")

@@ -19,9 +19,8 @@ const defaultSeq = 2048
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// Resolve completes the workload for this model: inference, or in training AdamW without
-// recomputation; lengths, precision, and the defaults of strategy and engine. Errors are
-// [*costmodel.FieldError].
+// Resolve completes the workload for this model: inference, or in training AdamW without recomputation;
+// lengths, precision, and the defaults of strategy and engine. Errors are [*costmodel.FieldError].
 func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Workload, error) {
 	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
 	if err := resolveDeepSpeed(graph, &workload); err != nil {
@@ -127,8 +126,7 @@ func checkValues(workload *costmodel.Workload) error {
 	return nil
 }
 
-// check refuses a workload that contradicts itself, of any model; else it is
-// the engine that runs it.
+// check refuses a workload that contradicts itself, of any model; else it is the engine that runs it.
 func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err

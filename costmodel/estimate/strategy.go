@@ -74,9 +74,8 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	return runtime, runtime.Refuse(workload)
 }
 
-// CheckPlaced refuses numbers of a strategy other than the workload's, which would have no effect.
-// An open strategy (auto) takes all, and defaults may be explicit. Errors are
-// [*costmodel.FieldError].
+// CheckPlaced refuses numbers of a strategy other than the workload's, which would have no effect. An
+// open strategy (auto) takes all, and defaults may be explicit. Errors are [*costmodel.FieldError].
 func CheckPlaced(workload *costmodel.Workload) error {
 	traits := workload.Strategy.Traits()
 	if err := checkPreset(workload); err != nil {

@@ -54,10 +54,9 @@ var readFamilies = map[string]bool{
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,
 }
 
-// comparedBands are the bands of model types, by kind of step. A band is twice the largest
-// difference of the type's cells of that kind (fixtures/oracle), and at least that of all its
-// cells. Of held-out cells, 3 in 100 exceeded such bands. "other" is twice the largest of all.
-// TestBands writes the file.
+// comparedBands are the bands of model types, by kind of step. A band is twice the largest difference of
+// the type's cells of that kind (fixtures/oracle), and at least that of all its cells. Of held-out
+// cells, 3 in 100 exceeded such bands. "other" is twice the largest of all. TestBands writes the file.
 var comparedBands = sync.OnceValues(func() (bands map[string]map[string]float64, err error) {
 	err = json.Unmarshal(bandsFile, &bands)
 	return bands, err
@@ -124,8 +123,7 @@ func small(table *costmodel.Table) bool {
 	return there < 2<<30
 }
 
-// unmeasuredFlash gives the figures their band: the package's own allocations
-// were read, not measured.
+// unmeasuredFlash gives the figures their band: the package's own allocations were read, not measured.
 func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Attention != value.FlashAttention || model.Workload.Mode == costmodel.Load {
 		return nil

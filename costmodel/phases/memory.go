@@ -14,8 +14,7 @@ import (
 // (CUDABlas.cpp: _getWorkspaceSize; 33 MiB in all on an H200).
 const ltWorkspace = 1 << 20
 
-// stored is what components keep on a GPU, and how much of it the allocator
-// gives beyond their tensors.
+// stored is what components keep on a GPU, and how much of it the allocator gives beyond their tensors.
 func stored(graphs ...*modelgraph.Graph) (tensors, rounding int64) {
 	for _, graph := range graphs {
 		tensors += forward.Bytes(graph)
@@ -77,10 +76,9 @@ func (run *residency) memoryOf(component *diffusers.Component, stage int64) cost
 	return memory
 }
 
-// grouped is the bytes of a component that stay on the GPU under group offloading with one block in
-// a group: all bytes outside the lists of blocks. Lists are among the component's own children, in
-// some autoencoders among the decoder's (hooks/group_offloading.py,
-// _apply_group_offloading_block_level).
+// grouped is the bytes of a component that stay on the GPU under group offloading with one block in a
+// group: all bytes outside the lists of blocks. Lists are among the component's own children, in some
+// autoencoders among the decoder's (hooks/group_offloading.py, _apply_group_offloading_block_level).
 func grouped(component *diffusers.Component) int64 {
 	graph := component.Graph
 	rest := forward.Bytes(graph)

@@ -62,8 +62,7 @@ func (run *running) seen(phase *phasePlan) error {
 	return nil
 }
 
-// upcast reports an autoencoder that says nothing of force_upcast, or true
-// (autoencoder_kl.py: True).
+// upcast reports an autoencoder that says nothing of force_upcast, or true (autoencoder_kl.py: True).
 func upcast(graph *modelgraph.Graph) bool {
 	var config struct {
 		Raise *bool `json:"force_upcast"`
@@ -152,8 +151,7 @@ func (run *running) denoise() (phasePlan, error) {
 		return phase, err
 	}
 	run.larger(&phase, run.denoiser, func(rank int64) int64 { return peaks[run.stageOf(rank)] + run.latents() })
-	// The first step fills the pipeline, and goes through its stages in turn
-	// (xfuser: warmup_steps 1).
+	// The first step fills the pipeline, and goes through its stages in turn (xfuser: warmup_steps 1).
 	passes := float64(run.work.Steps + run.work.PipeFusion - 1)
 	if run.rule.guided && run.rule.apart && run.work.CFGDegree == 1 {
 		passes *= 2

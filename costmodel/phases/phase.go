@@ -14,7 +14,7 @@ type Plan struct {
 	Workload Workload
 	Phases   []phasePlan
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
-	Warnings []string // what the plan goes without, what was not measured, and what is left after it
+	Warnings []string // omissions, unmeasured parts, and memory that remains afterwards
 	// Pool is the range that the allocator reserves beyond the peak, as parts of a phase's memory
 	// without weights.
 	Pool [2]float64
@@ -32,8 +32,7 @@ type phasePlan struct {
 	Seconds float64
 }
 
-// measuredPipelines were checked against a GPU; of the others only components
-// were checked, or nothing.
+// measuredPipelines were checked against a GPU; of the others only components were checked, or nothing.
 var measuredPipelines = []string{
 	"CogVideoXImageToVideoPipeline", "CogVideoXPipeline", "FluxFillPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline",
 	"StableDiffusion3Pipeline", "StableDiffusionPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "StableDiffusionXLPipeline",

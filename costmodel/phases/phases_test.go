@@ -50,9 +50,8 @@ func fluxSmall() map[string]string {
 
 var h200 = costmodel.Device{Name: "H200", CapacityBytes: 150 << 30, WorkspaceBytes: 32 << 20, FLOPS: 800e12}
 
-// TestFluxMeasured: FLUX.1-dev on an H200 (diffusers 0.42.1, two steps, embeddings given). T5's
-// table of tokens and its encoder's copy were untied there: 263,192,576 bytes more if all is
-// resident.
+// TestFluxMeasured: FLUX.1-dev on an H200 (diffusers 0.42.1, two steps, embeddings given). T5's table of
+// tokens and its encoder's copy were untied there: 263,192,576 bytes more if all is resident.
 func TestFluxMeasured(t *testing.T) {
 	pipeline := folder(t, flux)
 	for _, c := range []struct {

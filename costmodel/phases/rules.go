@@ -3,8 +3,7 @@ package phases
 // rule is a pipeline class's own behaviour.
 type rule struct {
 	height, width, frames, steps, text int64
-	// guided: the prompt and its negative are denoised, in one batch or, if
-	// apart, one after the other.
+	// guided: the prompt and its negative are denoised, in one batch or, if apart, one after the other.
 	guided, apart bool
 	// packed: squares of two latents are tokens before the transformer sees them.
 	packed bool

@@ -21,8 +21,7 @@ type Workload struct {
 	Offload    string `json:"offload,omitzero"`
 	VAETiling  bool   `json:"vae_tiling,omitzero"`
 	VAESlicing bool   `json:"vae_slicing,omitzero"`
-	// VAEPrecision is the autoencoder's type, bf16 or fp32 [the one in the pipeline's
-	// documentation].
+	// VAEPrecision is the autoencoder's type, bf16 or fp32 [the one in the pipeline's documentation].
 	VAEPrecision string `json:"vae_precision,omitzero"`
 	// The degrees of xDiT split the prompt and its negative, heads, tokens in a ring, blocks in a
 	// pipeline, and weights. The product of the first four is the number of GPUs.

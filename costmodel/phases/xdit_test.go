@@ -126,9 +126,8 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 	return plan
 }
 
-// TestXDiTLeft: each GPU's memory after the same pipelines are deleted, the cache manager is
-// cleared, and the group destroyed. With two steps the first stage has received a picture in parts
-// or at once.
+// TestXDiTLeft: each GPU's memory after the same pipelines are deleted, the cache manager is cleared,
+// and the group destroyed. With two steps the first stage has received a picture in parts or at once.
 func TestXDiTLeft(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 )
 
 // attention is softmax(q·kᵀ)·v between two projections. Kernels keep the scores in registers and a
-// log-sum-exp a row for backward (FlashAttention-2, arXiv 2307.08691). Backward reads this, final q
-// and k, v and the output. Normed q and k are kept from before; backward norms and rotates them
-// again.
+// log-sum-exp a row for backward (FlashAttention-2, arXiv 2307.08691). Backward reads this, final q and
+// k, v and the output. Normed q and k are kept from before; backward norms and rotates them again.
 type attention struct {
 	op        modelgraph.Attention
 	layer     int

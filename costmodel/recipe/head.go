@@ -89,9 +89,8 @@ func (head *head) logits(writer *writer, logits int, first, count int64) {
 	writer.product("nt", writer.count, count, head.op.Dim, append(operands, writer.columns(out("d", logits), 0, count))...)
 }
 
-// dims are the dimensions of the loss's kernels; labels are the next tokens. A step's loss is the
-// mean over micro-batches of the mean over their counted labels, so gradients add up to its
-// gradient.
+// dims are the dimensions of the loss's kernels; labels are the next tokens. A step's loss is the mean
+// over micro-batches of the mean over their counted labels, so gradients add up to its gradient.
 func (head *head) dims(writer *writer, first, count int64) []Dim {
 	dims := []Dim{size("sequences", writer.sequences), size("seq", writer.seq), size("first", first), size("columns", count)}
 	if head.op.SoftCap {

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// The passes through a unit with kernels of their own: forward, backward, decode (one token a
-// sequence, at position Seq + the number generated), norms, and step. Recompute runs some of
-// forward's.
+// The passes through a unit with kernels of their own: forward, backward, decode (one token a sequence,
+// at position Seq + the number generated), norms, and step. Recompute runs some of forward's.
 const (
 	passForward  = "forward"
 	passBackward = "backward"

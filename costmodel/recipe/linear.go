@@ -78,8 +78,7 @@ func (asm *assembler) addSums(sums int, bias *weight) {
 	asm.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather(bias.gradient))
 }
 
-// partsOf is into how many parts a sum over rows is cut: about as many as an
-// H100 has multiprocessors.
+// partsOf is into how many parts a sum over rows is cut: about as many as an H100 has multiprocessors.
 func partsOf(rows int64) int64 { return min(rows, 128) }
 
 // back makes the gradient of the projection's input from its output's: dx = dy·weightᵀ (+ add).

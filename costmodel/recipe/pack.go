@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// interval is a tensor of a routine's scratch and the kernels, first to last,
-// that it lives through.
+// interval is a tensor of a routine's scratch and the kernels, first to last, that it lives through.
 type interval struct {
 	tensor      int
 	first, last int

@@ -37,8 +37,7 @@ func (model *model) sizes() {
 	model.masters = workload.Precision == costmodel.BF16Mixed
 }
 
-// recomputes reports a block with a forward that runs again in backward
-// ([costmodel.RecomputeFull]).
+// recomputes reports a block with a forward that runs again in backward ([costmodel.RecomputeFull]).
 func (model *model) recomputes(unit int) bool {
 	return model.train && model.workload.Recompute == costmodel.RecomputeFull && len(model.graph.Units[unit].Exec) > 1
 }

@@ -60,8 +60,7 @@ type Tensor struct {
 	// Parts: it holds the rows of all micro-batches in order, and a pass touches its own. Feeds,
 	// caches, losses and result ids have parts.
 	Parts bool
-	// Tie is the index in [costmodel.Regions.Tied] of a weight that another
-	// unit owns, -1 of others.
+	// Tie is the index in [costmodel.Regions.Tied] of a weight that another unit owns, -1 of others.
 	Tie int
 }
 

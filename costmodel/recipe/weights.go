@@ -126,8 +126,7 @@ func matrix(shape []int64) (rows, columns int64) {
 	return rows, columns
 }
 
-// find is the parameter of a layer that has one of these names and this shape,
-// nil if there is none.
+// find is the parameter of a layer that has one of these names and this shape, nil if there is none.
 func (params *parameters) find(layer int, names ...string) *weight {
 	at := layer - params.graph.Units[params.unit].First
 	for i := params.firsts[at]; i < params.firsts[at+1]; i++ {

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// writer writes the code of one unit: forward a step at a time, then backward
-// in the opposite order.
+// writer writes the code of one unit: forward a step at a time, then backward in the opposite order.
 type writer struct {
 	parameters
 	backs []func() // backward of the steps so far
@@ -28,8 +27,7 @@ type assembler struct {
 	pass    string
 	routine *Routine
 	count   int64 // rows of the stream in this pass
-	// stream is the hidden state so far, flow its gradient on the way back; -1
-	// before the first step.
+	// stream is the hidden state so far, flow its gradient on the way back; -1 before the first step.
 	stream, flow int
 }
 

@@ -59,10 +59,9 @@ func (step *timing) dataParallel(device int) float64 {
 	return both.repeated(microBatches) + reduce + update/float64(gpus) + once
 }
 
-// ddpBackward is the end of the last micro-batch; its forward ends at clock. Gradients are copied
-// to buckets, which are all-reduced while later kernels run
-// (torch/csrc/distributed/c10d/reducer.cpp mark_variable_ready, finalize_backward). Units represent
-// buckets of 25 MiB.
+// ddpBackward is the end of the last micro-batch; its forward ends at clock. Gradients are copied to
+// buckets, which are all-reduced while later kernels run (torch/csrc/distributed/c10d/reducer.cpp
+// mark_variable_ready, finalize_backward). Units represent buckets of 25 MiB.
 func (step *timing) ddpBackward(deviceIndex int, clock deviceClock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
 	gpus, size := int64(len(step.topo.Devices)), ops.WeightBytes(workload.Precision)

@@ -258,9 +258,8 @@ func TestSimulateNoLink(t *testing.T) {
 	}
 }
 
-// TestManyMicroBatches: by powers, steps too long to simulate end as the steady state says: from
-// some number on, so many more take so much longer. Sums of whole numbers do not round, so figures
-// are equal.
+// TestManyMicroBatches: by powers, steps too long to simulate end as the steady state says: from some
+// number on, so many more take so much longer. Sums of whole numbers do not round, so figures are equal.
 func TestManyMicroBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))
 	for range 300 {

@@ -71,8 +71,7 @@ func (line *line) longRow(first *simulatedRank) bool {
 	return true
 }
 
-// matching is the last state with the same places of ranks and messages that takes accepts; nil if
-// none.
+// matching is the last state with the same places of ranks and messages that takes accepts; nil if none.
 func matching(states []state, now *state, takes func(*state) bool) *state {
 	for i := range slices.Backward(states) {
 		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
@@ -89,8 +88,7 @@ func (line *line) left() int64 {
 	return (row.times - first.times) * int64(len(row.jobs)*len(line.ranks))
 }
 
-// state is a line seen from the clock of its first rank: if all ranks and
-// messages are, and since when.
+// state is a line seen from the clock of its first rank: if all ranks and messages are, and since when.
 type state struct {
 	places, clocks []int64
 	clock          int64

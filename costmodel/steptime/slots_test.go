@@ -109,8 +109,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestLongSlots: skipped rows match the simulation, and steps with any number of micro-batches are
-// fast.
+// TestLongSlots: skipped rows match the simulation, and steps with any number of micro-batches are fast.
 func TestLongSlots(t *testing.T) {
 	passed := 0
 	for seed := range uint64(600) {

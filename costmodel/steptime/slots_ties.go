@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// tiedUse is a unit that reads a weight of one's own or of another unit, and
-// what its gradient takes.
+// tiedUse is a unit that reads a weight of one's own or of another unit, and what its gradient takes.
 type tiedUse struct {
 	unit  int
 	grads int64

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// folded are a topology and places by stages, if a stage has several GPUs
-// ([costmodel.Table.Folded]).
+// folded are a topology and places by stages, if a stage has several GPUs ([costmodel.Table.Folded]).
 func folded(table *costmodel.Table, topo *costmodel.Topology, place []int) (*costmodel.Topology, []int) {
 	stages := table.Folded(topo)
 	if stages == topo || place == nil {

@@ -102,8 +102,7 @@ func (place *arena) hold(regions *costmodel.Regions) {
 	place.throughout.Activations += regions.Feed
 }
 
-// ties adds copies of weights with an owner on another device, and slots for gradients of uses
-// there.
+// ties adds copies of weights with an owner on another device, and slots for gradients of uses there.
 func (place *arena) ties() {
 	for _, tie := range tiesOf(place.table.Units) {
 		here, owned := int64(0), false

@@ -15,8 +15,7 @@ type arenaChain struct {
 	mode  costmodel.Mode
 	sums  []arenaSums // of the units before each
 	ties  []arenaTie  // that may be apart
-	// before is the last unit before one that does not pass, or -1; keeps the
-	// last that keeps its input.
+	// before is the last unit before one that does not pass, or -1; keeps the last that keeps its input.
 	before, keeps []int
 	output        sparse // of units that do not pass
 	scratch       sparse

@@ -133,8 +133,7 @@ func Replay(file string, data []byte) (any, error) {
 	return result, nil
 }
 
-// replay is a log that is replayed on all devices, with the allocations inside
-// of kernels or without.
+// replay is a log that is replayed on all devices, with the allocations inside of kernels or without.
 type replay struct {
 	inside  bool
 	caches  []*allocator.Cache

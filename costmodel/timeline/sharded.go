@@ -165,9 +165,8 @@ func (step *shardedStep) leave(group *costmodel.Group) {
 	}
 }
 
-// lossOutside is the loss of a model that returns logits, if any. torchtitan's last chunk reduces
-// the head's gradient; the group's parameters are freed after it (components/loss.py,
-// ChunkedLossWrapper).
+// lossOutside is the loss of a model that returns logits, if any. torchtitan's last chunk reduces the
+// head's gradient; the group's parameters are freed after it (components/loss.py, ChunkedLossWrapper).
 func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Unit) {
 	head := slices.IndexFunc(unit.Layers, func(layer costmodel.LayerMemory) bool { return layer.LossForward > 0 })
 	if head < 0 {

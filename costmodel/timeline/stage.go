@@ -7,9 +7,8 @@ import (
 )
 
 // staged is a unit as a stage runs it. If received, its input is the stage's receive buffer, which
-// counts separately. If sent, its output leaves the stage, which keeps it to the end of its
-// backward (stage.py fwd_cache and backward_one_chunk). The output's gradient then comes in a
-// buffer.
+// counts separately. If sent, its output leaves the stage, which keeps it to the end of its backward
+// (stage.py fwd_cache and backward_one_chunk). The output's gradient then comes in a buffer.
 func staged(table *costmodel.Table, unitIndex int, received, sent bool) costmodel.Unit {
 	unit := table.Units[unitIndex]
 	if !received && !sent || len(unit.Layers) == 0 {

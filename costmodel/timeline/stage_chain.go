@@ -103,8 +103,7 @@ func (chain *unitChain) between(out, first *Summary, at costmodel.Interval, last
 	out.add(last)
 }
 
-// Peak is a rank's peak, as of [pipelineEvents], on a device with this workspace if it runs
-// products.
+// Peak is a rank's peak, as of [pipelineEvents], on a device with this workspace if it runs products.
 func (chain *stageChain) Peak(place Rank, workspace int64) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	for _, at := range place.Chunks {

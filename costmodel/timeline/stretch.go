@@ -76,8 +76,7 @@ func forwardToSave(unit *costmodel.Unit, emit func(stepEvent)) {
 	}
 }
 
-// forwardToKeep is the forward of a unit that is recomputed: what its layers
-// save is gone when it ends.
+// forwardToKeep is the forward of a unit that is recomputed: what its layers save is gone when it ends.
 func forwardToKeep(unit *costmodel.Unit, emit func(stepEvent)) {
 	var saved, retained int64
 	for i := range unit.Layers {

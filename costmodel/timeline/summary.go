@@ -9,8 +9,7 @@ type Summary struct {
 	Static int64 // alive throughout
 	Saved  int64 // kept after forward: activations and KV cache
 	Grads  int64 // left by backward
-	// Forward is the peak of forward, above Static; Backward is the peak of backward, Saved
-	// included.
+	// Forward is the peak of forward, above Static; Backward is the peak of backward, Saved included.
 	Forward, Backward int64
 	LastBackward      int64 // peak of a backward after all others, above Grads
 	StepTransient     int64 // what the optimizer's step adds

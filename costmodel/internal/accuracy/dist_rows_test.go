@@ -34,8 +34,7 @@ type distRow struct {
 	name, engine, model string
 	ranks               []distRank
 	w                   costmodel.Workload
-	// shared: measured in one process after runs of other kinds, with their communicators still
-	// alive.
+	// shared: measured in one process after runs of other kinds, with their communicators still alive.
 	shared bool
 }
 

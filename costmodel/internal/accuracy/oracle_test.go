@@ -173,9 +173,8 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band, graph.Family
 }
 
-// TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or
-// 2 MiB (rests of two blocks) in all rows but one, after corrections. Plans are within their stated
-// bands.
+// TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
+// (rests of two blocks) in all rows but one, after corrections. Plans are within their stated bands.
 func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {

@@ -54,8 +54,7 @@ func (r *row) name() string {
 func (r *row) infers() bool { return r.w.Mode == costmodel.Infer }
 
 // autogradWorkspace is the cuBLAS workspace of the autograd thread, which outlives a training
-// (CublasHandlePool.cpp, cublas_handle_stream_to_workspace): later inference in the process has it
-// too.
+// (CublasHandlePool.cpp, cublas_handle_stream_to_workspace): later inference in the process has it too.
 const autogradWorkspace = 32 << 20
 
 // workload is the measured modes as flags: fused AdamW, pure bf16 but for train-amp.
@@ -79,8 +78,7 @@ func measuredRows(t *testing.T) []row {
 }
 
 // peerRows ran under Accelerate's maps. Prefill is a model's first run, after the other models'
-// trainings except for qwen2.5-3b, the first in measure_peer.py, and internlm2-20b, in a later
-// process.
+// trainings except for qwen2.5-3b, the first in measure_peer.py, and internlm2-20b, in a later process.
 func peerRows(t *testing.T) []row {
 	t.Helper()
 	files, err := filepath.Glob("../../../fixtures/measured/peer_*.json")

@@ -128,8 +128,7 @@ func (row *trainerRow) float8(has func(opt string) bool) {
 	}
 }
 
-// predicted is the peak of a GPU, its moment, and by how much its pool goes
-// beyond it, as parts of it.
+// predicted is the peak of a GPU, its moment, and by how much its pool goes beyond it, as parts of it.
 func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slack [2]float64) {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, row.model), row.w)
@@ -171,8 +170,7 @@ func predictRows(t *testing.T, variable string, read func(*testing.T, string) tr
 	}
 }
 
-// trainerRows are measured rows of training programs, and the bounds of their
-// predictions in percent.
+// trainerRows are measured rows of training programs, and the bounds of their predictions in percent.
 type trainerRows struct {
 	file, name    string
 	read          func(t *testing.T, name string) trainerRow

@@ -110,8 +110,7 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 	return &Block{Size: bytes, address: address, pool: key}
 }
 
-// Free gives a block back to its pool, joined with its free neighbours
-// (free_block, try_merge_blocks).
+// Free gives a block back to its pool, joined with its free neighbours (free_block, try_merge_blocks).
 func (cache *Cache) Free(block *Block) {
 	cache.Allocated -= block.Size
 	cache.Rests -= block.rest

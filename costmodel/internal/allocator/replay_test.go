@@ -21,9 +21,8 @@ const (
 // bytes, stream and address.
 type history struct{ Events [][4]int64 }
 
-// TestReplay replays the requests of processes on an H200 (fixtures/measured/how/measure_zero.py,
-// option trace; TRACES names a folder of more): every tensor has its address, every segment its
-// lifetime.
+// TestReplay replays the requests of processes on an H200 (fixtures/measured/how/measure_zero.py, option
+// trace; TRACES names a folder of more): every tensor has its address, every segment its lifetime.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json.gz")
 	if dir := os.Getenv("TRACES"); dir != "" {

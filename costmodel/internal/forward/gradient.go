@@ -1,7 +1,6 @@
 package forward
 
-// tensor is a storage with its type, and with the node that its gradient goes
-// to; nil: it needs none.
+// tensor is a storage with its type, and with the node that its gradient goes to; nil: it needs none.
 type tensor struct {
 	*value
 	elements, width int64

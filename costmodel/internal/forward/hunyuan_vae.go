@@ -17,8 +17,7 @@ func autoencoderHunyuan(tape *tape, root module, call Call) {
 	}, func(videos []*value) { tape.drop(videos...) }})
 }
 
-// clips is _temporal_tiled_decode: five latents at a time, three apart, all
-// kept until they are joined.
+// clips is _temporal_tiled_decode: five latents at a time, three apart, all kept until they are joined.
 func (run *hunyuanVAE) clips(latents picture, tiled bool) *value {
 	const side, long, step = 256 / latentRatio, 4, 3
 	var row []*value

@@ -111,9 +111,8 @@ func (k *kernels) attend(batch, heads, queries, keys, dim int64) *value {
 	return out
 }
 
-// kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp:
-// check_prefer_cudnn_attention): the result, and with logarithms the log-sums. A seed, an offset
-// and a workspace take a quantum each.
+// kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp: check_prefer_cudnn_attention):
+// the result, and with logarithms the log-sums. A seed, an offset and a workspace take a quantum each.
 func (k *kernels) kernel(elements, logarithms int64) *value {
 	var sums *value
 	if logarithms > 0 {

@@ -122,8 +122,7 @@ type picture struct {
 func (pic picture) places() int64   { return pic.batch * pic.frames * pic.height * pic.width }
 func (pic picture) elements() int64 { return pic.places() * pic.channels }
 
-// tiles are overlapping parts of a picture: of the given sides, the next one so
-// many places further.
+// tiles are overlapping parts of a picture: of the given sides, the next one so many places further.
 func (pic picture) tiles(height, width, down, right int64) []picture {
 	var tiles []picture
 	for top := int64(0); top < pic.height; top += down {

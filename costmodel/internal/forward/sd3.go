@@ -116,9 +116,8 @@ func (run sd3Run) attention(attn module, both bool) (image, text *value) {
 	return image, text
 }
 
-// attendJoined is attention of joined rows, or of a picture's rows when every GPU has the whole
-// text (xfuser: xFuserJointAttnProcessor2_0). Its cache of a split sequence passes keys and values
-// through.
+// attendJoined is attention of joined rows, or of a picture's rows when every GPU has the whole text
+// (xfuser: xFuserJointAttnProcessor2_0). Its cache of a split sequence passes keys and values through.
 func (run sd3Run) attendJoined(of usp, joined bool, tokens int64) *value {
 	if run.gpus == 1 {
 		return run.attend(of.batch, of.heads, tokens, tokens, of.dim)

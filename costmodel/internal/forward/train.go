@@ -32,8 +32,7 @@ type Moment struct {
 	Cost            Cost
 }
 
-// Trained is the memory of a run: its moments with the components' tensors, and the
-// allocator's pool.
+// Trained is the memory of a run: its moments with the components' tensors, and the allocator's pool.
 type Trained struct {
 	Moments       []Moment
 	Adapters      int64 // bytes of their matrices

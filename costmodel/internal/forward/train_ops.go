@@ -57,8 +57,7 @@ func (run *training) work(rows, in, out int64) {
 	run.traffic += float64(run.width) * (float64(rows)*float64(in) + float64(in)*float64(out))
 }
 
-// linear is nn.Linear, with peft's adapter if it has one
-// (peft/tuners/lora/layer.py: Linear.forward).
+// linear is nn.Linear, with peft's adapter if it has one (peft/tuners/lora/layer.py: Linear.forward).
 func (run *training) layer(mod module, name string, x *tensor, rows int64) *tensor {
 	in, out := mod.inward(name), mod.out(name)
 	cast := run.to(x, run.width)
@@ -79,8 +78,7 @@ func (run *training) layer(mod module, name string, x *tensor, rows int64) *tens
 	return sum
 }
 
-// adapted is a product with an adapter's matrix, which autocast casts if it is
-// stored in another type.
+// adapted is a product with an adapter's matrix, which autocast casts if it is stored in another type.
 func (run *training) adapted(x *tensor, rows, in, out int64) *tensor {
 	leaf := &tensor{from: &node{leaf: true}, elements: in * out, width: run.adapter}
 	weight := leaf
@@ -380,8 +378,7 @@ func linears(graph *modelgraph.Graph) (names []string) {
 	return names
 }
 
-// followed reports a layer with followed adapters: those of blocks, except for modulation, and the
-// last.
+// followed reports a layer with followed adapters: those of blocks, except for modulation, and the last.
 func followed(name string) bool {
 	list, rest, _ := strings.Cut(name, ".")
 	return name == "proj_out" || strings.HasSuffix(list, "_blocks") && !strings.Contains(rest, "norm")

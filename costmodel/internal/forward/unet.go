@@ -110,8 +110,7 @@ func (run unetRun) up(block module, sample *picture, skips []picture, next pictu
 	run.replace(sample, hidden)
 }
 
-// transformer is Transformer2DModel.forward (transformer_2d.py): places become
-// rows, and places again.
+// transformer is Transformer2DModel.forward (transformer_2d.py): places become rows, and places again.
 func (run unetRun) transformer(mod module, input picture) picture {
 	rows, dim := input.places(), input.channels
 	byMatrix := mod.side("proj_in", 2) == 0

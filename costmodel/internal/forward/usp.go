@@ -79,8 +79,7 @@ func (k *kernels) allToAll(elements int64) *value {
 func (k *kernels) keep(elements int64) { k.drop(k.new(elements)) }
 
 // pipefused stores a stage's keys and values in the cache manager and joins the picture's with the
-// text's. Their source rows live until both are joined (transformer_flux.py:
-// xFuserFluxAttnProcessor).
+// text's. Their source rows live until both are joined (transformer_flux.py: xFuserFluxAttnProcessor).
 func (k *kernels) pipefused(image, rows int64, key, val **value) {
 	k.keep(2 * image)
 	joinedKey, joinedVal := k.new(rows), k.new(rows)

@@ -65,8 +65,7 @@ func (run *causalVAE) attention(input picture) picture {
 	return sum
 }
 
-// grow is WanResample upwards: twice the frames but for the first, twice the
-// sides, by single precision.
+// grow is WanResample upwards: twice the frames but for the first, twice the sides, by single precision.
 func (run *causalVAE) grow(mod module, input picture) picture {
 	x := input
 	x.hold()

@@ -41,8 +41,7 @@ func (run *causalVAE) clear() {
 	}
 }
 
-// decode is _decode: one frame of latents at a time; each result is joined to the earlier ones by
-// copy.
+// decode is _decode: one frame of latents at a time; each result is joined to the earlier ones by copy.
 func (run *causalVAE) decode(latents picture) *value {
 	run.clear()
 	whole := run.convolve(run.root, "post_quant_conv", latents, nil)

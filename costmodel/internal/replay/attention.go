@@ -17,8 +17,7 @@ type Attention struct {
 // Kernel is one of SDPA's.
 type Kernel int
 
-// Flash, Efficient and Math are its kernels, the last of several operations
-// that write the scores down.
+// Flash, Efficient and Math are its kernels, the last of several operations that write the scores down.
 const (
 	Flash Kernel = iota
 	Efficient

@@ -65,8 +65,7 @@ func (step *Step) forward() func() {
 	}
 }
 
-// unsend drops what the embedding sent to recomputed blocks if none is left here: its gradient is
-// next.
+// unsend drops what the embedding sent to recomputed blocks if none is left here: its gradient is next.
 func unsend(step *Step, left int) {
 	if left == 0 {
 		step.Drop(step.sent)

@@ -1,7 +1,6 @@
 package replay
 
-// Norm is RMSNorm as modeling_llama.py has it (LlamaRMSNorm.forward), or if Fused
-// torch.nn.LayerNorm.
+// Norm is RMSNorm as modeling_llama.py has it (LlamaRMSNorm.forward), or if Fused torch.nn.LayerNorm.
 type Norm struct {
 	Width        int64
 	Rows         int64 // values of 1/σ a token; 1

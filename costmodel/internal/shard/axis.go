@@ -27,8 +27,7 @@ func Axis(array *modelgraph.Tensor, degree int64) int {
 	return longest
 }
 
-// Numel are the elements of an array that each of degree devices holds by
-// [Axis]: no array is padded.
+// Numel are the elements of an array that each of degree devices holds by [Axis]: no array is padded.
 func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	if Axis(array, degree) < 0 {
 		return array.Numel

@@ -125,9 +125,8 @@ func tiedHead(graph *modelgraph.Graph) bool {
 	})
 }
 
-// isBlock reports a block of a stack: an entry of a module list (h.0, model.layers.3) with more
-// than one op. A single layer in a list, such as a projector's mlp.2, is part of a
-// torch.nn.Sequential.
+// isBlock reports a block of a stack: an entry of a module list (h.0, model.layers.3) with more than one
+// op. A single layer in a list, such as a projector's mlp.2, is part of a torch.nn.Sequential.
 func isBlock(graph *modelgraph.Graph, index int) bool {
 	unit := &graph.Units[index]
 	last := unit.Name[strings.LastIndexByte(unit.Name, '.')+1:]

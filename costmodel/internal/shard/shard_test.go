@@ -101,8 +101,7 @@ func TestShards(t *testing.T) {
 		if !slices.Equal(s.Units[0].Params, root) {
 			t.Errorf("tied %s: the root has %q, want %q", tied, s.Units[0].Params, root)
 		}
-		// The norm is the last that DecoderLayer registers, so its gradient
-		// is the last that is copied.
+		// The norm is the last that DecoderLayer registers, so its gradient is the last that is copied.
 		if got := s.Units[1].Params; len(got) != 9 || got[8] != "model.layers.0.post_attention_layernorm.weight" {
 			t.Errorf("a block has %q", got)
 		}

@@ -9,9 +9,8 @@ type Limits struct {
 	Reuse    int64 `json:"stage3_max_reuse_distance"`
 }
 
-// Moment is the gathered bytes of one rank at one step of a trace, without persistent parameters:
-// Most while it ran, After it. Live are the elements gathered or in transit, as the coordinator
-// counts.
+// Moment is the gathered bytes of one rank at one step of a trace, without persistent parameters: Most
+// while it ran, After it. Live are the elements gathered or in transit, as the coordinator counts.
 type Moment struct{ Most, After, Live int64 }
 
 type status int
@@ -33,7 +32,7 @@ type coordinator struct {
 
 	state    []status
 	handle   []*gather
-	gathered []int64 // by parameter, where it is gathered
+	gathered []int64 // bytes by parameter; 0: not gathered
 	skipped  []int   // by parameter: the last use that prefetching has passed (most recent step id)
 	active   []map[int]bool
 	backward []int         // modules whose backward is under way, the last one last
@@ -45,7 +44,7 @@ type coordinator struct {
 	now, most int64
 
 	memory Memory // or nil: only bytes are counted
-	blocks []any  // by parameter, where it is gathered
+	blocks []any  // gathered blocks by parameter
 	first  bool   // the trace is being recorded: nothing is known of what comes
 }
 

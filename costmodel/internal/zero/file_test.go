@@ -95,8 +95,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// FuzzRead: the reader fails only with an error, and its values are in range once sizes are filled
-// in.
+// FuzzRead: the reader fails only with an error, and its values are in range once sizes are filled in.
 func FuzzRead(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"zero_optimization": {"stage": 1e0, "reduce_bucket_size": 5e8}}`)

@@ -1,7 +1,6 @@
 package zero
 
-// topKeys are the keys of a configuration (runtime/constants.py, and parts with their own
-// sections).
+// topKeys are the keys of a configuration (runtime/constants.py, and parts with their own sections).
 var topKeys = []string{
 	"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "managed_gradient_accumulation",
 	"optimizer", "scheduler", "fp16", "bf16", "amp", "torch_autocast", "data_types", "gradient_clipping", "zero_optimization",

@@ -39,8 +39,7 @@ func (deepspeed) Adapters(workload *costmodel.Workload) (string, error) {
 }
 
 // Refuse names unsupported fields. PEFT's QLoRA under ZeRO 3 keeps the packed weights on the GPUs
-// (docs/source/accelerate/deepspeed.md, offload_param_device none). No document covers their
-// offload.
+// (docs/source/accelerate/deepspeed.md, offload_param_device none). No document covers their offload.
 func (deepspeed) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err

@@ -5,10 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// buckets are ZeRO 1 and 2's gradient buffers: the bucket, which a backward's first gradient
-// allocates (stage_1_and_2.py, setup_buckets), a second one if communication overlaps, and the
-// rank's shard from earlier micro-batches. ZeRO 1 frees the bucket after the last micro-batch's
-// reduction.
+// buckets are ZeRO 1 and 2's gradient buffers: the bucket, which a backward's first gradient allocates
+// (stage_1_and_2.py, setup_buckets), a second one if communication overlaps, and the rank's shard from
+// earlier micro-batches. ZeRO 1 frees the bucket after the last micro-batch's reduction.
 func (sum *zeroSum) buckets(table *costmodel.Table) {
 	several := sum.model.Workload.MicroBatches > 1
 	bucket := sum.set.ReduceBucket * sum.grad
@@ -99,8 +98,7 @@ func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	}
 }
 
-// reduce has a layer's backward pay for the copies of a reduction, while next
-// elements exist outside it.
+// reduce has a layer's backward pay for the copies of a reduction, while next elements exist outside it.
 func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	each := bucket.grad
 	if bucket.set.FP32Gradients {

@@ -143,8 +143,7 @@ func (build *modules) leadsBack(i int, below string) bool {
 	return false
 }
 
-// enter returns the container of a layer. Earlier containers that do not hold the layer have
-// returned.
+// enter returns the container of a layer. Earlier containers that do not hold the layer have returned.
 func (build *modules) enter(name string, ofBlock bool) *module {
 	dirs := []string{""}
 	for k, letter := range name {

@@ -59,10 +59,9 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said.GPU), strings.Join(less, ", "), more)
 }
 
-// host is a rank's host memory. DeepSpeed's offload_optimizer moves optimizer tensors there
-// (stage3.py, _setup_for_real_optimizer; stage_1_and_2.py, __init__). Its offload_param moves
-// shards of all weights, frozen ones too (partition_parameters.py, _partition_param). The
-// optimizer's own states are pageable.
+// host is a rank's host memory. DeepSpeed's offload_optimizer moves optimizer tensors there (stage3.py,
+// _setup_for_real_optimizer; stage_1_and_2.py, __init__). Its offload_param moves shards of all weights,
+// frozen ones too (partition_parameters.py, _partition_param). The optimizer's own states are pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
 	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {

@@ -7,11 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// step is the optimizer's temporary memory (stage_1_and_2.py and stage3.py, step). First come
-// norms, each gradient in fp64 (zero/utils.py, get_norm_dtype). Then the rank's gradients are
-// joined, and copied to fp32 under mixed precision. The 16-bit ones are freed, and the optimizer
-// runs. ZeRO 3 does so for sub_group_size elements at a time. The first rank's shard is the largest
-// in ZeRO 1 and 2.
+// step is the optimizer's temporary memory (stage_1_and_2.py and stage3.py, step). First come norms,
+// each gradient in fp64 (zero/utils.py, get_norm_dtype). Then the rank's gradients are joined, and
+// copied to fp32 under mixed precision. The 16-bit ones are freed, and the optimizer runs. ZeRO 3 does
+// so for sub_group_size elements at a time. The first rank's shard is the largest in ZeRO 1 and 2.
 func (sum *zeroSum) step() int64 {
 	if sum.set.OffloadOptimizer {
 		return 0

@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
 
-// devmap is devmap's own engine. It runs the kernels of its recipe (package recipe), casts all
-// weights to one type, and plans every byte before it runs. Its units' regions replace the ops'
-// figures.
+// devmap is devmap's own engine. It runs the kernels of its recipe (package recipe), casts all weights
+// to one type, and plans every byte before it runs. Its units' regions replace the ops' figures.
 type devmap struct{ base }
 
 // Precision: all weights have one type.

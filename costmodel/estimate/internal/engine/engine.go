@@ -16,11 +16,9 @@ type Engine interface {
 	// Precision is the default precision of weights, from the stored one; asStored: each tensor
 	// keeps its own type.
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
-	// Adapters is the engine's type of adapters; an error if the workload asks for an unsupported
-	// one.
+	// Adapters is the engine's type of adapters; an error if the workload asks for an unsupported one.
 	Adapters(workload *costmodel.Workload) (string, error)
-	// Refuse returns a [*costmodel.FieldError] for what the engine does not run, or devmap not
-	// model.
+	// Refuse returns a [*costmodel.FieldError] for what the engine does not run, or devmap not model.
 	Refuse(workload *costmodel.Workload) error
 	// Rules are the engine's rules for every layer's tensors.
 	Rules(workload *costmodel.Workload) layers.Rules

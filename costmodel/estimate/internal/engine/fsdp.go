@@ -115,10 +115,9 @@ func warnStorage(model *layers.Model, table *costmodel.Table) {
 	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
 }
 
-// tiedAgain is the cost of a tied head under from_pretrained(distributed_config=). fully_shard
-// takes the norm and the embedding there, and ties weights later. So the root has the head's
-// weight, which is gathered again and stays (transformers/distributed/fsdp.py,
-// apply_fully_sharded_data_parallelism).
+// tiedAgain is the cost of a tied head under from_pretrained(distributed_config=). fully_shard takes the
+// norm and the embedding there, and ties weights later. So the root has the head's weight, which is
+// gathered again and stays (transformers/distributed/fsdp.py, apply_fully_sharded_data_parallelism).
 func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	var size int64
 	for _, unit := range group.Units {
@@ -338,10 +337,9 @@ func (group *fsdpGroup) exchange() {
 	group.CopyIn += max(0, group.casts8-group.Buffer)
 }
 
-// onHost moves the shards to host memory (torch 2.11, _fully_shard/_fsdp_param.py, offload_to_cpu).
-// Each is copied to the GPU before it is gathered, and its reduced gradient back; the optimizer
-// runs on the CPU. PyTorch rounds pinned blocks up to powers of two (CachingHostAllocator.h,
-// HostBlock).
+// onHost moves the shards to host memory (torch 2.11, _fully_shard/_fsdp_param.py, offload_to_cpu). Each
+// is copied to the GPU before it is gathered, and its reduced gradient back; the optimizer runs on the
+// CPU. PyTorch rounds pinned blocks up to powers of two (CachingHostAllocator.h, HostBlock).
 func onHost(model *layers.Model, table *costmodel.Table) {
 	var pinned, pageable int64
 	for i := range table.Units {

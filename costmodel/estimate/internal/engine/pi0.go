@@ -173,9 +173,8 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 		}
 	case towerUnit:
 		memory.Saved = step.batch * (pi0Images*tower + step.input())
-		// Each image's pass leaves its own gradients, which are added up after the last. Then one
-		// more array of the sum exists, or the last pass still runs. The tower's inputs go image by
-		// image.
+		// Each image's pass leaves its own gradients, which are added up after the last. Then one more
+		// array of the sum exists, or the last pass still runs. The tower's inputs go image by image.
 		memory.BackwardGrads = pi0Images * memory.Grads
 		gone := step.batch * (pi0Images - 1) * tower
 		memory.Backward = memory.BackwardGrads + max(step.largest(index)-step.batch*tower, step.batch*step.towerWork()) - gone

@@ -52,12 +52,11 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// gathers makes a unit with parameters an FSDP2 group, which a step's first forward gathers and its
-// last backward reduces. Under a pipeline apply_fsdp calls fully_shard on every block, the
-// embedding, the norm and the head, without resharding
-// (torchtitan/models/llama3/infra/parallelize.py). With one shard it is torch's composable
-// replicate (distributed/_composable/replicate_with_fsdp.py), which reduces gradients over all
-// replicas.
+// gathers makes a unit with parameters an FSDP2 group, which a step's first forward gathers and its last
+// backward reduces. Under a pipeline apply_fsdp calls fully_shard on every block, the embedding, the
+// norm and the head, without resharding (torchtitan/models/llama3/infra/parallelize.py). With one shard
+// it is torch's composable replicate (distributed/_composable/replicate_with_fsdp.py), which reduces
+// gradients over all replicas.
 func gathers(model *layers.Model, table *costmodel.Table, unit int) {
 	group := groupOf(model, &shard.Group{Name: model.Graph.Units[unit].Name, Units: []int{unit}})
 	if group.Gathered > 0 && len(group.Units) > 0 {

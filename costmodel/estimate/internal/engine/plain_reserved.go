@@ -50,9 +50,8 @@ func plainDevice(model *layers.Model) reserve.Plain {
 	}
 }
 
-// followWhole follows the requests of a GPU that trains the whole model, for their blocks'
-// roundings ([layers.Rules]): with Transformers' modules, AdamW's or SGD's states and DDP's
-// buckets.
+// followWhole follows the requests of a GPU that trains the whole model, for their blocks' roundings
+// ([layers.Rules]): with Transformers' modules, AdamW's or SGD's states and DDP's buckets.
 func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	workload := &model.Workload
 	path := &trainer.Of(workload.Preset).Path

@@ -95,11 +95,10 @@ func (of titan) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// lossOfStage adds the loss after a stage's forward to the head's figures. ChunkedLossWrapper
-// reduces the head's gradient in each micro-batch. The reduction's input and both outputs stay
-// until the next one. The head's gradient is a view of the first output. The norm's is a view of
-// the second, as the second reduction includes it (torch 2.13, _fsdp_collectives.py,
-// foreach_reduce: as_strided).
+// lossOfStage adds the loss after a stage's forward to the head's figures. ChunkedLossWrapper reduces
+// the head's gradient in each micro-batch. The reduction's input and both outputs stay until the next
+// one. The head's gradient is a view of the first output. The norm's is a view of the second, as the
+// second reduction includes it (torch 2.13, _fsdp_collectives.py, foreach_reduce: as_strided).
 func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 	out := &table.Units[unit]
 	memory := &out.Layers[len(out.Layers)-1]
@@ -124,9 +123,8 @@ func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 	}
 }
 
-// sumsFP32 is a unit with gradients cast to fp32 after its backward, and summed so over
-// micro-batches (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed). A micro-batch's own
-// stay until then.
+// sumsFP32 is a unit with gradients cast to fp32 after its backward, and summed so over micro-batches
+// (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed). A micro-batch's own stay until then.
 func sumsFP32(out *costmodel.Unit) {
 	var made int64
 	for k := len(out.Layers) - 1; k >= 0; k-- {

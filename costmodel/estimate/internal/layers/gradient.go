@@ -61,8 +61,7 @@ func order(model *Model, i int) int {
 	return i
 }
 
-// eachGradient visits the parameters with gradients in module order; tied ones with their owner's
-// name.
+// eachGradient visits the parameters with gradients in module order; tied ones with their owner's name.
 func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 	tied := make(map[string]bool)
 	for i := range model.Layers {
@@ -102,10 +101,9 @@ func (model *Model) adapterGradients() {
 	}
 }
 
-// wholeGradient is how many shards of a tensor its gradient has. If GPUs share an embedding's rows,
-// each has the whole gradient. DTensor has no rule for such a lookup's backward, so weight.grad is
-// Replicate (torch 2.11, distributed/tensor/_ops/_embedding_ops.py,
-// embedding_dense_backward_strategy).
+// wholeGradient is how many shards of a tensor its gradient has. If GPUs share an embedding's rows, each
+// has the whole gradient. DTensor has no rule for such a lookup's backward, so weight.grad is Replicate
+// (torch 2.11, distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
 func (model *Model) wholeGradient(layer *Layer) int64 {
 	if _, table := layer.Op.(modelgraph.Embedding); table && model.Rules.Modules != ops.Torchtitan { // its lookup is local (models/common/embedding.py)
 		return model.Workload.TP.Count()

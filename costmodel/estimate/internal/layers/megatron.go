@@ -103,8 +103,7 @@ func vocabulary(graph *modelgraph.Graph) int64 {
 	return -1
 }
 
-// tableOf reports an embedding or a head of the vocabulary; a table of positions is
-// whole on every GPU.
+// tableOf reports an embedding or a head of the vocabulary; a table of positions is whole on every GPU.
 func tableOf(op modelgraph.Op, vocab int64) bool {
 	switch op := op.(type) {
 	case modelgraph.Embedding:

@@ -12,8 +12,7 @@ import (
 
 // Model is a graph under a workload.
 type Model struct {
-	// Graph is the layers' graph; Tied is the given one, before [Rules.Untied] copied tied
-	// parameters.
+	// Graph is the layers' graph; Tied is the given one, before [Rules.Untied] copied tied parameters.
 	Graph, Tied *modelgraph.Graph
 
 	Workload costmodel.Workload

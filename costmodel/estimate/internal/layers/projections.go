@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Projection is a weight [Out, In] of a torch.nn.Linear (or of GPT-2's Conv1D,
-// which has it transposed).
+// Projection is a weight [Out, In] of a torch.nn.Linear (or of GPT-2's Conv1D, which has it transposed).
 type Projection struct {
 	Param  int    // index in the layer's Params
 	Module string // full path

@@ -7,8 +7,7 @@ import (
 
 // Rules are what an engine does with tensors that the ops do not say.
 type Rules struct {
-	// RotaryCopies: every block gets its own copy of the rotary's cosines and sines, else all share
-	// one.
+	// RotaryCopies: every block gets its own copy of the rotary's cosines and sines, else all share one.
 	RotaryCopies bool
 	// Compute is the precision that the ops see; weights between steps have the workload's.
 	Compute costmodel.Precision

@@ -31,8 +31,7 @@ func RunOrder(graph *modelgraph.Graph) []int {
 	return out
 }
 
-// InOrder is a table's Part if units run in another order than the graph's, for one GPU with all
-// units.
+// InOrder is a table's Part if units run in another order than the graph's, for one GPU with all units.
 func InOrder(model *Model, units []costmodel.Unit) func(owned []int, copies bool) []costmodel.Unit {
 	order := RunOrder(model.Graph)
 	if slices.IsSorted(order) {

@@ -229,8 +229,7 @@ func (model *Model) parallel(i int) bool {
 	return false
 }
 
-// entersUnit reports a layer that reads what enters a unit of several layers,
-// which a checkpoint keeps.
+// entersUnit reports a layer that reads what enters a unit of several layers, which a checkpoint keeps.
 func (model *Model) entersUnit(i int) bool {
 	layer := &model.Layers[i]
 	unit := &model.Graph.Units[layer.UnitIndex]

@@ -179,9 +179,8 @@ func (tape *tape) forgets(model *Model) bool {
 	return !tape.train && model.Workload.Strategy.Traits().Staged
 }
 
-// apply sets the units' memory to the tape's, on a device that owns some. The tape's moments are of
-// all layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's
-// own.
+// apply sets the units' memory to the tape's, on a device that owns some. The tape's moments are of all
+// layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's own.
 func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
 	var before, stage int64
 	forgets := tape.forgets(model)

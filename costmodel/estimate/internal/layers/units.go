@@ -137,8 +137,7 @@ func (unit *adder) rotations(layer *Layer) int64 {
 	return 0
 }
 
-// trains adds the optimizer's tensors of a layer, and returns its step with the gradients it
-// leaves.
+// trains adds the optimizer's tensors of a layer, and returns its step with the gradients it leaves.
 func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMemory {
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()

@@ -163,8 +163,7 @@ func (part *Part) stored() (out []stored) {
 	return out
 }
 
-// joins reports a linear layer of q, k and v, which torchtitan has in one
-// (models/llama3, fuse_qkv).
+// joins reports a linear layer of q, k and v, which torchtitan has in one (models/llama3, fuse_qkv).
 func joins(part *Part, linear *Projection) bool {
 	_, attention := part.Op.(modelgraph.Attention)
 	return part.model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output

@@ -110,8 +110,7 @@ func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 	})
 }
 
-// Rests are what blocks have above their tensors, at the peak of the last step and
-// when it has ended.
+// Rests are what blocks have above their tensors, at the peak of the last step and when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
 	early, prompt := *decoder, *device
 	early.Early, early.up = true, true

@@ -6,8 +6,7 @@ import "github.com/devmap-dev/devmap/costmodel/internal/replay"
 type Process struct {
 	*replay.Run
 	*Decoder
-	// marks are the most reserved bytes in each micro-batch, the last one's with the optimizer's
-	// step.
+	// marks are the most reserved bytes in each micro-batch, the last one's with the optimizer's step.
 	marks []int64
 	// rests are blocks' roundings in the last one: at its peak, and at its end.
 	rests [2]int64
@@ -15,8 +14,7 @@ type Process struct {
 	ranks, whole, part int64
 }
 
-// workspace is cuBLAS's for sm_90, one a thread (CUDABlas.cpp, parseChosenWorkspaceSize; torch
-// 2.11).
+// workspace is cuBLAS's for sm_90, one a thread (CUDABlas.cpp, parseChosenWorkspaceSize; torch 2.11).
 const workspace = 32 << 20
 
 func newProcess(decoder *Decoder, ranks int64) Process {

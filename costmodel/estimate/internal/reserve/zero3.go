@@ -33,9 +33,8 @@ func (rank *whole3) reduces() int {
 	return replay.Compute
 }
 
-// start is zero.Init, which makes each parameter whole and keeps its shard. Then
-// deepspeed.initialize joins the shards by way of the host (zero/utils.py, defragment), and makes
-// masters and buffers.
+// start is zero.Init, which makes each parameter whole and keeps its shard. Then deepspeed.initialize
+// joins the shards by way of the host (zero/utils.py, defragment), and makes masters and buffers.
 func (rank *whole3) start() {
 	var cut []*replay.Tensor
 	params := rank.Params
