@@ -23,8 +23,7 @@ func ExampleFields() {
 	// loss fused
 }
 
-// TestFieldsAreAll: every part of a workload in plan files is a field, except those that users
-// cannot set.
+// TestFieldsAreAll: every part of a workload in plan files is a field, or not settable by users.
 func TestFieldsAreAll(t *testing.T) {
 	unasked := []string{"stored_types", "host_shards", "dequantized", "world", "deepspeed", "images_mean", "lengths", "rows", "-"} // "-": no part of a plan file
 	declared := map[string]bool{}
@@ -130,8 +129,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFieldLeftOut: a value from the checkpoint's types counts as left out, and so does a default
-// that is set.
+// TestFieldLeftOut: values from the checkpoint's types, and defaults, count as left out.
 func TestFieldLeftOut(t *testing.T) {
 	stored := costmodel.Workload{Precision: costmodel.BF16True, StoredTypes: true}
 	for _, field := range costmodel.Fields() {

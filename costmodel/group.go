@@ -16,8 +16,7 @@ type Group struct {
 	// LastGrad is the gradient that is copied into Reduce last: a loop
 	// variable of foreach_reduce keeps it while Reduced is made.
 	LastGrad int64
-	// Staged is the reduce-scatter's output before its cast to the type of the
-	// stored gradients; 0: no cast.
+	// Staged is the reduce-scatter's output before its cast to the gradients' type; 0: no cast.
 	Staged int64
 	// Root: the group of the whole model, gathered throughout.
 	Root bool
@@ -27,8 +26,7 @@ type Group struct {
 	RemainsGathered bool
 	// Joined are the whole gradients in one tensor, Retained the earlier micro-batches' (FSDP1).
 	Joined, Retained int64
-	// Unhooked: one of its modules does not run, so that its backward has no hook
-	// that gathers or prefetches.
+	// Unhooked: one of its modules does not run, so its backward gathers and prefetches nothing.
 	Unhooked bool
 	// Repeats: its forward runs a chunk at a time, and gathers it for each.
 	Repeats bool

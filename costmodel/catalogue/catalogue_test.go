@@ -72,8 +72,7 @@ func TestCapacities(t *testing.T) {
 	}
 }
 
-// TestContextByMode: training loads more kernels than inference; both sizes
-// were measured on Hopper (gpus.json).
+// TestContextByMode: training loads more kernels than inference, as measured on Hopper (gpus.json).
 func TestContextByMode(t *testing.T) {
 	gpu, err := Find("h100-80gb")
 	if err != nil {

@@ -56,8 +56,7 @@ func checkDropout(workload *costmodel.Workload) error {
 	return refuse("lora_dropout", "true", "dropout is on the input of adapters, which need a rank: add %v", usualRank)
 }
 
-// checkFrozen refuses adapters and quantised weights that cannot be trained,
-// and targets that are not in the model.
+// checkFrozen refuses untrainable adapters and quantised weights, and targets not in the model.
 func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
 	targets := strings.Join(workload.LoRATargets, ",")
 	switch {
@@ -78,8 +77,7 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	return checkTargets(graph, workload, runtime)
 }
 
-// checkTargets refuses adapters that the runtime cannot train, and a target that no
-// linear layer and no expert is.
+// checkTargets refuses adapters that the runtime cannot train, and targets that match nothing.
 func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
 	if workload.LoRARank > 0 {
 		if _, err := runtime.Adapters(workload); err != nil {

@@ -45,8 +45,7 @@ func resolveBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return checkLabels(workload)
 }
 
-// checkBatches refuses lengths and packing if the model, the engine or the mode
-// has no batches of samples.
+// checkBatches refuses lengths and packing if model, engine or mode has no batches of samples.
 func checkBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	field, what := "lengths", ""
 	if workload.Lengths.Max == 0 {

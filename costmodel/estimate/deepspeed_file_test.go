@@ -42,8 +42,7 @@ func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel
 	return estimate.Resolve(fromConfig(t, `{"model_type": "llama", "torch_dtype": "bfloat16", `+tiny+`}`), workload)
 }
 
-// TestDeepSpeedFile: the workload gets the file's batch, precision, stage and optimizer, computed
-// as DeepSpeed does.
+// TestDeepSpeedFile: the workload gets the file's batch, precision, stage and optimizer.
 func TestDeepSpeedFile(t *testing.T) {
 	const zero3 = `"zero_optimization": {"stage": 3}`
 	for _, c := range []struct {
@@ -79,8 +78,7 @@ func TestDeepSpeedFile(t *testing.T) {
 	}
 }
 
-// TestDeepSpeedContradicts: file and workload must agree; the error names the field and the file's
-// value.
+// TestDeepSpeedContradicts: file and workload must agree; the error has field and file's value.
 func TestDeepSpeedContradicts(t *testing.T) {
 	const text = `{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 3}}`
 	for _, c := range []struct {

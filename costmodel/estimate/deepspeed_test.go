@@ -65,8 +65,7 @@ const (
 	norm   = 8 * 128256. * 4096 / llamaParams
 )
 
-// TestZeroStates: bytes a parameter on one of 8 GPUs, with Adam. Under mixed
-// precision they are the ZeRO paper's.
+// TestZeroStates: bytes a parameter on one of 8 GPUs, with Adam; as in the paper if mixed.
 func TestZeroStates(t *testing.T) {
 	for _, c := range []struct {
 		strategy  costmodel.Strategy

@@ -22,8 +22,7 @@ func builtIn(t *testing.T, model string) *modelgraph.Graph {
 	return graph
 }
 
-// TestDegreesRefused: what stages of several GPUs cannot be is refused by its
-// name, with the nearest that can.
+// TestDegreesRefused: impossible stages of several GPUs are refused, with the nearest possible.
 func TestDegreesRefused(t *testing.T) {
 	for name, row := range map[string]struct {
 		model string

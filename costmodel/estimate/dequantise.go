@@ -127,8 +127,8 @@ func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 	}
 }
 
-// conversion is the most that making bf16 of one stored weight takes, above the
-// result (Transformers 5.17).
+// conversion is the peak of converting one stored weight to bf16, above the result (Transformers
+// 5.17).
 func conversion(tensor *modelgraph.Tensor) int64 {
 	switch name := tensor.DType.String(); {
 	case name == "U8" && strings.HasSuffix(tensor.Name, "_blocks"):
@@ -139,8 +139,8 @@ func conversion(tensor *modelgraph.Tensor) int64 {
 		rows := tensor.Numel / 16
 		return 21*rows + max(224*min(rows, most), 64*rows)
 	case name == "F8_E4M3" && len(tensor.Shape) == 3:
-		// core_model_loading.py, Concatenate and MergeModulelist: matrices of single
-		// experts and the tensor that joins them.
+		// core_model_loading.py, Concatenate and MergeModulelist: single experts' matrices and the
+		// joined one.
 		return max(2*tensor.Numel, tensor.Numel+9*tensor.Numel/tensor.Shape[0])
 	case name == "F8_E4M3":
 		// integrations/finegrained_fp8.py, Fp8Dequantize._dequantize_one: the stored

@@ -69,8 +69,7 @@ func TestPlainBase(t *testing.T) {
 	}
 }
 
-// TestDequantizes: by the capability of the first GPU, as Transformers asks
-// torch.cuda.get_device_capability().
+// TestDequantizes: the first GPU's capability decides (torch.cuda.get_device_capability()).
 func TestDequantizes(t *testing.T) {
 	for _, c := range []struct {
 		method string

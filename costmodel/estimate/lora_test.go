@@ -145,8 +145,7 @@ func TestDefaultTargets(t *testing.T) {
 	}
 }
 
-// TestFailingTargets: modules on which PEFT 0.21 fails are refused, by name or among all;
-// others of the same model are not.
+// TestFailingTargets: modules on which PEFT 0.21 fails are refused, others of the model are not.
 func TestFailingTargets(t *testing.T) {
 	for _, c := range []struct {
 		model   string
@@ -181,8 +180,8 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	}
 }
 
-// TestLoRAOfABuiltModel: linear layers of a model in code take adapters, and
-// such without shapes are named.
+// TestLoRAOfABuiltModel: a code model's linear layers take adapters; the error names shapeless
+// ones.
 func TestLoRAOfABuiltModel(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LoRARank: 4, LoRATargets: []string{"all-linear"}}
 	b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
@@ -213,8 +212,8 @@ func TestLoRAOfABuiltModel(t *testing.T) {
 	}
 }
 
-// TestDropout: adapters keep what dropout makes of their input, and its mask for a gradient;
-// without adapters it is refused.
+// TestDropout: adapters keep dropout's result, and its mask for a gradient; refused without
+// adapters.
 func TestDropout(t *testing.T) {
 	w := lora("up_proj")
 	plain := tableOf(t, tinyLlama, w)

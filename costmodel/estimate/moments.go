@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// moments adds a training program's work between steps, and the optimizer states outside PyTorch's
-// allocator.
+// moments adds a training program's work between steps, and optimizer states outside the allocator.
 func moments(table *costmodel.Table, model *layers.Model) error {
 	var paged int64
 	for i := range model.Layers {

@@ -165,8 +165,8 @@ func TestInBackward(t *testing.T) {
 	}
 }
 
-// TestEmbeddingStates: transformers' Trainer has bitsandbytes keep fp32 states of
-// embeddings, a loop by hand has not.
+// TestEmbeddingStates: Transformers' Trainer keeps embeddings' fp32 states, a loop by hand does
+// not.
 func TestEmbeddingStates(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "llama-3.2-1b")
@@ -244,8 +244,7 @@ func TestLabelTokens(t *testing.T) {
 	}
 }
 
-// TestCompletionsAfterPrompts: GRPO trains on a prompt and its completion: lengths are prompts',
-// labels the completion.
+// TestCompletionsAfterPrompts: GRPO trains on prompt and completion; lengths are prompts'.
 func TestCompletionsAfterPrompts(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")

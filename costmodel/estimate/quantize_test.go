@@ -75,8 +75,7 @@ type quantRow struct {
 	Peak      []int64           `json:"peak_allocated"`
 }
 
-// TestUnprepared holds 4-bit and 8-bit bases in a 16-bit stream to measured
-// peaks (bitsandbytes 0.50, threshold 0).
+// TestUnprepared checks 4-bit and 8-bit bases in a 16-bit stream (bitsandbytes 0.50, threshold 0).
 func TestUnprepared(t *testing.T) {
 	const worst = .2 // percent; 4 bits: statistics of 3.5 MiB take the 4 MiB that a weight's copy left
 	data, err := os.ReadFile("../../fixtures/measured/more2.json")

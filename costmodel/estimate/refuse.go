@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// refuse is the error that a field has a value which does not go with the rest
-// of the workload or with the model.
+// refuse is the error that a field's value does not suit the workload or the model.
 func refuse(field string, value any, format string, args ...any) error {
 	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
 }
@@ -28,8 +27,7 @@ func checkComponent(graph *modelgraph.Graph, workload *costmodel.Workload) error
 		graph.Class, costmodel.Set("mode", costmodel.Load))
 }
 
-// checkInference refuses to train an ONNX graph: it has no backward, and no runtime that
-// trains it is modelled.
+// checkInference refuses to train an ONNX graph: no modelled runtime trains one.
 func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode != costmodel.Train || !strings.EqualFold(filepath.Ext(graph.Source), ".onnx") {
 		return nil

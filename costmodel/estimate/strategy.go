@@ -98,8 +98,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkVirtual refuses virtual stages that the strategy or the schedule does not
-// have, as far as these are chosen.
+// checkVirtual refuses virtual stages that the chosen strategy or schedule does not have.
 func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error {
 	schedule := workload.Schedule
 	if schedule == "" && !traits.Open {

@@ -155,8 +155,7 @@ func countKnown(model *layers.Model) (known, unknown int, first string) {
 	return known, unknown, first
 }
 
-// Shards is what each rank holds of every parameter under a resolved workload
-// that cuts them; nil under others.
+// Shards are each rank's shards of every parameter under a resolved workload; nil without sharding.
 func Shards(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
 	return shard.Of(graph, workload)
 }

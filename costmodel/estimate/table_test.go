@@ -70,8 +70,7 @@ func fromConfig(t *testing.T, config string) *modelgraph.Graph {
 	return g
 }
 
-// TestEncoderGenerates: new tokens are refused of a model that only encodes or has no head
-// of a language model, and of no other.
+// TestEncoderGenerates: models that only encode, or have no language-model head, refuse new tokens.
 func TestEncoderGenerates(t *testing.T) {
 	for config, refused := range map[string]bool{
 		`{"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`: true,
@@ -102,8 +101,7 @@ func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	return params, grads, owned, state
 }
 
-// TestGradients: as many bytes as the weights, a tied one once, and alive throughout with gradient
-// accumulation.
+// TestGradients: as many bytes as the weights, tied ones once; permanent with accumulation.
 func TestGradients(t *testing.T) {
 	for _, tied := range []string{"true", "false"} {
 		g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": `+tied+`, `+tiny+`}`)

@@ -32,8 +32,8 @@ var measured = map[run][]costmodel.Precision{
 	{costmodel.Zero3, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
 }
 
-// measuredOptimizers are the optimizers of the trainings: the first everywhere, the others under
-// device maps.
+// measuredOptimizers are the trainings' optimizers: the first everywhere, the others in device
+// maps.
 var measuredOptimizers = []string{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
 
 // Unmeasured names the part of a resolved workload that no measured run of its engine covers, so

@@ -43,8 +43,7 @@ func newAxolotlRow(t *testing.T, name string) trainerRow {
 // TestPredictAxolotl predicts the cases of a file.
 func TestPredictAxolotl(t *testing.T) { predictRows(t, "PREDICT_AXOLOTL", newAxolotlRow) }
 
-// TestAxolotlAccuracy predicts transformers' Trainer on models with axolotl's own
-// LoRA kernels, on one H200.
+// TestAxolotlAccuracy predicts Transformers' Trainer with axolotl's own LoRA kernels, on one H200.
 func TestAxolotlAccuracy(t *testing.T) {
 	trainerRows{file: "axolotl_h200.jsonl", name: "axolotl", read: newAxolotlRow, least: 15, worst: .5, middle: .05}.check(t)
 }

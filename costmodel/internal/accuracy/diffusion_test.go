@@ -209,8 +209,8 @@ var diffusionPipelines = map[string]struct {
 	"sdxl":         {"StableDiffusionXLPipeline", map[string]string{"text_encoder": "clip-l-text", "text_encoder_2": "clip-g-text", "unet": "sdxl-unet", "vae": "sdxl-vae"}},
 }
 
-// diffusionFolder writes a pipeline and opens it. The small one has three blocks of each, and four
-// single ones.
+// diffusionFolder writes a pipeline and opens it. The small one has three blocks of each, four
+// single.
 func diffusionFolder(t *testing.T, name string) *diffusers.Pipeline {
 	t.Helper()
 	folder, made := t.TempDir(), diffusionPipelines[name]

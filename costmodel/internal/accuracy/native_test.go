@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// newNativeRow reads a row of measured/how/measure_torch_native.py:
-// engine:model:batch:seq:opts:world:rank.
+// newNativeRow reads measure_torch_native.py's engine:model:batch:seq:opts:world:rank.
 func newNativeRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	row := newTrainerRow(t, name)

@@ -63,8 +63,7 @@ func kindOf(w *costmodel.Workload) string {
 	return kind
 }
 
-// poolRows are maps for two GPUs that were planned for their pools, run by the program of
-// emit --for torch-check.
+// poolRows are maps for two GPUs, planned for their pools, run by emit --for torch-check.
 func poolRows(t *testing.T) (rows []row) {
 	t.Helper()
 	text, err := os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl")

@@ -102,8 +102,7 @@ func TestRowsAccuracy(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// TestUsualIsSmaller: most batches need less than the largest, and the figures of
-// both are of the same map.
+// TestUsualIsSmaller: most batches need less than the largest, under the same map.
 func TestUsualIsSmaller(t *testing.T) {
 	for _, packing := range trainer.Packings() {
 		work := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 4, Seq: 4096, Packing: packing}

@@ -85,8 +85,7 @@ func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timelin
 	return step, evaluation, saving, least
 }
 
-// checkStates compares the optimizer's states on the GPU and in unified memory with
-// what was measured, if it was.
+// checkStates compares the optimizer's states on the GPU and in unified memory with measurements.
 func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64 }) {
 	t.Helper()
 	if measured.CUDA == 0 {

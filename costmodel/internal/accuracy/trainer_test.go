@@ -147,8 +147,7 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 	return peak.Memory.Total(), peak.At, slack
 }
 
-// predictRows prints what devmap says of cases before they are measured. The
-// variable names a file of one a line.
+// predictRows prints predictions of cases before measurements. A variable names the file of cases.
 func predictRows(t *testing.T, variable string, read func(*testing.T, string) trainerRow) {
 	t.Helper()
 	file := os.Getenv(variable)
@@ -261,8 +260,7 @@ func TestTrainerAccuracy(t *testing.T) {
 	}.check(t)
 }
 
-// TestTrainerIssue holds the rows of issue 37, measured on four GPUs, to half a
-// percent of their figures in GiB.
+// TestTrainerIssue checks issue 37's rows, measured on four GPUs, within half a percent.
 func TestTrainerIssue(t *testing.T) {
 	for name, measured := range map[string]float64{
 		"fsdp2:llama-3.2-3b:2:2048:amp,gpu:4:0":            29.76,

@@ -118,8 +118,7 @@ func TestZeroPredicted(t *testing.T) {
 	t.Logf("%d rows, %d within 0.5 %%, median %.3f %%, worst %.2f %%", len(off), within, off[len(off)/2], off[len(off)-1])
 }
 
-// TestPredictRows writes down what rows will show before they are measured:
-// PREDICT_ROWS names a file of cases.
+// TestPredictRows prints predictions before measurements: PREDICT_ROWS names a file of cases.
 func TestPredictRows(t *testing.T) {
 	list := os.Getenv("PREDICT_ROWS")
 	if list == "" {

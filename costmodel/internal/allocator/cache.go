@@ -21,7 +21,7 @@ const (
 // its pool a request takes O(log n) to search and moves O(n) words to insert.
 type Cache struct {
 	pools map[poolKey]*freeBlocks
-	// Reserved are the bytes of all segments, Allocated those of blocks in use; the peaks since
+	// Reserved are the bytes of all segments, Allocated of blocks in use; peaks since
 	// [Cache.ResetPeaks].
 	Reserved, Allocated         int64
 	PeakReserved, PeakAllocated int64
@@ -29,7 +29,7 @@ type Cache struct {
 	Rests, PeakRests int64
 
 	// Up: new segments are above earlier ones. An H200's driver mostly places them below
-	// (testdata), but fills gaps.
+	// (testdata).
 	Up  bool
 	end int64 // address of the last segment, or after it
 	// at gives a segment its address, if a test has it from a real device.

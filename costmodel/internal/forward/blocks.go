@@ -56,8 +56,7 @@ func (t *tape) grown(mod module, name string, pic picture, height, width int64) 
 	return out
 }
 
-// halved halves the sides. padded: it adds a row and a column first (downsampling.py, Downsample2D
-// with padding 0).
+// halved halves the sides; padded adds a row and a column first (downsampling.py, Downsample2D).
 func (t *tape) halved(mod module, name string, pic picture, padded bool) picture {
 	from := pic
 	from.value = nil
@@ -111,8 +110,7 @@ func (t *tape) resnet(block module, input picture, timed bool) picture {
 // attention.cu, _efficient_attention_forward).
 const widestHead = 256
 
-// pixelAttention is AttnProcessor2_0 of all places of a picture, with a norm
-// before and a residual behind.
+// pixelAttention is AttnProcessor2_0 of all places of a picture, with a norm and a residual.
 func (t *tape) pixelAttention(attn module, input picture) picture {
 	batch, tokens, dim := input.batch, input.frames*input.height*input.width, input.channels
 	normed := t.groupNorm(input)

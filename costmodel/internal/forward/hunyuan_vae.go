@@ -134,8 +134,7 @@ func (run *hunyuanVAE) end(mod module, x picture) picture {
 	return x
 }
 
-// grow is HunyuanVideoUpsampleCausal3D: the first frame on its own, the others
-// in time too; both keep their names.
+// grow is HunyuanVideoUpsampleCausal3D: the first frame separately; both results keep their names.
 func (run *hunyuanVAE) grow(mod module, input picture, sides, time bool) picture {
 	first := input
 	first.frames = 1

@@ -32,8 +32,7 @@ func (k *kernels) linear(mod module, name string, rows int64) *value {
 	return result
 }
 
-// layerNorm is a kernel that gives the result, and a mean and a deviation a row
-// that no one takes (native_layer_norm).
+// layerNorm is native_layer_norm: the result, and an unused mean and deviation a row.
 func (k *kernels) layerNorm(rows, dim int64) *value {
 	out := k.new(rows * dim)
 	mean, deviation := k.single(rows), k.single(rows)
@@ -124,8 +123,7 @@ func (k *kernels) kernel(elements, logarithms int64) *value {
 	return out
 }
 
-// split copies a part of the rows of a batch, which lies apart in every
-// sequence; one sequence's part is a view.
+// split copies a part of a batch's rows, strided by sequence; one sequence's part is a view.
 func (k *kernels) split(whole *value, batch, elements int64) *value {
 	if batch == 1 {
 		return whole.hold()

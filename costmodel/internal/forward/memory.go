@@ -7,8 +7,7 @@ type memory struct {
 	live, peak int64
 	width      int64   // bytes of a value in the component's type
 	traffic    float64 // bytes of matrices and activations that kernels read and wrote
-	// cache is the allocator of the process, if that is followed too; stopped:
-	// what runs makes nothing any more.
+	// cache is the process's allocator, if followed; stopped: later operations allocate nothing.
 	cache   *allocator.Cache
 	stopped bool
 }
@@ -108,14 +107,12 @@ func (m *memory) replace(name *picture, fresh picture) {
 	m.drop(old.value)
 }
 
-// picture is a tensor of channels at places: [batch, channels, frames, height,
-// width]. Images have one frame.
+// picture is a tensor [batch, channels, frames, height, width]. Images have one frame.
 type picture struct {
 	*value
 	batch, channels       int64
 	frames, height, width int64
-	// strided: its channels lie together, as attention leaves them; kernels
-	// that want them apart copy it first.
+	// strided: channels last, as attention leaves them; kernels that want them first copy it.
 	strided bool
 }
 

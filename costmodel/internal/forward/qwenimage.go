@@ -58,8 +58,7 @@ func (run qwenRun) block(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is QwenDoubleStreamAttnProcessor2_0: both streams' projections keep
-// their names next to the joined ones.
+// attention is QwenDoubleStreamAttnProcessor2_0: projections outlive the joined ones' making.
 func (run qwenRun) attention(attn module) (image, text *value) {
 	elements, added := run.imageRows()*run.dim, run.textRows()*run.dim
 	width := run.dim / attn.headCount()

@@ -238,8 +238,7 @@ func (run *trainee) moment(name, component string) {
 	run.peak, run.flops, run.traffic = run.live, 0, 0
 }
 
-// microBatches runs a step's micro-batches: one, or the first and the last, with gradients added in
-// place.
+// microBatches runs a step's micro-batches: one, or the first and the last, which adds gradients.
 func (run *trainee) microBatches() error {
 	if run.ask.Accumulates {
 		if err := run.step(); err != nil {

@@ -11,8 +11,7 @@ type wanRun struct {
 func (run wanRun) rows() int64     { return run.batch * run.tokens }
 func (run wanRun) elements() int64 { return run.rows() * run.dim }
 
-// latentFrames is the number of frames that an autoencoder leaves of so many
-// (the first alone, then four by four).
+// latentFrames is an autoencoder's number of latent frames (the first alone, then four by four).
 func latentFrames(frames int64) int64 { return (frames-1)/4 + 1 }
 
 // wan is WanTransformer3DModel.forward (transformer_wan.py).

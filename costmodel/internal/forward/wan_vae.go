@@ -63,8 +63,7 @@ func (run *causalVAE) decode(latents picture) *value {
 	return clamped
 }
 
-// frame is WanDecoder3d.forward of one frame of latents. The caller holds a module's input until it
-// returns.
+// frame is WanDecoder3d.forward of one latent frame. The caller holds a module's input meanwhile.
 func (run *causalVAE) frame(latent picture) picture {
 	decoder := run.root.in("decoder")
 	remembered := run.remember(decoder, "conv_in", latent)

@@ -133,8 +133,8 @@ func (step *Step) both(in, more *Tensor) *Tensor {
 	return step.sum(step.stream(), in, more)
 }
 
-// projectAll is one projection with q, k and v as slices (modeling_phi3.py,
-// Phi3Attention): v keeps the whole of it.
+// projectAll is one projection with q, k and v as slices (modeling_phi3.py, Phi3Attention); v keeps
+// all.
 func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	all, allBack := step.linear(op.Query, layer, x, false)
 	q, k := op.widths()
@@ -158,8 +158,7 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 // Turn is the type in which q and k turn.
 type Turn int
 
-// In their own type, in fp32 cosines' type (modeling_olmo2.py), or cast to it first
-// (modeling_modernbert.py).
+// In their type, in fp32 cosines' (modeling_olmo2.py), or cast first (modeling_modernbert.py).
 const (
 	TurnAsIs Turn = iota
 	TurnWide
@@ -205,8 +204,7 @@ func (op *Attention) rotate(step *Step, size int64) *Tensor {
 	return out
 }
 
-// rotateBack goes back through the product with sin, cat, the negation, both
-// slices, and the product with cos.
+// rotateBack is the backward of the product with sin, cat, negation, slices, and product with cos.
 func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
 	wide, each := size, size
 	if op.Turn != TurnAsIs && step.Element < 4 {

@@ -1,14 +1,12 @@
 package replay
 
-// Forward runs the model's forward and returns its backward. Tensors kept for
-// backward are alive when it returns.
+// Forward runs the model's forward and returns its backward. Saved tensors are then alive.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
 	return step.forward()
 }
 
-// Infer runs a forward without gradients, and keeps logits, keys and values. Another forward may
-// continue after tokens.
+// Infer runs a forward without gradients; logits, keys and values stay for one after tokens.
 func (model *Model) Infer(run *Run, hooks Hooks, tokens int64) {
 	if run.cached == nil {
 		run.cached = make(map[*Attention][2]*Tensor)

@@ -25,8 +25,7 @@ type Head struct {
 	Dense     *MLP
 	DenseNorm *Norm
 	OwnType   bool // the loss reads the logits as they are
-	// Steps are the new tensors that a cap or a scale makes of the logits one after
-	// another: whether backward reads it.
+	// Steps are the tensors of a cap or a scale of the logits, in order: true if backward reads it.
 	Steps []bool
 }
 

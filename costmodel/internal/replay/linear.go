@@ -27,8 +27,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 	return y, step.linearBack(op, layer, saved, adapted, reached)
 }
 
-// adapter adds a linear layer's adapter to its output; there is none if recomputation stops at the
-// last kept tensor.
+// adapter adds an adapter's output; none if recomputation stops at the last kept tensor.
 func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*Tensor) (in, base *Tensor)) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	cast := x.Keep()

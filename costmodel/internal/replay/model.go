@@ -41,8 +41,7 @@ type Block struct {
 type Half struct {
 	Norm, Body           Layer // Norm is nil if the body reads the stream itself
 	NormIndex, BodyIndex int   // their places in the graph
-	// After normalises the body's result (modeling_gemma2.py, Gemma2DecoderLayer), or with Sum its
-	// sum with the stream.
+	// After normalises the body's result (modeling_gemma2.py), or with Sum its sum with the stream.
 	After      *Norm
 	AfterIndex int
 	Sum        bool

@@ -172,8 +172,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// TestArrives: on a GPU with blocks that get their input from another one, a step keeps nothing,
-// recomputed or not.
+// TestArrives: a GPU with blocks fed from another keeps nothing after a step, recomputed or not.
 func TestArrives(t *testing.T) {
 	for _, recompute := range []bool{false, true} {
 		model := decoder(true, false, false, 0, Flash)

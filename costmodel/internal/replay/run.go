@@ -12,8 +12,7 @@ const (
 // Run is a process as its allocator sees it.
 type Run struct {
 	Cache *allocator.Cache
-	// Workspace is the size of cuBLAS's, which each thread that calls it makes
-	// with its first product and keeps.
+	// Workspace is the size of cuBLAS's, which each thread keeps from its first product on.
 	Workspace int64
 	called    [2]bool // in forward, in backward
 	// Outputs are the results of forwards that the caller keeps until the end of a step.

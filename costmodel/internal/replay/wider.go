@@ -68,8 +68,8 @@ func (op *Other) backward(step *Step, layer int, grad *Tensor, backs []back, ret
 	return in
 }
 
-// add is x + made, with its norms and dropout; its backward gives the gradients of both. It may end
-// a rerun block.
+// add is x + made, with norms and dropout; its backward gives both gradients. It may end a rerun
+// block.
 func (step *Step) add(half *Half, made, x *Tensor, ends bool) (*Tensor, func(grad *Tensor) (residual, body *Tensor)) {
 	var mask *Tensor
 	var afterBack back

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Root is the name of the group of everything outside the blocks. FSDP2's module of it is the model
-// itself, with an empty path.
+// Root is the group of everything outside the blocks; FSDP2's module for it is the model itself.
 const Root = "root"
 
 // Group is the units whose parameters are gathered and reduced together.

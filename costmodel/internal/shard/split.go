@@ -40,8 +40,7 @@ func (rule Rule) Local(shape []int64, degree int64) []int64 {
 	return local
 }
 
-// Ranks is the number of elements that each of degree ranks holds, without
-// padding; they add up to the parameter's.
+// Ranks is the number of elements on each of degree ranks, without padding.
 func (rule Rule) Ranks(shape []int64, degree int64) []int64 {
 	numel := product(shape)
 	part := product(rule.Local(shape, degree))

@@ -125,8 +125,7 @@ func (rule *Rule) padded(lengths *Lengths) *Batches {
 	return out
 }
 
-// pads reports that a micro-batch may have padding: a shorter sample with the longest, or one
-// padded to a multiple.
+// pads reports that a micro-batch may have padding, to its longest sample or to a multiple.
 func (lengths *Lengths) pads(tokens int64, rule *Rule) bool {
 	if len(lengths.Counts) == 0 {
 		return lengths.Mean < float64(lengths.Max) && (rule.Samples > 1 || rule.Multiple > 1) || tokens != lengths.Max
@@ -274,8 +273,7 @@ func (rule *Rule) fill(lengths *Lengths) (worst, usual bin, mean float64) {
 	return bin{tokens[last], documents[last]}, bin{tokens[middle], documents[middle]}, float64(len(all)) / float64(len(rows))
 }
 
-// pack is best fit for lengths in descending order. rooms are the rows' free sizes, ascending, each
-// with its rows.
+// pack is best fit for descending lengths. rooms are the rows' free sizes, ascending.
 func pack(lengths []int64, capacity int64) []bin {
 	var rows []bin
 	var rooms []int64

@@ -15,8 +15,8 @@ type Lengths struct {
 	// Mean and Max are of all samples.
 	Mean float64 `json:"mean"`
 	Max  int64   `json:"max"`
-	// Counts are the different lengths, ascending, each with its number of samples; nil if only
-	// Mean and Max are known.
+	// Counts are the lengths, ascending, each with its number of samples; nil with only Mean and
+	// Max.
 	Counts counts `json:"counts,omitzero"`
 }
 
@@ -52,8 +52,7 @@ func (all *counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Bounds of the input. A list of more different lengths is rounded up to mostLengths of them, so
-// that a plan file stays small.
+// Bounds of the input; longer lists are rounded up to mostLengths lengths, for small plan files.
 const (
 	longest     = 1 << 32
 	mostLengths = 4096
@@ -233,8 +232,7 @@ func (lengths *Lengths) Fault() string {
 	return ""
 }
 
-// cut are the lengths that a trainer reads of samples of more than seq tokens:
-// their beginnings, or none of them.
+// cut are the lengths after a trainer truncated, or dropped, samples of more than seq tokens.
 func (lengths *Lengths) cut(seq int64, drops bool) *Lengths {
 	out := &Lengths{Mean: min(lengths.Mean, float64(seq)), Max: min(lengths.Max, seq)}
 	for _, one := range lengths.Counts {
@@ -254,8 +252,7 @@ func (lengths *Lengths) cut(seq int64, drops bool) *Lengths {
 	return out
 }
 
-// LabelFault returns what is wrong with a sample's number of label tokens, or a fraction up to 1;
-// empty: nothing.
+// LabelFault returns what is wrong with a number or fraction of label tokens; empty: nothing.
 func LabelFault(labels float64) string {
 	if labels >= 0 && labels <= longest && (labels <= 1 || labels == math.Trunc(labels)) {
 		return ""

@@ -91,8 +91,7 @@ func randomLengths(random *rand.Rand) *Lengths {
 	return &lengths
 }
 
-// TestBatches: no random micro-batch is larger than the worst, and half of them are
-// no larger than the usual one.
+// TestBatches: no random micro-batch exceeds the worst, and half of them not the usual one.
 func TestBatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 60 {

@@ -42,8 +42,7 @@ type Preset struct {
 	MissingLoRA string   `json:"missing_lora"`
 	LoRAUnder   []string `json:"lora_under"`
 	Nearest     string
-	// Pipeline is the class of diffusion pipelines that the program trains; empty:
-	// it trains models of Transformers.
+	// Pipeline is the class of trained diffusion pipelines; empty: models of Transformers.
 	Pipeline string
 }
 
@@ -65,31 +64,27 @@ type Path struct {
 	RetainsGradients bool `json:"retains_gradients"`
 	// AdaptersFP32: adapters are fp32 on any base (peft, cast_adapter_dtype).
 	AdaptersFP32 bool `json:"adapters_fp32"`
-	// FusedAdapters: autograd functions of the program run LoRA's linear layers
-	// (axolotl, kernels/lora.py).
+	// FusedAdapters: the program's autograd functions run LoRA (axolotl, kernels/lora.py).
 	FusedAdapters bool `json:"fused_adapters"`
 	// QuantizedAsLoaded: the program does not call PEFT's prepare_model_for_kbit_training, so
 	// tensors that are not quantised keep their type. Sources are trl, trainer/sft_trainer.py;
 	// swift, pipelines/train/tuner.py; llamafactory, model/adapter.py.
 	QuantizedAsLoaded bool `json:"quantized_as_loaded"`
-	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__:
-	// param.data.to(torch.bfloat16)).
+	// Quantized16: adapters on a quantised base are bf16 (trl, SFTTrainer.__init__).
 	Quantized16 bool `json:"quantized_16"`
 	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
 	Megatron bool
 	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
 	// model (fsdp2_prepare_model, original_sd).
 	StateDict bool `json:"state_dict"`
-	// PlainAlone: on one GPU DDP wraps nothing, as there is no process group (accelerate, state.py,
-	// prepare_model).
+	// PlainAlone: DDP wraps nothing on one GPU (accelerate, state.py, prepare_model).
 	PlainAlone bool `json:"plain_alone"`
 	// Embeddings32: bitsandbytes' 8-bit optimizers have fp32 states for embeddings
 	// (transformers, trainer.py, create_optimizer: register_module_override).
 	Embeddings32 bool `json:"embeddings_32"`
 	// StepsAfter: the program has its optimizer step after backward alone.
 	StepsAfter bool `json:"steps_after"`
-	// Evaluates: [costmodel.Workload.EvalBatch] can be counted (transformers,
-	// trainer.py, evaluation_loop).
+	// Evaluates: [costmodel.Workload.EvalBatch] is counted (transformers, evaluation_loop).
 	Evaluates bool
 	// RootReshards: the root's parameters are freed after forward, too.
 	RootReshards bool `json:"root_reshards"`

@@ -32,7 +32,7 @@ type coordinator struct {
 
 	state    []status
 	handle   []*gather
-	gathered []int64 // bytes by parameter; 0: not gathered
+	gathered []int64 // bytes by parameter, while gathered
 	skipped  []int   // by parameter: the last use that prefetching has passed (most recent step id)
 	active   []map[int]bool
 	backward []int         // modules whose backward is under way, the last one last

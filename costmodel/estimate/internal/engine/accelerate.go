@@ -60,8 +60,7 @@ func outputs(model *layers.Model) int64 {
 	return total
 }
 
-// pixels is the size of the images in inference, which stay on the input's device. In training the
-// convolution keeps them.
+// pixels is the size of the images on the input's device, in inference; training keeps them anyway.
 func pixels(model *layers.Model) int64 {
 	if model.Workload.Mode != costmodel.Infer {
 		return 0

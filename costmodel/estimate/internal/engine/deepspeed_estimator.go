@@ -12,8 +12,7 @@ type Cluster struct{ GPUsPerNode, Nodes int64 }
 // Offload is what DeepSpeed keeps in host memory.
 type Offload struct {
 	Optimizer, Params bool
-	// ZeroInit: parameters are cut as the model is built (zero.Init), so that
-	// no process ever holds all of them.
+	// ZeroInit: zero.Init shards parameters as the model is built; no process has all of them.
 	ZeroInit bool
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// once follows the requests of a rank with the whole model at most once, on the first call: each
-// device of a plan asks.
+// once calls follow at most once, on the first request: each device of a plan asks.
 func once(follow func() [][2]int64) func([]int, bool) [][2]int64 {
 	followed := sync.OnceValue(follow)
 	return func([]int, bool) [][2]int64 { return followed() }

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// warn prints DeepSpeed's own estimate and why the plan's is larger, the host memory, and peaks
-// outside the step.
+// warn notes DeepSpeed's own estimate, the host memory, and peaks outside the step.
 func (sum *zeroSum) warn(table *costmodel.Table) {
 	params := sum.model.Graph.ParamCount()
 	if params == 0 {

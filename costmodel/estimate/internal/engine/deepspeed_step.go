@@ -54,8 +54,7 @@ func (sum *zeroSum) group(part int64) {
 	sum.groups[last] += part
 }
 
-// rounding is the allocator's rounding of a rank's permanent flat tensors: nothing is cached before
-// them.
+// rounding is the allocator's rounding of a rank's flat tensors, made before anything is cached.
 func (sum *zeroSum) rounding() int64 {
 	each := ops.WeightBytes(sum.model.Workload.Precision)
 	state, _ := sum.model.Optimizer.State(nil, 1, each)

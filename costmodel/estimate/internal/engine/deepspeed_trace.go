@@ -24,8 +24,7 @@ type call struct {
 // span is from the first step of a layer to its last.
 type span struct{ first, last int }
 
-// hooksOf is the trace of a forward and its backward, which runs through the
-// modules the other way round.
+// hooksOf is the trace of a forward and of its backward, in reverse order of the modules.
 func hooksOf(root *module, trace *zero.Trace, train, recomputes bool) *hooks {
 	run := &hooks{trace: trace, forward: map[int]span{}, again: map[int]span{}, backward: map[int]span{}}
 	run.now = run.forward

@@ -13,8 +13,7 @@ import (
 
 // Engine is a runtime under one of its strategies. Most embed [base] and override parts.
 type Engine interface {
-	// Precision is the default precision of weights, from the stored one; asStored: each tensor
-	// keeps its own type.
+	// Precision is the default precision of weights; asStored: each tensor keeps its own type.
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
 	// Adapters is the engine's type of adapters; an error if the workload asks for an unsupported one.
 	Adapters(workload *costmodel.Workload) (string, error)
@@ -25,8 +24,7 @@ type Engine interface {
 	// Regions sets the units' regions and times if the engine plans every byte before it runs
 	// ([costmodel.StageRules]); an error if it does not run the model. Called in every mode, last.
 	Regions(model *layers.Model, table *costmodel.Table) error
-	// Finish sets a GPU's memory in addition to its units, and warns of omissions. Not called in
-	// load mode.
+	// Finish sets a GPU's memory outside its units, and warns of omissions. Not in load mode.
 	Finish(model *layers.Model, table *costmodel.Table)
 }
 

@@ -131,8 +131,7 @@ func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	return size
 }
 
-// prepared is the size of the whole model if it was built on the GPU: a state dict keeps it there
-// while FSDP2 shards.
+// prepared is the size of a model built on the GPU: a state dict keeps it there while FSDP2 shards.
 func prepared(model *layers.Model, table *costmodel.Table) {
 	if model.Workload.BuiltOn == value.BuiltOnCPU && model.Workload.Quantize == "" { // bitsandbytes quantises on the GPU
 		return
@@ -209,8 +208,8 @@ func (group *fsdpGroup) head(wrapped *shard.Group) {
 	}
 }
 
-// reduceInForward takes the head's matrix out of what backward reduces; a tied
-// one is there again, as the embedding's.
+// reduceInForward removes the head's matrix from backward's reduction; a tied one remains, as
+// embedding.
 func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
 	for _, unit := range wrapped.Units {
 		for i := group.model.Graph.Units[unit].First; i < group.model.Graph.Units[unit].End; i++ {
@@ -229,8 +228,7 @@ func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
 	}
 }
 
-// gather adds a layer's parameters to a group: whole, in the type of compute,
-// and the gradients that are reduced.
+// gather adds a layer's parameters to a group: whole, in the type of compute, and their gradients.
 func (group *fsdpGroup) gather(layer *layers.Layer) {
 	compute, workload := group.model.Rules.Compute, &group.model.Workload
 	trained := group.model.Train && layer.Runs

@@ -11,8 +11,7 @@ import (
 // pi0Family is the family with a known program: pi0 and pi0.5.
 const pi0Family = "openpi_pi0"
 
-// Program reports a model that is a program of JAX: its layers are arrays, and no
-// other engine runs them.
+// Program reports a model that is a program of JAX, with arrays as layers, for no other engine.
 func Program(graph *modelgraph.Graph) bool { return graph.Family == pi0Family }
 
 // The units of the model, by their names.
@@ -111,8 +110,7 @@ func (step *pi0Step) towerWork() int64 {
 	return 4*2*step.towerTokens*step.towerHidden + 2*2*step.towerHeads*step.towerTokens*step.towerTokens + 6*2*step.towerTokens*step.towerWidth
 }
 
-// input is a sequence's part of the batch, which is there throughout: pixels in fp32,
-// tokens, state and actions.
+// input is a sequence's permanent part of the batch: fp32 pixels, tokens, state and actions.
 func (step *pi0Step) input() int64 {
 	return pi0Images*pi0ImageBytes + 4*step.model.Workload.Seq + 4*32*(1+step.suffix)
 }
@@ -164,8 +162,8 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 	switch unit.Name {
 	case gemmaUnit:
 		memory.Saved = step.batch * gemma
-		// Gradients of a stack go block by block to an array that exists from the first block on;
-		// the embedding's comes last.
+		// A stack's gradients fill an array that exists from the first block on; the embedding's is
+		// last.
 		memory.BackwardGrads = treeOf(step.model, index, func(name string) bool { return !strings.Contains(name, "embedder") }).trained
 		memory.Backward = step.batch*step.gemmaWork() + memory.BackwardGrads + step.blockCopies()
 		if step.model.Workload.ShardDegree > 1 {

@@ -68,8 +68,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	return device.Rests(decoder), true
 }
 
-// adaptsAll reports a model with an adapter on each linear layer of its blocks, so that gradients
-// reach all of them.
+// adaptsAll reports adapters on all linear layers of the blocks, so gradients reach all of them.
 func adaptsAll(model *layers.Model) bool {
 	for i := range model.Layers {
 		_, head := model.Layers[i].Op.(modelgraph.Head)

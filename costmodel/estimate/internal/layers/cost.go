@@ -96,8 +96,7 @@ func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 // maxCost bounds the sum of all layers' figures, so that no sum of costs overflows an int64.
 const maxCost = 1 << 60
 
-// Longest is the largest of the batch and the sequence lengths, which a refusal of too many tokens
-// names.
+// Longest is the largest of batch and sequence lengths, for the error about too many tokens.
 func Longest(workload *costmodel.Workload) (field string, value int64) {
 	field, value = "batch", workload.Batch
 	if workload.Seq > value {

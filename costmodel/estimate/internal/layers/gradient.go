@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// gradients shares out the gradient of each parameter: a tied one is made
-// first by the layer that runs last.
+// gradients assigns each parameter's gradient to a layer, a tied one first to the last that runs.
 func (model *Model) gradients() {
 	if model.Frozen {
 		model.adapterGradients()

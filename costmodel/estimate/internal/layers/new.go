@@ -86,8 +86,7 @@ func storesFP32(graph *modelgraph.Graph) bool {
 	return full > half
 }
 
-// untied is the graph with a copy of each tied parameter for every user, with its own gradient and
-// states.
+// untied is the graph with tied parameters copied for every user, with gradients and states each.
 func untied(graph *modelgraph.Graph) *modelgraph.Graph {
 	out := copied(graph)
 	for i := range out.Layers {

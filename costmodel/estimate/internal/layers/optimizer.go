@@ -52,8 +52,7 @@ func (rule *Optimizer) Traffic(each int64) float64 {
 // kind is AdamW if none is asked for.
 func (rule *Optimizer) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
 
-// kinds are the optimizers, a row each. In torch.optim, states have the type of
-// the weights (zeros_like(param)).
+// kinds are the optimizers. In torch.optim states have the weights' type (zeros_like(param)).
 var kinds = map[string]struct {
 	// own is the state of one tensor with elements of each bytes, and a step's temporaries.
 	own func(shape []int64, numel, each int64) (state, transient int64)
@@ -170,8 +169,7 @@ func (rule *Optimizer) forEmbedding() *Optimizer {
 	return &wide
 }
 
-// adamW32bit is bitsandbytes' AdamW with fp32 states whatever the weights' type;
-// devmap has it for embeddings alone.
+// adamW32bit is bitsandbytes' AdamW with fp32 states for all weights; devmap has it for embeddings.
 const adamW32bit = "adamw-32bit"
 
 func muon(shape []int64, numel, each int64) (state, transient int64) {

@@ -49,8 +49,7 @@ func stateOf(kind string, shape ...int64) int64 {
 	return state
 }
 
-// TestAverage: the moving average is a copy of the weights in the ops; with master weights the
-// optimizer updates others.
+// TestAverage: the moving average copies the ops' weights, not the optimizer's master weights.
 func TestAverage(t *testing.T) {
 	for average, want := range map[int64]int64{0: 2*4*100 + 4*100, 2: 2*4*100 + 2*100} {
 		rule := layers.Optimizer{Kind: costmodel.AdamW, EMA: true, Average: average}

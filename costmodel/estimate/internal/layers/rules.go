@@ -23,8 +23,7 @@ type Rules struct {
 	LinearInputs bool
 	// Untied: every user of a tied parameter has a copy of its own.
 	Untied bool
-	// Padding: the allocator's rounding of an MLP's optimizer tensors is counted layer by layer;
-	// else by the engine, or not at all.
+	// Padding: an MLP's optimizer tensors are rounded layer by layer, else by the engine or never.
 	Padding bool
 	// InOrder: a GPU's parameters are made one after another, adapters last.
 	InOrder bool
@@ -41,8 +40,8 @@ type Rules struct {
 	AutocastAdapters bool
 	// FusedAdapters: axolotl's functions run adapters of text decoders.
 	FusedAdapters bool
-	// Megatron: layers are Megatron-Core's, and selective recomputation is of the
-	// attention kernel's call alone.
+	// Megatron: Megatron-Core's layers; selective recomputation only of the attention kernel's
+	// call.
 	Megatron bool
 	// Adapters16: fp32 adapters are gathered in 16 bits.
 	Adapters16 bool

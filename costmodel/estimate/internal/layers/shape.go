@@ -126,7 +126,7 @@ func (model *Model) firstLinear() int {
 	return slices.IndexFunc(model.Graph.Layers, func(layer modelgraph.Layer) bool { return hasProjections(layer.Op) })
 }
 
-// float8 reports a weight of torchao's 8-bit products: any block's linear layer except the model's
+// float8 reports a weight of torchao's 8-bit products: blocks' linear layers except the model's
 // first.
 func (part *Part) float8(j int) bool {
 	model := part.model
@@ -310,8 +310,7 @@ func returnedStack(model *Model, persist []bool) (bytes int64) {
 	return bytes
 }
 
-// tokensOf is the number of tokens of a stream in one micro-batch, and the
-// length of one of its sequences.
+// tokensOf is a stream's number of tokens in one micro-batch, and the length of a sequence.
 func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, length int64) {
 	sequences := MicroBatch(workload)
 	switch stream.Kind {

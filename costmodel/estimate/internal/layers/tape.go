@@ -45,8 +45,7 @@ func Taped(model *Model) bool {
 	return runs && same
 }
 
-// TapedElsewhere reports a recorded step that matches, except for the batch or lengths, and has no
-// growth rules.
+// TapedElsewhere reports a recorded step at another batch or length, without growth rules.
 func TapedElsewhere(model *Model) bool {
 	runs, same := taped(model)
 	return runs && !same

@@ -27,8 +27,7 @@ func still(layer *Layer) (bytes int64) {
 	return bytes
 }
 
-// idle removes such parameters' gradients and states from a unit: torch.optim skips parameters
-// without a gradient.
+// idle removes such parameters' gradients and states from a unit, as torch.optim skips them.
 func idle(model *Model, index int, unit *costmodel.Unit) {
 	var frozen int64
 	for k, i := range model.Unit(index) {
@@ -42,8 +41,8 @@ func idle(model *Model, index int, unit *costmodel.Unit) {
 	}
 }
 
-// TapePart is a table's Part of [Units] that follow a tape, and the model's outputs in it; nil
-// without one.
+// TapePart is a table's Part of [Units] with a tape, and the model's outputs in it; nil without
+// one.
 func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
 	tape := tapeOf(model)
 	if tape == nil {

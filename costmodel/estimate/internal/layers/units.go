@@ -213,8 +213,7 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 	}
 }
 
-// Spread divides the whole model's rests among units by their parameters, so that equal units cost
-// the same.
+// Spread divides the model's rests among units by parameters, so that equal units cost the same.
 func Spread(units []costmodel.Unit, rests int64) {
 	var total int64
 	for i := range units {

@@ -67,8 +67,7 @@ func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (
 	return forward, backward
 }
 
-// trained is the elements of a layer's own parameters that get gradients:
-// all, or its adapters' two matrices alone.
+// trained is the trained elements of a layer's own parameters: all, or its adapters' matrices.
 func trained(model *Model, layer *Layer) int64 {
 	var total int64
 	if model.Frozen {
@@ -85,8 +84,7 @@ func trained(model *Model, layer *Layer) int64 {
 	return total
 }
 
-// token is one forward of one token a sequence: a product reads every weight
-// once, attention the cache, half grown.
+// token is a forward of one token a sequence: it reads every weight once, and the cache half grown.
 func token(layer *Layer, sequences int64) costmodel.Pass {
 	forward, _ := passes(layer, true)
 	part := float64(max(1, sequences)) / float64(max(1, layer.Shape.Tokens))

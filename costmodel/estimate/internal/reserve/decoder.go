@@ -12,8 +12,7 @@ import (
 // Decoder is a model with followed tensors.
 type Decoder struct {
 	replay.Model
-	// Params are the base's, tied ones once, and Trained what gets gradients,
-	// both in the order of the modules.
+	// Params are the base's, tied ones once, Trained those with gradients, both in module order.
 	Params, Trained []*replay.Weight
 	// Owned are a layer's, with its adapters.
 	Owned map[int][]*replay.Weight
@@ -64,8 +63,8 @@ func FollowWider(model *layers.Model) (*Decoder, bool) {
 	return out, true
 }
 
-// inOneType reports a step in one type, a training's with all logits, and the layers of
-// Transformers and PEFT.
+// inOneType reports a step in one type, with all logits in training, of Transformers' and PEFT's
+// layers.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
 	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused

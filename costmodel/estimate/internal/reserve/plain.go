@@ -15,8 +15,7 @@ type Plain struct {
 	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
-	// NewTokens are what inference generates: instead of steps there is a forward, and one
-	// for each of them.
+	// NewTokens is the number of tokens in inference: one forward each, instead of steps.
 	NewTokens int64
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 )
 
-// parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): flat
-// weights; it updates a part of them.
+// parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): it updates a shard of flat
+// weights.
 type parts struct {
 	*ZeRO
 	*Process
@@ -115,8 +115,8 @@ func (rank *parts) take(weight *replay.Weight) {
 	rank.entries = append(rank.entries, weight)
 }
 
-// reduce is reduce_ipg_grads: the bucket's gradients are reduced, and the rank's
-// own copied out (copy_grads_in_partition).
+// reduce is reduce_ipg_grads: it reduces the bucket and copies the rank's shard
+// (copy_grads_in_partition).
 func (rank *parts) reduce() {
 	if len(rank.entries) == 0 {
 		return
@@ -144,8 +144,7 @@ func (rank *parts) reduce() {
 	rank.filled, rank.entries = 0, rank.entries[:0]
 }
 
-// flatten joins a rank's several slices of the bucket, and flushes them when they exceed a bucket
-// (allreduce_and_scatter).
+// flatten joins a rank's slices of the bucket, up to a bucket's size (allreduce_and_scatter).
 func (rank *parts) flatten(each int64) {
 	for _, group := range rank.groups() {
 		var flat, wide *replay.Tensor
@@ -162,8 +161,7 @@ func (rank *parts) flatten(each int64) {
 // owns reports a parameter that begins in the rank's part.
 func (rank *parts) owns(weight *replay.Weight) bool { return rank.offset[weight] < rank.part }
 
-// compact reports that the rank's reduced gradients are summed in fp32
-// (_build_compact_grad_partition_buffer).
+// compact reports fp32 sums of reduced gradients (_build_compact_grad_partition_buffer).
 func (rank *parts) compact() bool {
 	return rank.Settings.Stage == 2 && rank.Summed != rank.Grad && !rank.Settings.OffloadOptimizer
 }

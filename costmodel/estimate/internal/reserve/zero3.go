@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// whole3 is a rank under ZeRO 3 (DeepSpeed's stage3.py): parts of every
-// parameter, gathered module by module.
+// whole3 is a rank under ZeRO 3 (DeepSpeed's stage3.py): shards, gathered module by module.
 type whole3 struct {
 	*ZeRO
 	*Process
