@@ -1,7 +1,6 @@
 package costmodel
 
-// Shards is a plan's list of what each rank holds if parameters are sharded over
-// ranks. All counts are elements.
+// Shards is a plan's list of the parameters' shards on each rank. All counts are elements.
 type Shards struct {
 	// Degree is the number of ranks that share a parameter. GPU d holds shard d mod Degree. Under HSDP a
 	// group's GPUs are consecutive and hold all shards (init_device_mesh, replicas × shards).

@@ -22,11 +22,9 @@ type StageRules struct {
 	WholeRounds bool
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool
-	// Passing: a stage holds what comes in as its first layer's input alone, and what
-	// goes out is gone when it was sent.
+	// Passing: a stage keeps its input only for its first layer, and its output only until sent.
 	Passing bool
-	// WholeEnds: what comes before a decoder's blocks is on one stage, and what comes
-	// behind them is, too.
+	// WholeEnds: all layers before a decoder's blocks are on one stage, and all after them, too.
 	WholeEnds bool
 }
 

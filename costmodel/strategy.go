@@ -40,8 +40,7 @@ type Traits struct {
 	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a block at a time and
 	// cut tensor by tensor (FSDP2); else a module at a time and cut flat (DeepSpeed).
 	Sharded, ByBlock bool
-	// Groups of GPUs that hold all parts each, and reduce between them, if the
-	// degree of sharding is open.
+	// Groups of GPUs that each hold all shards, and reduce between them, if the degree is open.
 	Groups int64
 	// MinGPUs is the least number of GPUs that the strategy makes sense on.
 	MinGPUs int64

@@ -39,8 +39,7 @@ type Table struct {
 	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
-	// Flat: the groups are FSDP1's flat parameters. Prefetches: backward gathers
-	// the next one early (BACKWARD_PRE).
+	// Flat: the groups are FSDP1's. Prefetches: backward gathers the next early (BACKWARD_PRE).
 	Flat, Prefetches bool
 	// Prepared are the whole parameters that exist in addition to their shards while the model is
 	// sharded, if it was built on the GPU; 0: a group at a time.
@@ -74,11 +73,9 @@ type Table struct {
 	// highest that the allocator has reserved. The GPU holds these units (nil: all), with input the
 	// caller's tensors too. Nil: tensors are not followed one by one.
 	Marks func(units []int, input bool) [][2]int64
-	// Followed is by how much more than they reserve at most, at least and at
-	// most, as parts of the peak.
+	// Followed is the least and most excess over these reserved bytes, as parts of the peak.
 	Followed [2]float64
-	// Usual are the costs of the usual micro-batch, if it differs from the largest;
-	// nil: all micro-batches have one size.
+	// Usual are the costs of the usual micro-batch; nil: all micro-batches have one size.
 	Usual *Table
 	// Part are some units, ascending, as they cost on a device that has no others; without
 	// copies it never costs more with fewer. nil: they cost what Units say.
@@ -88,8 +85,7 @@ type Table struct {
 	// Stages are the tables of a pipeline's stages in order, if their degrees or recomputation
 	// differ; nil: all have this table.
 	Stages []*Table
-	// HostBytes are what DeepSpeed's offload keeps in host memory for all GPUs
-	// together; 0 without offload.
+	// HostBytes is the host memory of DeepSpeed's offload for all GPUs together; 0 without.
 	HostBytes int64
 	// Warnings name what the figures leave out.
 	Warnings []Message

@@ -19,8 +19,8 @@ type Topology struct {
 // Device is one GPU.
 type Device struct {
 	Name string `json:"name"`
-	// CapacityBytes is all its memory; ReservedBytes of it is held by others,
-	// by the driver, or set aside.
+	// CapacityBytes is all its memory; ReservedBytes is the part for others, the driver, or kept
+	// free.
 	CapacityBytes int64 `json:"capacity_bytes"`
 	ReservedBytes int64 `json:"reserved_bytes"`
 	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with loaded kernels.

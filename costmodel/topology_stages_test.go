@@ -47,8 +47,8 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// TestFoldedLinks: stages are linked if each GPU has a link to the GPU in its place, at the slowest
-// one's speed.
+// TestFoldedLinks: stages are linked if all GPUs are to those in their places, at the slowest's
+// speed.
 func TestFoldedLinks(t *testing.T) {
 	devices := slices.Repeat([]costmodel.Device{{Name: "g", CapacityBytes: 80}}, 6)
 	topo := &costmodel.Topology{Devices: devices, Links: []costmodel.Link{

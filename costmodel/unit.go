@@ -1,7 +1,6 @@
 package costmodel
 
-// LayerMemory is what running one layer does to the memory of its device. All
-// figures are bytes for one micro-batch.
+// LayerMemory is one layer's effect on its device's memory, in bytes for one micro-batch.
 type LayerMemory struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
@@ -12,8 +11,7 @@ type LayerMemory struct {
 	// KV is kept from the layer's forward to the end of the step. CacheGrowth is the cache's growth
 	// in generation after the prompt, negative if a window drops some.
 	KV, CacheGrowth int64
-	// UntilBodyEnd is kept from its forward to the end of the model's body, in
-	// inference; the head runs without it.
+	// UntilBodyEnd is kept from its forward to the end of the model's body, in inference.
 	UntilBodyEnd int64
 	// HeadPeak is the most alive at once when every cache is complete, above
 	// that: in the head's forward and in the last token's, in inference.
@@ -66,8 +64,7 @@ type Unit struct {
 	// OffloadBytes is copied to the device for one forward if the unit is offloaded: the parameters
 	// of all its layers, tied ones too.
 	OffloadBytes int64
-	// ResidentGrads are gradients that stay from one micro-batch to the next
-	// (gradient accumulation): alive throughout.
+	// ResidentGrads are gradients that stay between micro-batches (gradient accumulation).
 	ResidentGrads int64
 	// LastBackward is the unit's backward, above all gradients, if it runs last of all units.
 	LastBackward int64
@@ -95,8 +92,7 @@ type Unit struct {
 	FLOPs float64
 	// Work is what its step time and its communication are made of.
 	Work Work
-	// Declared: the costs are from the model file; else they follow from the
-	// dimensions of its operations.
+	// Declared: the costs are from the model file, not from its operations' dimensions.
 	Declared bool
 	// Regions are its bytes in an arena, if the engine has one ([StageRules]); the bytes above then
 	// do not apply.

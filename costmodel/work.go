@@ -11,24 +11,20 @@ type Pass struct {
 	Profiled  float64 // seconds that the model declares, on any device
 	// Reduced is bytes of sums over the GPUs that share a stage's matrices, Reductions how many sums.
 	Reduced, Reductions float64
-	// Shared is bytes sent to GPUs with other tokens of the sequences, Dispatched to GPUs with
-	// other experts.
+	// Shared is bytes to GPUs with other tokens of a sequence, Dispatched to other experts' GPUs.
 	Shared, Dispatched float64
 }
 
 // Work is a unit's work in a step, independent of its place.
 type Work struct {
-	// Forward and Backward are of one micro-batch; Backward runs forward again
-	// if the unit is recomputed.
+	// Forward and Backward are of one micro-batch; Backward includes recomputation.
 	Forward, Backward Pass
 	// Recompute is the part of forward that runs again before Backward. Only devmap's own engine
 	// separates it from Backward.
 	Recompute Pass
-	// Token is one forward of one token a sequence, in generation, when half
-	// of the new tokens are there.
+	// Token is a forward of one token a sequence, in generation, half-way through the new tokens.
 	Token Pass
-	// Weights are the elements of its parameters, tied ones at their owner;
-	// Trained of them get gradients.
+	// Weights are its parameters' elements, tied ones at their owner; Trained get gradients.
 	Weights, Trained int64
 	// Tensors is the number of trained parameters.
 	Tensors int64

@@ -22,8 +22,7 @@ type Workload struct {
 	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
 	// ImageSize is the side of the images, squares, in pixels; 0: the model's own ([modelgraph.Stream]).
 	ImageSize int64 `json:"image_size,omitzero"`
-	// MaxPixels bounds the area of an image after it was resized; 0: unbounded.
-	// Without ImageSize, images are as large.
+	// MaxPixels bounds a resized image's area, its size if ImageSize is 0; 0: unbounded.
 	MaxPixels int64 `json:"max_pixels,omitzero"`
 	// ImagesMean is the mean number of images a sequence, Images the most; 0: all have Images.
 	ImagesMean float64 `json:"images_mean,omitzero"`
@@ -44,25 +43,21 @@ type Workload struct {
 	LabelTokens float64 `json:"label_tokens,omitzero"`
 
 	Precision Precision `json:"precision"`
-	// StoredTypes: no precision was given, so tensors keep their stored types; Precision is the
-	// type of most.
+	// StoredTypes: tensors keep their stored types; Precision is the type of most.
 	StoredTypes bool `json:"stored_types,omitzero"`
-	// Dequantized: the GPUs have no arithmetic for the stored quantised weights,
-	// which are loaded as bf16.
+	// Dequantized: the GPUs lack arithmetic for the stored weights, which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
 	// Optimizer is the update rule: adamw, sgd, sgd-momentum, adafactor, muon, adamw-foreach (with
 	// temporaries in the step), bitsandbytes' adamw-8bit, paged-adamw-8bit or paged-adamw-32bit, or
 	// torchao's adamw-torch-8bit or adamw-torch-4bit.
 	Optimizer string `json:"optimizer"`
-	// OptimizerInBackward: each parameter is updated when backward has made its
-	// gradient, which is dropped then.
+	// OptimizerInBackward: each parameter is updated in backward, and its gradient dropped.
 	OptimizerInBackward bool `json:"optimizer_in_backward,omitzero"`
 	// Recompute is what forward drops and backward computes again: none, full,
 	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
 
-	// World is the number of GPUs if each runs the whole model (ddp, zero, fsdp, hsdp) or a stage
-	// of it (pipeline).
+	// World is the number of GPUs if each runs the whole model or a pipeline's stage.
 	World int64 `json:"world,omitzero"`
 	// OneGPU: a device map has one GPU, which holds the whole model.
 	OneGPU bool `json:"-"`
@@ -81,21 +76,19 @@ type Workload struct {
 	PP Degree `json:"pp,omitzero"`
 	// SequenceParallel: the GPUs that share matrices share the tokens between them, too.
 	SequenceParallel bool `json:"sequence_parallel,omitzero"`
-	// ExpertCapacity is how many times the mean number of tokens the busiest GPU's
-	// experts get; 0: the mean.
+	// ExpertCapacity is the busiest GPU's tokens for its experts, as a multiple of the mean; 0: 1.
 	ExpertCapacity float64 `json:"expert_capacity,omitzero"`
 	// Uniform: all stages have the same degrees and recomputation.
 	Uniform bool `json:"uniform,omitzero"`
-	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp, and
-	// over replicas of a pipeline's stage).
+	// ShardDegree is the GPUs that share a parameter (zero, fsdp, hsdp, a stage's replicas).
 	ShardDegree int64 `json:"shard_degree,omitzero"`
 	// MemFraction is the part of a GPU that JAX preallocates; 0 under other engines.
 	MemFraction float64 `json:"mem_fraction,omitzero"`
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
-	// or bf16, which is fp16 if the base is.
+	// LoRAPrecision is the type of adapters between steps: fp32, or bf16, which is fp16 if the base
+	// is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
 	// LoRADropout: adapters drop out some of their input.
 	LoRADropout bool `json:"lora_dropout,omitzero"`
@@ -129,8 +122,7 @@ type Workload struct {
 	// written by hand. Resolving replaces "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
-	// BuiltOn is the place of the model before the preset's program cuts it: gpu, if
-	// it fits there, or cpu. Empty is gpu.
+	// BuiltOn is where the preset's program builds the model: gpu [default], if it fits, or cpu.
 	BuiltOn string `json:"built_on,omitzero"`
 
 	// EvalBatch is each GPU's batch in the preset's evaluation; 0: none. EvalSamples are the
@@ -145,8 +137,7 @@ type Workload struct {
 	// HostStates asks for DeepSpeed's defaults with sharded state in host memory: optimizer states,
 	// and parameters under stage 3. Resolving makes settings of it.
 	HostStates bool `json:"-"`
-	// HostShards: FSDP keeps its parts of parameters, gradients and optimizer
-	// states in host memory (CPUOffloadPolicy).
+	// HostShards: FSDP keeps its shards and states in host memory (CPUOffloadPolicy).
 	HostShards bool `json:"host_shards,omitzero"`
 }
 

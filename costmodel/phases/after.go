@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// left is what GPUs hold when a step of letting a pipeline go has been taken, in
-// the process that ran it.
+// left is the GPUs' memory after a step of releasing a pipeline, in its process.
 type left struct {
 	Step string `json:"step"`
 	// AllocatedBytes are tensors and workspaces, PoolBytes what torch's allocator

@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestAfterMeasured checks the rules against the row fsdp_unload of seeds.json:
-// 64 matrices of 8192² over four GPUs.
+// TestAfterMeasured checks seeds.json's row fsdp_unload: 64 matrices of 8192² over four GPUs.
 func TestAfterMeasured(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
 	if err != nil {

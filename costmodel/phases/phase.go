@@ -15,8 +15,7 @@ type Plan struct {
 	Phases   []phasePlan
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
 	Warnings []string // omissions, unmeasured parts, and memory that remains afterwards
-	// Pool is the range that the allocator reserves beyond the peak, as parts of a phase's memory
-	// without weights.
+	// Pool is the allocator's range beyond the peak, as parts of a phase's memory without weights.
 	Pool [2]float64
 	// After is what remains on each GPU of the plan when the run is over, after
 	// each step of making room for another model.

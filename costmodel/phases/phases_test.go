@@ -167,8 +167,7 @@ func TestOffloadsMeasured(t *testing.T) {
 	}
 }
 
-// TestPipelinesMeasured: whole pipelines on an H200 (diffusers 0.42.1, one or
-// two steps, embeddings given).
+// TestPipelinesMeasured: whole pipelines on an H200 (diffusers 0.42.1, embeddings given).
 func TestPipelinesMeasured(t *testing.T) {
 	const clip = `{"architectures":["CLIPTextModel"],"model_type":"clip_text_model","hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,"num_attention_heads":12,"projection_dim":768,"torch_dtype":"bfloat16"}`
 	sdxl := map[string]string{

@@ -25,8 +25,7 @@ type rule struct {
 	// raises: the autoencoder encodes in single precision if its config says force_upcast, the
 	// default (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
 	raises bool
-	// nearest: a number of frames between latents is rounded to the nearest (pipeline_wan.py), else
-	// rounded down.
+	// nearest: frames between latents are rounded to the nearest (pipeline_wan.py), else down.
 	nearest bool
 }
 

@@ -140,8 +140,7 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// trainedSeconds is the time of a moment. Products in fp32 run without TF32 (the
-// program's --allow_tf32 is off).
+// trainedSeconds is the time of a moment. fp32 products run without TF32 (--allow_tf32 is off).
 func (run *running) trainedSeconds(cost forward.Cost) float64 {
 	used := *run
 	if rate := run.gpu.FP32FLOPS; rate > 0 && run.work.Train.Precision == costmodel.FP32True {

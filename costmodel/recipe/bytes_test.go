@@ -76,8 +76,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestRegions: the other figures of Llama 3.1 8B's block and head, by hand, for
-// a micro-batch of 1,024 tokens.
+// TestRegions: other figures of Llama 3.1 8B's block and head, by hand, for 1,024 tokens.
 func TestRegions(t *testing.T) {
 	const tokens, C, K, F, V = 1024, 4096, 1024, 14336, 128256
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 512, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW}
@@ -125,8 +124,7 @@ func TestGenerate(t *testing.T) {
 	if block.Token != 2*2*C || block.Output != 2*seq*2*C {
 		t.Errorf("token %d, output %d, want %d and %d", block.Token, block.Output, 2*2*C, 2*seq*2*C)
 	}
-	// A decoded token reads every weight, and the keys and values that it sees;
-	// what else its row moves is little.
+	// A decoded token reads every weight, and its visible keys and values; the rest is little.
 	if read, got := float64(block.Weights+2*4096*2*K*2), block.Code.Decode.Work.Traffic; got < read || got > 1.01*read {
 		t.Errorf("a decoded token moves %g bytes, want %g and a little more", got, read)
 	}

@@ -2,8 +2,7 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// embedding makes the stream of rows of a table, or adds them to it: rows of
-// tokens, of positions, or of token types.
+// embedding writes or adds to the stream rows of a table: of tokens, positions, or token types.
 func (writer *writer) embedding(layer int, last bool) error {
 	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Embedding)
 	if err := writer.carries(layer, op.Dim); err != nil {
@@ -55,8 +54,7 @@ func (code *Code) whole(routine *Routine) {
 	}
 }
 
-// ids is what rows are looked up by: of the batch, which was fed, or in
-// generation the tokens that were made last.
+// ids are the looked-up rows: the batch's, or in generation the last generated tokens.
 func (writer *writer) ids(index string) int {
 	if writer.pass == passDecode {
 		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: classToken, DType: int32Type, Rows: writer.sequences, Columns: 1})

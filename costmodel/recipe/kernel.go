@@ -43,8 +43,7 @@ type Kernel struct {
 	// Dims are its sizes and constants, in the order in which they are printed.
 	Dims     []Dim
 	Operands []Operand
-	// Products are the FLOPs of matrix products, Attention those of attention; Bytes is the memory
-	// read and written.
+	// Products are FLOPs of matrix products, Attention of attention; Bytes are read and written.
 	Products, Attention, Bytes float64
 	// Unaligned: rows of a product begin at addresses that are not a multiple of 16 bytes.
 	Unaligned bool

@@ -50,8 +50,7 @@ func (linear *linear) project(writer *writer, x, y Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&x), linear.out, linear.in, append(operands, y.as("d"))...)
 }
 
-// learn makes the gradients of the projection's weight and bias from its input
-// and its output's gradient.
+// learn makes the gradients of a projection's weight and bias.
 func (linear *linear) learn(writer *writer, x, dy Operand) {
 	a, b, rows, columns := dy, x, linear.out, linear.in
 	if linear.transposed {

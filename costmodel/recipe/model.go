@@ -11,8 +11,7 @@ type Model struct {
 	Warnings []costmodel.Message
 }
 
-// Unit is a wrap unit: its bytes in an arena, and its code. A unit that passes has only its weights
-// in Code.
+// Unit is a wrap unit: its bytes in an arena, and its code; only weights if it passes.
 type Unit struct {
 	Name string
 	costmodel.Regions

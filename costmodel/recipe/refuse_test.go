@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRefusesWorkloads: what the engine does not do is an error of its field, with the nearest that
-// it does.
+// TestRefusesWorkloads: the error names the unsupported field and the nearest alternative.
 func TestRefusesWorkloads(t *testing.T) {
 	llama, bert := small(t, "llama"), small(t, "bert")
 	for _, c := range []struct {
@@ -47,8 +46,7 @@ func TestRefusesWorkloads(t *testing.T) {
 	}
 }
 
-// TestRefusesDeclared: bytes that nothing names are in no arena, so a model that
-// declares some has no program, in any mode.
+// TestRefusesDeclared: a model with declared, unnamed bytes has no program, in any mode.
 func TestRefusesDeclared(t *testing.T) {
 	declared := modelgraph.NotDeclared()
 	declared.ParamsBytes = 1 << 20

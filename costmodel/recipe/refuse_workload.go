@@ -17,8 +17,7 @@ func (model *model) check() error {
 	return nil
 }
 
-// known refuses models that do not say all that running them needs, if no layer
-// was at fault that can be named.
+// known refuses incomplete models, if no named layer was at fault.
 func (model *model) known() error {
 	if len(model.graph.Unknown) == 0 || model.workload.Mode == costmodel.Load {
 		return nil

@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// relations are the relations of a graph's layers: which run, what they read, and who owns which
-// parameters.
+// relations are a graph's running layers, their inputs, and the owners of parameters.
 type relations struct {
 	graph    *modelgraph.Graph
 	workload *costmodel.Workload

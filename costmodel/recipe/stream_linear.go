@@ -42,8 +42,8 @@ func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *
 	return projection, activation, err
 }
 
-// pools reports a pooler: a projection of one token a sequence, with which the
-// model ends (modeling_bert.py: BertPooler).
+// pools reports a pooler: a final projection of one token a sequence (modeling_bert.py,
+// BertPooler).
 func (model *model) pools(layer int) bool {
 	model.note()
 	op, ok := model.graph.Layers[layer].Op.(modelgraph.Linear)

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// weight is a parameter of the unit and what training has of it: indexes of
-// tensors, -1 if there is none.
+// weight is a parameter of the unit with its training tensors' indexes, -1 if none.
 type weight struct {
 	layer    int
 	name     string // below the layer's

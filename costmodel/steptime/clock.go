@@ -19,8 +19,7 @@ type round struct {
 	deviceClock
 	worked float64 // the sum over the passes, as Host is of what is issued
 	passes int
-	// waited is how many passes had begun when the device waited for the host
-	// last, by more than sums are rounded.
+	// waited is how many passes had begun at the device's last wait for the host, beyond rounding.
 	waited int
 }
 
@@ -34,8 +33,7 @@ func (r *round) pass(issue, length float64) {
 	}
 }
 
-// repeated is the end of so many rounds like this: from the second on, the
-// slower of host and device sets the pace.
+// repeated is the end of count rounds like this: the slower of host and device sets the pace.
 func (r *round) repeated(rounds float64) float64 {
 	return r.Device + (rounds-1)*max(r.Host, r.worked)
 }

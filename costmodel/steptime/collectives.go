@@ -35,14 +35,12 @@ func reduced(workload *costmodel.Workload) int64 {
 // or reduce-scatter over so many; an all-reduce is both.
 func ringPart(gpus int64) float64 { return float64(gpus-1) / float64(max(1, gpus)) }
 
-// collective is the time in which each GPU sends so many bytes round a ring, as
-// slow as its slowest link.
+// collective is the time of each GPU to send bytes round a ring, as slow as its slowest link.
 func (step *timing) collective(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 { return rates.CollectiveBytesPerSecond })
 }
 
-// overlapped is the time of a collective while kernels run, which compete with
-// it for processors and memory.
+// overlapped is the time of a collective while kernels compete for processors and memory.
 func (step *timing) overlapped(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 {
 		return cmp.Or(rates.OverlappedBytesPerSecond, rates.CollectiveBytesPerSecond)

@@ -47,8 +47,7 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 	return stages, devices, token + tokens.Device
 }
 
-// schedule is the order in which the stages run: if a device holds several,
-// interleaved, whatever was asked for.
+// schedule is the order of the stages: interleaved if a device holds several.
 func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
 	owned, chunks := make([]int64, len(devices)), int64(1)
 	for i := range stages {

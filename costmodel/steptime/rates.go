@@ -57,8 +57,7 @@ func issueSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
 	return pass.Kernels * device.IssueSeconds
 }
 
-// issueBackSeconds is the host's time to issue a backward: autograd's engine
-// calls kernels without Python.
+// issueBackSeconds is the host's time to issue a backward: autograd does so without Python.
 func issueBackSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
 	return pass.Kernels * device.BackwardIssueSeconds
 }

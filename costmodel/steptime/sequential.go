@@ -86,8 +86,7 @@ func tokensOf(workload *costmodel.Workload) float64 { return float64(max(1, work
 // sums. So the step is the largest, over all Waits, of a sum over units and crossings and the
 // slowest device's update. Each such sum is a lower bound.
 type Waits struct {
-	// Micro and Token are how many passes the host is waited for, in the first
-	// micro-batch and in a token.
+	// Micro and Token are how many passes wait for the host, in a micro-batch and in a token.
 	Micro, Token int
 	// Host: it sets the pace of further micro-batches.
 	Host bool

@@ -26,8 +26,7 @@ type buffer struct {
 	left   int64
 }
 
-// channel carries one kind of message between two stages: a send waits for a slot, a receive for
-// the message.
+// channel carries one kind of message: a send waits for a slot, a receive for the message.
 type channel struct {
 	stream        *stream
 	to            *simulatedRank

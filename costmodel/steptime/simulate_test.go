@@ -239,8 +239,7 @@ func TestSimulateMissing(t *testing.T) {
 	}
 }
 
-// TestSimulateNoLink: what no link carries does not arrive, and neither does a step
-// of an order that cannot be simulated end.
+// TestSimulateNoLink: without a link no message arrives; an unknown order never ends.
 func TestSimulateNoLink(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}
 	stages := []Stage{{Forward: 1, Backward: 1}, {Rank: 1, Forward: 1, Backward: 1}}

@@ -133,8 +133,7 @@ func (line *line) joinTokens() {
 	last.final.out = nil
 }
 
-// ends are the stages with the first and the last unit that run kernels, or the
-// ends of the line if none does.
+// ends are the stages with the first and last unit that run kernels, else the line's ends.
 func (line *line) ends() (first, last int) {
 	first, last = len(line.stages)-1, 0
 	one, other := costmodel.Running(line.table.Units)

@@ -169,8 +169,7 @@ func TestEndlessSlots(t *testing.T) {
 	}
 }
 
-// TestManyGenerate: more micro-batches than are simulated take as many times as
-// long, about, and no longer to count.
+// TestManyGenerate: the extrapolated time is nearly proportional, and as fast to compute.
 func TestManyGenerate(t *testing.T) {
 	table, topo := randomTable(rand.New(rand.NewPCG(2, 13)), 3, 7)
 	place := []int{0, 0, 0, 1, 1, 2, 2}

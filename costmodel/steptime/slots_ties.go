@@ -52,8 +52,7 @@ func (line *line) ties(place []int) (end int64) {
 	return end
 }
 
-// sendTied sends the gradient of a use, once its last backward has run, after
-// all that the stream sent before.
+// sendTied sends a use's gradient after its last backward, and after the stream's earlier messages.
 func (line *line) sendTied(use tiedUse, from, to int) (arrived int64) {
 	ready, rank := line.lastBackward(use.unit)
 	stream := line.stream(rank, slices.Index(line.devices, to))

@@ -87,8 +87,7 @@ func (ticks *Ticks) longest(place []int) float64 {
 // endless is the step that has no end.
 const endless = -1
 
-// sequential is the step of a device map: one device works at a time, one micro-batch or token
-// after the other.
+// sequential is the step of a device map: one micro-batch or token after the other.
 func (ticks *Ticks) sequential(place []int) int64 {
 	workload := &ticks.table.Workload
 	var batch, token, slowest int64

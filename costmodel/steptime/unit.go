@@ -17,13 +17,12 @@ type UnitSeconds struct {
 	Token, IssueToken float64
 	// Update is of the optimizer's step.
 	Update float64
-	// Copied is the time to copy the unit's parameters from a tier before each forward; host and
-	// device wait for it.
+	// Copied is the time to copy the unit's parameters from a tier before each forward.
 	Copied float64
 }
 
-// Unit is what [Step] counts for a unit on a device. Under devmap's own engine
-// these are whole picoseconds ([Ticks]).
+// Unit is a unit's times on a device in a [Step]; whole picoseconds under devmap's engine
+// ([Ticks]).
 func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
 	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
 	update := precision

@@ -50,8 +50,7 @@ type arena struct {
 	ends       arenaEnds
 }
 
-// arenaChunk is a stage, or a run of a device map. Units that pass are not
-// among its units, but if it has no others.
+// arenaChunk is a stage, or a run of a device map, without units that pass unless it has no others.
 type arenaChunk struct {
 	costmodel.Interval
 	units   []*costmodel.Unit

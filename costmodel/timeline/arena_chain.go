@@ -124,8 +124,7 @@ func (chain *arenaChain) leastBorders() {
 	}
 }
 
-// Peak is the arena of a device, as [arenaEvents] has it, on a device that has this
-// workspace if it runs products.
+// Peak is a device's arena, as of [arenaEvents], with this workspace if it runs products.
 func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -190,8 +189,7 @@ func (sum *arenaSum) in(message border) {
 
 func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 
-// peak adds the regions up. A floor leaves out the gradients of a tied weight's
-// uses elsewhere, as these may come here.
+// peak adds the regions up. A floor omits tied gradients of uses elsewhere, which may move here.
 func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
 	all, occupied := chain.inputs(place.Chunks)
 	if !occupied || chain.mode == costmodel.Load {

@@ -69,8 +69,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 	return table
 }
 
-// arenaPlaces are the ranks of a random cut of the units: a pipeline's, or a
-// device map's with runs on any device.
+// arenaPlaces are the ranks of a random pipeline, or a device map with runs on any device.
 func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 	count := len(table.Units)
 	workload := &table.Workload

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestClosed: the closed forms equal the folds that they replace, and maxima worked out by hand.
+// TestClosed: the closed forms equal the folds that they replace, and maxima computed by hand.
 func TestClosed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	size := func() int64 { return rng.Int64N(2) * rng.Int64N(1000) }

@@ -42,8 +42,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	return resident
 }
 
-// DeviceMap is the peak of one device under a device map: a step through the
-// units that it holds, in time order.
+// DeviceMap is the peak of one device under a device map: a step of its units, in time order.
 func DeviceMap(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) Peak {
 	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) })
 }

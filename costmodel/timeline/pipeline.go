@@ -24,8 +24,7 @@ func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 	return walk(pipelineEvents(table, place, dev))
 }
 
-// Ranks answers for any rank without its units, which a search asks for over and
-// over. One goroutine may ask at a time.
+// Ranks computes any rank's peak without its units, for searches. Not safe for concurrent use.
 type Ranks interface {
 	// Peak is [RankPeak] on a device that has this workspace if it runs products.
 	Peak(place Rank, workspace int64) int64
@@ -60,8 +59,7 @@ func oneStage(table *costmodel.Table, dev *costmodel.Device) producer {
 	return sharded(table, all, ResidentOn(table, table.InputDevice, dev, false))
 }
 
-// wholeModel answers for the only rank that there is. A search asks for it many times,
-// on one kind of device.
+// wholeModel computes the peak of the only rank, many times on one kind of device.
 type wholeModel struct {
 	table           *costmodel.Table
 	peak, workspace int64 // of the last answer; a peak of 0 is none

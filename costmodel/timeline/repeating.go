@@ -5,8 +5,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// repeating emits the events of a schedule's phases, of as many times as there
-// are for any number of micro-batches.
+// repeating emits the events of a schedule's phases in constant time for any number of
+// micro-batches.
 type repeating struct {
 	emit func(stepEvent)
 	// each is the change by a phase's second time, while counting.

@@ -32,8 +32,7 @@ type event [5]int64
 
 type events []event
 
-// UnmarshalJSONFrom reads the events one by one, so that a log that is too long
-// is refused before it is in memory.
+// UnmarshalJSONFrom reads events one by one, to refuse long logs before they are in memory.
 func (log *events) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return orNot(err, "a list of events")

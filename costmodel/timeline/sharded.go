@@ -266,8 +266,7 @@ func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group
 	return step.prefetch(pending)
 }
 
-// lossBeforeRoot is [shardedStep.lossFirst] if the root's hook gathers and the loss is outside of
-// the model.
+// lossBeforeRoot is [shardedStep.lossFirst] if the root's hook gathers and the loss is outside.
 func (step *shardedStep) lossBeforeRoot(unit *costmodel.Unit) *costmodel.Unit {
 	if step.root.RemainsGathered || step.groups[len(step.units)-1] != nil || freedByLoss(unit) == 0 {
 		return unit

@@ -50,8 +50,7 @@ func TestStageFloor(t *testing.T) {
 	}
 }
 
-// vary gives some tables random messages of one size, and others padding that
-// the end of the model takes away.
+// vary gives tables random messages of one size, or padding that the model's end removes.
 func vary(rng *rand.Rand, table *costmodel.Table) {
 	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0
 	for unit := range table.Units {

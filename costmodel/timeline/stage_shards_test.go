@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// cutUnits makes units of a table groups of replicas', some of them without
-// parameters and so without gradients.
+// cutUnits makes units groups of replicas', some without parameters and gradients.
 func cutUnits(rng *rand.Rand, table *costmodel.Table) {
 	table.Workload.Strategy = costmodel.Pipeline
 	for unit := range table.Units {

@@ -99,8 +99,7 @@ func (all unitList) bodyEnd(emit func(stepEvent)) {
 	}
 }
 
-// grows reports caches that grow after the prompt: what runs at the end is
-// then the last token, through every layer.
+// grows reports caches that grow after the prompt; the last token then runs at the end.
 func (all unitList) grows() bool {
 	for _, unit := range all {
 		for i := range unit.Layers {

@@ -49,8 +49,7 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 	return units
 }
 
-// TestWalkJudgesRun: the plain walk, the fold of runs and the O(1) query give
-// every stretch the same peak.
+// TestWalkJudgesRun: the plain walk, the fold of runs and the O(1) query agree on every stretch.
 func TestWalkJudgesRun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moments := map[string]int{}

@@ -74,8 +74,7 @@ type Path struct {
 	Quantized16 bool `json:"quantized_16"`
 	// Megatron: Megatron-Core's layers, data parallelism and distributed optimizer.
 	Megatron bool
-	// StateDict: a state dict keeps every whole parameter while FSDP2 shards the
-	// model (fsdp2_prepare_model, original_sd).
+	// StateDict: a state dict keeps every whole parameter while FSDP2 shards (fsdp2_prepare_model).
 	StateDict bool `json:"state_dict"`
 	// PlainAlone: DDP wraps nothing on one GPU (accelerate, state.py, prepare_model).
 	PlainAlone bool `json:"plain_alone"`
@@ -122,8 +121,7 @@ type Path struct {
 	// Reference: full training has a frozen model in addition; adapters are
 	// switched off instead (trl, DPOTrainer.__init__).
 	Reference bool
-	// Generates: the program generates its training data (trl, trainer/grpo_trainer.py,
-	// _generate_single_turn).
+	// Generates: the program generates its training data (trl, trainer/grpo_trainer.py).
 	Generates bool
 	// Float8: the program's recipes of torchao's linear layers, the nearest first (accelerate 1.15,
 	// utils/dataclasses.py, AORecipeKwargs; axolotl 0.19, core/fp8.py, build_fp8_linear_config).

@@ -78,6 +78,5 @@ const (
 	Megatron   = "megatron"   // Megatron-Core 0.19
 )
 
-// Reference is a frozen model: its permanent bytes, and its forward's bytes above the trained
-// model's activations.
+// Reference is a frozen model: permanent bytes, and its forward's above the trained activations.
 type Reference struct{ Params, Padding, Gathered, Forward int64 }

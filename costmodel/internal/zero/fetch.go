@@ -57,8 +57,8 @@ type gather struct {
 	block  any
 }
 
-// Walk is what each step of a trace holds gathered. Parts are sharded over ranks;
-// copies says that they lie in host memory.
+// Walk is the gathered bytes at each step of a trace. Ranks share each parameter; copies: in host
+// memory.
 func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
 	run := start(trace, limits, ranks, copies)
 	out := make([]Moment, len(trace.Steps))

@@ -33,8 +33,7 @@ var offloadKeys = []string{
 	"super_offload", "cpuadam_cores_perc", "pipeline",
 }
 
-// refused are sections that change what GPUs hold; enabled is what leaving
-// their own "enabled" out means.
+// refused are sections with an effect on GPU memory; enabled is the default of their "enabled".
 var refused = []struct {
 	name, why string
 	enabled   bool

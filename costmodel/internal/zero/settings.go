@@ -41,8 +41,7 @@ type Asked struct {
 	Accumulation int64  // gradient_accumulation_steps
 	TrainBatch   int64  // train_batch_size
 	Section      string // SectionNone, SectionBF16, …
-	// BF16 and FP16 are their sections' "enabled" (true, false or auto): empty without
-	// one, Absent without the section.
+	// BF16 and FP16 are their sections' "enabled"; empty without one, Absent without the section.
 	BF16, FP16 string
 	Optimizer  string // optimizer.type, in lower case
 }

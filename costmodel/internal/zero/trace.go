@@ -10,8 +10,7 @@ type Parameter struct {
 	Persistent bool
 }
 
-// Step is one hook of a module: before it runs, when its parameters are gathered, or after, when
-// they may be released.
+// Step is one hook of a module: before it (its parameters are gathered) or after (released).
 type Step struct {
 	Module int
 	Params []int // its own, by index
