@@ -5,7 +5,7 @@ package costmodel
 // with the padding that makes the shards of all ranks equal.
 type Group struct {
 	Name  string
-	Units []int // in Table.Units, those of the group that run
+	Units []int // in Table.Units, the group's units that run
 	// Gathered are the whole parameters in the type of compute.
 	Gathered int64
 	// Buffer is the all-gather's output, from which parameters are copied. CopyIn is the rank's own

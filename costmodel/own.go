@@ -5,8 +5,8 @@ import "fmt"
 // own are measurements of devmap's own engine on a GPU ("devmap probe"). They replace those of
 // [Device] when that engine runs; zero: not measured.
 type own struct {
-	// ContextBytes is everything that a process holds in addition to arenas:
-	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.
+	// ContextBytes is a process's memory besides arenas: context, streams, kernels, libraries.
+	// Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`
 	// FLOPS is the rate of 16-bit matrix products in FLOP/s; Rates are those of the engine's kernels.

@@ -14,9 +14,9 @@ type Regions struct {
 	Tied                          []Tie
 	// Cache is the KV cache of all sequences of the batch, Feed the token ids and labels of all of them.
 	Cache, Feed int64
-	// Alive for every micro-batch in flight: what is kept of the input, and of forward's results.
+	// Alive for every micro-batch in flight: the kept part of the input, and of forward's results.
 	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade
-	// is then part of Forward and Backward, at their beginning: results that backward needs.
+	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.

@@ -37,8 +37,8 @@ type LayerMemory struct {
 	Weights int64
 	// Loss marks the layer that computes the loss.
 	Loss bool
-	// LossBackward is the part of Backward before the gradient reaches the logits, HeadBackward the
-	// rest with HeadGrads new gradients; all 0 if the loss is not followed by parts.
+	// LossBackward is the part of Backward before the gradient reaches the logits. HeadBackward is
+	// the rest, with HeadGrads of new gradients. All are 0 if the loss is not followed by parts.
 	LossBackward, HeadBackward, HeadGrads int64
 	// LossForward is the most alive at once in the forward of a loss outside of the
 	// model, above the same. Forward is then the model's alone.

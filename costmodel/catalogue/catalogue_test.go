@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestEntries holds every entry to having its figures, units that make sense
-// and a source. Rates are all published, or none is.
+// TestEntries checks every entry's figures, units and source. Rates are all published, or none is.
 func TestEntries(t *testing.T) {
 	for _, g := range load().GPUs {
 		if g.CapacityBytes < 8<<30 || g.CapacityBytes > 512<<30 || g.ReservedBytes < 0 || g.ReservedBytes > 1<<30 {
@@ -83,8 +82,8 @@ func TestContextByMode(t *testing.T) {
 	}
 }
 
-// TestOwnContext: what devmap's own engine holds in addition to arenas replaces PyTorch's context
-// if it was measured, and of nothing that a device says itself.
+// TestOwnContext: devmap's own measured context replaces PyTorch's, but not one that a device
+// states.
 func TestOwnContext(t *testing.T) {
 	for name, is := range map[string]struct {
 		gpu, runtime string

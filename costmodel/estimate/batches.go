@@ -124,7 +124,7 @@ func usual(graph *modelgraph.Graph, table *costmodel.Table) error {
 	workload.Usual = true
 	var err error
 	if table.Usual, err = Table(graph, workload); err == nil {
-		table.Usual.Marks = nil // its pool is that of the largest
+		table.Usual.Marks = nil // its pool is the largest's
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestDeclaredGrowth(t *testing.T) {
 		batch, seq     int64
 		precision      costmodel.Precision
 		saved, out     int64
-		growth, stored bool // what is said
+		growth, stored bool // the warning
 	}{
 		{grows, 2, 37, costmodel.BF16True, 5 + 2*100 + 74*10 + 74*37*2, 3 + 74*16, false, false},
 		{grows, 4, 50, costmodel.BF16True, 5 + 4*100 + 200*10 + 200*50*2, 3 + 200*16, false, false},

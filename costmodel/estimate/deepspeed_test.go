@@ -58,8 +58,8 @@ func (s states) near(o states) bool {
 		math.Abs(s.optimizer-o.optimizer) < rounding && math.Abs(s.step-o.step) < rounding
 }
 
-// inPart are the elements of parameters that begin in the first of eight shards of Llama 3.1 8B,
-// norm the bytes of the largest's gradient in fp64, both per parameter.
+// inPart are the elements of parameters that begin in the first of eight shards of Llama 3.1 8B.
+// norm is the bytes of the largest's gradient in fp64. Both are per parameter.
 const (
 	inPart = (128256.*4096 + 2*218112000 + 2*4096*4096 + 2*1024*4096 + 14336*4096) / llamaParams
 	norm   = 8 * 128256. * 4096 / llamaParams

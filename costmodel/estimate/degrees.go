@@ -365,7 +365,7 @@ func undivided(op modelgraph.Op, degree int64, workload *costmodel.Workload) (na
 	return "", 0
 }
 
-// checkSpread is what of a model and a workload stages of several GPUs refuse.
+// checkSpread refuses models and workloads that stages of several GPUs do not support.
 func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if !spread(workload) {
 		return nil

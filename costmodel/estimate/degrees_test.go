@@ -94,7 +94,7 @@ func TestTensorParts(t *testing.T) {
 		// Norms 2 × (8h + 4); q, k, v, the output and log-sum-exp; gate, silu,
 		// up and their product; the kernel's seed and offset.
 		want := tokens*(2*(8*hidden+4)+(2*(2*queries+2*keys)+4*heads+8*width)/parts) + 1024
-		if math := saved - want; math < 0 || math > want/200 { // what the allocator adds
+		if math := saved - want; math < 0 || math > want/200 { // the allocator's rounding
 			t.Errorf("tp %v: a block saves %d B, want %d", tensor, saved, want)
 		}
 	}

@@ -270,7 +270,7 @@ func TestCompletionsAfterPrompts(t *testing.T) {
 	}
 }
 
-// TestPairsLabelled: the head of TRL's DPO reads what has labels.
+// TestPairsLabelled: the head of TRL's DPO reads only labelled positions.
 func TestPairsLabelled(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")

@@ -65,7 +65,7 @@ func checkOptimizer(workload *costmodel.Workload, preset *trainer.Preset) error 
 	return refuse("optimizer", asked, "%v has no %s (it has %s): use %v", costmodel.Set("preset", preset.Name), asked, strings.Join(known, ", "), costmodel.Set("optimizer", known[0]))
 }
 
-// missingOf names what of a program is not counted; empty: all is.
+// missingOf names the uncounted parts of a program; empty: none.
 func missingOf(preset *trainer.Preset, workload *costmodel.Workload) string {
 	if preset.Missing == "" && workload.LoRARank > 0 && !slices.Contains(preset.LoRAUnder, string(workload.Strategy)) {
 		return preset.MissingLoRA

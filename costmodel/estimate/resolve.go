@@ -49,7 +49,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
 	}
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
-		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
+		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // the engine's own type
 	}
 	loaded, err := asLoaded(graph, &workload)
 	if err != nil {

@@ -126,7 +126,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 		return refuse("mode", costmodel.Train, "no operation and no declared cost is known for any of the %d layers with parameters (the first is %q), so activations, logits and loss of a training step cannot be counted: %v plans the weights, %s",
 			unknown, first, costmodel.Set("mode", costmodel.Load), exported)
 	}
-	if planned(model) && !program { // what it cannot run it refuses, and all else is counted
+	if planned(model) && !program { // it refuses unsupported layers, and counts all others
 		return nil
 	}
 	more := ""

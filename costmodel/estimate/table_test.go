@@ -164,7 +164,7 @@ func TestVisionTower(t *testing.T) {
 	check(table(t, g, w), true)
 }
 
-// TestDeclared: the figures of a model file are taken as they are.
+// TestDeclared: a model file's figures are used unchanged.
 func TestDeclared(t *testing.T) {
 	costs := func(params, act, work, out int64) *modelgraph.Declared {
 		return &modelgraph.Declared{ParamsBytes: params, ActivationBytes: act, WorkspaceBytes: work, OutputBytes: out, ForwardSeconds: -1, BackwardSeconds: -1}

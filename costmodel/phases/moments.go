@@ -19,7 +19,7 @@ func (run *running) encode() (phasePlan, error) {
 		if strings.HasPrefix(encoder.Graph.Class, "CLIPTextModel") {
 			text = 77
 		}
-		if !forward.Known(encoder.Graph.Class) { // its weights are there, its forward is not walked
+		if !forward.Known(encoder.Graph.Class) { // its weights are resident, its forward is not walked
 			run.larger(&phase, encoder, every(0))
 			continue
 		}

@@ -19,7 +19,7 @@ type residency struct{ deployment }
 type deployment struct {
 	class    string // the pipeline's
 	lean     bool   // sharded as --memory_efficient_sharding does
-	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
+	wrapped  bool   // by xDiT's own pipeline class, if its runner takes diffusers'
 	work     Workload
 	rule     rule
 	gpu      costmodel.Device

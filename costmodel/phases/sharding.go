@@ -54,7 +54,7 @@ func (run *residency) cutWhole(component *diffusers.Component) (int64, bool) {
 	return whole, component != run.decoder && !strings.HasPrefix(component.Graph.Class, "CLIP")
 }
 
-// outside is what of a component is in no block: FSDP's root, which stays whole from its first
+// outside is the bytes of a component outside blocks: FSDP's root, which stays whole from its first
 // forward on (torch/distributed/fsdp/_runtime_utils.py: _post_forward_reshard).
 func outside(graph *modelgraph.Graph) int64 {
 	rest := forward.Bytes(graph)
@@ -98,7 +98,7 @@ func (run *residency) met(cost forward.Cost) int64 {
 		return cost.PeakBytes
 	}
 	most := int64(0)
-	if run.lean { // the first block while it is copied, and what the root was copied out of (the name prev_all_gather_state)
+	if run.lean { // the first block and its copy, and the root's copy-out source (prev_all_gather_state)
 		most = 2*unitBytes(run.denoiser.Graph, blocksOf(run.denoiser.Graph)[0]) + outside(run.denoiser.Graph)
 	}
 	for i, moment := range cost.Blocks {

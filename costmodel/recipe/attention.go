@@ -19,7 +19,7 @@ type attention struct {
 
 	q, k, v  Operand // as the projection makes them
 	y, lse   int
-	gradient []Operand // of what the projections make
+	gradient []Operand // of the projections' results
 }
 
 func (writer *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {

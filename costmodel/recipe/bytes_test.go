@@ -54,7 +54,7 @@ func TestSaved(t *testing.T) {
 		{"llama-3.1-405b", "model.layers.7", 2*(16384+16384+2*1024+16384+16384+2*53248) + 4*(2+128)},
 		{"mistral-7b-v0.1", "model.layers.7", 94344},
 		{"qwen2.5-7b", "model.layers.7", 2*(3584+3584+2*512+3584+3584+2*18944) + 4*(2+28)},
-		// q and k as they are before their norms, which are cheap to make again.
+		// q and k before their norms, which are cheap to recompute.
 		{"qwen3-8b", "model.layers.7", 2*(4096+4096+2*1024+4096+4096+2*12288) + 4*(2+32)},
 		{"gemma-2b", "model.layers.7", 2*(2048+2048+2*256+2048+2048+2*16384) + 4*(2+8)},
 		// and the two results that are normed before they are added.
@@ -88,7 +88,7 @@ func TestRegions(t *testing.T) {
 		Weights: 2 * weights, Grads: 4 * weights, Master: 4 * weights, State: 8 * weights, Tensors: 9,
 		Input: 2 * C * tokens, Saved: (94344 - 2*C) * tokens, Output: 2 * C * tokens,
 		Forward:  2 * F * tokens,         // the gated product; the normed stream is smaller
-		Backward: 2 * (2*F + C) * tokens, // the gradients of gate and up, and of what they read
+		Backward: 2 * (2*F + C) * tokens, // the gradients of gate and up, and of their input
 	}
 	compare(t, "block", &block.Regions, &want)
 	head := sized(t, train, "lm_head")

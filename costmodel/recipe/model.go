@@ -7,7 +7,7 @@ import (
 
 // Model is the engine's code of a model under a workload.
 type Model struct {
-	Units    []Unit // in the graph's order, which is that of the stream
+	Units    []Unit // in the graph's and the stream's order
 	Warnings []costmodel.Message
 }
 

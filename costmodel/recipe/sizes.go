@@ -19,7 +19,7 @@ type model struct {
 	generates            bool
 
 	bytes float64 // of the units so far
-	loose bool    // a layer was refused for what it reads
+	loose bool    // a layer was refused for its inputs
 }
 
 func (model *model) sizes() {

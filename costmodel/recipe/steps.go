@@ -136,7 +136,7 @@ func (parser *parser) branches(layers []int) bool {
 	}
 	ins := parser.inputs(layers[1])
 	if len(ins) == 1 && len(layers) > 2 {
-		ins = append(ins, parser.inputs(layers[2])...) // of the norm behind, maybe
+		ins = append(ins, parser.inputs(layers[2])...) // of the next norm, maybe
 	}
 	return len(ins) > 0 && ins[0] == layers[0] && !slices.Contains(ins[1:], layers[0])
 }

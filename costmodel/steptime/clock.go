@@ -17,7 +17,7 @@ func (clock *deviceClock) await(ready float64) { clock.Device = max(clock.Device
 // round is passes in sequence on one clock: of a micro-batch, or of a token. It begins at 0.
 type round struct {
 	deviceClock
-	worked float64 // the sum over the passes, as Host is of what is issued
+	worked float64 // the sum over the passes, as Host is of issue times
 	passes int
 	// waited is how many passes had begun at the device's last wait for the host, beyond rounding.
 	waited int

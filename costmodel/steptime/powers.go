@@ -21,7 +21,7 @@ func repeat(clocks []deviceClock, count, cost int64, step func([]deviceClock)) {
 		}
 		return
 	}
-	power := make([][]deviceClock, order) // by column: the clocks after the step where all but one began at −∞
+	power := make([][]deviceClock, order) // by column: the clocks after the step with all but one starting at −∞
 	for j := range power {
 		power[j] = never(len(clocks))
 		*entry(power[j], j) = 0

@@ -34,7 +34,7 @@ type channel struct {
 	number        int
 	endless       bool    // it has a slot for every message
 	free          []int64 // since when slots are free
-	arrived       []int64 // since when messages are there
+	arrived       []int64 // arrival times of messages
 }
 
 // stream sends what one rank has for another, one message after the other.
@@ -90,7 +90,7 @@ func (out *channel) release(at int64) {
 // simulatedRank is a rank of the simulation, its place in its rows of actions, and its clock.
 type simulatedRank struct {
 	clock                int64
-	streams              []int // by number, those that it sends on
+	streams              []int // the sending ones, by number
 	few                  [4]int
 	rows                 []row
 	row, action          int

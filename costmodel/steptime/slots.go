@@ -82,7 +82,7 @@ func (line *line) took(stage *lineStage) {
 				first = took
 			}
 			if !line.train || line.table.Units[unit].Regions.Input > 0 {
-				written, writer = 0, run // those before it write what it keeps
+				written, writer = 0, run // earlier units write its kept input
 			}
 			run, last, written = run+1, took, written+took.Forward
 		}
@@ -179,8 +179,8 @@ func (line *line) stream(from, to int) *stream {
 
 func (line *line) microBatches() int64 { return max(1, line.table.Workload.MicroBatches) }
 
-// step simulates the line. When all gradients are there, and their norm went
-// round all ranks, every rank updates its weights.
+// step simulates the line. After all gradients, and a pass of their norm through all ranks, every
+// rank updates its weights.
 func (line *line) step(place []int) int64 {
 	line.repeats()
 	var end, slowest int64

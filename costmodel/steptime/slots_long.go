@@ -60,7 +60,7 @@ func (line *line) longRow(first *simulatedRank) bool {
 		now := line.state()
 		if same := matching(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
-			looks = false // what is left is simulated
+			looks = false // the rest is simulated
 			continue
 		}
 		states = append(states, now)

@@ -103,7 +103,7 @@ func unpiped(workload *costmodel.Workload) bool {
 func exchanged(table *costmodel.Table, work *costmodel.Work) (gathered, reduced float64) {
 	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
-	if table.Workload.Runtime == value.Torchtitan { // MixedPrecisionPolicy gathers what it computes with
+	if table.Workload.Runtime == value.Torchtitan { // MixedPrecisionPolicy gathers in the type of compute
 		weights = float64(work.Weights * wire(&table.Workload))
 	}
 	groups := replicas(&table.Workload) / degree

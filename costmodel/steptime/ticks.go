@@ -103,7 +103,7 @@ func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	return out
 }
 
-// Message is how long a message occupies the stream that sends it, and how much later it is there.
+// Message is how long a message occupies its stream, and its further latency.
 func (ticks *Ticks) Message(from, to int, bytes int64) (busy, latency int64) {
 	latency = ticks.of(ticks.topo.SendSeconds(from, to, 0))
 	return ticks.of(ticks.topo.SendSeconds(from, to, bytes)) - latency, latency

@@ -53,7 +53,7 @@ func (place *arena) embedsOwn() bool {
 type arenaInfer struct {
 	place   *arena
 	emit    func(stepEvent)
-	waiting map[int64]bool // micro-batches whose ids are there, on the device that both makes and embeds them
+	waiting map[int64]bool // micro-batches with ids, on the device that both makes and embeds them
 }
 
 // pass is a chunk's, of a micro-batch; next: its ids are embedded again.

@@ -29,7 +29,7 @@ type arenaStacks struct {
 func newArenaStacks(units []costmodel.Unit, sums []arenaSums) arenaStacks {
 	count := len(units)
 	writes, leaves, back := make([]int64, count), make([]int64, count), make([]int64, count)
-	reach := int64(0) // the end of the next input behind
+	reach := int64(0) // the end of the next input
 	for i := count - 1; i >= 0; i-- {
 		regions := &units[i].Regions
 		saved := sums[i+1].saved

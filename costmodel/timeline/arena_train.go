@@ -25,7 +25,7 @@ type arenaStep struct {
 	repeating
 	place *arena
 	emit  func(stepEvent) // tell, made once
-	ran   []bool          // by chunk: its gradients are there
+	ran   []bool          // by chunk: its gradients exist
 	lost  bool            // the losses are
 }
 
@@ -36,8 +36,8 @@ func (step *arenaStep) train() {
 	for i := range phases {
 		step.run(&phases[i], step.pass)
 	}
-	// Squared norms travel from the last device to the first, their sum back;
-	// the gradients of a tied weight's other uses are there.
+	// Squared norms travel from the last device to the first, their sum back; gradients of a tied
+	// weight's other uses have arrived.
 	step.emit(stepEvent{Change: buffers(place.tied)})
 	slot := place.norms
 	if place.rank >= place.schedule.Stages-1 {
@@ -83,7 +83,7 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 				made += regions.Input
 			}
 		}
-		if i == 0 || regions.Input > 0 { // else it adds to what is there
+		if i == 0 || regions.Input > 0 { // else it adds to existing gradients
 			to, keeps := savedAfter(piece.units[i+1:])
 			made += to
 			if !keeps {

@@ -9,19 +9,19 @@ import (
 
 // Resident is a device's memory in addition to its units.
 type Resident struct {
-	Workspace int64 // throughout, where the device runs matrix products
+	Workspace int64 // throughout, if the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
 	// OutputDropped: Output is gone before backward begins.
 	OutputDropped bool
 	// Buckets are buffers for communication, throughout.
 	Buckets int64
-	// Prepared is there in addition to the units while the model is cut, before a step.
+	// Prepared exists in addition to the units while the model is sharded, before a step.
 	Prepared int64
-	// LastGradients: gradients of the step before are there until backward.
+	// LastGradients: the last step's gradients remain until backward.
 	LastGradients bool
 	// Reference is a frozen model that runs once forward has ended.
 	Reference value.Reference
-	// Generation is there in addition before a step, while it generates.
+	// Generation is the additional memory of generating before a step.
 	Generation costmodel.Memory
 }
 

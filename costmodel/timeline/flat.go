@@ -33,8 +33,8 @@ func (step *flatStep) run() {
 	}
 }
 
-// enterFlat gathers a flat parameter (_unshard): the rank's part is cast first,
-// and its copy is freed when the whole is there.
+// enterFlat gathers a flat parameter (_unshard): the rank's shard is cast first, and that copy is
+// freed after the gather.
 func (step *flatStep) enterFlat(group *costmodel.Group) {
 	if group == nil || step.gathered[group] {
 		return

@@ -11,8 +11,8 @@ func gathered(table *costmodel.Table, owned unitList, resident Resident) produce
 	}
 }
 
-// withGathered adds to the moments of each layer what ZeRO has gathered by then. Reduction is set
-// off by the hook of one of the layer's gradients: counted while all that the layer kept is there.
+// withGathered adds ZeRO's gathered bytes to the moments of each layer. A hook of one of the
+// layer's gradients starts the reduction, so it counts with all that the layer kept.
 func withGathered(owned unitList, emit func(stepEvent)) func(stepEvent) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory

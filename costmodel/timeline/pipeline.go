@@ -112,7 +112,7 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 		}
 	}
 	for i := range place.chunks {
-		if ends { // padding is that of ranks without the loss
+		if ends { // padding is only for ranks without the loss
 			place.chunks[i].padding = 0
 		}
 	}

@@ -24,7 +24,7 @@ func whole(table *costmodel.Table, all unitList, resident Resident) producer {
 // ([costmodel.Traits]). A strategy that has no such engine is an error.
 func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	engine, ok := replicas[table.Workload.Strategy]
-	if table.Workload.Runtime == value.JAX { // one program; its units hold what is cut
+	if table.Workload.Runtime == value.JAX { // one program; its units hold shards
 		engine = whole
 	}
 	if !ok {

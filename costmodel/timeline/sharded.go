@@ -24,7 +24,7 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 				step.groups[unit] = group
 			}
 		}
-		if resident.Prepared > 0 { // before anything else is there
+		if resident.Prepared > 0 { // before anything else exists
 			emit(stepEvent{Over: costmodel.Memory{Params: resident.Prepared}, What: "preparation"})
 		}
 		start(owned, &resident, emit)
@@ -378,7 +378,7 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	}
 	gone := group.LastGrad
 	if group.Late && !step.accumulates() {
-		gone += group.HeadReduced // added to what the loss's reduction left
+		gone += group.HeadReduced // added to the result of the loss's reduction
 	}
 	switch {
 	case step.table.Workload.OptimizerInBackward: // _fsdp_collectives.py, foreach_reduce: the hooks of each parameter

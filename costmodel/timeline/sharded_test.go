@@ -60,7 +60,7 @@ func TestSharded(t *testing.T) {
 		{"blocks stay gathered", func(table *costmodel.Table) {
 			table.Groups[1].RemainsGathered, table.Groups[2].RemainsGathered = true, true
 		}, 412 + 80, "loss forward"},
-		// The sharded gradients of the first micro-batch, 90, are there throughout.
+		// The sharded gradients of the first micro-batch, 90, exist throughout.
 		{"accumulation", func(table *costmodel.Table) { table.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
 		{"accumulation, all-reduce", func(table *costmodel.Table) {
 			table.Workload.MicroBatches, table.Workload.Strategy = 2, costmodel.HSDP

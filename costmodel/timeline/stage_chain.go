@@ -110,7 +110,7 @@ func (chain *stageChain) Peak(place Rank, workspace int64) int64 {
 		sum.chunk(chain, at)
 	}
 	if sum.ends {
-		sum.padding = 0 // that of ranks without the loss
+		sum.padding = 0 // only for ranks without the loss
 	}
 	return chain.peak(&sum, place, workspace)
 }

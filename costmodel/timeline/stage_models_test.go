@@ -38,7 +38,7 @@ func TestStageForms(t *testing.T) {
 		for range 7 {
 			table, err := stageTable(g, randomStages(rng))
 			var no *costmodel.FieldError
-			if errors.As(err, &no) { // LoRA on a model without what it targets, say
+			if errors.As(err, &no) { // LoRA on a model without its targets, say
 				refused++
 				continue
 			}

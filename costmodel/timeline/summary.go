@@ -12,10 +12,10 @@ type Summary struct {
 	// Forward is the peak of forward, above Static; Backward is the peak of backward, Saved included.
 	Forward, Backward int64
 	LastBackward      int64 // peak of a backward after all others, above Grads
-	StepTransient     int64 // what the optimizer's step adds
+	StepTransient     int64 // the optimizer's step's temporaries
 	UntilBodyEnd      int64 // kept to the end of the model's body
-	CacheGrowth       int64 // what the KV cache gains after the prompt
-	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
+	CacheGrowth       int64 // the KV cache's growth after the prompt
+	HeadPeak          int64 // peak with Saved and CacheGrowth, above them
 	Products          bool  // anything in it runs matrix products
 	// If replicas of a pipeline's stage shard its parameters: Gathering is the peak of the first
 	// forward, above Static. It leaves Gathered and Saved. Reducing is the peak of the reduction

@@ -174,8 +174,8 @@ func goldenTrees(t *testing.T) (golden struct {
 	return golden
 }
 
-// TestAccuracyJAXState: what one device of eight holds of the whole train state is
-// what OpenPI's fsdp_sharding places there, to the byte.
+// TestAccuracyJAXState: one of eight devices stores as much of the train state as under OpenPI's
+// fsdp_sharding, to the byte.
 func TestAccuracyJAXState(t *testing.T) {
 	checked := 0
 	for _, model := range goldenTrees(t).Models {

@@ -15,7 +15,7 @@ func newNativeRow(t *testing.T, name string) trainerRow {
 	row := newTrainerRow(t, name)
 	opts := strings.Split(strings.Split(name, ":")[4], ",")
 	has := func(opt string) bool { return slices.Contains(opts, opt) }
-	row.onGPU = false // their peaks are those of steps
+	row.onGPU = false // their peaks are a step's
 	w := &row.w
 	w.Strategy, w.Loss, w.BuiltOn = costmodel.FSDP, value.LossChunked, ""
 	if strings.HasPrefix(name, "tune:") {

@@ -41,7 +41,7 @@ type judgedRow struct {
 }
 
 var judgedRows = []judgedRow{
-	{"llama", "", "", "", "", 4, 2048, "", 0, 8860.0}, // no padding: what the others differ from
+	{"llama", "", "", "", "", 4, 2048, "", 0, 8860.0}, // no padding: the reference for the others
 	{"llama", "", fourLengths, "", "", 4, 0, "", 0, 9180.0},
 	{"llama", "", fourLengths, "", "full", 4, 0, "", 0, 5604.8},
 	{"llama", "packed", "300,2048", "", "", 2, 2048, "", 0, 5505.3},

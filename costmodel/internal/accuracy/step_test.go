@@ -160,8 +160,8 @@ func TestStepAccuracy(t *testing.T) {
 	t.Log(table.String())
 }
 
-// TestPredictSteps prints predictions of the cases in $PREDICT_STEPS, a file of one a line,
-// as they are recorded before the cases are measured.
+// TestPredictSteps prints predictions of the cases in $PREDICT_STEPS, a file of one a line, before
+// they are measured.
 func TestPredictSteps(t *testing.T) {
 	path := os.Getenv("PREDICT_STEPS")
 	if path == "" {

@@ -6,7 +6,7 @@ const (
 	quantum     = 512      // kMinBlockSize: sizes are multiples of it (round_size)
 	smallest    = 1 << 20  // kSmallSize: requests up to it come from the small pool
 	smallBuffer = 2 << 20  // kSmallBuffer: its segments
-	largeBuffer = 20 << 20 // kLargeBuffer: those of requests below ownSegment
+	largeBuffer = 20 << 20 // kLargeBuffer: segments of requests below ownSegment
 	ownSegment  = 10 << 20 // kMinLargeAlloc: requests from it on have segments of their own
 	roundLarge  = 2 << 20  // kRoundLarge: of multiples of this
 )
@@ -128,7 +128,7 @@ func (cache *Cache) Free(block *Block) {
 	pool.add(block)
 }
 
-// join adds the block behind to this one.
+// join adds the next block to this one.
 func (block *Block) join(behind *Block) {
 	block.Size += behind.Size
 	block.behind = behind.behind

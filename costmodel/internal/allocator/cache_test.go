@@ -112,7 +112,7 @@ func TestRests(t *testing.T) {
 	if cache.Rests != mib {
 		t.Errorf("a tensor of 43 MiB has a rest of %d B, want 1 MiB", cache.Rests)
 	}
-	for range 4 { // of 20 MiB: the last gets what the others leave
+	for range 4 { // of 20 MiB: the last gets the rest
 		cache.Alloc(0, 19*mib/4)
 	}
 	if cache.Rests != 2*mib {

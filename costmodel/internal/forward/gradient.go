@@ -48,7 +48,7 @@ type training struct {
 	*tape
 	rank    int64 // of adapters
 	adapter int64 // bytes of their elements
-	norms   int64 // bytes of an element that norms read under autocast; 0: as it is
+	norms   int64 // bytes of an element that norms read under autocast; 0: unchanged
 	adapts  func(name string) bool
 	nodes   []*node
 	grads   []*value // of adapters

@@ -10,7 +10,7 @@ type kernels struct {
 	ring     int64  // GPUs that keys and values go round
 	stage    *Stage // the blocks that run; nil: all
 	cacheKV  bool   // keys and values stay with their attention
-	streamed bool   // weights are there only while their module runs
+	streamed bool   // weights exist only while their module runs
 }
 
 // weight is a module's weights while it runs, if they are not there before.
@@ -136,7 +136,7 @@ type tape struct {
 	kernels
 	passed  int     // blocks that were passed
 	moments []int64 // the peak of each block that ran
-	grouped bool    // a block's weights are there only while it runs
+	grouped bool    // a block's weights exist only while it runs
 }
 
 // blocks runs a list's blocks in order, each with its weights; under a stage only its own.

@@ -36,7 +36,7 @@ type Moment struct {
 type Trained struct {
 	Moments       []Moment
 	Adapters      int64 // bytes of their matrices
-	ResidentBytes int64 // of the components and adapters, with what the allocator adds
+	ResidentBytes int64 // of the components and adapters, with the allocator's rounding
 	Buckets       int64
 	Workspaces    int64
 	ReservedBytes int64

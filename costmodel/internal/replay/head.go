@@ -24,7 +24,7 @@ type Head struct {
 	// Dense and DenseNorm come before (modeling_bert.py, BertPredictionHeadTransform).
 	Dense     *MLP
 	DenseNorm *Norm
-	OwnType   bool // the loss reads the logits as they are
+	OwnType   bool // the loss reads the logits unchanged
 	// Steps are the tensors of a cap or a scale of the logits, in order: true if backward reads it.
 	Steps []bool
 }

@@ -13,7 +13,7 @@ type Linear struct {
 	Module       string // its path below the layer
 	In, Out      int64
 	Weight, Bias *Weight
-	Parts        int64 // what the sum of the bias's gradient takes (Reduce.cuh)
+	Parts        int64 // workspace of the bias's gradient's sum (Reduce.cuh)
 	Rank         int64
 	Down, Up     *Weight // the adapter's A and B
 }
@@ -45,7 +45,7 @@ type Half struct {
 	After      *Norm
 	AfterIndex int
 	Sum        bool
-	Dropout    bool // of what is added to the stream
+	Dropout    bool // of the body's result
 }
 
 // Model is a decoder.
@@ -112,7 +112,7 @@ type Step struct {
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
 	input      *Tensor // of the block whose backward runs, if it is recomputed
-	sent       *Tensor // what the embedding sent to a recomputed block
+	sent       *Tensor // the embedding's message to a recomputed block
 	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
 	base       *Tensor // and its linear layer's
 	first      bool    // the block's first normalisation is at its backward

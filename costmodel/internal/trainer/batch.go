@@ -41,12 +41,12 @@ type Batches struct {
 // Rule is how a program makes micro-batches.
 type Rule struct {
 	Samples int64 // or packed rows
-	Seq     int64 // the longest sample, and what a packed row has room for
+	Seq     int64 // the longest sample, and a packed row's size
 	Packing string
 	Packs
 }
 
-// Packs is what of it depends on the program.
+// Packs are the rules that depend on the program.
 type Packs struct {
 	// Multiple: rows are padded to a multiple of it.
 	Multiple int64 `json:"multiple"`
@@ -171,7 +171,7 @@ func (rule *Rule) paddingFree(lengths *Lengths) *Batches {
 	n := rule.Samples
 	row := func(tokens int64) Batch {
 		padded := rule.up(tokens)
-		return Batch{Rows: 1, Tokens: padded, Real: padded, Documents: n} // what is padded is a document, too short to count
+		return Batch{Rows: 1, Tokens: padded, Real: padded, Documents: n} // padding is a document, too short to count
 	}
 	usual := int64(math.Round(float64(n) * lengths.Mean))
 	if len(lengths.Counts) > 0 {

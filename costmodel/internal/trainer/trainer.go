@@ -30,7 +30,7 @@ type Preset struct {
 	Like string
 	// Strategies can be run by the program, the default first; none: any.
 	Strategies []string
-	Runtime    string // empty: that of the strategy
+	Runtime    string // empty: the strategy's
 	Path       Path
 	Packs      Packs // how it fills rows
 	// Optimizers are the program's optimizers, the nearest first; none: any (torchtitan,
@@ -99,8 +99,8 @@ type Path struct {
 	Flat, Whole bool
 	// Prefetches: backward gathers the next flat parameter early (BACKWARD_PRE).
 	Prefetches bool
-	// LastGradients: gradients of the step before are there through forward
-	// (lightning/pytorch/loops/optimization/automatic.py, Closure.closure).
+	// LastGradients: the last step's gradients remain through forward (lightning's
+	// Closure.closure).
 	LastGradients bool `json:"last_gradients"`
 	// FrozenFP32: FSDP2 makes frozen parameters fp32, too (accelerate 1.11,
 	// fsdp2_prepare_model: model.to(torch.float32)).

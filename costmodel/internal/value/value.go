@@ -24,7 +24,7 @@ const RecomputeSelective = "selective"
 // RecomputeAuto is none or full, chosen for each stage of a pipeline.
 const RecomputeAuto = "auto"
 
-// How the frozen weights of linear layers are stored; empty: as they are.
+// Formats of frozen linear weights; empty: unchanged.
 const (
 	NF4  = "nf4"  // bitsandbytes, 4 bits with nested statistics
 	Int8 = "int8" // bitsandbytes LLM.int8()
@@ -62,7 +62,7 @@ const (
 
 // Which kernel computes attention; empty: SDPA.
 const (
-	SDPA           = "sdpa"  // PyTorch's choice: flash where types and masks allow
+	SDPA           = "sdpa"  // PyTorch's choice: flash if types and masks allow
 	EagerAttention = "eager" // the score matrix in memory
 	FlashAttention = "flash" // the flash-attn package, versions 2 and 3
 )

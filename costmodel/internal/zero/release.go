@@ -2,8 +2,8 @@ package zero
 
 import "slices"
 
-// borrow notes a frozen parameter that a recomputed block gathers in the middle of a module's
-// backward: that module lets go of it (update_recompute_parameters).
+// borrow notes a frozen parameter that a recomputed block gathers during a module's backward, which
+// releases it (update_recompute_parameters).
 func (run *coordinator) borrow(param int, step *Step) {
 	if step.Backward || len(run.backward) == 0 || !run.trace.Params[param].Frozen {
 		return

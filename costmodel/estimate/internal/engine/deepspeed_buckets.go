@@ -107,7 +107,7 @@ func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	flat := bucket.filled
 	switch {
 	case bucket.stage == 3 && bucket.alone:
-		flat = 0 // if it divides; what it is padded by is not counted
+		flat = 0 // if it divides; padding is not counted
 	case bucket.stage == 2 && bucket.oversized > 0:
 		flat = bucket.flattened(bucket.offset, bucket.oversized)
 	}

@@ -77,7 +77,7 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 		lock(sum.part*each, locked)                   // gradients for the update
 		lock(sum.part*each, locked && sum.stage != 3) // masters
 		if sum.stage == 3 {
-			lock(sum.part*sum.summed, locked) // gradients as they are reduced
+			lock(sum.part*sum.summed, locked) // reduced gradients
 		} else {
 			own := sum.firstPart()
 			lock((sum.part+own.largest)*sum.grad, locked) // weights on their way back; gradients on their way here

@@ -81,7 +81,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	if table.Additive {
 		table.Workspaces = 0
 	}
-	before := int64(0) // what the unit before sends
+	before := int64(0) // the previous unit's message
 	for i := range table.Units {
 		unit, from := &table.Units[i], &plan.Units[i]
 		unit.Regions, unit.Layers = from.Regions, nil

@@ -17,12 +17,13 @@ type Engine interface {
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
 	// Adapters is the engine's type of adapters; an error if the workload asks for an unsupported one.
 	Adapters(workload *costmodel.Workload) (string, error)
-	// Refuse returns a [*costmodel.FieldError] for what the engine does not run, or devmap not model.
+	// Refuse returns a [*costmodel.FieldError] for fields that engine or devmap do not support.
 	Refuse(workload *costmodel.Workload) error
 	// Rules are the engine's rules for every layer's tensors.
 	Rules(workload *costmodel.Workload) layers.Rules
-	// Regions sets the units' regions and times if the engine plans every byte before it runs
-	// ([costmodel.StageRules]); an error if it does not run the model. Called in every mode, last.
+	// Regions sets the units' regions and times if the engine plans every byte
+	// ([costmodel.StageRules]). It returns an error if the engine does not run the model. It is
+	// called in every mode, last.
 	Regions(model *layers.Model, table *costmodel.Table) error
 	// Finish sets a GPU's memory outside its units, and warns of omissions. Not in load mode.
 	Finish(model *layers.Model, table *costmodel.Table)

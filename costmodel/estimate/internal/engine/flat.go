@@ -53,7 +53,7 @@ func (flat) Finish(model *layers.Model, table *costmodel.Table) {
 		if model.Workload.MicroBatches > 1 { // no_sync: accelerator.py; lightning/pytorch/strategies/parallel.py, block_backward_sync
 			group.Retained = group.Joined
 		}
-		if group.Root && path.LastGradients { // device_id: FSDPStrategy moves what the root wraps to the GPU, then joins it
+		if group.Root && path.LastGradients { // device_id: FSDPStrategy moves the root's parameters to the GPU, then joins them
 			table.Prepared = 2 * model.Workload.ShardDegree * stored
 		}
 		table.Groups = append(table.Groups, group)

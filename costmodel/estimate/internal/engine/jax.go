@@ -11,9 +11,9 @@ import (
 )
 
 // JAXFraction is the part of a GPU that JAX preallocates, unless XLA_PYTHON_CLIENT_MEM_FRACTION
-// sets another: of the total memory that CUDA reports, the capacity less the driver's part. NVML
-// shows the pool and a context, not the program's bytes. Source: XLA, xla/pjrt/gpu/gpu_helpers.cc,
-// CreateBFCAllocator, total_memory * memory_fraction.
+// sets another. It is a part of the total memory that CUDA reports: the capacity less the driver's
+// part. NVML shows the pool and a context, not the program's bytes. Source: XLA,
+// xla/pjrt/gpu/gpu_helpers.cc, CreateBFCAllocator, total_memory * memory_fraction.
 const JAXFraction = 0.75
 
 // jax is a training or a policy of OpenPI (Physical-Intelligence/openpi at 15a9616): one program

@@ -61,7 +61,7 @@ func refuseFirst(workload *costmodel.Workload, refusals []refusal) error {
 	return nil
 }
 
-// program is what of a workload chose the engine.
+// program is the field that chose the engine.
 func program(workload *costmodel.Workload) costmodel.Setting {
 	if workload.Preset != "" {
 		return costmodel.Set("preset", workload.Preset)

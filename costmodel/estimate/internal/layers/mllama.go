@@ -40,7 +40,7 @@ func holdStates(model *Model, units []costmodel.Unit) {
 	}
 	for i := range model.Graph.Layers {
 		if features, ok := model.Graph.Layers[i].Op.(modelgraph.Linear); ok && last != nil && features.In > width && width > 0 {
-			parts := features.In / width // the last state, and those that are stacked
+			parts := features.In / width // the last state, and the stacked ones
 			end := &last.Layers[len(last.Layers)-1]
 			end.Forward = max(end.Forward, states+mask+(2*parts-1)*last.Output)
 		}

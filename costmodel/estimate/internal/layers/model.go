@@ -44,7 +44,7 @@ type Layer struct {
 	Cost  ops.Cost
 }
 
-// Part is what of a layer's parameters one GPU stores: all of them, or its part of each.
+// Part is the part of a layer's parameters on one GPU: all of them, or a shard of each.
 type Part struct {
 	*modelgraph.Layer
 	// Adapters are the layer's, whole.

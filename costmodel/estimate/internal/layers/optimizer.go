@@ -145,7 +145,7 @@ func pagedStates(numel, each int64) int64 {
 	return 2 * numel * each
 }
 
-// paged is what of a tensor's states is in unified memory.
+// paged is the bytes of a tensor's states in unified memory.
 func (rule *Optimizer) paged(numel int64) int64 {
 	switch rule.kind() {
 	case value.PagedAdamW8bit:

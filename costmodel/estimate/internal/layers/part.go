@@ -106,7 +106,7 @@ func (part *Part) Stored(j int) int64 {
 	}
 	workload, rules := &part.model.Workload, &part.model.Rules
 	tensor := &part.Params[j]
-	switch { // quantised tensors and those of a fixed type stay as they are
+	switch { // quantised tensors and those of a fixed type do not change
 	case workload.StoredTypes || !tensor.DType.Float() || rules.FrozenAsStored && part.model.Frozen:
 		return tensor.Bytes
 	case rules.Masters:

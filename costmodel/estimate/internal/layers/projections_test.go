@@ -22,7 +22,7 @@ func TestProjections(t *testing.T) {
 		family string
 		op     modelgraph.Op
 		param  modelgraph.Tensor
-		want   string // module, in → out, and what it is
+		want   string // module, in → out, and its kind
 	}{
 		{"llama", attention, weight("q_proj.weight", 8, 8), "a.q_proj 8 8 head=false output=false up=false"},
 		{"llama", attention, weight("o_proj.weight", 8, 8), "a.o_proj 8 8 head=false output=true up=false"},

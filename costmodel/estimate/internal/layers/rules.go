@@ -52,6 +52,6 @@ type Rules struct {
 	// Compiled: the model is one graph of torch.compile. InParts: DDP cuts it at its
 	// buckets (torch 2.11, _dynamo/backends/distributed.py, DDPOptimizer).
 	Compiled, InParts bool
-	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
+	// FlatNF4 keeps the statistics of 4-bit weights unquantised.
 	FlatNF4 bool
 }

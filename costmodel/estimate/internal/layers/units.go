@@ -150,7 +150,7 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
 	if unit.Workload.OptimizerInBackward && !unit.Rules.Cut {
-		// A gradient is used up as it would be added to one that is there.
+		// The update uses a gradient up, as a sum with an existing one would.
 		out.StepTransient -= transient
 		step = accumulating(step, layer.Grads.Waits)
 		step.Backward += layer.Shard.updating()

@@ -39,7 +39,7 @@ func work(model *Model, index int) costmodel.Work {
 	if model.Train && model.Recomputes && out.Block {
 		out.Backward = both(out.Backward, out.Forward)
 	}
-	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
+	if workload.MicroBatches > 1 { // each gradient is added to the existing one
 		out.Backward.Traffic += 3 * float64(out.Trained*ops.WeightBytes(model.Rules.Compute))
 	}
 	return out

@@ -19,8 +19,8 @@ type Plain struct {
 	NewTokens int64
 }
 
-// Part is the part of a decoder that a device holds, by layers. With input the
-// caller's tensors are there, outputs among them unless they are dropped.
+// Part is a device's part of a decoder, by layers. With input it has the caller's tensors, and the
+// outputs unless they are dropped.
 func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
 	embeds, heads, ends := contains(out.Embedding.Index), contains(out.HeadIndex), contains(out.NormIndex)
@@ -91,7 +91,7 @@ func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
 type plain struct {
 	*Plain
 	*Process
-	trained int64 // size of an element of what is trained
+	trained int64 // size of a trained element
 	buckets []*replay.Tensor
 }
 
