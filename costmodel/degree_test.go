@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestDegree: a degree is written as it is read: a number, or auto.
+// TestDegree: a degree, a number or auto, is written as it is read.
 func TestDegree(t *testing.T) {
 	for text, want := range map[string]costmodel.Degree{"1": 1, `"auto"`: costmodel.AutoDegree, "8": 8} {
 		var got costmodel.Degree

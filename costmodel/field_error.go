@@ -1,12 +1,10 @@
 package costmodel
 
-// FieldError is a workload, or a problem with it, that contradicts itself or
-// the model.
+// FieldError is a workload, or a problem with it, that contradicts itself or the model.
 type FieldError struct {
-	// Field is at fault, as a plan file names it: micro_batches; empty if it is
-	// no one field.
+	// Field is at fault, as a plan file names it: micro_batches; empty if it is no one field.
 	Field string
-	// Value is what it was; empty if it was left out.
+	// Value is the refused value; empty if the field was left out.
 	Value string
 	// Msg says why, and what works.
 	Msg Message

@@ -10,24 +10,19 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// Field is one part of a [Workload] that can be asked for. It is declared once,
-// in [Fields]; what parses, checks, compares or prints workloads reads it
-// there.
+// Field is one part of a [Workload] that can be asked for. It is declared once, in [Fields]; what
+// parses, checks, compares or prints workloads reads it there.
 type Field struct {
-	// Name is that of a plan file.
+	// Name is the field's name in a plan file.
 	Name string
-	// Default is what leaving the field out means; empty where the model, the
-	// strategy or the engine says what is left out.
+	// Default is the value of a field that is left out; empty if model, strategy or engine decide.
 	Default string
-	// Values are those that are known, the default first; nil if the field has
-	// no named values.
+	// Values are the known values, the default first; nil if the field has no named values.
 	Values []string
-	// Ref points to the field of a workload: *int64, *bool, *[]string, a
-	// pointer to a string or a type of named values, or a *Degree, which sets
-	// itself from a text.
+	// Ref points to the workload's field: *int64, *bool, *[]string, a pointer to a string or to a
+	// type of named values, or a *Degree, which parses its own text.
 	Ref func(workload *Workload) any
-	// Text is the value of the field in a workload; empty if it is left out, or
-	// could be.
+	// Text is the value of the field in a workload; empty if it is left out, or could be.
 	Text func(workload *Workload) string
 	// Set gives a field of named values a value, known or not.
 	Set func(workload *Workload, value string)
@@ -44,9 +39,8 @@ type Field struct {
 	least int64 // of a number
 }
 
-// Fields are all that can be asked for, in the order in which they are printed:
-// what runs, its sizes, its numbers, what is trained, and how it is spread. Two
-// workloads differ by the fields that differ.
+// Fields lists all fields of a workload in printing order: what runs, its sizes, its numbers, what
+// is trained, and how the model is spread.
 func Fields() []Field { return slices.Clone(fields) }
 
 var fields = described([]Field{
@@ -104,9 +98,8 @@ var fields = described([]Field{
 	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
 
-// usualPreset is the preset of a workload that names none: Transformers' Trainer
-// where Accelerate runs the strategy, a loop by hand (empty) under other engines.
-// The Trainer recomputes whole blocks alone.
+// usualPreset is the preset of a workload without one: Transformers' Trainer if Accelerate runs the
+// strategy, else a loop by hand (empty). The Trainer can recompute only whole blocks.
 func usualPreset(workload *Workload) string {
 	usual := trainer.Of(trainer.Usual)
 	if workload.Mode != Train || workload.Recompute == value.RecomputeSelective || !slices.Contains(usual.Strategies, string(workload.Strategy)) {
@@ -118,7 +111,7 @@ func usualPreset(workload *Workload) string {
 	return usual.Name
 }
 
-// described gives fields what is the same for all of them.
+// described adds the functions that all fields share.
 func described(fields []Field) []Field {
 	for i := range fields {
 		field := fields[i]
@@ -172,13 +165,13 @@ func unlessDefault(field Field) Field {
 	return optional(field)
 }
 
-// byStrategy is a field whose value may follow from the strategy.
+// byStrategy is a field with a value that may follow from the strategy.
 func byStrategy(field Field, implied func(*Workload) bool) Field {
 	field.Implied = implied
 	return field
 }
 
-// storedPrecision is left out where tensors keep the types they are stored in.
+// storedPrecision is empty if tensors keep their stored types.
 func storedPrecision() Field {
 	field := named("precision", "", []Precision{BF16True, BF16Mixed, FP16Mixed, FP16True, FP32True}, func(workload *Workload) *Precision { return &workload.Precision })
 	field.followed = func(workload *Workload) bool { return workload.StoredTypes }
@@ -256,9 +249,8 @@ func toggle(name string, at func(*Workload) *bool) Field {
 	}
 }
 
-// Fault is the first field of a resolved workload whose value is not of its
-// kind: its name and what is wrong. Whether the fields go together is not
-// looked at. Empty if all are values.
+// Fault returns the name of a resolved workload's first field with an unknown value, and the error.
+// Both are empty if all values are known. Fault does not check whether fields go together.
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
 		if f := &fields[i]; f.Values != nil && !f.known(workload) {

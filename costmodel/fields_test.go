@@ -23,8 +23,7 @@ func ExampleFields() {
 	// loss fused
 }
 
-// TestFieldsAreAll: every part of a workload that a plan file has is declared,
-// but for those that no one asks for.
+// TestFieldsAreAll: every part of a workload in plan files is a field, or not settable by users.
 func TestFieldsAreAll(t *testing.T) {
 	unasked := []string{"stored_types", "host_shards", "dequantized", "world", "deepspeed", "images_mean", "lengths", "rows", "-"} // "-": no part of a plan file
 	declared := map[string]bool{}
@@ -72,8 +71,7 @@ func other(t *testing.T) costmodel.Workload {
 	return workload
 }
 
-// TestFieldText: a field is reported by its own value and by nothing else, and
-// not if that is its default; a copy carries it and nothing else.
+// TestFieldText: only a field's own value is reported, and not its default; a copy carries only it.
 func TestFieldText(t *testing.T) {
 	all := other(t)
 	for _, field := range costmodel.Fields() {
@@ -97,7 +95,7 @@ func TestFieldText(t *testing.T) {
 	}
 }
 
-// TestFault: what is no value of its kind is named by its field.
+// TestFault: an unknown value is named by its field.
 func TestFault(t *testing.T) {
 	good := other(t)
 	good.Batch = 6
@@ -131,8 +129,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestFieldLeftOut: a value that the types of the checkpoint gave was not asked
-// for, and what is empty if it has its default is so once that is set.
+// TestFieldLeftOut: values from the checkpoint's types, and defaults, count as left out.
 func TestFieldLeftOut(t *testing.T) {
 	stored := costmodel.Workload{Precision: costmodel.BF16True, StoredTypes: true}
 	for _, field := range costmodel.Fields() {

@@ -1,14 +1,13 @@
 package costmodel
 
-// Comm is what is held on a GPU outside the engine's allocator, in bytes: by the
-// communication library, and by another context than the device says.
+// Comm is memory of a GPU outside the engine's allocator, in bytes: the communication library's,
+// and the contexts that replace a device's own.
 type Comm struct {
 	World int64 // on every GPU
 	Peer  int64 // for each neighbour in a pipeline
 	Ring  bool  // the last stage sends to the first too
-	// Contexts are, by compute capability, the context that the catalogue has,
-	// which is PyTorch's, and the engine's own, which was measured on such GPUs
-	// and replaces it. A device that says another stays with that.
+	// Contexts maps a compute capability to two contexts: PyTorch's from the catalogue, and the engine's
+	// measured one. The second replaces the first; a device with any other context keeps it.
 	Contexts map[string][2]int64
 }
 
@@ -26,8 +25,7 @@ func (comm *Comm) of(rank int, world int64) int64 {
 	return comm.World + peers*comm.Peer
 }
 
-// stages is how many ranks a pipeline has (a rank may be several GPUs); under
-// other strategies that of all GPUs.
+// stages is the number of a pipeline's stages, or of GPUs under other strategies.
 func (table *Table) stages() int64 {
 	if len(table.Stages) > 0 {
 		return int64(len(table.Stages))
@@ -35,8 +33,8 @@ func (table *Table) stages() int64 {
 	return table.Workload.World / int64(sizeOf(&table.Workload).gpus)
 }
 
-// Overhead is what the device of this index (of a pipeline, its stage), which runs the model, holds outside the engine's
-// allocator: the context with loaded kernels, and the communication library.
+// Overhead is the memory of a device that runs the model, outside the engine's allocator: the context
+// with loaded kernels, and the communication library. index is the device's, or its stage's.
 func (table *Table) Overhead(index int, device *Device) int64 {
 	if table.Workload.Runtime == Devmap && device.Own != (own{}) {
 		return device.Own.ContextBytes

@@ -30,8 +30,7 @@ func TestOverheadPeers(t *testing.T) {
 	}
 }
 
-// TestOverheadContext: the engine's own context replaces the catalogue's, and a
-// device that states another keeps its own.
+// TestOverheadContext: the engine's context replaces the catalogue's, but not a device's own.
 func TestOverheadContext(t *testing.T) {
 	table := costmodel.Table{Workload: costmodel.Workload{World: 1}, Comm: costmodel.Comm{Contexts: map[string][2]int64{"9.0": {500, 300}}}}
 	for _, c := range []struct {

@@ -2,20 +2,17 @@ package costmodel
 
 import "fmt"
 
-// own is what devmap's own engine was measured to take of a GPU and to reach on
-// it ("devmap probe"). It replaces what a [Device] says for all when that
-// engine runs; zero: it was not measured.
+// own are measurements of devmap's own engine on a GPU ("devmap probe"). They replace those of
+// [Device] when that engine runs; zero: not measured.
 type own struct {
-	// ContextBytes is everything that a process holds in addition to arenas:
-	// context, streams, kernels, libraries. Arenas are in whole GranuleBytes.
+	// ContextBytes is a process's memory besides arenas: context, streams, kernels, libraries.
+	// Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`
-	// FLOPS is the rate of 16-bit matrix products in FLOP/s, all others with it
-	// those of the engine's kernels.
+	// FLOPS is the rate of 16-bit matrix products in FLOP/s; Rates are those of the engine's kernels.
 	FLOPS float64 `json:"flops"`
 	Rates
-	// Copies are bytes/s of payload: inside the device, and between it and
-	// pinned memory of the host.
+	// Copies are bytes/s of payload: inside the device, and between it and pinned memory of the host.
 	DeviceCopyBytesPerSecond   float64 `json:"device_copy_bytes_per_second"`
 	HostToDeviceBytesPerSecond float64 `json:"host_to_device_bytes_per_second"`
 	DeviceToHostBytesPerSecond float64 `json:"device_to_host_bytes_per_second"`

@@ -7,44 +7,38 @@ import (
 	"strings"
 )
 
-// Rates are how fast a device does what is no 16-bit matrix product, as
-// achieved, not as printed on its data sheet. 0: unknown.
+// Rates are a device's achieved speeds, other than of 16-bit matrix products. 0: unknown.
 type Rates struct {
 	// FP32FLOPS is the rate of fp32 matrix products without TF32, in FLOP/s.
 	FP32FLOPS float64 `json:"fp32_flops,omitzero"`
-	// UnalignedFLOPS is that of 16-bit products whose rows are no multiple of
-	// 16 bytes, which the tensor memory accelerator cannot load.
+	// UnalignedFLOPS is the rate of 16-bit products with rows that do not fill whole 16 bytes,
+	// which the tensor memory accelerator cannot load.
 	UnalignedFLOPS float64 `json:"unaligned_flops,omitzero"`
 	// AttentionFLOPS is the rate of the fused attention kernel, in FLOP/s.
 	AttentionFLOPS float64 `json:"attention_flops,omitzero"`
-	// BytesPerSecond is read and written in memory by kernels that go through
-	// tensors in order; StridedBytesPerSecond by those that broadcast, reduce,
-	// cast up or read slices; UpdateBytesPerSecond by the optimizer's kernel on
-	// 16-bit weights, FP32UpdateBytesPerSecond on 32-bit ones.
+	// Memory rates, bytes read and written: BytesPerSecond of kernels that read tensors in order,
+	// StridedBytesPerSecond of kernels that broadcast, reduce, cast up or read slices. The last two
+	// are the optimizer's kernel on 16-bit and on 32-bit weights.
 	BytesPerSecond           float64 `json:"bytes_per_second,omitzero"`
 	StridedBytesPerSecond    float64 `json:"strided_bytes_per_second,omitzero"`
 	UpdateBytesPerSecond     float64 `json:"update_bytes_per_second,omitzero"`
 	FP32UpdateBytesPerSecond float64 `json:"fp32_update_bytes_per_second,omitzero"`
 	// KernelSeconds is the overhead of each kernel.
 	KernelSeconds float64 `json:"kernel_seconds,omitzero"`
-	// IssueSeconds is the host's time to issue a kernel of forward, Python's
-	// part in it, BackwardIssueSeconds one of backward. ShardedIssueSeconds is
-	// what FSDP2's hooks take of the host for a parameter of a unit, each way.
+	// IssueSeconds and BackwardIssueSeconds are the host's time to issue a kernel, with Python.
+	// ShardedIssueSeconds is the host time of FSDP2's hooks for a parameter, each way.
 	IssueSeconds         float64 `json:"issue_seconds,omitzero"`
 	BackwardIssueSeconds float64 `json:"backward_issue_seconds,omitzero"`
 	ShardedIssueSeconds  float64 `json:"sharded_issue_seconds,omitzero"`
-	// LinkBytesPerSecond is sent to other GPUs, and received, each;
-	// CollectiveBytesPerSecond the same in a ring of NCCL alone, and
-	// OverlappedBytesPerSecond in one while kernels run. It occupies
-	// CollectiveShare of the device's processors as long as it runs and takes
-	// CollectiveSeconds on top.
+	// LinkBytesPerSecond is the rate to other GPUs, each way. CollectiveBytesPerSecond is the rate
+	// in a ring of NCCL, OverlappedBytesPerSecond the same while kernels run. A collective occupies
+	// CollectiveShare of the device's processors while it runs, and adds CollectiveSeconds.
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`
 	OverlappedBytesPerSecond float64 `json:"beside_bytes_per_second,omitzero"`
 	CollectiveShare          float64 `json:"collective_share,omitzero"`
 	CollectiveSeconds        float64 `json:"collective_seconds,omitzero"`
-	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each, if
-	// no link says otherwise.
+	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each, if no link says otherwise.
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 	// CPUBytesPerSecond is copied from the host's pageable memory,
 	// DiskBytesPerSecond from its disk: weights that were offloaded.

@@ -1,35 +1,28 @@
 package costmodel
 
-// RegionAlign is what the sizes of [Regions] are rounded up to: every buffer of
-// an arena begins at a multiple of it, as cuBLAS and vector loads want it.
+// RegionAlign is the alignment of every buffer in an arena, for cuBLAS and vector loads, in bytes.
 const RegionAlign = 256
 
-// Regions are the bytes that one unit takes of the regions of an arena, where
-// the engine plans every byte of a device before it runs (devmap's own). They
-// are what its recipe (package recipe) adds up to. Every figure is a multiple
-// of [RegionAlign], and none depends on the unit's place.
+// Regions are a unit's bytes in each region of an arena, if the engine plans every byte of a device
+// before it runs (devmap's own). Package recipe computes them. Every figure is a multiple of
+// [RegionAlign], and none depends on the unit's place.
 type Regions struct {
-	// Held throughout. Weights are those that the unit owns; of the ones that
-	// another unit owns ([Tie]) a device has one copy. Every use has Grads of
-	// its own, tied ones too. Master and State are the optimizer's: weights in
-	// fp32, and moments.
+	// Alive throughout. Weights are the unit's own; a device has one copy of those that another
+	// unit owns ([Tie]). Every use has its own Grads, tied uses too. Master are the optimizer's
+	// fp32 weights, State its moments.
 	Weights, Grads, Master, State int64
 	Tied                          []Tie
-	// Cache is the KV cache of all sequences of the batch, Feed the token ids
-	// and labels of all of them.
+	// Cache is the KV cache of all sequences of the batch, Feed the token ids and labels of all of them.
 	Cache, Feed int64
-	// Held by every micro-batch in flight: what is kept of the input, and of
-	// all that forward makes. Input is 0 where the unit adds to its input in
-	// place: its output then lies where its input does. A recomputed unit has a
-	// Saved of 0, and Remade is part of Forward and of Backward, at their
-	// beginning: what forward makes for backward and does not keep.
+	// Alive for every micro-batch in flight: the kept part of the input, and of forward's results.
+	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade
+	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.
 	Forward, Backward, Decode int64
-	// Output is the message to the next unit, of a micro-batch; Token of one
-	// token a sequence. Result is what the last unit makes for the caller:
-	// logits of a micro-batch, or its losses.
+	// Output is a micro-batch's message to the next unit, Token the same of one token a sequence.
+	// Result is what the last unit returns: a micro-batch's logits or losses.
 	Output, Token, Result int64
 	// Tensors is the number of parameters with a gradient that the unit owns.
 	Tensors int64
@@ -42,14 +35,12 @@ type Regions struct {
 type Tie struct {
 	Owner  int    // the unit
 	Tensor string // the weight's full name, there: uses of one weight agree in both
-	// Weights, Master, State and Grads are its sizes: those of a copy on a
-	// device without the owner, and of the gradient that each use has.
+	// Sizes of the copy on a device without the owner; every use has its own Grads.
 	Weights, Master, State, Grads int64
 }
 
-// Running are the first and the last unit that run kernels in devmap's own
-// engine: before the one nothing is sent, nor after the other. If none does,
-// first is their number and last -1.
+// Running are the first and the last unit that run kernels in devmap's own engine: before the one
+// nothing is sent, nor after the other. If none does, first is their number and last -1.
 func Running(units []Unit) (first, last int) {
 	first, last = len(units), -1
 	for unit := range units {

@@ -15,9 +15,8 @@ const (
 	Interleaved ScheduleKind = "interleaved"
 )
 
-// Schedule is a pipeline's: Stages GPUs, each with Chunks runs of the chain
-// (1, or more when interleaved), and MicroBatches parts of the batch. Chunk c
-// of rank r is run c·Stages + r of the chain.
+// Schedule is a pipeline's: Stages GPUs, each with Chunks runs of the chain (1, or more when
+// interleaved), and MicroBatches parts of the batch. Chunk c of rank r is run c·Stages + r.
 type Schedule struct {
 	Kind                         ScheduleKind
 	Stages, Chunks, MicroBatches int64
@@ -58,10 +57,9 @@ func (err *scheduleError) Error() string {
 	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", err.Schedule.MicroBatches, parts, err.Schedule.Stages, err.Schedule.Kind, err.Rule, works)
 }
 
-// Check refuses what no engine takes in any number: what torch's classes refuse
-// (torch 2.11, distributed/pipelining/schedules.py): Schedule1F1B.__init__
-// fewer micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number
-// that is not a multiple of its rounds.
+// Check refuses numbers of micro-batches that the engine refuses. torch 2.11
+// (distributed/pipelining/schedules.py): Schedule1F1B wants as many as stages or more,
+// ScheduleInterleaved1F1B a multiple of its rounds.
 func (schedule Schedule) Check() error {
 	switch {
 	case schedule.WholeRounds && schedule.Kind == Interleaved:

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestScheduleCheck: what torch's constructors refuse, with the nearest that
-// they take.
+// TestScheduleCheck: what torch's constructors refuse, with the nearest that they take.
 func TestScheduleCheck(t *testing.T) {
 	for _, c := range []struct {
 		schedule     Schedule

@@ -5,10 +5,8 @@ import (
 	"slices"
 )
 
-// Setting is a field of what is asked for and a value of it, as a plan file
-// names them: what an error finds fault with, what works in its place, or what
-// a change sets. Whoever talks to people says how they set it: a command has
-// flags. Value is empty if the field alone is meant.
+// Setting names a field of a workload and a value, as in a plan file. Errors and suggestions
+// contain settings; a command prints them as flags. Value is empty if the field alone is meant.
 type Setting struct{ Field, Value string }
 
 // String is field=value, or the field.

@@ -2,42 +2,36 @@ package costmodel
 
 import "github.com/devmap-dev/devmap/costmodel/internal/value"
 
-// StageRules are what an engine keeps for a stage of a pipeline in addition to
-// its units, and which schedules it runs: data of the runtime.
+// StageRules are a runtime's rules for a pipeline's stage: what it keeps in addition to its units,
+// and which schedules run.
 type StageRules struct {
 	// Arena: every byte is planned before the run ([Unit.Regions]).
 	Arena bool
-	// Slots are the messages that a channel holds; 0: those of all
-	// micro-batches.
+	// Slots is the number of messages that a channel holds; 0: one for each micro-batch.
 	Slots int64
 	// KeepsOutputs: a micro-batch's output stays to the end of its backward.
 	KeepsOutputs bool
 	// MergesOutputs: the last stage keeps all outputs, and joins them.
 	MergesOutputs bool
-	// KeepsGradient: the gradient sent last stays until the next is made
-	// (1F1B).
+	// KeepsGradient: the gradient sent last stays until the next is made (1F1B).
 	KeepsGradient bool
-	// AnyMicroBatches: any number of micro-batches runs, whatever the number of
-	// stages; interleaved rounds are of at most as many as there are stages, the
-	// last one shorter.
+	// AnyMicroBatches: any number of micro-batches runs. Interleaved rounds have at most as many as
+	// there are stages; the last may be shorter.
 	AnyMicroBatches bool
-	// WholeRounds: interleaved rounds are of as many micro-batches as stages, the last
-	// one, too.
+	// WholeRounds: interleaved rounds are of as many micro-batches as stages, the last one, too.
 	WholeRounds bool
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool
-	// Passing: a stage holds what comes in as its first layer's input alone, and what
-	// goes out is gone when it was sent.
+	// Passing: a stage keeps its input only for its first layer, and its output only until sent.
 	Passing bool
-	// WholeEnds: what comes before a decoder's blocks is on one stage, and what comes
-	// behind them is, too.
+	// WholeEnds: all layers before a decoder's blocks are on one stage, and all after them, too.
 	WholeEnds bool
 }
 
-// StageRulesOf are the rules of a runtime: those of torch.distributed.pipelining
-// for every one but [Devmap], and Megatron-Core, which frees an output once it is sent
-// (core/pipeline_parallel/schedules.py, deallocate_output_tensor). Its layout has E for
-// the embedding and L for norm and head (core/transformer/pipeline_parallel_layer_layout.py).
+// StageRulesOf returns a runtime's rules: those of torch.distributed.pipelining except for [Devmap]
+// and Megatron-Core. Megatron frees an output once it is sent (core/pipeline_parallel/schedules.py,
+// deallocate_output_tensor). Its layout has E for the embedding and L for norm and head
+// (core/transformer/pipeline_parallel_layer_layout.py).
 func StageRulesOf(runtime string) StageRules {
 	if runtime == value.Megatron { // num_warmup_microbatches; final_microbatch_group_size
 		return StageRules{WholeEnds: true, Passing: true, AnyMicroBatches: true, WholeRounds: true}

@@ -32,19 +32,15 @@ type Traits struct {
 	Sequential bool
 	// Staged: each GPU runs a stage of the layers, on micro-batches in turn.
 	Staged bool
-	// Replicated: every GPU runs the whole model on its own data, so that
-	// there is no device map.
+	// Replicated: every GPU runs the whole model on its own data, so that there is no device map.
 	Replicated bool
-	// ZeroStage is what replicas cut over [Workload.ShardDegree] GPUs, as ZeRO
-	// counts it (arXiv 1910.02054, section 5): 1 optimizer states, 2 gradients
-	// too, 3 parameters too. 0: nothing.
+	// ZeroStage is what replicas cut over [Workload.ShardDegree] GPUs, as ZeRO counts it (arXiv
+	// 1910.02054, section 5): 1 optimizer states, 2 gradients too, 3 parameters too. 0: nothing.
 	ZeroStage int
-	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a
-	// block at a time and cut tensor by tensor (FSDP2); else a module at a
-	// time and cut flat (DeepSpeed).
+	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a block at a time and
+	// cut tensor by tensor (FSDP2); else a module at a time and cut flat (DeepSpeed).
 	Sharded, ByBlock bool
-	// Groups of GPUs that hold all parts each, and reduce between them, if the
-	// degree of sharding is open.
+	// Groups of GPUs that each hold all shards, and reduce between them, if the degree is open.
 	Groups int64
 	// MinGPUs is the least number of GPUs that the strategy makes sense on.
 	MinGPUs int64
@@ -68,7 +64,7 @@ var strategies = []struct {
 	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []string{value.Torch}}},
 }
 
-// Strategies are those that can be planned, in the contract's order.
+// Strategies returns the strategies that can be planned, in the contract's order.
 func Strategies() []Strategy {
 	out := make([]Strategy, len(strategies))
 	for i := range strategies {

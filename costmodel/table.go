@@ -7,8 +7,8 @@ type Table struct {
 	Workload Workload
 	// Units are in the graph's unit order, which is the order they run in.
 	Units []Unit
-	// SampleTokens are the tokens of an image or a sound, if the model reads no text: those
-	// of its longest stream, or of a decoder. 0: it reads text.
+	// SampleTokens are the tokens of an image or a sound if the model reads no text: of its longest
+	// stream, or of a decoder. 0: it reads text.
 	SampleTokens int64
 	// Workspaces is the number of library workspaces that a device holds
 	// while it runs the model: one per thread that calls the library.
@@ -20,9 +20,8 @@ type Table struct {
 	// to the device that the input is on (InputDevice).
 	OutputBytes int64
 	InputDevice int
-	// OutputsDropped: the caller keeps the loss alone, so that the outputs
-	// are gone before backward begins. By default it keeps them to the end of
-	// the step.
+	// OutputsDropped: the caller keeps the loss alone, so that the outputs are gone before backward
+	// begins. By default it keeps them to the end of the step.
 	OutputsDropped bool
 	// Buckets are DDP's buffers of gradients, on every GPU.
 	Buckets int64
@@ -32,70 +31,62 @@ type Table struct {
 	LastGradients bool
 	// ZeroesGradients: gradients are set to zero after a step, and stay.
 	ZeroesGradients bool
-	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
-	// HeadSlack are the least and most that the allocator's pool reserves above a
-	// peak, as fractions of it: on GPUs with the loss or the model's outputs
-	// (head), and on the others.
+	// Comm is a GPU's memory outside the engine's allocator. BodySlack and HeadSlack are the least
+	// and most that the pool reserves above a peak, as fractions of the peak. HeadSlack is for GPUs
+	// with the loss or the model's outputs.
 	Comm                 Comm
 	BodySlack, HeadSlack [2]float64
 	// Groups are parameters that are sharded and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
-	// Flat: the groups are FSDP1's flat parameters. Prefetches: backward gathers
-	// the next one early (BACKWARD_PRE).
+	// Flat: the groups are FSDP1's. Prefetches: backward gathers the next early (BACKWARD_PRE).
 	Flat, Prefetches bool
-	// Prepared are the whole parameters that exist in addition to their parts while the
-	// model is cut, if it was built on the GPU; 0: a group at a time.
+	// Prepared are the whole parameters that exist in addition to their shards while the model is
+	// sharded, if it was built on the GPU; 0: a group at a time.
 	Prepared int64
 	// Reference is a frozen model that training runs in addition.
 	Reference value.Reference
-	// Generation are the units as they generate what the step trains on, and
+	// Generation are the units while they generate the step's training data; GenerationCopies are
 	// autocast's copies of their weights.
 	Generation       []Unit
 	GenerationCopies int64
-	// Evaluation is a forward between steps, which a training program evaluates by, nil:
-	// none; Retained are the logits that are there during it, and at the end.
+	// Evaluation is a training program's forward between steps, nil: none. Retained are the logits
+	// that exist during it, and at its end.
 	Evaluation *Table
 	Retained   [2]int64
-	// Saving is what a checkpoint gathers at once of a model that is cut.
+	// Saving are the bytes of a sharded model that a checkpoint gathers at once.
 	Saving int64
-	// Least is a step whose model is one compiled graph, nil: it is not compiled. A peak
-	// is between that and the table's own.
+	// Least is a step of the model as one compiled graph, nil: not compiled. The peak is between
+	// Least's and the table's own.
 	Least *Table
-	// Rotary are the cosines and sines that a pipeline's stage makes for each
-	// micro-batch and all its blocks share (torch 2.11,
-	// distributed/pipelining/stage.py).
+	// Rotary are the cosines and sines that a pipeline's stage makes for each micro-batch and all
+	// its blocks share (torch 2.11, distributed/pipelining/stage.py).
 	Rotary int64
-	// Band is how far a peak may be off, as a part of it, where the family's
-	// modelling code is unread; 0: as exact as the operations.
+	// Band is the error of a peak, as a part of it, if the family's modelling code is not reviewed;
+	// 0: as exact as the operations.
 	Band float64
 	// AtLeast: peaks are lower bounds, as activations of some layers are not known.
 	AtLeast bool
-	// Pool is the part of a device's memory that the engine takes when it starts
-	// and never exceeds; 0: it takes what it needs.
+	// Pool is the part of a device's memory that the engine takes at its start; 0: it grows on demand.
 	Pool float64
-	// Marks are a range for each micro-batch of the first steps of a GPU that holds these
-	// units (nil: all): the least and the most bytes that the allocator has then reserved
-	// at its highest. With input, the GPU has the caller's tensors, too. Nil: the tensors
-	// are not followed one by one.
+	// Marks returns, for each micro-batch of the first steps, the least and most bytes at the
+	// highest that the allocator has reserved. The GPU holds these units (nil: all), with input the
+	// caller's tensors too. Nil: tensors are not followed one by one.
 	Marks func(units []int, input bool) [][2]int64
-	// Followed is by how much more than they reserve at most, at least and at
-	// most, as parts of the peak.
+	// Followed is the least and most excess over these reserved bytes, as parts of the peak.
 	Followed [2]float64
-	// Usual are the costs of the usual micro-batch, if it differs from the largest;
-	// nil: all micro-batches have one size.
+	// Usual are the costs of the usual micro-batch; nil: all micro-batches have one size.
 	Usual *Table
 	// Part are some units, ascending, as they cost on a device that has no others; without
 	// copies it never costs more with fewer. nil: they cost what Units say.
 	Part func(owned []int, copies bool) []Unit
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
-	// Stages are the tables of a pipeline's stages in order, where these differ
-	// in their degrees or in what is recomputed; nil: all have this one.
+	// Stages are the tables of a pipeline's stages in order, if their degrees or recomputation
+	// differ; nil: all have this table.
 	Stages []*Table
-	// HostBytes are what DeepSpeed's offload keeps in host memory for all GPUs
-	// together; 0 without offload.
+	// HostBytes is the host memory of DeepSpeed's offload for all GPUs together; 0 without.
 	HostBytes int64
-	// Warnings say what the figures leave out.
+	// Warnings name what the figures leave out.
 	Warnings []Message
 }

@@ -9,52 +9,48 @@ import (
 type Topology struct {
 	Devices []Device
 	Links   []Link
-	// HostMemoryBytes is what offloaded units may take of the host's memory;
-	// 0: no bound is known.
+	// HostMemoryBytes is what offloaded units may take of the host's memory; 0: no bound is known.
 	HostMemoryBytes int64
-	// Starts are the first GPU of each device, where these are stages of several
-	// ([Table.Folded]); nil: each is a GPU.
+	// Starts are the first GPU of each device, if devices are stages of several GPUs
+	// ([Table.Folded]); nil: each device is a GPU.
 	Starts []int
 }
 
 // Device is one GPU.
 type Device struct {
 	Name string `json:"name"`
-	// CapacityBytes is all its memory; ReservedBytes of it is held by others,
-	// by the driver, or set aside.
+	// CapacityBytes is all its memory; ReservedBytes is the part for others, the driver, or kept
+	// free.
 	CapacityBytes int64 `json:"capacity_bytes"`
 	ReservedBytes int64 `json:"reserved_bytes"`
-	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with
-	// loaded kernels.
+	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with loaded kernels.
 	WorkspaceBytes int64 `json:"workspace_bytes"`
 	ContextBytes   int64 `json:"context_bytes"`
 	// FLOPS is the rate of 16-bit matrix products, in FLOP/s; 0: unknown.
 	FLOPS float64 `json:"flops,omitzero"`
 	// Rates are the others; 0: unknown, and what needs them counts nothing.
 	Rates
-	// Slack is the least and most that the allocator's pool reserves above a
-	// peak, as a fraction of it.
+	// Slack is the least and most that the allocator's pool reserves above a peak, as a fraction of it.
 	Slack [2]float64 `json:"slack,omitzero"`
 	// ComputeCapability is NVIDIA's, as "9.0"; empty: unknown.
 	ComputeCapability string `json:"compute_capability,omitzero"`
 	// Host names the machine that the device is in; empty: all are in one.
 	Host string `json:"host,omitzero"`
-	// GPU is the UUID of the one that this was measured on. Devices of one GPU
-	// are parts of it: each counts a part of what a process holds outside its
-	// own memory in ContextBytes. Empty: nothing was measured.
+	// GPU is the UUID of the measured GPU. Devices of one GPU are parts of it: ContextBytes is each
+	// one's part of a process's memory outside its own. Empty: nothing was measured.
 	GPU string `json:"gpu,omitzero"`
-	// Tensor and Data are the rings of a stage of several GPUs
-	// ([Table.Folded]): of those that share matrices, and of its replicas.
+	// Tensor and Data are the rings of a stage of several GPUs ([Table.Folded]): of GPUs that share
+	// matrices, and of replicas.
 	Tensor ring `json:"-"`
 	Data   ring `json:"-"`
-	// Context and Expert are those that share a sequence's tokens, and experts.
+	// Context and Expert are the rings of GPUs that share a sequence's tokens, and experts.
 	Context ring `json:"-"`
 	Expert  ring `json:"-"`
 	// Own is what was measured there of devmap's own engine.
 	Own own `json:"devmap,omitzero"`
 }
 
-// Budget is the memory budget of a device: capacity less what is reserved.
+// Budget is the memory budget of a device: its capacity less the reserved bytes.
 func (device *Device) Budget() int64 { return device.CapacityBytes - device.ReservedBytes }
 
 // Link joins two devices.

@@ -33,9 +33,8 @@ type fileDevice struct {
 	Rates
 }
 
-// over lays the fields that the file gives over a known GPU's. A capacity in
-// the file is what may be used, so that the known reserve goes with the known
-// capacity.
+// over lays the fields that the file gives over a known GPU's. A capacity in the file is what may
+// be used, so that the known reserve goes with the known capacity.
 func (device *fileDevice) over(dev Device) Device {
 	dev.Name, dev.Host, dev.GPU, dev.Own = device.Name, device.Host, device.GPU, device.Own
 	if device.CapacityBytes != nil {
@@ -63,9 +62,8 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ParseTopology reads a devmap.topology/v1 file, whose name is in errors. base
-// gives the constants of a GPU by name, for fields that the file leaves out;
-// without a capacity if the name says nothing.
+// ParseTopology reads a devmap.topology/v1 file; errors name file. base returns a GPU's constants
+// by name, for fields that the file leaves out; without a capacity if the name is unknown.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
 	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {

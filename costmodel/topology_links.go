@@ -1,6 +1,6 @@
 package costmodel
 
-// link is that between two devices, either way round where only one is given.
+// link is the link between two devices, the reverse one if only that is given.
 func (topology *Topology) link(from, to int) *Link {
 	var back *Link
 	for i := range topology.Links {
@@ -20,15 +20,14 @@ func (topology *Topology) sameHost(a, b int) bool {
 	return topology.Devices[a].Host != "" && topology.Devices[a].Host == topology.Devices[b].Host
 }
 
-// apart reports devices on two hosts whose rate between hosts is known.
+// apart reports devices on two hosts with a known rate between them.
 func (topology *Topology) apart(a, b int) bool {
 	device, dev := &topology.Devices[a], &topology.Devices[b]
 	return device.Host != dev.Host && min(device.HostBytesPerSecond, dev.HostBytesPerSecond) > 0
 }
 
-// Linked reports that data can go from one device to the other: by a link,
-// between hosts at their known rate, inside a host, or, if a topology gives no
-// links at all, by their ports.
+// Linked reports that data can go from one device to the other. They need a link, a known rate
+// between their hosts, or one host. Devices of a topology without links use their ports.
 func (topology *Topology) Linked(from, to int) bool {
 	switch {
 	case from == to || topology.link(from, to) != nil:
@@ -39,9 +38,8 @@ func (topology *Topology) Linked(from, to int) bool {
 	return len(topology.Links) == 0 || topology.sameHost(from, to)
 }
 
-// SendSeconds is the time of a copy between two devices: by their link, or by
-// the slower of their ports if no link is given; 0 where their rates are not
-// known.
+// SendSeconds is the time of a copy between two devices: by their link, else by the slower of their
+// ports; 0 if their rates are unknown.
 func (topology *Topology) SendSeconds(from, to int, bytes int64) float64 {
 	if link := topology.link(from, to); link != nil {
 		return link.LatencySeconds + float64(bytes)/link.BytesPerSecond

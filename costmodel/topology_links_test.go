@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestLinks: a link goes before hosts and ports and holds both ways, hosts
-// before ports.
+// TestLinks: a link goes before hosts and ports and holds both ways, hosts before ports.
 func TestLinks(t *testing.T) {
 	const file = `{"format_version": "devmap.topology/v1", "host_memory_bytes": 64, "devices": [
 	 {"name": "a", "capacity_bytes": 1, "host": "x", "link_bytes_per_second": 8, "host_bytes_per_second": 2},
@@ -51,8 +50,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// TestSlowerHost: a copy between hosts goes at the pace of the slower of the
-// two, whichever sends.
+// TestSlowerHost: a copy between hosts goes at the pace of the slower of the two, whichever sends.
 func TestSlowerHost(t *testing.T) {
 	topo := &costmodel.Topology{Devices: []costmodel.Device{{}, {Host: "b"}}}
 	for device := range topo.Devices {

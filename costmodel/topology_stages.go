@@ -8,16 +8,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// ring is how fast GPUs of a stage reduce or gather between them: bytes that
-// each sends a second, and what a collective takes on top.
+// ring is the speed of a collective between GPUs of a stage: bytes that each sends a second, and
+// the fixed time of a call.
 type ring struct{ BytesPerSecond, Seconds float64 }
 
-// Folded is the topology with a device for each stage, where stages of a
-// pipeline have several GPUs ([Workload.DP], TP): those of a stage follow each
-// other, the ones that share matrices innermost (torchtitan's mesh: pp, dp,
-// tp). A stage has the budget of its GPU with the least, and is as fast as its
-// slowest. It is the topology itself if stages are a GPU each, or devices
-// already.
+// Folded returns the topology with one device for each stage, if stages have several GPUs
+// ([Workload.DP], TP). A stage's GPUs are consecutive, those that share matrices innermost
+// (torchtitan's mesh: pp, dp, tp). A stage has its GPUs' smallest budget and slowest speed. Folded
+// returns topology itself if each stage is one device.
 func (table *Table) Folded(topology *Topology) *Topology {
 	sizes := table.stageSizes(len(topology.Devices))
 	if sizes == nil {
@@ -42,11 +40,11 @@ func (workload *Workload) openDegree() bool {
 	return slices.Contains([]Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, AutoDegree)
 }
 
-// stageSize is the GPUs of a stage: tensor of them share matrices, context of these
-// groups the tokens of a sequence, and expert of them a layer's experts.
+// stageSize is the number of a stage's GPUs, and how many share matrices, a sequence's tokens, and
+// a layer's experts.
 type stageSize struct{ gpus, tensor, context, expert int }
 
-// stageSizes are those of all stages; nil where each is one device.
+// stageSizes are the sizes of all stages; nil if each is one device.
 func (table *Table) stageSizes(devices int) []stageSize {
 	workload := &table.Workload
 	if !workload.Strategy.Traits().Staged || int64(devices) != workload.World {
@@ -109,9 +107,9 @@ func (topology *Topology) stage(first int, size stageSize) Device {
 	return out
 }
 
-// groups are the rings of so many neighbours each, of the GPUs with one part of the
-// matrices: context parallelism is next to tensor parallelism, and experts lie within
-// (Megatron-LM, core/parallel_state.py, order tp-cp-ep-dp-pp).
+// groups is the slowest ring of count neighbours among the GPUs with one part of the matrices.
+// Context parallelism is next to tensor parallelism, experts lie within (Megatron-LM,
+// core/parallel_state.py, order tp-cp-ep-dp-pp).
 func (topology *Topology) groups(first int, size stageSize, count int) (out ring) {
 	if count < 2 {
 		return out
@@ -131,8 +129,8 @@ func slower(one, other ring) ring {
 	return ring{min(one.BytesPerSecond, other.BytesPerSecond), max(one.Seconds, other.Seconds)}
 }
 
-// ring is that of every step-th GPU of [from, end): as slow as its slowest
-// link. If no rate is known it takes no time.
+// ring is the ring of every step-th GPU of [from, end): as slow as its slowest link. It takes no
+// time if no rate is known.
 func (topology *Topology) ring(from, end, step int) ring {
 	var out ring
 	var latency float64
@@ -162,9 +160,8 @@ func (topology *Topology) ring(from, end, step int) ring {
 	return out
 }
 
-// stageLinks are the links between stages, if the topology has links: each GPU
-// sends to the one in its place, and all as fast as the slowest of them. Stages
-// have none if one of their GPUs has no such link.
+// stageLinks are the links between stages, if the topology has links. Each GPU sends to the GPU in
+// its place, all at the slowest link's speed. Stages have none if one GPU lacks such a link.
 func stageLinks(topology *Topology, sizes []stageSize, stageOf, placeIn []int) []Link {
 	at := make(map[[2]int]int)
 	var out []Link

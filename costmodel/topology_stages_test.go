@@ -16,9 +16,8 @@ func stagesOn(gpus int64, dp, tp string) *costmodel.Table {
 	return table
 }
 
-// TestFolded: a stage has the least budget of its GPUs, the rate of its slowest
-// and rings as slow as their slowest link: those that share matrices in a host,
-// its replicas between hosts.
+// TestFolded: a stage has its GPUs' smallest budget and slowest rate, and rings as slow as their
+// slowest link: GPUs that share matrices in a host, replicas between hosts.
 func TestFolded(t *testing.T) {
 	gpu := func(host string, capacity int64) costmodel.Device {
 		return costmodel.Device{
@@ -48,8 +47,8 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// TestFoldedLinks: stages are linked where each GPU is to the one in its place,
-// as fast as the slowest of these.
+// TestFoldedLinks: stages are linked if all GPUs are to those in their places, at the slowest's
+// speed.
 func TestFoldedLinks(t *testing.T) {
 	devices := slices.Repeat([]costmodel.Device{{Name: "g", CapacityBytes: 80}}, 6)
 	topo := &costmodel.Topology{Devices: devices, Links: []costmodel.Link{

@@ -77,8 +77,7 @@ func TestTopologyRefuses(t *testing.T) {
 	}
 }
 
-// FuzzTopology: anything is refused in one line, or is a topology that can be
-// planned for and that survives writing.
+// FuzzTopology: any input is refused in one line, or is a topology that survives writing.
 func FuzzTopology(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		topo, err := costmodel.ParseTopology("t.json", data, base)

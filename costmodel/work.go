@@ -1,7 +1,6 @@
 package costmodel
 
-// Pass is what running a unit once takes of a device: forward, or backward,
-// of one micro-batch.
+// Pass is what running a unit once takes of a device: forward, or backward, of one micro-batch.
 type Pass struct {
 	Products  float64 // FLOPs of matrix products
 	Unaligned float64 // FLOPs of those whose rows are no multiple of 16 bytes
@@ -10,36 +9,29 @@ type Pass struct {
 	Strided   float64 // bytes of kernels that broadcast, reduce, cast up, or read slices
 	Kernels   float64 // how many kernels run
 	Profiled  float64 // seconds that the model declares, on any device
-	// Reduced is bytes of sums over the GPUs that share a stage's matrices,
-	// Reductions how many sums.
+	// Reduced is bytes of sums over the GPUs that share a stage's matrices, Reductions how many sums.
 	Reduced, Reductions float64
-	// Shared is bytes that a GPU sends to those with other tokens of its sequences,
-	// Dispatched to those with other experts.
+	// Shared is bytes to GPUs with other tokens of a sequence, Dispatched to other experts' GPUs.
 	Shared, Dispatched float64
 }
 
-// Work is what a unit takes of its device in a step, whatever its place.
+// Work is a unit's work in a step, independent of its place.
 type Work struct {
-	// Forward and Backward are of one micro-batch; Backward runs forward again
-	// if the unit is recomputed.
+	// Forward and Backward are of one micro-batch; Backward includes recomputation.
 	Forward, Backward Pass
-	// Recompute is what of forward runs again before Backward, where the engine
-	// distinguishes the two (devmap's own), and is then no part of it.
+	// Recompute is the part of forward that runs again before Backward. Only devmap's own engine
+	// separates it from Backward.
 	Recompute Pass
-	// Token is one forward of one token a sequence, in generation, when half
-	// of the new tokens are there.
+	// Token is a forward of one token a sequence, in generation, half-way through the new tokens.
 	Token Pass
-	// Weights are the elements of its parameters, tied ones at their owner;
-	// Trained of them get gradients.
+	// Weights are its parameters' elements, tied ones at their owner; Trained get gradients.
 	Weights, Trained int64
-	// Tensors is how many parameters those are.
+	// Tensors is the number of trained parameters.
 	Tensors int64
-	// Update is what the optimizer's step reads and writes, in bytes, for all
-	// of Trained.
+	// Update is the optimizer's bytes read and written for all of Trained.
 	Update float64
 	// Output is what crosses to the next unit, in bytes a micro-batch.
 	Output int64
-	// Block: the unit is gathered on its own where parameters are sharded; the
-	// others are in the root and gathered together.
+	// Block: the unit is gathered on its own under sharding; the root gathers the others together.
 	Block bool
 }

@@ -5,15 +5,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// Workload is what the model is asked to do: the resolved flags.
+// Workload is the resolved flags of a plan.
 type Workload struct {
 	Mode     Mode     `json:"mode"`
 	Strategy Strategy `json:"strategy"`
-	// Runtime is the engine whose tensors are counted. accelerate is Hugging Face's naive
-	// model parallelism. torch is DDP, FSDP2 and torch.distributed.pipelining, and
-	// lightning is these with PyTorch Lightning's defaults. jax is a program that XLA
-	// compiles, such as OpenPI's. devmap is the project's own engine. The others are
-	// deepspeed, torchtitan and megatron.
+	// Runtime is the engine: accelerate (naive model parallelism), torch (DDP, FSDP2 and
+	// torch.distributed.pipelining), lightning, deepspeed, torchtitan, megatron, jax or devmap.
+	// Programs of jax are compiled by XLA, such as OpenPI's. Lightning is torch with PyTorch
+	// Lightning's defaults. The project's own engine is devmap.
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step, of one data-parallel rank
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
@@ -21,14 +20,11 @@ type Workload struct {
 	TargetSeq    int64  `json:"target_seq"`    // decoder tokens of an encoder–decoder
 	NewTokens    int64  `json:"new_tokens"`    // generated after the prompt; 0: one forward
 	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
-	// ImageSize is the side of the images, squares, in pixels; 0: the model's
-	// own ([modelgraph.Stream]).
+	// ImageSize is the side of the images, squares, in pixels; 0: the model's own ([modelgraph.Stream]).
 	ImageSize int64 `json:"image_size,omitzero"`
-	// MaxPixels bounds the area of an image after it was resized; 0: unbounded.
-	// Without ImageSize, images are as large.
+	// MaxPixels bounds a resized image's area, its size if ImageSize is 0; 0: unbounded.
 	MaxPixels int64 `json:"max_pixels,omitzero"`
-	// ImagesMean is the mean number of images a sequence, where Images is the
-	// most; 0: all have Images.
+	// ImagesMean is the mean number of images a sequence, Images the most; 0: all have Images.
 	ImagesMean float64 `json:"images_mean,omitzero"`
 
 	// Packing is how samples fill the rows of a micro-batch: none (a row each,
@@ -42,32 +38,26 @@ type Workload struct {
 	Rows *trainer.Batches `json:"rows,omitzero"`
 	// Usual asks for the costs of the usual micro-batch, not of the largest.
 	Usual bool `json:"-"`
-	// LabelTokens are the tokens of a sample that carry labels, a fraction up to
-	// 1 or their number. 0 is all. Programs that make logits for labels alone
-	// then make fewer.
+	// LabelTokens are the tokens of a sample that carry labels, a fraction up to 1 or their number.
+	// 0 is all. Programs that make logits for labels alone then make fewer.
 	LabelTokens float64 `json:"label_tokens,omitzero"`
 
 	Precision Precision `json:"precision"`
-	// StoredTypes: no precision was asked for, so that tensors keep the
-	// types they are stored in; Precision is that of most of them.
+	// StoredTypes: tensors keep their stored types; Precision is the type of most.
 	StoredTypes bool `json:"stored_types,omitzero"`
-	// Dequantized: the GPUs have no arithmetic for the stored quantised weights,
-	// which are loaded as bf16.
+	// Dequantized: the GPUs lack arithmetic for the stored weights, which are loaded as bf16.
 	Dequantized bool `json:"dequantized,omitzero"`
-	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
-	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor, muon,
-	// bitsandbytes' paged-adamw-8bit or paged-adamw-32bit, or torchao's
-	// adamw-torch-8bit or adamw-torch-4bit.
+	// Optimizer is the update rule: adamw, sgd, sgd-momentum, adafactor, muon, adamw-foreach (with
+	// temporaries in the step), bitsandbytes' adamw-8bit, paged-adamw-8bit or paged-adamw-32bit, or
+	// torchao's adamw-torch-8bit or adamw-torch-4bit.
 	Optimizer string `json:"optimizer"`
-	// OptimizerInBackward: each parameter is updated when backward has made its
-	// gradient, which is dropped then.
+	// OptimizerInBackward: each parameter is updated in backward, and its gradient dropped.
 	OptimizerInBackward bool `json:"optimizer_in_backward,omitzero"`
 	// Recompute is what forward drops and backward computes again: none, full,
 	// selective, or auto: none or full, chosen for each stage of a pipeline.
 	Recompute string `json:"recompute"`
 
-	// World is the number of GPUs that work together where each runs the
-	// whole model (ddp, zero, fsdp, hsdp) or a stage of it (pipeline).
+	// World is the number of GPUs if each runs the whole model or a pipeline's stage.
 	World int64 `json:"world,omitzero"`
 	// OneGPU: a device map has one GPU, which holds the whole model.
 	OneGPU bool `json:"-"`
@@ -78,49 +68,43 @@ type Workload struct {
 	// TP GPUs that share every matrix (tensor parallelism). Left out: 1.
 	DP Degree `json:"dp,omitzero"`
 	TP Degree `json:"tp,omitzero"`
-	// CP and EP are Megatron's and torchtitan's: the GPUs that share the tokens of a
-	// sequence, and those that share the experts of a layer, of the DP × CP replicas.
-	// PP is the number of stages. Left out: 1, or what the other degrees leave.
+	// CP and EP are Megatron's and torchtitan's: GPUs that share a sequence's tokens, and GPUs of
+	// the DP × CP replicas that share a layer's experts. PP is the number of stages. Left out: 1,
+	// or what the other degrees leave.
 	CP Degree `json:"cp,omitzero"`
 	EP Degree `json:"ep,omitzero"`
 	PP Degree `json:"pp,omitzero"`
 	// SequenceParallel: the GPUs that share matrices share the tokens between them, too.
 	SequenceParallel bool `json:"sequence_parallel,omitzero"`
-	// ExpertCapacity is how many times the mean number of tokens the busiest GPU's
-	// experts get; 0: the mean.
+	// ExpertCapacity is the busiest GPU's tokens for its experts, as a multiple of the mean; 0: 1.
 	ExpertCapacity float64 `json:"expert_capacity,omitzero"`
 	// Uniform: all stages have the same degrees and recomputation.
 	Uniform bool `json:"uniform,omitzero"`
-	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp, and
-	// over replicas of a pipeline's stage).
+	// ShardDegree is the GPUs that share a parameter (zero, fsdp, hsdp, a stage's replicas).
 	ShardDegree int64 `json:"shard_degree,omitzero"`
-	// MemFraction is the part of a GPU that JAX takes for its pool; 0 under
-	// engines that take what they need.
+	// MemFraction is the part of a GPU that JAX preallocates; 0 under other engines.
 	MemFraction float64 `json:"mem_fraction,omitzero"`
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	// LoRAPrecision is the type of the adapters' weights between steps: fp32,
-	// or bf16, which is fp16 if the base is.
+	// LoRAPrecision is the type of adapters between steps: fp32, or bf16, which is fp16 if the base
+	// is.
 	LoRAPrecision string `json:"lora_precision,omitzero"`
 	// LoRADropout: adapters drop out some of their input.
 	LoRADropout bool `json:"lora_dropout,omitzero"`
-	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
-	// (bitsandbytes); empty: as they are.
+	// Quantize is the format of frozen linear weights: nf4 or int8 (bitsandbytes). Empty: unchanged.
 	Quantize string `json:"quantize,omitzero"`
 
-	// Float8 is how torchao trains the linear layers of blocks with 8-bit products:
-	// tensorwise, rowwise, or tensorwise-gathered, whose weights FSDP2 gathers in 8
-	// bits; empty: it does not.
+	// Float8 is torchao's 8-bit training of the blocks' linear layers: tensorwise, rowwise, or
+	// tensorwise-gathered, which gathers weights in 8 bits (FSDP2). Empty: none.
 	Float8 string `json:"float8,omitzero"`
 
-	// Loss is how a language model's loss is computed: eager, chunked or fused;
-	// empty: eager.
+	// Loss is the computation of a language model's loss: eager [default], chunked or fused.
 	Loss string `json:"loss,omitzero"`
-	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
+	// Attention is the kernel of attention: sdpa [default], eager or flash.
 	Attention string `json:"attention,omitzero"`
-	// Kernels are those of Mamba-2's mixers: torch (Transformers' own code), or package
-	// (mamba-ssm with causal-conv1d); empty: torch.
+	// Kernels are those of Mamba-2's mixers: torch [default] (Transformers' own code), or package
+	// (mamba-ssm with causal-conv1d).
 	Kernels string `json:"kernels,omitzero"`
 	// Liger: Liger's kernels are in the place of the norms, the MLPs, the rotation and
 	// the loss of decoders (TrainingArguments.use_liger_kernel).
@@ -128,45 +112,37 @@ type Workload struct {
 	// Compile: torch.compile makes kernels of the model's forward and backward, which
 	// take less than the modules' own, by an amount that is a range here.
 	Compile bool `json:"compile,omitzero"`
-	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
-	// before backward begins.
+	// LossOnly: the caller keeps the loss alone, so that the outputs are gone before backward begins.
 	LossOnly bool `json:"loss_only,omitzero"`
 	// GradientViews: DDP's gradients are views of its buckets.
 	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
-	// Preset is the training program whose defaults hold and whose way of driving
-	// the engine is counted; empty: a loop written by hand. Resolving replaces
-	// "auto" by the one that follows from strategy and engine.
+	// Preset is the training program that sets the defaults and drives the engine; empty: a loop
+	// written by hand. Resolving replaces "auto" by the one that follows from strategy and engine.
 	Preset string `json:"preset,omitzero"`
 
-	// BuiltOn is the place of the model before the preset's program cuts it: gpu, if
-	// it fits there, or cpu. Empty is gpu.
+	// BuiltOn is where the preset's program builds the model: gpu [default], if it fits, or cpu.
 	BuiltOn string `json:"built_on,omitzero"`
 
-	// EvalBatch is the batch of each GPU in the preset program's evaluation; 0: it
-	// does not evaluate. EvalSamples are those whose logits it keeps for metrics.
+	// EvalBatch is each GPU's batch in the preset's evaluation; 0: none. EvalSamples are the
+	// samples with logits that it keeps for metrics.
 	EvalBatch   int64 `json:"eval_batch,omitzero"`
 	EvalSamples int64 `json:"eval_samples,omitzero"`
 
-	// DeepSpeed are the settings of its configuration file, which
-	// [Workload.ReadDeepSpeed] reads; nil: its defaults. The file's batch,
-	// precision and stage are compared with the other fields, or replace them,
-	// when the workload is resolved; sizes that are "auto" are then those that
-	// Transformers fills in.
+	// DeepSpeed are the settings of its configuration file ([Workload.ReadDeepSpeed]); nil: its
+	// defaults. Resolving compares the file's batch, precision and stage with the other fields, or
+	// replaces them; "auto" sizes are those that Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
-	// HostStates asks for DeepSpeed's defaults with what the ZeRO stage shards in
-	// the host's memory: optimizer states, and parameters under stage 3. Resolving
-	// makes settings of it.
+	// HostStates asks for DeepSpeed's defaults with sharded state in host memory: optimizer states,
+	// and parameters under stage 3. Resolving makes settings of it.
 	HostStates bool `json:"-"`
-	// HostShards: FSDP keeps its parts of parameters, gradients and optimizer
-	// states in host memory (CPUOffloadPolicy).
+	// HostShards: FSDP keeps its shards and states in host memory (CPUOffloadPolicy).
 	HostShards bool `json:"host_shards,omitzero"`
 }
 
-// ReadDeepSpeed takes the settings of DeepSpeed's configuration file
-// (ds_config.json) from its text; errors name file. Unknown keys, and those
-// that change what GPUs hold in a way that is not modelled, are faults.
+// ReadDeepSpeed reads DeepSpeed's configuration file (ds_config.json); errors name file. It refuses
+// unknown keys, and keys with an effect on GPU memory that is not modelled.
 func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
 	workload.DeepSpeed, err = zero.Read(file, text)
 	return err

@@ -1,6 +1,5 @@
-// Package catalogue holds what is known of GPUs and of the engine's
-// constants on them, as embedded data (gpus.json). Each figure carries its
-// source and the hardware it was seen on.
+// Package catalogue contains figures of GPUs and of engines on them, as embedded data (gpus.json).
+// Each figure has its source and the hardware it was measured on.
 package catalogue
 
 import (
@@ -19,8 +18,7 @@ import (
 // data sheet has them. One without a known source is 0.
 type GPU struct {
 	Name string `json:"name"`
-	// SoldGB is the size that it is sold as. ECCTakesMemory: what the driver
-	// shows is smaller because ECC codes take part of the memory.
+	// SoldGB is the advertised size. ECCTakesMemory: the driver shows less, as ECC codes take memory.
 	SoldGB         int64   `json:"sold_gb"`
 	ECCTakesMemory bool    `json:"ecc_takes_memory"`
 	CapacityBytes  int64   `json:"capacity_bytes"` // as the driver shows it

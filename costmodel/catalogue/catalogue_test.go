@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestEntries holds every entry to having its figures, units that make sense
-// and a source. Rates are all published, or none is.
+// TestEntries checks every entry's figures, units and source. Rates are all published, or none is.
 func TestEntries(t *testing.T) {
 	for _, g := range load().GPUs {
 		if g.CapacityBytes < 8<<30 || g.CapacityBytes > 512<<30 || g.ReservedBytes < 0 || g.ReservedBytes > 1<<30 {
@@ -38,8 +37,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// checkRates holds a GPU's rates to their order. One without units for bf16 has
-// fp16's in their place: those of compute capability 7.
+// checkRates checks the order of a GPU's rates. Compute capability 7 has fp16's instead of bf16's.
 func checkRates(t *testing.T, g *GPU) {
 	t.Helper()
 	if g.flops() == 0 {
@@ -56,7 +54,7 @@ func checkRates(t *testing.T, g *GPU) {
 	}
 }
 
-// TestCapacities are those that the public reports show.
+// TestCapacities compares capacities with public reports.
 func TestCapacities(t *testing.T) {
 	for name, gib := range map[string]float64{
 		"v100-16gb": 15.78, "v100-32gb": 31.74, "t4-16gb": 14.56, "rtx-2080-ti": 10.76, "rtx-5090": 31.37, "rtx-a6000": 47.40,
@@ -73,8 +71,7 @@ func TestCapacities(t *testing.T) {
 	}
 }
 
-// TestContextByMode: training loads more kernels than inference; both sizes
-// were measured on Hopper (gpus.json).
+// TestContextByMode: training loads more kernels than inference, as measured on Hopper (gpus.json).
 func TestContextByMode(t *testing.T) {
 	gpu, err := Find("h100-80gb")
 	if err != nil {
@@ -85,9 +82,8 @@ func TestContextByMode(t *testing.T) {
 	}
 }
 
-// TestOwnContext: what devmap's own engine holds in addition to arenas replaces
-// PyTorch's context if it was measured, and of nothing that a device says
-// itself.
+// TestOwnContext: devmap's own measured context replaces PyTorch's, but not one that a device
+// states.
 func TestOwnContext(t *testing.T) {
 	for name, is := range map[string]struct {
 		gpu, runtime string

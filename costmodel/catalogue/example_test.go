@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// A GPU of the catalogue as a device of a topology: what its memory holds, and
-// what is gone before a model is loaded.
+// A GPU of the catalogue as a device of a topology, and its memory in use before a model.
 func ExampleFind() {
 	gpu, err := catalogue.Find("H100-80GB")
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Named is a topology with the catalogue's GPU for each device that has a name
-// and no capacity. What such a device says of its host, and of bytes that others
-// reserve, is kept. Faults are those of [Find] and of the topology's Check.
+// Named returns the topology with the catalogue's GPU for each device with a name and no capacity. It
+// keeps such a device's host and reserved bytes. Errors are those of [Find] and of the topology's Check.
 func Named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topology, error) {
 	open := func(device costmodel.Device) bool { return device.Name != "" && device.CapacityBytes == 0 }
 	if !slices.ContainsFunc(topology.Devices, open) {

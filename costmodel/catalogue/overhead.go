@@ -21,10 +21,9 @@ type overhead struct {
 	Slack struct {
 		Source string           `json:"source"`
 		Kinds  map[string]slack `json:"kinds"`
-		// Followed is the slack where the pool's requests are followed one by
-		// one, as parts of the peak: where blocks come back as they are
-		// dropped, where several streams have pools, and where blocks wait for
-		// a second stream (recorded).
+		// Followed is the slack, as parts of the peak, if the pool's requests are followed one by
+		// one. The ranges are for blocks that return when dropped, for pools of several streams,
+		// and for blocks that wait for a second stream (recorded).
 		Followed struct {
 			Source   string     `json:"source"`
 			Dropped  [2]float64 `json:"dropped"`
@@ -34,9 +33,8 @@ type overhead struct {
 	} `json:"slack"`
 }
 
-// slack is the least and most that the allocator's pool reserves above a peak, as
-// fractions of it: on GPUs with the loss or the model's outputs (Head), and on
-// the others.
+// slack is the least and most that the allocator's pool reserves above a peak, as fractions of the
+// peak: on GPUs with the loss or the model's outputs (Head), and on others.
 type slack struct {
 	Body [2]float64 `json:"body"`
 	Head [2]float64 `json:"head"`
@@ -75,12 +73,11 @@ func Overhead(workload *costmodel.Workload) (used costmodel.Comm, body, head, fo
 	return comm(workload), pool.Body, pool.Head, followedOf(workload)
 }
 
-// wideRange is the largest part of the peak that the pool had in addition with torchao,
-// whose temporaries have four sizes for each operand (measured/float8_h200.jsonl).
+// wideRange is the largest excess of the pool with torchao, as a part of the peak: its temporaries
+// have four sizes for each operand (measured/float8_h200.jsonl).
 const wideRange = 0.54
 
-// contexts are those of another engine and of PyTorch, by compute capability,
-// if they were measured.
+// contexts are an engine's and PyTorch's measured contexts, by compute capability.
 func contexts(engine map[string]constant, mode costmodel.Mode) map[string][2]int64 {
 	found := make(map[string][2]int64)
 	for capability, own := range engine {
@@ -113,9 +110,8 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 	return used
 }
 
-// followedOf is the range of a workload's kind: DeepSpeed records gathered
-// parameters and gradients on the streams of its overlap_comm
-// (Tensor.record_stream), which stage 3 has by default.
+// followedOf is the range for a workload. DeepSpeed records gathered parameters and gradients on
+// the streams of its overlap_comm (Tensor.record_stream), stage 3's default.
 func followedOf(workload *costmodel.Workload) [2]float64 {
 	ranges := loadOverhead().Slack.Followed
 	traits := workload.Strategy.Traits()
@@ -133,8 +129,7 @@ func followedOf(workload *costmodel.Workload) [2]float64 {
 	return ranges.Dropped
 }
 
-// slackOf is how far the allocator's pool went beyond the peak in measured runs
-// of the workload's kind; of the nearest kind if none was measured.
+// slackOf is the pool's measured excess over the peak for the workload's kind, or the nearest kind.
 func slackOf(workload *costmodel.Workload) slack {
 	kinds := loadOverhead().Slack.Kinds
 	switch {
@@ -152,8 +147,8 @@ func slackOf(workload *costmodel.Workload) slack {
 	return kinds[kind]
 }
 
-// trainingKind is the kind of a training: that of its strategy, of its program if
-// that was measured, or of what has one range with and without recomputation.
+// trainingKind is the kind of a training: its program's if measured, else its strategy's, or one
+// with the same range with and without recomputation.
 func trainingKind(workload *costmodel.Workload, kinds map[string]slack) string {
 	traits, path := workload.Strategy.Traits(), &trainer.Of(workload.Preset).Path
 	switch {

@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestAccumulate: with gradients from micro-batches before, all exist
-// throughout, a matrix's new one is dropped at once, and a tied parameter's
-// waits from the head to the embedding.
+// TestAccumulate: with gradients of earlier micro-batches, all exist throughout. A matrix's new one
+// is dropped at once, and a tied parameter's waits from the head to the embedding.
 func TestAccumulate(t *testing.T) {
 	g, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
 		"num_attention_heads": 4, "vocab_size": 1000, "tie_word_embeddings": true}`))

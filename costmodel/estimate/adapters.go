@@ -33,9 +33,9 @@ var loraDefaults = map[string]string{
 	"nemotron_h": "q_proj,k_proj,v_proj,o_proj",
 }
 
-// failing are linear layers on which PEFT fails, by model type (peft 0.21): it refuses
-// those of Mamba's mixers (tuners_utils.py, _check_lora_target_modules_mamba), and expects
-// one tensor of routers that return several (tuners/lora/layer.py, Linear.forward).
+// failing are linear layers on which PEFT 0.21 fails, by model type. It refuses Mamba's mixers
+// (tuners_utils.py, _check_lora_target_modules_mamba), and routers that return several tensors
+// break Linear.forward (tuners/lora/layer.py).
 var failing = map[string]string{
 	"mamba": "out_proj", "mamba2": "out_proj", "falcon_mamba": "out_proj", "falcon_h1": "out_proj", "nemotron_h": "out_proj",
 	"llama4": "router", "llama4_text": "router", "phimoe": "router",
@@ -56,8 +56,7 @@ func checkDropout(workload *costmodel.Workload) error {
 	return refuse("lora_dropout", "true", "dropout is on the input of adapters, which need a rank: add %v", usualRank)
 }
 
-// checkFrozen refuses adapters and quantised weights that cannot be trained,
-// and targets that are not in the model.
+// checkFrozen refuses untrainable adapters and quantised weights, and targets not in the model.
 func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
 	targets := strings.Join(workload.LoRATargets, ",")
 	switch {
@@ -78,8 +77,7 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 	return checkTargets(graph, workload, runtime)
 }
 
-// checkTargets refuses adapters that the runtime cannot train, and a target that no
-// linear layer and no expert is.
+// checkTargets refuses adapters that the runtime cannot train, and targets that match nothing.
 func checkTargets(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
 	if workload.LoRARank > 0 {
 		if _, err := runtime.Adapters(workload); err != nil {
@@ -115,8 +113,7 @@ func hasModule(graph *modelgraph.Graph, name string) bool {
 	return found
 }
 
-// suffixes are the last parts of linear layers' names, those nearest to a
-// word first.
+// suffixes are the last parts of linear layers' names, the nearest to a word first.
 func suffixes(graph *modelgraph.Graph, word string) string {
 	var names []string
 	for _, linear := range projections(graph) {
@@ -139,8 +136,7 @@ func projections(graph *modelgraph.Graph) []layers.Projection {
 	return out
 }
 
-// weightsAlone reports a model of whose layers no operation is known, as one of a
-// table of weights.
+// weightsAlone reports a model without known operations, as one of a table of weights.
 func weightsAlone(graph *modelgraph.Graph) bool {
 	return !slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		switch layer.Op.(type) {
@@ -154,8 +150,7 @@ func weightsAlone(graph *modelgraph.Graph) bool {
 // exported is how to plan more than the weights.
 const exported = "devmap.export(module) in Python writes a model.json with what the layers compute, for all else"
 
-// whyNone says why a model has nothing that takes adapters: no linear layers,
-// or none whose shapes are known.
+// whyNone says why a model takes no adapters: no linear layers, or none with known shapes.
 func whyNone(graph *modelgraph.Graph) string {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

@@ -53,7 +53,7 @@ func mixesTwo(graph *modelgraph.Graph) bool {
 	})
 }
 
-// checkKernels refuses a source of kernels where there are none to choose.
+// checkKernels refuses a source of kernels if the model has none to choose.
 func checkKernels(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Kernels == "" || mixesTwo(graph) {
 		return nil

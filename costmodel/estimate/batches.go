@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// resolveBatches works out the largest and the usual micro-batch, where samples
-// differ in length, share rows or are padded to a multiple.
+// resolveBatches computes the largest and the usual micro-batch, if samples differ in length, share
+// rows or are padded to a multiple.
 func resolveBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	workload.Rows = nil
 	given := workload.Lengths.Max > 0 || workload.Packing != ""
@@ -45,8 +45,7 @@ func resolveBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return checkLabels(workload)
 }
 
-// checkBatches refuses lengths and packing if the model, the engine or the mode
-// has no batches of samples.
+// checkBatches refuses lengths and packing if model, engine or mode has no batches of samples.
 func checkBatches(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	field, what := "lengths", ""
 	if workload.Lengths.Max == 0 {
@@ -109,7 +108,7 @@ func allLogits(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		costmodel.Setting{Field: "label_tokens"}, costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("loss", value.LossTiled))}
 }
 
-// usual adds the costs of the usual micro-batch to those of the largest.
+// usual adds the costs of the usual micro-batch to the table of the largest.
 func usual(graph *modelgraph.Graph, table *costmodel.Table) error {
 	workload := table.Workload
 	rows := workload.Rows
@@ -125,13 +124,12 @@ func usual(graph *modelgraph.Graph, table *costmodel.Table) error {
 	workload.Usual = true
 	var err error
 	if table.Usual, err = Table(graph, workload); err == nil {
-		table.Usual.Marks = nil // its pool is that of the largest
+		table.Usual.Marks = nil // its pool is the largest's
 	}
 	return err
 }
 
-// batchesText says which micro-batches are counted, and what a mean and a maximum
-// leave open.
+// batchesText describes the micro-batches, and the limits of a mean and a maximum.
 func batchesText(workload *costmodel.Workload) costmodel.Message {
 	worst, often := &workload.Rows.Worst, &workload.Rows.Usual
 	text := fmt.Sprintf("the largest micro-batch has %s", rowsText(worst))

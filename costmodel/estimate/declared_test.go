@@ -25,9 +25,8 @@ func declaredModel(t *testing.T, declared string) *modelgraph.Graph {
 	return graph
 }
 
-// TestDeclaredGrowth: declared bytes are those of the micro-batch that is
-// planned; what does not say how it grows, or was taken in another precision,
-// is said.
+// TestDeclaredGrowth: declared bytes are those of the planned micro-batch. A warning names bytes
+// without growth rules, or from another precision.
 func TestDeclaredGrowth(t *testing.T) {
 	const (
 		grows = `{"activation_bytes": 5, "output_bytes": 3, "growth": {"activation_bytes": {"sequence": 100, "token": 10, "pair": 2}, "output_bytes": {"token": 16}}}`
@@ -38,7 +37,7 @@ func TestDeclaredGrowth(t *testing.T) {
 		batch, seq     int64
 		precision      costmodel.Precision
 		saved, out     int64
-		growth, stored bool // what is said
+		growth, stored bool // the warning
 	}{
 		{grows, 2, 37, costmodel.BF16True, 5 + 2*100 + 74*10 + 74*37*2, 3 + 74*16, false, false},
 		{grows, 4, 50, costmodel.BF16True, 5 + 4*100 + 200*10 + 200*50*2, 3 + 200*16, false, false},

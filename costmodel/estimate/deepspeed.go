@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// configured begins a message about a setting of the file that contradicts a
-// flag.
+// configured begins a message about a setting of the file that contradicts a flag.
 const configured = "the DeepSpeed configuration says "
 
 // resolveDeepSpeed lays a configuration under a workload: it fills in what that
@@ -51,8 +50,7 @@ func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	return nil
 }
 
-// offloadStates makes DeepSpeed's settings of a request to offload what the stage
-// shards.
+// offloadStates makes DeepSpeed settings of a request to offload sharded state.
 func offloadStates(workload *costmodel.Workload) error {
 	stage := workload.Strategy.Traits().ZeroStage
 	if workload.Strategy.Traits().ByBlock && workload.Mode == costmodel.Train && workload.DeepSpeed == nil && workload.Runtime != value.JAX {
@@ -105,9 +103,8 @@ func resolvedBatch(workload *costmodel.Workload, asked *zero.Asked, gpus int64) 
 	return micro, steps
 }
 
-// askedBatch computes the batch as DeepSpeed does (runtime/config.py,
-// _set_batch_related_parameters, _batch_assertion): what is said of the three
-// numbers gives the others.
+// askedBatch computes the batch as DeepSpeed does, each of three numbers from the others
+// (runtime/config.py, _set_batch_related_parameters, _batch_assertion).
 func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
 	train, gpus := asked.TrainBatch, max(1, workload.World)
 	micro, steps := resolvedBatch(workload, asked, gpus)
@@ -132,9 +129,8 @@ func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
 	return nil
 }
 
-// askedPrecision is what the bf16 and fp16 sections mean for a model. Without
-// either a module stays as it is, and gradients and masters are fp32
-// (engine.py, get_data_types); under zero.Init it is made in fp32
+// askedPrecision is the precision of the bf16 and fp16 sections. Without either the module keeps
+// its type, with fp32 gradients and masters (engine.py, get_data_types); zero.Init makes it fp32
 // (partition_parameters.py, _set_dtype).
 func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked *zero.Asked) error {
 	var means costmodel.Precision
@@ -170,7 +166,7 @@ var sections = map[string]string{
 	zero.SectionTrue: "bf16.bf16_master_weights_and_grads", zero.SectionNone: "neither bf16.enabled nor fp16.enabled",
 }
 
-// optimizers are DeepSpeed's names of those that are modelled.
+// optimizers maps DeepSpeed's names to the modelled optimizers.
 var optimizers = map[string]string{"adam": costmodel.AdamW, "adamw": costmodel.AdamW, "sgd": costmodel.SGD, "muon": value.Muon}
 
 func askedOptimizer(workload *costmodel.Workload, asked *zero.Asked) error {

@@ -31,8 +31,7 @@ func ExampleResolve_deepSpeed() {
 	// Output: zero3 8 4 bf16-mixed 16777216 <nil>
 }
 
-// withFile is a workload under a configuration, resolved for a small Llama on
-// 8 GPUs.
+// withFile is a workload under a configuration, resolved for a small Llama on 8 GPUs.
 func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel.Workload, error) {
 	t.Helper()
 	set, err := zero.Read("ds.json", []byte(text))
@@ -43,8 +42,7 @@ func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel
 	return estimate.Resolve(fromConfig(t, `{"model_type": "llama", "torch_dtype": "bfloat16", `+tiny+`}`), workload)
 }
 
-// TestDeepSpeedFile: what a file says of the batch, the precision, the stage
-// and the optimizer is the workload's, as DeepSpeed works it out.
+// TestDeepSpeedFile: the workload gets the file's batch, precision, stage and optimizer.
 func TestDeepSpeedFile(t *testing.T) {
 	const zero3 = `"zero_optimization": {"stage": 3}`
 	for _, c := range []struct {
@@ -80,8 +78,7 @@ func TestDeepSpeedFile(t *testing.T) {
 	}
 }
 
-// TestDeepSpeedContradicts: what the file and the workload both say must be
-// the same; the error names the field and what the file says.
+// TestDeepSpeedContradicts: file and workload must agree; the error has field and file's value.
 func TestDeepSpeedContradicts(t *testing.T) {
 	const text = `{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4, "bf16": {"enabled": true}, "optimizer": {"type": "SGD"}, "zero_optimization": {"stage": 3}}`
 	for _, c := range []struct {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestZeroPaper checks the formulas against every cell of the paper's Table 1,
-// in GB as it prints them.
+// TestZeroPaper checks the formulas against every cell of the paper's Table 1, in GB as it prints them.
 func TestZeroPaper(t *testing.T) {
 	models := []float64{7.5e9, 128e9, 1e12}
 	for d, rows := range map[int64][3][3]string{
@@ -45,12 +44,10 @@ func asInPaper(gb float64) string {
 	return strconv.FormatFloat(gb, 'f', -1, 64)
 }
 
-// zeroPaper is bytes of model states a GPU by the formulas of Rajbhandari et
-// al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"
-// (SC 2020, §3.1 and §5): 2Ψ of 16-bit parameters, 2Ψ of 16-bit gradients and
-// KΨ of optimizer states, K = 12 for Adam in mixed precision (fp32 parameters,
-// momentum and variance). Stage 1 cuts the states over d GPUs, stage 2 the
-// gradients also, stage 3 the parameters also.
+// zeroPaper is the bytes of model states a GPU by Rajbhandari et al., "ZeRO: Memory Optimizations
+// Toward Training Trillion Parameter Models" (SC 2020, §3.1 and §5): 2Ψ of 16-bit parameters, 2Ψ of
+// 16-bit gradients and KΨ of optimizer states, K = 12 for Adam in mixed precision. Stage 1 shards
+// the states over d GPUs, stage 2 also the gradients, stage 3 also the parameters.
 func zeroPaper(stage int, params float64, d int64) float64 {
 	const k = 12
 	whole, cut := 4., float64(k)

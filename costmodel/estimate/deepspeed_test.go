@@ -58,16 +58,14 @@ func (s states) near(o states) bool {
 		math.Abs(s.optimizer-o.optimizer) < rounding && math.Abs(s.step-o.step) < rounding
 }
 
-// inPart are the elements of the parameters that begin in the first of eight
-// parts of Llama 3.1 8B, norm the bytes of the largest's gradient in fp64, both
-// by its parameters.
+// inPart are the elements of parameters that begin in the first of eight shards of Llama 3.1 8B.
+// norm is the bytes of the largest's gradient in fp64. Both are per parameter.
 const (
 	inPart = (128256.*4096 + 2*218112000 + 2*4096*4096 + 2*1024*4096 + 14336*4096) / llamaParams
 	norm   = 8 * 128256. * 4096 / llamaParams
 )
 
-// TestZeroStates: bytes a parameter on one of 8 GPUs, with Adam. Under mixed
-// precision they are the ZeRO paper's.
+// TestZeroStates: bytes a parameter on one of 8 GPUs, with Adam; as in the paper if mixed.
 func TestZeroStates(t *testing.T) {
 	for _, c := range []struct {
 		strategy  costmodel.Strategy
@@ -106,11 +104,9 @@ func TestZeroStates(t *testing.T) {
 	}
 }
 
-// TestZeroGathered: the head stays gathered from its forward to its backward,
-// and by then as much of the last blocks as stage3_max_live_parameters takes:
-// of 1e9 elements, two blocks and the first matrix of the third. The 65 norms
-// are too small to cut for long, and the bucket of gradients is there
-// throughout.
+// TestZeroGathered: the head stays gathered from its forward to its backward. So do as many
+// elements of the last blocks as stage3_max_live_parameters allows: two blocks and the first matrix
+// of the third. The 65 norms are too small to shard, and the gradients' bucket stays throughout.
 func TestZeroGathered(t *testing.T) {
 	_, table := zeroTable(t, costmodel.Workload{Strategy: costmodel.Zero3, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW})
 	const bucket, remainder = 1e9, 341504 // of 477 segments of 2 MiB
@@ -129,8 +125,8 @@ func TestZeroGathered(t *testing.T) {
 	}
 }
 
-// TestZeroTied: a tied gradient of ZeRO 2 waits whole until its last use has
-// added to it, and then it is in the bucket; the sum is a third tensor.
+// TestZeroTied: a tied gradient of ZeRO 2 waits whole for its last use, and then goes to the
+// bucket; the sum is a third tensor.
 func TestZeroTied(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": true, `+tiny+`}`)
 	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Zero2, World: 4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})

@@ -13,9 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a
-// stage if nothing else was asked for, as torchtitan does
-// (data_parallel_shard_degree: -1).
+// resolveDegrees drops degrees of 1, and cuts parameters over all replicas of a stage if nothing
+// else was asked for, as torchtitan does (data_parallel_shard_degree: -1).
 func resolveDegrees(workload *costmodel.Workload) {
 	if workload.Runtime == value.Torchtitan || equalStages(workload) && (workload.TP == 0 || workload.TP == 1) {
 		workload.SequenceParallel = false // training/arguments.py, validate_args; torchtitan always has it
@@ -41,14 +40,14 @@ func resolveDegrees(workload *costmodel.Workload) {
 	}
 }
 
-// equalStages reports an engine whose stages have the same degrees.
+// equalStages reports an engine that gives all stages the same degrees.
 func equalStages(workload *costmodel.Workload) bool {
 	return workload.Runtime == value.Megatron || workload.Runtime == value.Torchtitan
 }
 
-// gridDegrees fills in the degrees that are left out: replicas take the GPUs that the
-// others leave, as Megatron and torchtitan have it (training/arguments.py,
-// data_parallel_size; distributed/parallel_dims.py), or stages do if replicas are given.
+// gridDegrees fills in missing degrees as Megatron and torchtitan do (training/arguments.py,
+// data_parallel_size; distributed/parallel_dims.py). Replicas take the remaining GPUs, or stages do
+// if replicas are given.
 func gridDegrees(workload *costmodel.Workload) {
 	if !equalStages(workload) || !workload.Strategy.Traits().Staged {
 		return
@@ -75,7 +74,7 @@ func openGrid(workload *costmodel.Workload) bool {
 	return slices.Contains([]costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, costmodel.AutoDegree)
 }
 
-// checkGrid refuses degrees that do not multiply out, and those of other engines.
+// checkGrid refuses degrees with a wrong product, and degrees of other engines.
 func checkGrid(workload *costmodel.Workload) error {
 	if !equalStages(workload) {
 		return checkNoGrid(workload)
@@ -119,7 +118,7 @@ func checkDivisors(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkCounts refuses degrees whose product is not the number of GPUs.
+// checkCounts refuses degrees with a product other than the number of GPUs.
 func checkCounts(workload *costmodel.Workload) error {
 	dp, tp, cp, pp := workload.DP.Count(), workload.TP.Count(), workload.CP.Count(), workload.PP.Count()
 	if dp*tp*cp*pp == workload.World {
@@ -258,7 +257,7 @@ func checkDegrees(workload *costmodel.Workload) error {
 	return checkProduct(workload)
 }
 
-// checkUniform refuses to ask for equal stages where there are none.
+// checkUniform refuses equal stages under a strategy without stages.
 func checkUniform(workload *costmodel.Workload) error {
 	if !workload.Uniform || workload.Strategy.Traits().Staged {
 		return nil
@@ -281,7 +280,7 @@ func checkReplicas(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkProduct refuses degrees whose product does not divide the number of GPUs.
+// checkProduct refuses degrees with a product that does not divide the number of GPUs.
 func checkProduct(workload *costmodel.Workload) error {
 	dp, tp, gpus := workload.DP.Count(), workload.TP.Count(), workload.World
 	if gpus < 1 || gpus%(dp*tp) == 0 {
@@ -366,7 +365,7 @@ func undivided(op modelgraph.Op, degree int64, workload *costmodel.Workload) (na
 	return "", 0
 }
 
-// checkSpread is what of a model and a workload stages of several GPUs refuse.
+// checkSpread refuses models and workloads that stages of several GPUs do not support.
 func checkSpread(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if !spread(workload) {
 		return nil

@@ -22,8 +22,7 @@ func builtIn(t *testing.T, model string) *modelgraph.Graph {
 	return graph
 }
 
-// TestDegreesRefused: what stages of several GPUs cannot be is refused by its
-// name, with the nearest that can.
+// TestDegreesRefused: impossible stages of several GPUs are refused, with the nearest possible.
 func TestDegreesRefused(t *testing.T) {
 	for name, row := range map[string]struct {
 		model string
@@ -60,9 +59,8 @@ func TestDegreesRefused(t *testing.T) {
 	}
 }
 
-// TestTensorParts: a GPU of t that share matrices has a t-th of each, whole
-// norms, and of a block's activations Korthikanti et al.'s part (arXiv
-// 2205.05198, table 2: what is cut is cut by t, what is not stays).
+// TestTensorParts: each of t GPUs that share matrices has a t-th of each, whole norms, and
+// Korthikanti et al.'s part of a block's activations (arXiv 2205.05198, table 2).
 func TestTensorParts(t *testing.T) {
 	graph := builtIn(t, "llama-3.1-8b")
 	costs := func(tensor costmodel.Degree) *costmodel.Table {
@@ -96,7 +94,7 @@ func TestTensorParts(t *testing.T) {
 		// Norms 2 × (8h + 4); q, k, v, the output and log-sum-exp; gate, silu,
 		// up and their product; the kernel's seed and offset.
 		want := tokens*(2*(8*hidden+4)+(2*(2*queries+2*keys)+4*heads+8*width)/parts) + 1024
-		if math := saved - want; math < 0 || math > want/200 { // what the allocator adds
+		if math := saved - want; math < 0 || math > want/200 { // the allocator's rounding
 			t.Errorf("tp %v: a block saves %d B, want %d", tensor, saved, want)
 		}
 	}

@@ -13,15 +13,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// leastCapability is the compute capability below which Transformers 5.17
-// turns a checkpoint's quantised weights into bf16 as it loads them
-// (quantizers/quantizer_finegrained_fp8.py and quantizer_mxfp4.py,
-// validate_environment, which ask the first GPU).
+// leastCapability is the compute capability below which Transformers 5.17 converts a checkpoint's
+// quantised weights to bf16 as it loads them. It asks the first GPU
+// (quantizers/quantizer_finegrained_fp8.py and quantizer_mxfp4.py, validate_environment).
 var leastCapability = map[string]float64{"fp8": 8.9, "mxfp4": 7.5}
 
-// On is a workload on these GPUs, with what follows from them: how many work
-// together (one process owns all under a device map), and whether they have
-// arithmetic for the model's stored weights.
+// On returns the workload on these GPUs. It sets how many work together (one process owns all under
+// a device map), and whether they have arithmetic for the model's stored weights.
 func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) costmodel.Workload {
 	workload.World = 0
 	if traits := workload.Strategy.Traits(); traits.Staged || traits.Replicated {
@@ -32,9 +30,8 @@ func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmode
 	return workload
 }
 
-// plainBase reports a config without files whose weights cannot stay as they
-// are stored: training, and another quantised base, start from bf16 ones
-// (dequantize=True in the quantization config of Transformers).
+// plainBase reports a config without files that starts from bf16 weights instead of its quantised
+// ones: in training, and under another quantised base (dequantize=True in Transformers).
 func plainBase(graph *modelgraph.Graph, workload *costmodel.Workload) bool {
 	if _, known := leastCapability[graph.Quantized]; !known || len(graph.Config) == 0 || workload.Mode != costmodel.Train && workload.Quantize == "" {
 		return false
@@ -49,8 +46,8 @@ func plainBase(graph *modelgraph.Graph, workload *costmodel.Workload) bool {
 	return true
 }
 
-// dequantizes reports whether Transformers makes bf16 of graph's stored weights on
-// these devices. A device whose capability is not known keeps them.
+// dequantizes reports that Transformers converts graph's stored weights to bf16 on these devices. A
+// device with unknown capability keeps them.
 func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	least, ok := leastCapability[graph.Quantized]
 	if !ok || len(topology.Devices) == 0 {
@@ -63,7 +60,7 @@ func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	return err == nil && have < least
 }
 
-// asksPlain reports a config whose quantization_config has dequantize true.
+// asksPlain reports a config with dequantize true in its quantization_config.
 func asksPlain(graph *modelgraph.Graph) bool {
 	var config struct {
 		Section struct {
@@ -81,9 +78,8 @@ func asLoaded(graph *modelgraph.Graph, workload *costmodel.Workload) (*modelgrap
 	return dequantised(graph)
 }
 
-// dequantised is graph as it is loaded then: a weight an element in bf16, no
-// scales (Fp8Dequantize; integrations/mxfp4.py, convert_moe_packed_tensors). If
-// a tensor lies, and the model's digest, stay the files'.
+// dequantised is graph as it is loaded then: each weight in bf16, without scales (Fp8Dequantize;
+// integrations/mxfp4.py, convert_moe_packed_tensors). Tensors' places and the digest stay the files'.
 func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	out := *graph
 	out.Layers = slices.Clone(graph.Layers)
@@ -114,9 +110,8 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 	return &out, nil
 }
 
-// countLoading counts what the conversion of stored weights takes at once, of each
-// unit's largest one. Transformers does so where it loads onto GPUs, under a device
-// map; without one it converts in host memory (core_model_loading.py,
+// countLoading sets each unit's temporary memory of converting stored weights: its largest one's.
+// Transformers converts on GPUs under a device map, else in host memory (core_model_loading.py,
 // convert_and_load_state_dict_in_model).
 func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 	if !table.Workload.Dequantized || table.Workload.Strategy != costmodel.DeviceMap || table.Workload.Runtime != value.Accelerate {
@@ -132,21 +127,20 @@ func countLoading(table *costmodel.Table, stored *modelgraph.Graph) {
 	}
 }
 
-// conversion is the most that making bf16 of one stored weight takes, above the
-// result (Transformers 5.17).
+// conversion is the peak of converting one stored weight to bf16, above the result (Transformers
+// 5.17).
 func conversion(tensor *modelgraph.Tensor) int64 {
 	switch name := tensor.DType.String(); {
 	case name == "U8" && strings.HasSuffix(tensor.Name, "_blocks"):
-		// integrations/mxfp4.py, _convert_moe_packed_tensors: a row is 16 bytes and its
-		// scale. The scales become int32. lut[idx] takes 16 indices a row as int32, as
-		// int64 and 16 values, of 2^25 rows at once. The copy of the transposed result
-		// takes as much as the result again.
+		// A row is 16 bytes and its scale, which becomes int32 (integrations/mxfp4.py,
+		// _convert_moe_packed_tensors). For 2^25 rows at once, lut[idx] takes 16 indices a row as
+		// int32 and int64, and 16 values. The transposed result's copy is as large as the result.
 		const most = 32768 * 1024
 		rows := tensor.Numel / 16
 		return 21*rows + max(224*min(rows, most), 64*rows)
 	case name == "F8_E4M3" && len(tensor.Shape) == 3:
-		// core_model_loading.py, Concatenate and MergeModulelist: matrices of single
-		// experts and the tensor that joins them.
+		// core_model_loading.py, Concatenate and MergeModulelist: single experts' matrices and the
+		// joined one.
 		return max(2*tensor.Numel, tensor.Numel+9*tensor.Numel/tensor.Shape[0])
 	case name == "F8_E4M3":
 		// integrations/finegrained_fp8.py, Fp8Dequantize._dequantize_one: the stored
@@ -177,11 +171,10 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	}
 }
 
-// warnLoading says what loading takes if every process has the whole model.
-// Transformers moves the blocks of mxfp4 weights to the process's GPU, before ZeRO or
-// FSDP cuts them, and makes them bf16 there (integrations/mxfp4.py,
-// convert_moe_packed_tensors). Public reports ran out of memory so, and not in the step:
-// huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
+// warnLoading warns about loading if every process has the whole model. Transformers moves mxfp4
+// blocks to the process's GPU and converts them to bf16 there, before ZeRO or FSDP shards them
+// (integrations/mxfp4.py, convert_moe_packed_tensors). Public reports ran out of memory there, not
+// in the step: huggingface/transformers#43696, hiyouga/LlamaFactory#8872.
 func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph) {
 	if method == "mxfp4" && table.Workload.Strategy.Traits().Replicated {
 		table.Warnings = append(table.Warnings, costmodel.Messagef("loading: before anything is sharded, every process turns the mxfp4 weights into bf16 on its own GPU, up to %v: a checkpoint stored in bf16 avoids that",
@@ -189,9 +182,8 @@ func warnLoading(table *costmodel.Table, method string, loaded *modelgraph.Graph
 	}
 }
 
-// checkStored refuses to train weights that take no gradients, as Trainer does
-// (trainer_utils.py, validate_quantization_for_training); those that are made
-// bf16 are weights like others.
+// checkStored refuses to train weights without gradients, as Trainer does (trainer_utils.py,
+// validate_quantization_for_training); those converted to bf16 train as others do.
 func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if graph.Quantized != "" && workload.Quantize != "" && !workload.Dequantized && workload.Mode != costmodel.Train {
 		return refuse("quantize", workload.Quantize, "the weights are stored as %s, which no loader quantises again: leave %v out",

@@ -41,8 +41,8 @@ func packedModel(t *testing.T, method string) *modelgraph.Graph {
 	return g
 }
 
-// TestPlainBase: weights of a config alone are trained as bf16, and take
-// another quantised form; those of files are refused.
+// TestPlainBase: weights of a config alone are trained as bf16, and take another quantised form;
+// those of files are refused.
 func TestPlainBase(t *testing.T) {
 	for _, w := range []costmodel.Workload{
 		{Mode: costmodel.Train},
@@ -69,8 +69,7 @@ func TestPlainBase(t *testing.T) {
 	}
 }
 
-// TestDequantizes: by the capability of the first GPU, as Transformers asks
-// torch.cuda.get_device_capability().
+// TestDequantizes: the first GPU's capability decides (torch.cuda.get_device_capability()).
 func TestDequantizes(t *testing.T) {
 	for _, c := range []struct {
 		method string
@@ -167,9 +166,9 @@ func typeNamed(name string) modelgraph.DType {
 	return dtype
 }
 
-// TestConversion: bytes that Transformers 5.17's own functions allocate on a CPU, by
-// torch's profiler: 245 a row of 16 bytes of mxfp4, 9 an element of fp8, and of joined
-// experts twice their elements.
+// TestConversion checks bytes that Transformers 5.17's own functions allocate on a CPU (torch's
+// profiler): 245 a row of 16 bytes of mxfp4, 9 an element of fp8, and of joined experts twice their
+// elements.
 func TestConversion(t *testing.T) {
 	for method, want := range map[string]int64{"mxfp4": 245 * 4 * 64 * 2, "fp8": 9 * 256 * 128} {
 		g := packedModel(t, method)

@@ -24,8 +24,7 @@ func small() *modelgraph.Graph {
 	return graph
 }
 
-// What one GPU holds of each unit in training: all of it under DDP, a fourth
-// under FSDP over four GPUs.
+// What one GPU holds of each unit in training: all of it under DDP, a fourth under FSDP over four GPUs.
 func ExampleTable() {
 	graph := small()
 	for _, strategy := range []costmodel.Strategy{costmodel.DDP, costmodel.FSDP} {

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Unprepared is Table for a quantised base that PEFT did not prepare, so that
-// the rest of it stays in 16 bits; flat: NF4 without nested statistics.
+// Unprepared is Table for a quantised base without PEFT's preparation, so that the rest stays in 16
+// bits; flat: NF4 without nested statistics.
 func Unprepared(g *modelgraph.Graph, w costmodel.Workload, flat bool) (*costmodel.Table, error) {
 	runtime, err := engine.Of(&w)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestReadFamilies: those that were read have no band, the others ±10 % and a
-// warning that names them; weights alone are exact.
+// TestReadFamilies: reviewed families have no band, the others ±10 % and a warning; weights are
+// exact.
 func TestReadFamilies(t *testing.T) {
 	for model, read := range map[string]bool{
 		"llama-3.1-8b": true, "mistral-7b-v0.1": true, "qwen2.5-3b": true, "qwen3-8b": true, "gemma-2b": true, "gemma-2-9b": true,

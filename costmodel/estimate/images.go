@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// checkImages refuses images that the model cannot take. As in the
-// processors, which put placeholders into input_ids, the tokens of images are
-// part of the sequence, unless cross-attention reads them.
+// checkImages refuses images that the model cannot take. Tokens of images are part of the sequence,
+// unless cross-attention reads them: the processors put placeholders into input_ids.
 func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 && workload.MaxPixels == 0 {
 		return nil
@@ -47,8 +46,7 @@ func towerOf(graph *modelgraph.Graph) (tower, free bool) {
 // maxImageSize bounds the side of an image, in pixels.
 const maxImageSize = 1 << 16
 
-// checkImageTokens checks the image features that text layers read against the
-// length of a sequence.
+// checkImageTokens checks the image features that text layers read against the length of a sequence.
 func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		if attention, ok := graph.Layers[i].Op.(modelgraph.Attention); graph.Layers[i].Stream.Kind != modelgraph.Text || ok && attention.Cross {
@@ -66,8 +64,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 	return nil
 }
 
-// checkStreams refuses token streams whose length times the batch is out of
-// range.
+// checkStreams refuses token streams that are too long for the batch.
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream

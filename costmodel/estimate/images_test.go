@@ -15,8 +15,7 @@ const (
 	noTower = `{"model_type": "qwen2", "num_hidden_layers": 1}`
 )
 
-// TestImageWorkloads: image tokens are part of the sequence, and what cannot
-// be is refused with the numbers.
+// TestImageWorkloads: image tokens are part of the sequence; errors contain the numbers.
 func TestImageWorkloads(t *testing.T) {
 	for _, c := range []struct {
 		config            string

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// kvBytes is the KV cache of every unit of a config after prompt + grown
-// tokens in one sequence.
+// kvBytes is the KV cache of every unit of a config after prompt + grown tokens in one sequence.
 func kvBytes(t *testing.T, config string, prompt, grown int64) []int64 {
 	t.Helper()
 	g, err := hf.FromConfig("config.json", []byte(config))
@@ -46,10 +45,9 @@ func sum(v []int64) (n int64) {
 	return n
 }
 
-// TestPublishedKVCaches checks the caches against what engines log, to the
-// digits they print: L1 in ggml-org/llama.cpp#6122, L3 in
-// ikawrakow/ik_llama.cpp#235, V3 in vllm-project/vllm#17122, Mistral-Small-24B
-// in the documents of llm-d-planner.
+// TestPublishedKVCaches checks the caches against engines' logs, to the printed digits: L1 in
+// ggml-org/llama.cpp#6122, L3 in ikawrakow/ik_llama.cpp#235, V3 in vllm-project/vllm#17122,
+// Mistral-Small-24B in the documents of llm-d-planner.
 func TestPublishedKVCaches(t *testing.T) {
 	// L1: Command-R-v01 in llama.cpp, 12 layers on one GPU and 28 on the other.
 	l1 := kvBytes(t, `{"model_type": "llama", "hidden_size": 8192, "intermediate_size": 22528, "num_hidden_layers": 40, "num_attention_heads": 64,

@@ -29,7 +29,7 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// TestHeadAlone: what the last norm makes is kept by the head.
+// TestHeadAlone: the head keeps the last norm's result.
 func TestHeadAlone(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", `+tiny+`}`)
 	tab := table(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 2, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})

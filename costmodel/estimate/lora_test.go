@@ -83,8 +83,8 @@ func TestAdapterStates(t *testing.T) {
 	}
 }
 
-// TestFirstAdapter: before the first adapter nothing is kept, but with
-// checkpoints, where the embedding's output is made to require a gradient.
+// TestFirstAdapter: nothing is kept before the first adapter, except with checkpoints, since the
+// embedding's output then requires a gradient.
 func TestFirstAdapter(t *testing.T) {
 	w := lora("model.layers.1.self_attn.q_proj")
 	if got := tableOf(t, mixtral, w); timeline.Of(&got.Units[1]).Saved != 0 || timeline.Of(&got.Units[2]).Saved == 0 {
@@ -96,7 +96,7 @@ func TestFirstAdapter(t *testing.T) {
 	}
 }
 
-// TestFrozenFaults checks the text of refusals against what they must name.
+// TestFrozenFaults checks the texts of refusals.
 func TestFrozenFaults(t *testing.T) {
 	g := config(t, mixtral)
 	for _, c := range []struct {
@@ -128,8 +128,8 @@ func TestFrozenFaults(t *testing.T) {
 	}
 }
 
-// TestDefaultTargets: adapters without targets have PEFT's own for the model's type;
-// where it has none, the model's linear layers are named.
+// TestDefaultTargets: adapters without targets have PEFT's own for the model's type; if it has
+// none, the error names the model's linear layers.
 func TestDefaultTargets(t *testing.T) {
 	w := lora("q_proj")
 	w.LoRATargets = nil
@@ -145,8 +145,7 @@ func TestDefaultTargets(t *testing.T) {
 	}
 }
 
-// TestFailingTargets: modules on which PEFT 0.21 fails are refused, by name or among all;
-// others of the same model are not.
+// TestFailingTargets: modules on which PEFT 0.21 fails are refused, others of the model are not.
 func TestFailingTargets(t *testing.T) {
 	for _, c := range []struct {
 		model   string
@@ -181,8 +180,8 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	}
 }
 
-// TestLoRAOfABuiltModel: linear layers of a model in code take adapters, and
-// such without shapes are named.
+// TestLoRAOfABuiltModel: a code model's linear layers take adapters; the error names shapeless
+// ones.
 func TestLoRAOfABuiltModel(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LoRARank: 4, LoRATargets: []string{"all-linear"}}
 	b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
@@ -213,8 +212,8 @@ func TestLoRAOfABuiltModel(t *testing.T) {
 	}
 }
 
-// TestDropout: adapters keep what dropout makes of their input, and its mask for a gradient;
-// without adapters it is refused.
+// TestDropout: adapters keep dropout's result, and its mask for a gradient; refused without
+// adapters.
 func TestDropout(t *testing.T) {
 	w := lora("up_proj")
 	plain := tableOf(t, tinyLlama, w)

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// TestMasksSaved: what recomputed blocks keep alive where tokens are embedded:
-// one mask of each kind, and none without checkpoints or in a pipeline.
+// TestMasksSaved: recomputed blocks keep one mask of each kind at the embedding, and none without
+// checkpoints or in a pipeline.
 func TestMasksSaved(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "gemma2", "transformers_version": "5.17.0", "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 6, "num_attention_heads": 4,
 		"num_key_value_heads": 2, "head_dim": 16, "vocab_size": 100, "sliding_window": 128}`)

@@ -14,8 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// moments adds what a training program does between steps, and what of the
-// optimizer's states PyTorch's allocator does not see.
+// moments adds a training program's work between steps, and optimizer states outside the allocator.
 func moments(table *costmodel.Table, model *layers.Model) error {
 	var paged int64
 	for i := range model.Layers {
@@ -31,10 +30,9 @@ func moments(table *costmodel.Table, model *layers.Model) error {
 	return evaluation(table, model)
 }
 
-// saving is the largest parameter. A full state dict gathers one after another and
-// moves it to the host (accelerate 1.15, accelerator.py, get_state_dict; torch 2.11,
-// distributed/_state_dict_utils.py, _gather_state_dict). DDP copies its own weights.
-// ZeRO 3 gathers module by module, as its step does.
+// saving is the largest parameter. A full state dict gathers one after another and moves it to the host.
+// DDP copies its own weights; ZeRO 3 gathers module by module, as in a step. Sources: accelerate 1.15,
+// get_state_dict; torch 2.11, distributed/_state_dict_utils.py, _gather_state_dict.
 func saving(table *costmodel.Table, model *layers.Model) {
 	if !model.Rules.Cut || !trainer.Of(model.Workload.Preset).Path.StateDict || model.Workload.Strategy.Traits().ZeroStage < 3 {
 		return
@@ -51,10 +49,9 @@ func saving(table *costmodel.Table, model *layers.Model) {
 	}
 }
 
-// evaluation is the forward of transformers' Trainer.evaluate (trainer.py,
-// evaluation_loop, prediction_step; TrainingArguments.use_cache is False): no gradients,
-// the loss of all logits, and the logits of samples that metrics need. Weights and
-// optimizer states are there, gradients are not.
+// evaluation is the forward of transformers' Trainer.evaluate (trainer.py, evaluation_loop,
+// prediction_step; TrainingArguments.use_cache is False). It has no gradients, the loss of all
+// logits, and the logits of samples for metrics. Weights and optimizer states remain.
 func evaluation(table *costmodel.Table, model *layers.Model) error {
 	run := model.Workload
 	run.Mode, run.Batch, run.MicroBatches, run.Recompute = costmodel.Infer, run.EvalBatch, 1, ""
@@ -84,9 +81,8 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 	return nil
 }
 
-// evaluates changes a layer's inference into one of an evaluation: there is no cache,
-// autocast caches the 16-bit copies of trained weights until the forward ends, and the
-// head computes the loss.
+// evaluates changes a layer's inference into an evaluation. There is no cache, autocast keeps the
+// 16-bit copies of trained weights until the forward ends, and the head computes the loss.
 func evaluates(step *costmodel.LayerMemory, layer, training *layers.Layer, trains *costmodel.LayerMemory) {
 	step.Forward -= step.KV
 	step.KV, step.CacheGrowth = 0, 0
@@ -121,10 +117,9 @@ func evaluates(step *costmodel.LayerMemory, layer, training *layers.Layer, train
 	}
 }
 
-// retained are logits of samples: all of them during a forward, and twice where those of a
-// batch are joined to those before (trainer_pt_utils.py, EvalLoopContainer.add).
-// Accelerate returns fp32 ones but under FSDP2 (accelerator.py, prepare_model:
-// convert_outputs_to_fp32).
+// retained are the logits of samples: all during a forward, twice when a batch's join the earlier
+// ones (trainer_pt_utils.py, EvalLoopContainer.add). Accelerate returns fp32 logits except under
+// FSDP2 (accelerator.py, prepare_model: convert_outputs_to_fp32).
 func retained(model *layers.Model) (bytes [2]int64) {
 	run := &model.Workload
 	each := ops.ComputeBytes(model.Rules.Compute)
@@ -146,10 +141,9 @@ func retained(model *layers.Model) (bytes [2]int64) {
 	return [2]int64{0, bytes[0]}
 }
 
-// compiled adds a step whose model is one graph of torch.compile. TorchInductor fuses
-// norms, activations and the loss, and makes their results again in backward. Graph
-// breaks leave parts to the modules' own kernels, which take more, unless a batch is so
-// small that the zero gradient and fp32 sums count. So peaks are between both.
+// compiled adds a step of the model as one graph of torch.compile. TorchInductor fuses norms,
+// activations and the loss, and recomputes their results in backward. Graph breaks leave parts to
+// the modules' own kernels, which usually take more. So peaks are between both.
 func compiled(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine) error {
 	rules := runtime.Rules(run)
 	rules.Compiled, rules.InParts = true, run.Strategy == costmodel.DDP && run.World > 1
@@ -204,7 +198,7 @@ func checkUntrained(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkLiger refuses another loss than that of Liger's kernels.
+// checkLiger refuses any loss other than Liger's.
 func checkLiger(workload *costmodel.Workload) error {
 	if !workload.Liger || workload.Loss == "" || workload.Loss == value.LossFused || workload.Loss == value.LossTiled && trainer.Of(workload.Preset).Path.LigerLayers {
 		return nil
@@ -212,8 +206,7 @@ func checkLiger(workload *costmodel.Workload) error {
 	return refuse("liger", true, "Liger has a loss of its own, which %v is not: leave out one of both", costmodel.Set("loss", workload.Loss))
 }
 
-// checkEvaluates refuses an evaluation that the program does not make, or that is
-// not counted.
+// checkEvaluates refuses an evaluation that the program does not make, or that is not counted.
 func checkEvaluates(workload *costmodel.Workload) error {
 	usual := trainer.Of(trainer.Usual)
 	changed := *workload
@@ -225,8 +218,7 @@ func checkEvaluates(workload *costmodel.Workload) error {
 		costmodel.Set("preset", trainer.Of(workload.Preset).Name), costmodel.Set("strategy", workload.Strategy))
 }
 
-// checkCompiles refuses compilation that is not counted. It names ddp where that
-// would do.
+// checkCompiles refuses compilation that is not counted. It suggests ddp if that works.
 func checkCompiles(workload *costmodel.Workload) error {
 	const counted = "devmap counts torch.compile of Transformers' models under ddp, FSDP2 and hsdp alone: leave it out"
 	changed := *workload
@@ -245,7 +237,7 @@ func compiles(workload *costmodel.Workload) bool {
 	return slices.Contains([]costmodel.Strategy{costmodel.DDP, costmodel.FSDP, costmodel.HSDP}, workload.Strategy) && workload.Runtime != value.JAX
 }
 
-// checkInBackward refuses an optimizer in backward where gradients are not complete then.
+// checkInBackward refuses an optimizer in backward if gradients are incomplete then.
 func checkInBackward(workload *costmodel.Workload) error {
 	switch {
 	case trainer.Of(workload.Preset).Path.StepsAfter:
@@ -262,7 +254,7 @@ func checkInBackward(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkTorchAO refuses torchao's optimizers where a step is not one GPU's own.
+// checkTorchAO refuses torchao's optimizers if GPUs share a step.
 func checkTorchAO(workload *costmodel.Workload) error {
 	torchao := workload.Optimizer == value.AdamWTorch8bit || workload.Optimizer == value.AdamWTorch4bit
 	if !torchao || workload.Strategy == costmodel.DDP || workload.Strategy.Traits().ByBlock || workload.Strategy.Traits().Open {
@@ -271,8 +263,7 @@ func checkTorchAO(workload *costmodel.Workload) error {
 	return refuse("optimizer", workload.Optimizer, "devmap counts torchao's optimizers under ddp, FSDP2 and hsdp, not under %v: use %v", costmodel.Set("strategy", workload.Strategy), costmodel.Set("optimizer", value.AdamW8bit))
 }
 
-// checkFloat8 refuses torchao's 8-bit products where the program does not have them, or
-// devmap does not count them.
+// checkFloat8 refuses torchao's 8-bit products if the program lacks them or devmap does not count them.
 func checkFloat8(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	recipes := strings.Fields(trainer.Of(workload.Preset).Path.Float8)
 	off := costmodel.Setting{Field: "float8"}
@@ -344,9 +335,8 @@ func checkBuilt(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkDecoder refuses models that a program with modules or a head of its own does
-// not have: torchtune's and torchtitan's are counted as dense decoders of text, and
-// TRL's losses are of decoders (trl/trainer/utils.py, add_fused_lm_head).
+// checkDecoder refuses models that the preset's program does not train. torchtune's and torchtitan's are
+// counted as dense text decoders; TRL's losses need decoders (trl/trainer/utils.py, add_fused_lm_head).
 func checkDecoder(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	path := &trainer.Of(workload.Preset).Path
 	if workload.Mode != costmodel.Train || graph.Family == "" || path.Modules == "" && !path.HeadWhole {

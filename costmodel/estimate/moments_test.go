@@ -110,8 +110,8 @@ func TestMomentsRefused(t *testing.T) {
 	}
 }
 
-// TestMoments: an evaluation sets the peak where its batch is larger, kept logits where
-// there are many, and neither lowers it; a checkpoint gathers the largest parameter.
+// TestMoments: a larger evaluation batch, or many kept logits, set the peak, and neither lowers it;
+// a checkpoint gathers the largest parameter.
 func TestMoments(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "llama-3.2-1b")
@@ -144,7 +144,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestInBackward: gradients exist one at a time, those of FSDP2 a group at a time.
+// TestInBackward: gradients exist one at a time, FSDP2's a group at a time.
 func TestInBackward(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "llama-3.1-8b")
@@ -165,8 +165,8 @@ func TestInBackward(t *testing.T) {
 	}
 }
 
-// TestEmbeddingStates: transformers' Trainer has bitsandbytes keep fp32 states of
-// embeddings, a loop by hand has not.
+// TestEmbeddingStates: Transformers' Trainer keeps embeddings' fp32 states, a loop by hand does
+// not.
 func TestEmbeddingStates(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "llama-3.2-1b")
@@ -189,7 +189,7 @@ func TestEmbeddingStates(t *testing.T) {
 	}
 }
 
-// TestCompiledRange: a compiled step has a range, whose least is that of one graph.
+// TestCompiledRange: a compiled step has a range; its least is one graph's.
 func TestCompiledRange(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "llama-3.2-1b")
@@ -205,9 +205,8 @@ func TestCompiledRange(t *testing.T) {
 	}
 }
 
-// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for
-// a sample of 101 tokens, whose last one carries no label. If a number of labels changes
-// nothing, a warning says so.
+// TestLabelTokens: TRL's tiled loss keeps as much for 100 labels of a long sample as for a sample of 101
+// tokens, whose last one carries no label. A warning names a number of labels without effect.
 func TestLabelTokens(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")
@@ -245,8 +244,7 @@ func TestLabelTokens(t *testing.T) {
 	}
 }
 
-// TestCompletionsAfterPrompts: GRPO trains on a prompt and its completion, so that
-// lengths are those of prompts, and labels are the completion.
+// TestCompletionsAfterPrompts: GRPO trains on prompt and completion; lengths are prompts'.
 func TestCompletionsAfterPrompts(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")
@@ -272,7 +270,7 @@ func TestCompletionsAfterPrompts(t *testing.T) {
 	}
 }
 
-// TestPairsLabelled: the head of TRL's DPO reads what has labels.
+// TestPairsLabelled: the head of TRL's DPO reads only labelled positions.
 func TestPairsLabelled(t *testing.T) {
 	t.Parallel()
 	graph := smallModel(t, "qwen2.5-0.5b")
@@ -289,8 +287,7 @@ func TestPairsLabelled(t *testing.T) {
 	}
 }
 
-// TestDecodersAlone: programs with modules or losses of their own train no other
-// models.
+// TestDecodersAlone: programs with modules or losses of their own train no other models.
 func TestDecodersAlone(t *testing.T) {
 	t.Parallel()
 	for _, is := range []struct {

@@ -13,16 +13,14 @@ import (
 // positions: GPT-2, OPT and Whisper, BERT, CLIP.
 var positionTables = []string{"wpe.weight", "embed_positions.weight", "position_embeddings.weight", "position_embedding.weight"}
 
-// positionTable is a learned table of positions and the longest sequence that
-// it has room for.
+// positionTable is a learned table of positions and the longest sequence that it has room for.
 type positionTable struct {
 	name          string
 	rows, longest int64
 	stream        string
 }
 
-// tablesOf finds the tables of a model whose config was read: a name alone does
-// not say what a table is for.
+// tablesOf finds the tables of a model read from a config: a name alone does not identify one.
 func tablesOf(graph *modelgraph.Graph) []positionTable {
 	if graph.Family == "" {
 		return nil
@@ -53,8 +51,7 @@ func (positions *positionTable) generates(graph *modelgraph.Graph) bool {
 	return positions.stream == modelgraph.Target || !hasTarget(graph)
 }
 
-// positionsBefore is a default length that leaves room for the tokens generated
-// after it.
+// positionsBefore is a default length that leaves room for the tokens generated after it.
 func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	for _, positions := range tablesOf(graph) {
 		if positions.generates(graph) && newTokens < positions.longest {
@@ -64,9 +61,8 @@ func positionsBefore(graph *modelgraph.Graph, seq, newTokens int64) int64 {
 	return seq
 }
 
-// checkPositions refuses sequences longer than a learned table of positions:
-// its lookup fails there (an index out of range), where rotary positions
-// continue.
+// checkPositions refuses sequences longer than a learned table of positions: its lookup fails (an
+// index out of range). Rotary positions continue.
 func checkPositions(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode == costmodel.Load {
 		return nil
@@ -101,9 +97,8 @@ func hasTarget(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Stream.Kind == modelgraph.Target })
 }
 
-// CheckLengths refuses lengths that were asked for, of sequences or of a
-// decoder's, and that no layer of the model reads. A fault is a
-// [*costmodel.FieldError].
+// CheckLengths refuses lengths that were asked for, of sequences or of a decoder's, and that no
+// layer of the model reads. A fault is a [*costmodel.FieldError].
 func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	target := hasTarget(graph)
 	switch {
@@ -119,8 +114,8 @@ func CheckLengths(graph *modelgraph.Graph, seq, targetSeq bool) error {
 	return refuse("seq", "", "the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)
 }
 
-// sampleTokens are those of the longest stream of a model that reads no text, a ViT's patches
-// or Whisper's encoder: as many whatever the workload says. 0 if it reads text.
+// sampleTokens are the tokens of a textless model's longest stream, a ViT's patches or Whisper's
+// encoder, independent of the workload. 0 if it reads text.
 func sampleTokens(graph *modelgraph.Graph) (tokens int64) {
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

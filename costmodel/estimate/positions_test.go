@@ -42,7 +42,7 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPositions: a learned table bounds what is in it, and no other.
+// TestPositions: only a learned table bounds the sequence.
 func TestPositions(t *testing.T) {
 	table := func(name string, rows int64, kind string) modelgraph.Layer {
 		return modelgraph.Layer{

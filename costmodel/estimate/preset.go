@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// resolvePreset replaces "auto" by the preset that follows from the strategy and
-// the engine. That gives the code path alone, and no batch. No trainer keeps the
-// logits, which only a device map's caller could keep.
+// resolvePreset replaces "auto" by the preset of the strategy and the engine. That sets the code
+// path, not the batch. No trainer keeps the logits; only a device map's caller could.
 func resolvePreset(workload *costmodel.Workload) {
 	if workload.Preset != trainer.Auto {
 		return
@@ -25,8 +24,7 @@ func resolvePreset(workload *costmodel.Workload) {
 	workload.LossOnly = workload.LossOnly || workload.Preset != "" && workload.Strategy.Traits().Sequential
 }
 
-// checkPreset refuses what the preset's program does not run, and what of it is
-// not counted.
+// checkPreset refuses what the preset's program does not run, or devmap does not count.
 func checkPreset(workload *costmodel.Workload) error {
 	preset := trainer.Of(workload.Preset)
 	name, loop := costmodel.Set("preset", preset.Name), costmodel.Set("preset", trainer.Loop)
@@ -67,7 +65,7 @@ func checkOptimizer(workload *costmodel.Workload, preset *trainer.Preset) error 
 	return refuse("optimizer", asked, "%v has no %s (it has %s): use %v", costmodel.Set("preset", preset.Name), asked, strings.Join(known, ", "), costmodel.Set("optimizer", known[0]))
 }
 
-// missingOf names what of a program is not counted; empty: all is.
+// missingOf names the uncounted parts of a program; empty: none.
 func missingOf(preset *trainer.Preset, workload *costmodel.Workload) string {
 	if preset.Missing == "" && workload.LoRARank > 0 && !slices.Contains(preset.LoRAUnder, string(workload.Strategy)) {
 		return preset.MissingLoRA

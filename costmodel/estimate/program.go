@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Native is the strategy and the runtime that a model is a program of, as its source
-// says: OpenPI's are JAX's. Empty of models that every engine runs; of nil it is that
-// of such programs.
+// Native is the strategy and the runtime of a model that is a program, as its source says: OpenPI's
+// are JAX's. It is empty for models that every engine runs; for nil it is that of such programs.
 func Native(graph *modelgraph.Graph) (costmodel.Strategy, string) {
 	if graph == nil || engine.Program(graph) {
 		return costmodel.FSDP, value.JAX

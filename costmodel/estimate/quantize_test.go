@@ -31,9 +31,8 @@ const (
 	llama31 = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}`
 )
 
-// TestNF4Weights checks Llama-2-7B's size with nested statistics: 3.866 GB
-// loaded; 4.39 GB when adapters are trained on it, where PEFT's
-// prepare_model_for_kbit_training casts what is not quantised to fp32.
+// TestNF4Weights checks Llama-2-7B's size with nested statistics: 3.866 GB loaded, and 4.39 GB with
+// adapters, as PEFT's prepare_model_for_kbit_training casts unquantised weights to fp32.
 func TestNF4Weights(t *testing.T) {
 	g := config(t, llama2)
 	for _, c := range []struct {
@@ -76,8 +75,7 @@ type quantRow struct {
 	Peak      []int64           `json:"peak_allocated"`
 }
 
-// TestUnprepared holds 4-bit and 8-bit bases in a 16-bit stream to measured
-// peaks (bitsandbytes 0.50, threshold 0).
+// TestUnprepared checks 4-bit and 8-bit bases in a 16-bit stream (bitsandbytes 0.50, threshold 0).
 func TestUnprepared(t *testing.T) {
 	const worst = .2 // percent; 4 bits: statistics of 3.5 MiB take the 4 MiB that a weight's copy left
 	data, err := os.ReadFile("../../fixtures/measured/more2.json")

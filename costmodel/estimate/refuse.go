@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// refuse is the error that a field has a value which does not go with the rest
-// of the workload or with the model.
+// refuse is the error that a field's value does not suit the workload or the model.
 func refuse(field string, value any, format string, args ...any) error {
 	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
 }
@@ -28,8 +27,7 @@ func checkComponent(graph *modelgraph.Graph, workload *costmodel.Workload) error
 		graph.Class, costmodel.Set("mode", costmodel.Load))
 }
 
-// checkInference refuses to train an ONNX graph: it has no backward, and no runtime that
-// trains it is modelled.
+// checkInference refuses to train an ONNX graph: no modelled runtime trains one.
 func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Mode != costmodel.Train || !strings.EqualFold(filepath.Ext(graph.Source), ".onnx") {
 		return nil
@@ -37,9 +35,8 @@ func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return refuse("mode", workload.Mode, "an ONNX file describes inference: plan its training from the module, with devmap.export in Python (%v takes the file)", costmodel.Set("mode", costmodel.Infer))
 }
 
-// checkRepeated refuses checkpoints of layers that run several times: the only
-// model that has them, ALBERT, has none in Transformers 5.17
-// (modeling_albert.py: no GradientCheckpointingLayer).
+// checkRepeated refuses checkpoints of layers that run several times: the only model that has them,
+// ALBERT, has none in Transformers 5.17 (modeling_albert.py: no GradientCheckpointingLayer).
 func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeSelective {
 		return nil
@@ -53,8 +50,8 @@ func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error 
 	return nil
 }
 
-// checkGenerated refuses tokens of a model that generates none: it has no head over a
-// vocabulary, as CLIP, or all of its attention looks both ways, as BERT's does.
+// checkGenerated refuses to generate with a model that cannot: without a head over a vocabulary, as
+// CLIP, or with bidirectional attention only, as BERT.
 func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	if workload.NewTokens == 0 || graph.Family == "" {
 		return nil
@@ -80,8 +77,8 @@ func checkGenerated(graph *modelgraph.Graph, workload *costmodel.Workload) error
 	return nil
 }
 
-// generates are the classes of Transformers that have generate (GenerationMixin): the layers
-// of some are not known. labels are those with a head over labels, not words.
+// generates are Transformers' classes with generate (GenerationMixin), even with unknown layers.
+// labels are those with a head over labels, not words.
 var (
 	generates = regexp.MustCompile(`CausalLM|LMHead|Generation$|^EncoderDecoderModel$`)
 	labels    = regexp.MustCompile(`For(TokenClassification|QuestionAnswering)$`)
@@ -106,8 +103,8 @@ func checkText(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	return nil
 }
 
-// noDecoder says why a model is no decoder of text, and whether its head is its embedding.
-// torchtitan runs model.model.layers of Transformers' classes
+// noDecoder says why a model is no text decoder, and whether its head is its embedding. torchtitan
+// runs model.model.layers of Transformers' classes
 // (experiments/transformers_modeling_backend/model.py, HFTransformerModel).
 func noDecoder(graph *modelgraph.Graph, titan bool) (why string, tied bool) {
 	why, elsewhere := "has no head of a language model", ""

@@ -22,8 +22,8 @@ func albert(t *testing.T, layers string) *modelgraph.Graph {
 	return graph
 }
 
-// TestRepeatedLayers: a group that runs 12 times has its weights once, and
-// saves, computes and moves twelvefold.
+// TestRepeatedLayers: a group with 12 runs has its weights once, and saves, computes and moves
+// 12-fold.
 func TestRepeatedLayers(t *testing.T) {
 	const group = "albert.encoder.albert_layer_groups.0"
 	units := make(map[string]costmodel.Unit)
@@ -70,8 +70,7 @@ func saved(unit costmodel.Unit) float64 {
 	return float64(sum)
 }
 
-// TestRepeatedCheckpoints: what checkpoints of such a group keep is not
-// modelled; of one that runs once it is.
+// TestRepeatedCheckpoints: checkpoints of such a group are refused, those of one run are not.
 func TestRepeatedCheckpoints(t *testing.T) {
 	workload := costmodel.Workload{Mode: costmodel.Train, Recompute: costmodel.RecomputeFull}
 	if _, err := estimate.Resolve(albert(t, "12"), workload); err == nil || !strings.Contains(err.Error(), "runs 12 times") {

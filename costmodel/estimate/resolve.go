@@ -19,9 +19,8 @@ const defaultSeq = 2048
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// Resolve fills in what the workload leaves open for this model: inference, or
-// AdamW without recomputation in training, lengths, precision, and what follows
-// from the strategy and its engine. Faults are [*costmodel.FieldError].
+// Resolve completes the workload for this model: inference, or in training AdamW without recomputation;
+// lengths, precision, and the defaults of strategy and engine. Errors are [*costmodel.FieldError].
 func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Workload, error) {
 	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
 	if err := resolveDeepSpeed(graph, &workload); err != nil {
@@ -50,7 +49,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
 	}
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
-		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
+		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // the engine's own type
 	}
 	loaded, err := asLoaded(graph, &workload)
 	if err != nil {
@@ -86,8 +85,8 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	return workload, nil
 }
 
-// checkStopped refuses steps of a module whose forward devmap.export did not see to its end
-// (modelgraph/python/devmap/_core/exporter/seen.py: STOPPED): the layers after have no operations.
+// checkStopped refuses steps of a module if devmap.export did not see its whole forward (python
+// exporter/seen.py: STOPPED): later layers have no operations.
 func checkStopped(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for _, said := range graph.Warnings {
 		if workload.Mode != costmodel.Load && strings.HasPrefix(said, "the forward stopped before its end") {
@@ -127,8 +126,7 @@ func checkValues(workload *costmodel.Workload) error {
 	return nil
 }
 
-// check refuses a workload that contradicts itself, of any model; else it is
-// the engine that runs it.
+// check refuses a workload that contradicts itself, of any model; else it is the engine that runs it.
 func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := checkNumbers(workload); err != nil {
 		return nil, err
@@ -168,8 +166,7 @@ func checkNumbers(workload *costmodel.Workload) error {
 	return nil
 }
 
-// partsOf names numbers of micro-batches that divide the batch, of those that
-// the workload's schedule takes.
+// partsOf suggests numbers of micro-batches that divide the batch and suit the schedule.
 func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
 		return costmodel.Messagef("%s", value.NearestDivisors(workload.MicroBatches, workload.Batch, nil))
@@ -190,7 +187,7 @@ func mainPrecision(graph *modelgraph.Graph) costmodel.Precision {
 	}
 }
 
-// mainType is the type the config names, else that of most parameter bytes.
+// mainType is the config's type, else the type of most parameter bytes.
 func mainType(graph *modelgraph.Graph) modelgraph.DType {
 	if graph.DType.Float() {
 		return graph.DType

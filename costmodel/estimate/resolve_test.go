@@ -108,7 +108,7 @@ func TestResolveUnknown(t *testing.T) {
 	}
 }
 
-// TestOverflow: sizes whose product no integer holds are refused, not wrapped.
+// TestOverflow: sizes with a product beyond int64 are refused.
 func TestOverflow(t *testing.T) {
 	nothing := modelgraph.NotDeclared()
 	nothing.ParamsBytes = 0
@@ -154,8 +154,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// TestResolveOfModel: what a model rules out is refused when the workload is
-// resolved, the one time that it is looked at.
+// TestResolveOfModel: resolving a workload refuses what the model rules out.
 func TestResolveOfModel(t *testing.T) {
 	program := *small()
 	program.Family = "openpi_pi0"
@@ -177,7 +176,7 @@ func TestResolveOfModel(t *testing.T) {
 	}
 }
 
-// A module whose forward was not seen to its end is planned by its weights alone.
+// A module with an unfinished forward can only be loaded.
 func TestStoppedForward(t *testing.T) {
 	graph := builtIn(t, "llama-3.2-1b")
 	graph.Warnings = append(graph.Warnings, "the forward stopped before its end (a test)")

@@ -10,10 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestSavedIsNoDebt: no layer saves less than nothing, whatever is frozen,
-// stored or computed again. A debt would be a tensor taken off twice, and make
-// a longer run of units need less than a shorter one, on which the solvers'
-// proofs for device maps rest.
+// TestSavedIsNoDebt: no layer saves a negative number of bytes. That would be a tensor subtracted
+// twice, and a longer run of units could need less than a shorter one, against the solvers' proofs.
 func TestSavedIsNoDebt(t *testing.T) {
 	const models = "../../fixtures/models/"
 	entries, err := os.ReadDir(models)

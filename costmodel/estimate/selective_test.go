@@ -13,11 +13,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// TestSelective: bytes a token and block that torchtitan's selective
-// checkpointing keeps (_apply_ac_to_transformer_block of parallelize_llama.py:
-// every second product): for Llama-3.1-8B wq, wv, w1, w2, attention's output and
-// log-sum-exp, and the block's input, 63,616. Where q, k
-// and v have biases they are addmm: Qwen2 keeps wo and w3. GPT-2's are all.
+// TestSelective: bytes a token and block of torchtitan's selective checkpointing, every second
+// product (parallelize_llama.py, _apply_ac_to_transformer_block). Llama-3.1-8B keeps wq, wv, w1,
+// w2, attention's output and log-sum-exp, and the block's input, 63,616. q, k and v with biases are
+// addmm: Qwen2 keeps wo and w3. All of GPT-2's are.
 func TestSelective(t *testing.T) {
 	for model, want := range map[string]int64{
 		"llama-3.1-8b": 2*(4096+4096+1024+14336+4096) + 4*32 + 2*4096,
@@ -51,8 +50,7 @@ func TestSelective(t *testing.T) {
 	}
 }
 
-// TestSelectiveOrder: selective keeps more than full and less than none, and
-// peaks between them.
+// TestSelectiveOrder: selective keeps more than full and less than none, and peaks between them.
 func TestSelectiveOrder(t *testing.T) {
 	g, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {

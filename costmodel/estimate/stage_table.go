@@ -6,11 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// StageTable is the table of one stage of a pipeline whose stages choose their
-// form: dp replicas of tp GPUs each, and what is recomputed, under a resolved
-// workload that leaves some of these open (auto). If the replicas are open, its
-// batch is the whole step's, and each takes an equal part of every micro-batch.
-// Faults are [*costmodel.FieldError].
+// StageTable is the table of one pipeline stage with its own form: dp replicas of tp GPUs each, and its
+// recomputation. The resolved workload leaves some of these open (auto). If replicas are open, its batch
+// is the whole step's, and each replica takes an equal part. Errors are [*costmodel.FieldError].
 func StageTable(graph *modelgraph.Graph, workload costmodel.Workload, dp, tp int64, recompute string) (*costmodel.Table, error) {
 	gpus := workload.World
 	if workload.DP == costmodel.AutoDegree {

@@ -11,8 +11,8 @@ import (
 // defaultStages is the number of virtual stages if stages are interleaved.
 const defaultStages = 2
 
-// resolveStrategy fills in what follows from the strategy. The loss alone is
-// kept by torch's engines, whose examples write loss = model(…).loss.
+// resolveStrategy fills in what follows from the strategy. Under torch's engines callers keep only
+// the loss, as in their examples: loss = model(…).loss.
 func resolveStrategy(workload *costmodel.Workload) {
 	if equalStages(workload) {
 		workload.Strategy = cmp.Or(workload.Strategy, costmodel.Pipeline)
@@ -44,8 +44,7 @@ func resolveStrategy(workload *costmodel.Workload) {
 	}
 }
 
-// checkStrategy refuses combinations that no engine runs; else it is the one
-// that does.
+// checkStrategy refuses combinations that no engine runs; else it is the one that does.
 func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := CheckPlaced(workload); err != nil {
 		return nil, err
@@ -75,9 +74,8 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	return runtime, runtime.Refuse(workload)
 }
 
-// CheckPlaced refuses the numbers of another strategy than the workload's:
-// they would change nothing. A strategy that is open yet (auto) takes all, and
-// defaults may be written out. A fault is a [*costmodel.FieldError].
+// CheckPlaced refuses numbers of a strategy other than the workload's, which would have no effect. An
+// open strategy (auto) takes all, and defaults may be explicit. Errors are [*costmodel.FieldError].
 func CheckPlaced(workload *costmodel.Workload) error {
 	traits := workload.Strategy.Traits()
 	if err := checkPreset(workload); err != nil {
@@ -100,8 +98,7 @@ func CheckPlaced(workload *costmodel.Workload) error {
 	return nil
 }
 
-// checkVirtual refuses virtual stages that the strategy or the schedule does not
-// have, as far as these are chosen.
+// checkVirtual refuses virtual stages that the chosen strategy or schedule does not have.
 func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error {
 	schedule := workload.Schedule
 	if schedule == "" && !traits.Open {
@@ -118,9 +115,8 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 	return nil
 }
 
-// checkSelective refuses selective recompute if no engine does it:
-// Transformers' gradient_checkpointing_enable, which Accelerate, Lightning and
-// DeepSpeed users call, has whole blocks alone. It is torchtitan's.
+// checkSelective refuses selective recompute except under torchtitan. Accelerate, Lightning and
+// DeepSpeed users call Transformers' gradient_checkpointing_enable, which recomputes whole blocks.
 func checkSelective(workload *costmodel.Workload) error {
 	if workload.Recompute != value.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == value.Torch || equalStages(workload) {
 		return nil

@@ -92,10 +92,9 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	return nil
 }
 
-// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py), which
-// adapters on a quantised base are trained with: everything that is not
-// quantised becomes fp32, and the residual stream with the embedding. It
-// reports whether that is not what was asked for.
+// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py) for adapters on a
+// quantised base: unquantised weights and the residual stream become fp32. It reports whether that
+// differs from the requested precision.
 func asFP32(run *costmodel.Workload) bool {
 	if run.Mode != costmodel.Train || run.Quantize == "" {
 		return false
@@ -111,10 +110,9 @@ func asFP32(run *costmodel.Workload) bool {
 	return true
 }
 
-// checkKnown refuses to train a model if no layer's operation or cost is known,
-// as a checkpoint read by its tensor names alone. Its activations, logits and
-// loss are most of a training peak, and would be counted as nothing. A forward is weights before all; it and a model with some
-// known layers get a warning.
+// checkKnown refuses to train a model without any known operation or cost, such as a checkpoint
+// read by its tensor names: most of a training peak would be missing. It warns about a forward,
+// which is mostly weights, and about partly known models.
 func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if model.Workload.Mode == costmodel.Load {
 		return nil
@@ -128,7 +126,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 		return refuse("mode", costmodel.Train, "no operation and no declared cost is known for any of the %d layers with parameters (the first is %q), so activations, logits and loss of a training step cannot be counted: %v plans the weights, %s",
 			unknown, first, costmodel.Set("mode", costmodel.Load), exported)
 	}
-	if planned(model) && !program { // what it cannot run it refuses, and all else is counted
+	if planned(model) && !program { // it refuses unsupported layers, and counts all others
 		return nil
 	}
 	more := ""
@@ -157,8 +155,7 @@ func countKnown(model *layers.Model) (known, unknown int, first string) {
 	return known, unknown, first
 }
 
-// Shards is what each rank holds of every parameter under a resolved workload
-// that cuts them; nil under others.
+// Shards are each rank's shards of every parameter under a resolved workload; nil without sharding.
 func Shards(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
 	return shard.Of(graph, workload)
 }

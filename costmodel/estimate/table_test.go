@@ -70,8 +70,7 @@ func fromConfig(t *testing.T, config string) *modelgraph.Graph {
 	return g
 }
 
-// TestEncoderGenerates: new tokens are refused of a model that only encodes or has no head
-// of a language model, and of no other.
+// TestEncoderGenerates: models that only encode, or have no language-model head, refuse new tokens.
 func TestEncoderGenerates(t *testing.T) {
 	for config, refused := range map[string]bool{
 		`{"model_type": "bert", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`: true,
@@ -92,8 +91,7 @@ func TestEncoderGenerates(t *testing.T) {
 
 const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000`
 
-// sums adds up a table's gradients: those that backward leaves, and those that
-// stay between micro-batches.
+// sums adds up a table's gradients: after backward, and between micro-batches.
 func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	for i := range tab.Units {
 		u := &tab.Units[i]
@@ -103,8 +101,7 @@ func sums(tab *costmodel.Table) (params, grads, owned, state int64) {
 	return params, grads, owned, state
 }
 
-// TestGradients: as many bytes as the weights, a tied one once, and alive
-// throughout where gradients are accumulated.
+// TestGradients: as many bytes as the weights, tied ones once; permanent with accumulation.
 func TestGradients(t *testing.T) {
 	for _, tied := range []string{"true", "false"} {
 		g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": `+tied+`, `+tiny+`}`)
@@ -167,7 +164,7 @@ func TestVisionTower(t *testing.T) {
 	check(table(t, g, w), true)
 }
 
-// TestDeclared: the figures of a model file are taken as they are.
+// TestDeclared: a model file's figures are used unchanged.
 func TestDeclared(t *testing.T) {
 	costs := func(params, act, work, out int64) *modelgraph.Declared {
 		return &modelgraph.Declared{ParamsBytes: params, ActivationBytes: act, WorkspaceBytes: work, OutputBytes: out, ForwardSeconds: -1, BackwardSeconds: -1}
@@ -191,9 +188,8 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestUnknownOperations: weights without operations can be loaded, are warned
-// of in a forward, and are refused in training; next to known ones they give a
-// warning.
+// TestUnknownOperations: weights without operations can be loaded, give a warning in a forward, and
+// are refused in training; next to known ones they give a warning.
 func TestUnknownOperations(t *testing.T) {
 	bare := modelgraph.Layer{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{4, 4}, DType: modelgraph.BF16}}}
 	known := bare

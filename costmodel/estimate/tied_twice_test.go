@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestTiedTwice: under torchtitan's tensor parallelism a tied table is two parameters, of
-// the embedding and of the head. FSDP2 copies the rank's parts of both in bf16 before it
-// gathers them, and of the whole norm.
+// TestTiedTwice: under torchtitan's tensor parallelism a tied table is two parameters, of the embedding
+// and of the head. FSDP2 copies the rank's shards of both and of the norm in bf16 before gathering.
 func TestTiedTwice(t *testing.T) {
 	const vocab, dim = 4096, 256
 	graph, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 4096, "tie_word_embeddings": true}`))

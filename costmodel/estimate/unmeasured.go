@@ -32,13 +32,12 @@ var measured = map[run][]costmodel.Precision{
 	{costmodel.Zero3, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
 }
 
-// measuredOptimizers are those of the trainings: the first everywhere, the
-// others under device maps.
+// measuredOptimizers are the trainings' optimizers: the first everywhere, the others in device
+// maps.
 var measuredOptimizers = []string{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
 
-// Unmeasured names what a resolved workload asks of an engine that no run was
-// measured doing, so that its figures rest on the engine's code alone. Empty if
-// there is such a run, of any model, or nothing runs.
+// Unmeasured names the part of a resolved workload that no measured run of its engine covers, so
+// that its figures follow from the engine's code alone. Empty: covered, by any model, or load mode.
 func Unmeasured(workload *costmodel.Workload) string {
 	if workload.Mode == costmodel.Load {
 		return ""

@@ -15,16 +15,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// warnings adds those that no figure of a unit raises, in the order in which
-// they are printed.
+// warnings adds the warnings that belong to no unit, in printing order.
 func warnings(table *costmodel.Table, model *layers.Model) {
 	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload, frozenBase, allLogits, untrained8, mixers, trainedApart} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }
 
-// untrained8 says that Accelerate's own recipe trains nothing of linear layers without
-// FSDP2.
+// untrained8 says that Accelerate's own recipe trains nothing of linear layers without FSDP2.
 func untrained8(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Float8 != value.TensorwiseGathered || model.Rules.Cut {
 		return nil
@@ -43,24 +41,22 @@ func frozenBase(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		costmodel.Set("precision", model.Workload.Precision), costmodel.Set("preset", model.Workload.Preset), model.Workload.LoRAPrecision, costmodel.Set("preset", trainer.Loop))}
 }
 
-// band is the part of a peak that may be wrong if no one has read the family's modelling
-// code. Terms of a single family are 2 to 50 % of a block's activations each: Phi-3's
-// copy of the hidden states, Gemma's norms in fp32, Mixtral's experts under autocast. In
-// the measured rows they are under a tenth of a peak ("ten more families" of make
-// accuracy, worst 3.1 %).
+// band is the error of a peak if the family's modelling code is not reviewed. Terms of one family
+// are 2 to 50 % of a block's activations: Phi-3's copy of the hidden states, Gemma's norms in fp32,
+// Mixtral's experts under autocast. In the measured rows they are under a tenth of a peak ("ten
+// more families" of make accuracy, worst 3.1 %).
 const band = 0.1
 
-// readFamilies are those whose modelling code (transformers 5.17) was read tensor by
-// tensor, and that agree with measured rows to a fraction of a percent.
+// readFamilies are the families with modelling code (transformers 5.17) reviewed tensor by tensor;
+// they agree with measured rows to a fraction of a percent.
 var readFamilies = map[string]bool{
 	"llama": true, "mistral": true, "qwen2": true, "qwen3": true, "gemma": true, "gemma2": true, "phi3": true,
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,
 }
 
-// comparedBands are the bands of model types, by the kind of step: twice the largest
-// difference of the type's cells of that kind (fixtures/oracle), and no less than that of
-// all its cells. Of cells that were held out, 3 in 100 were beyond such bands. "other" is
-// twice the largest of all. TestBands writes the file.
+// comparedBands are the bands of model types, by kind of step. A band is twice the largest difference of
+// the type's cells of that kind (fixtures/oracle), and at least that of all its cells. Of held-out
+// cells, 3 in 100 exceeded such bands. "other" is twice the largest of all. TestBands writes the file.
 var comparedBands = sync.OnceValues(func() (bands map[string]map[string]float64, err error) {
 	err = json.Unmarshal(bandsFile, &bands)
 	return bands, err
@@ -69,7 +65,7 @@ var comparedBands = sync.OnceValues(func() (bands map[string]map[string]float64,
 //go:embed bands.json
 var bandsFile []byte
 
-// comparedBand is the band of a type's step: the widest of what the step has.
+// comparedBand is the band of a type's step: the widest of its kinds.
 func comparedBand(family string, w *costmodel.Workload) (width float64, ok bool) {
 	bands, err := comparedBands()
 	if err != nil {
@@ -90,14 +86,13 @@ func comparedBand(family string, w *costmodel.Workload) (width float64, ok bool)
 	return width, width > 0
 }
 
-// planned reports an engine that says itself what it keeps.
+// planned reports an engine that plans its memory itself.
 func planned(model *layers.Model) bool {
 	return costmodel.StageRulesOf(model.Workload.Runtime).Arena || model.Workload.Runtime == value.JAX
 }
 
-// unread gives the figures of an unread family their band. A model file with
-// operations of its own names no family, and costs what they cost; weights
-// alone are exact.
+// unread sets the band of a family that is not reviewed. A model file with its own operations has
+// no family and no band; weights alone are exact.
 func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	family := model.Graph.Family
 	if family == "" || planned(model) || model.Workload.Mode == costmodel.Load {
@@ -128,8 +123,7 @@ func small(table *costmodel.Table) bool {
 	return there < 2<<30
 }
 
-// unmeasuredFlash gives the figures their band: the package's own allocations
-// were read, not measured.
+// unmeasuredFlash gives the figures their band: the package's own allocations were read, not measured.
 func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Attention != value.FlashAttention || model.Workload.Mode == costmodel.Load {
 		return nil
@@ -142,8 +136,7 @@ func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Me
 	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher%s", 100*band, padding)}
 }
 
-// beyondLength says that sequences are longer than the model was made for:
-// rotary positions continue, and what they mean there is another question.
+// beyondLength warns about sequences longer than the model's positions, which rotary ones exceed.
 func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	workload := &model.Workload
 	length, what := workload.Seq, costmodel.Messagef("%v", costmodel.Setting{Field: "seq"})
@@ -159,22 +152,19 @@ func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	return nil
 }
 
-// strayContext is what one more process's context holds on a GPU before it
-// runs a kernel there. Measured: 3 of them held 1577 MiB on an H200 after del and
-// empty_cache (torch 2.11, driver 580). The row of fixtures/measured/seeds.json is
-// gpu0_map_location_none.
+// strayContext is the GPU memory of one more process's context before its first kernel. Measured: 3
+// held 1577 MiB on an H200 after del and empty_cache (torch 2.11, driver 580;
+// fixtures/measured/seeds.json, gpu0_map_location_none).
 const strayContext = (1577<<20 + 2) / 3
 
-// checkpointOnGPU0 is what GPU 0 gains when every rank loads a checkpoint that
-// was saved from it, with torch.load and no map_location. Tensors go back to
-// the device in their storage's tag (torch/serialization.py,
-// default_restore_location). Each rank, rank 0 too, has a copy on cuda:0, and each
-// of the others a context there.
+// checkpointOnGPU0 is the memory on GPU 0 if every rank loads a checkpoint saved from it with
+// torch.load and no map_location. Tensors return to their storage's device (torch/serialization.py,
+// default_restore_location). Each rank has a copy on cuda:0, and each but rank 0 a further context.
 func checkpointOnGPU0(ranks, checkpoint int64) int64 {
 	return ranks*checkpoint + (ranks-1)*strayContext
 }
 
-// onGPU0 applies where every rank loads the whole model.
+// onGPU0 applies if every rank loads the whole model.
 func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	ranks := model.Workload.World
 	if !model.Workload.Strategy.Traits().Replicated || ranks < 2 || planned(model) || model.Workload.Mode == costmodel.Load {
@@ -185,13 +175,11 @@ func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 		ranks, costmodel.Bytes(checkpointOnGPU0(ranks, size)), ranks, costmodel.Bytes(size), ranks-1)}
 }
 
-// leftAfterUnload is leaked memory: what remains allocated on the first rank
-// after `del model` while a reference to one wrapped module is left: `for block
-// in model.layers: fully_shard(block)` leaves one in block. Every wrapped
-// module holds its FSDPState. Lazy initialisation gives all of them one context
-// whose all_states lists every state (torch 2.11, fsdp/_fully_shard/_fsdp_state.py,
-// FSDPState._lazy_init and _init_shared_state). All shards and the gradients that
-// are not None stay with it, through garbage collection and destroy_process_group.
+// leftAfterUnload is leaked memory: what remains on the first rank after `del model` if a reference
+// to one wrapped module is left, as by `for block in model.layers: fully_shard(block)`. Every
+// wrapped module holds its FSDPState, and all share a context that lists every state (torch 2.11,
+// fsdp/_fully_shard/_fsdp_state.py, FSDPState._lazy_init and _init_shared_state). All shards and
+// the gradients that are not None stay, through garbage collection and destroy_process_group.
 func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 	degree := model.Workload.ShardDegree
 	for i := range model.Layers {
@@ -210,7 +198,7 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 	return shards, grads
 }
 
-// afterUnload applies to FSDP, whose modules point to each other.
+// afterUnload applies to FSDP: its modules refer to each other.
 func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if trainer.Of(model.Workload.Preset).Path.Flat || model.Workload.HostShards || !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil

@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// TestCheckpointOnGPU0: 4 ranks load a tensor of 2 GiB that was saved from
-// GPU 0; NVML's figures are cut to MiB.
+// TestCheckpointOnGPU0: 4 ranks load a 2 GiB tensor saved from GPU 0; NVML shows whole MiB.
 func TestCheckpointOnGPU0(t *testing.T) {
 	var before, after, left, other int64
 	row := seeds(t)["gpu0_map_location_none"]

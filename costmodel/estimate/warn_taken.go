@@ -10,10 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// takenElsewhere says where declared costs were taken at another workload than
-// the one that is planned: bytes that do not say how they grow hold for the
-// micro-batch and the lengths that they were taken at, all bytes for the
-// precision.
+// takenElsewhere warns about declared costs from another workload. Bytes without a growth rule are
+// right only for their micro-batch and lengths, all bytes only for their precision.
 func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	taken, workload := model.Graph.Taken, &model.Workload
 	switch {
@@ -51,8 +49,7 @@ func sizes(values, had [3]int64) costmodel.Message {
 	return said
 }
 
-// declaredBytes names the layers whose bytes are declared, and those of them
-// that do not say how they grow.
+// declaredBytes names the layers with declared bytes, and those of them without a growth rule.
 func declaredBytes(model *layers.Model) (all, still []string) {
 	for i := range model.Layers {
 		declared := model.Layers[i].Declared
@@ -84,8 +81,8 @@ func more(names []string) string {
 	return fmt.Sprintf(" and %d more", len(names)-1)
 }
 
-// trainedApart says that stages of torch.distributed.pipelining hold copies of a tied
-// parameter. Those of a module that devmap.export read are on one stage.
+// trainedApart warns that stages of torch.distributed.pipelining hold copies of a tied parameter.
+// Modules that devmap.export read keep theirs on one stage.
 func trainedApart(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Runtime != value.Torch || !model.Rules.Untied || !model.Train || model.Frozen {
 		return nil

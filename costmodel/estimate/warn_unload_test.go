@@ -12,10 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestUnload: 64 bf16 matrices of 8192² over 4 GPUs after a step and `del
-// model`: the shards and their gradients stay, in addition to two cuBLAS
-// workspaces of 32 MiB (main and autograd thread), as the row fsdp_unload of
-// measured/seeds.json says to the MiB.
+// TestUnload: 64 bf16 matrices of 8192² over 4 GPUs after a step and `del model`. The shards and
+// their gradients stay, with two cuBLAS workspaces of 32 MiB (main and autograd thread), to the MiB
+// as in the row fsdp_unload of measured/seeds.json.
 func TestUnload(t *testing.T) {
 	g := &modelgraph.Graph{}
 	for range 64 {

@@ -7,35 +7,29 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// left is what GPUs hold when a step of letting a pipeline go has been taken, in
-// the process that ran it.
+// left is the GPUs' memory after a step of releasing a pipeline, in its process.
 type left struct {
 	Step string `json:"step"`
 	// AllocatedBytes are tensors and workspaces, PoolBytes what torch's allocator
 	// holds for them of the GPU, at least: both of each GPU.
 	AllocatedBytes []int64 `json:"allocated_bytes"`
 	PoolBytes      []int64 `json:"pool_bytes"`
-	// RoomBytes is the peak that a next model may reach in the same process:
-	// before it is out of memory, torch releases what the pool holds unused
-	// (CUDACachingAllocator.cpp: release_cached_blocks), and workspaces are
-	// used again (CUDABlas.cpp keeps one a handle and stream until the process
-	// ends).
+	// RoomBytes is the memory for a next model in the same process. Before torch runs out of memory
+	// it releases the pool's unused blocks (CUDACachingAllocator.cpp: release_cached_blocks).
+	// Workspaces are reused (CUDABlas.cpp keeps one a handle and stream until the process ends).
 	FreeBytes []int64 `json:"room_bytes"`
 }
 
-// processGroup is what destroy_process_group released on each of four H200s:
-// NVML's 6463 MiB fell to 5979, and nothing that torch had allocated did
-// (fixtures/measured/seeds.json, fsdp_unload; torch 2.11). Measured.
+// processGroup is what destroy_process_group released on each of four H200s: NVML fell from 6463 to
+// 5979 MiB, without tensors of torch (fixtures/measured/seeds.json, fsdp_unload; torch 2.11).
 const processGroup = 484 << 20
 
-// pool is what the allocator keeps for the workspaces alone: cuBLAS' has a
-// segment of its own, cuBLASLt's one of 2 MiB (CUDACachingAllocator.cpp:
-// get_allocation_size, kSmallBuffer).
+// pool is what the allocator keeps for workspaces alone: a segment for cuBLAS, and one of 2 MiB for
+// cuBLASLt (CUDACachingAllocator.cpp: get_allocation_size, kSmallBuffer).
 func (run *residency) pool() int64 { return run.gpu.WorkspaceBytes + 2*ltWorkspace }
 
-// resident is the memory of a GPU between two runs: under each mode of
-// offloading nothing (pipeline_utils.py: maybe_free_model_hooks moves the last
-// component back at the end of a call), else weights or shards.
+// resident is a GPU's memory between two runs: weights or shards, or nothing under offloading.
+// maybe_free_model_hooks moves the last component back at the end of a call (pipeline_utils.py).
 func (run *residency) resident(rank int64) int64 {
 	if run.work.Offload != "" {
 		return 0
@@ -46,10 +40,12 @@ func (run *residency) resident(rank int64) int64 {
 
 func (run *residency) workspaces() int64 { return run.gpu.WorkspaceBytes + ltWorkspace }
 
-// after are the steps, in order: the call has returned; the pipeline is deleted
-// and collected; xDiT's cache manager is cleared, if it holds anything; the
-// pool is emptied; the process group, and with it buffers for what is received,
-// is destroyed.
+// after are the steps of freeing memory, in order:
+//   - The call has returned.
+//   - The pipeline is deleted and collected.
+//   - xDiT's cache manager is cleared, if it holds anything.
+//   - The pool is emptied.
+//   - The process group is destroyed, with its receive buffers.
 func (run *running) after(phases []phasePlan) []left {
 	type step struct {
 		name  string
@@ -86,10 +82,9 @@ func (run *running) after(phases []phasePlan) []left {
 	return list
 }
 
-// pinned is what xDiT's cache manager holds of a stage when the pipeline is
-// deleted: it is process-wide, and lists the attentions that xDiT's own pipeline
-// classes wrap, with their weights, and what they keep (cache_manager.py:
-// _CACHE_MGR; base_model.py: _register_cache).
+// pinned is what xDiT's process-wide cache manager holds of a stage after the pipeline is deleted.
+// It lists the attentions that xDiT's own pipeline classes wrap, with their weights and keys
+// (cache_manager.py, _CACHE_MGR; base_model.py, _register_cache).
 func (run *residency) pinned(stage int64) int64 {
 	wraps := run.wrapped || run.work.PipeFusion > 1 || run.class == "StableDiffusion3Pipeline" && run.work.Ulysses*run.work.Ring > 1
 	if !wraps {
@@ -114,10 +109,9 @@ func (run *residency) pinned(stage int64) int64 {
 	return keys
 }
 
-// shards is the bytes of shards and roots that FSDP1 never frees: views of a flat
-// parameter that it lists itself. Measured: 4,924,226,560 bytes of a sharded Flux
-// remained after everything was deleted and collected and the group destroyed.
-// FSDP2 left nothing (fixtures/measured/xdit_h200.jsonl, "left").
+// shards is the bytes of shards and roots that FSDP1 never frees: views of a flat parameter that it
+// lists itself. Measured: 4,924,226,560 bytes of a sharded Flux remained at the end. FSDP2 left
+// nothing (fixtures/measured/xdit_h200.jsonl, "left").
 func (run *residency) shards() int64 {
 	if run.work.FullyShardDegree < 2 || run.lean {
 		return 0
@@ -131,8 +125,7 @@ func (run *residency) shards() int64 {
 	return total
 }
 
-// next says how another model follows in the same process, and what keeps
-// weights where it should not.
+// next says how another model follows in the same process, and what wrongly keeps weights.
 func (run *running) next(steps []left) []string {
 	first, last := &steps[0], &steps[len(steps)-1]
 	weights := first.AllocatedBytes[0] - run.workspaces()

@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestAfterMeasured checks the rules against the row fsdp_unload of seeds.json:
-// 64 matrices of 8192² over four GPUs.
+// TestAfterMeasured checks seeds.json's row fsdp_unload: 64 matrices of 8192² over four GPUs.
 func TestAfterMeasured(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
 	if err != nil {
@@ -57,9 +56,8 @@ func TestAfterMeasured(t *testing.T) {
 	}
 }
 
-// TestAfter: what remains allocated of the Flux pipeline of few blocks that was
-// measured, which was called part by part, so that its outputs (1,024 bytes)
-// stayed.
+// TestAfter checks the allocated bytes after a measured Flux pipeline of few blocks, called part by
+// part, so that its outputs (1,024 bytes) stayed.
 func TestAfter(t *testing.T) {
 	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string]int64{"": 5180637696, "model": 34603008, "sequential": 34604032 - 1024, "group": 34603008} {

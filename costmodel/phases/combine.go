@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// Of is what a pipeline holds on so many GPUs of one kind: a plan of the degrees
-// that are asked for, or, on several GPUs if none are, of all that make them
-// up. What could not be read is left out, with a warning.
+// Of plans a pipeline on gpus GPUs of one kind: one plan for the given degrees, else one for each
+// combination that uses all GPUs. It leaves out unreadable parts, with a warning.
 func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	if asked.Train != nil {
 		return train(pipeline, asked, gpu, gpus)
@@ -36,8 +35,7 @@ func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus
 	return plans, nil
 }
 
-// over are the workloads whose degrees make up so many GPUs: the one that is
-// asked for if it says degrees, else all. On one GPU there is one.
+// over are the workloads with degrees for so many GPUs: work alone if it has degrees, else all.
 func (work Workload) over(gpus int64) []Workload {
 	if work.CFGDegree+work.Ulysses+work.Ring+work.PipeFusion > 0 || gpus == 1 {
 		return []Workload{work}

@@ -6,11 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// communication is the time of a step's messages: what compute hides, and what
-// it waits for. Under Ulysses attention's tokens and heads change places:
-// (u-1)/u of four tensors a block leave a GPU, and attention waits. Keys and
-// values go round a ring while attention computes, and shards are gathered a
-// block ahead.
+// communication is the time of a step's messages: hidden by compute, and waited for. Ulysses
+// exchanges tokens and heads: (u-1)/u of four tensors a block leave a GPU, and attention waits. A
+// ring's keys and values move while attention computes; shards are gathered a block ahead.
 func (run *deployment) communication() (hidden, waited float64) {
 	rate := run.gpu.LinkBytesPerSecond
 	if rate == 0 {

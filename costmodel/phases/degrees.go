@@ -85,8 +85,7 @@ func (work Workload) tokens() int64 {
 }
 
 // product refuses degrees that are asked for and make up another number of GPUs
-// (xfuser/config/config.py: ParallelConfig, "parallel_world_size must be equal to
-// world_size").
+// (xfuser/config/config.py: ParallelConfig, "parallel_world_size must be equal to world_size").
 func (work Workload) product(gpus int64) error {
 	for _, degree := range []*int64{&work.CFGDegree, &work.Ulysses, &work.Ring, &work.PipeFusion} {
 		*degree = max(1, *degree)
@@ -101,8 +100,8 @@ func (work Workload) product(gpus int64) error {
 // farthest is how many GPUs more or fewer are tried for a remedy.
 const farthest = 64
 
-// remedied adds to a broken rule the degrees nearest to those asked for that
-// work on as many GPUs, or else the nearest number of GPUs for which some do.
+// remedied adds to a degree error the nearest degrees that work on so many GPUs, or else the
+// nearest number of GPUs for which some do.
 func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64, fault error) error {
 	var broken *degreeError
 	if !errors.As(fault, &broken) {
@@ -118,9 +117,8 @@ func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device
 	return fault
 }
 
-// nearest are the flags of all degrees that work on so many GPUs, those nearest
-// to what was asked for first: by the sum of how often each is doubled or
-// halved.
+// nearest are the flags of all degrees that work on so many GPUs, the nearest to the given ones
+// first: by how often each is doubled or halved.
 func nearest(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64) []string {
 	free := asked
 	free.CFGDegree, free.Ulysses, free.Ring, free.PipeFusion = 0, 0, 0, 0

@@ -48,7 +48,7 @@ func TestOffloadOnSeveral(t *testing.T) {
 	}
 }
 
-// workloadOf reads degrees as they are printed.
+// workloadOf parses printed degrees.
 func workloadOf(t *testing.T, flags string) Workload {
 	t.Helper()
 	var work Workload

@@ -14,8 +14,7 @@ import (
 // (CUDABlas.cpp: _getWorkspaceSize; 33 MiB in all on an H200).
 const ltWorkspace = 1 << 20
 
-// stored is what components keep on a GPU, and how much of it the allocator
-// gives beyond their tensors.
+// stored is what components keep on a GPU, and how much of it the allocator gives beyond their tensors.
 func stored(graphs ...*modelgraph.Graph) (tensors, rounding int64) {
 	for _, graph := range graphs {
 		tensors += forward.Bytes(graph)
@@ -23,10 +22,9 @@ func stored(graphs ...*modelgraph.Graph) (tensors, rounding int64) {
 	return tensors, forward.Resident(graphs...) - tensors
 }
 
-// blocksOf are the wrap units of a denoiser that are members of lists: xDiT
-// splits and wraps those alone (xfuser/model_executor/models/transformers/
-// base_transformer.py: _split_transformer_blocks; xfuser/core/distributed/
-// sharding.py). A map keeps further modules whole, such as time_text_embed.
+// blocksOf are a denoiser's wrap units that are members of lists. xDiT splits and wraps only those
+// (base_transformer.py, _split_transformer_blocks; xfuser/core/distributed/sharding.py). A map
+// keeps further modules whole, such as time_text_embed.
 func blocksOf(graph *modelgraph.Graph) []*modelgraph.Unit {
 	var blocks []*modelgraph.Unit
 	for i := range graph.Units {
@@ -53,8 +51,8 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 	return total
 }
 
-// memoryOf is the resident memory of a GPU while a component runs: everything, that
-// component alone, or a part of it; and what its shards are gathered into.
+// memoryOf is the resident memory of a GPU while a component runs: everything, the component alone,
+// or a part of it, with the buffers for gathered shards.
 func (run *residency) memoryOf(component *diffusers.Component, stage int64) costmodel.Memory {
 	memory := costmodel.Memory{Workspace: run.workspaces()}
 	switch run.work.Offload {
@@ -78,11 +76,9 @@ func (run *residency) memoryOf(component *diffusers.Component, stage int64) cost
 	return memory
 }
 
-// grouped is the bytes of a component that stay on the GPU under group offloading
-// with one block in a group: every byte outside the lists of blocks. Its forward brings
-// one block in addition. Lists are looked for among the component's own children,
-// and among the decoder's in autoencoders that say so. Source:
-// hooks/group_offloading.py, _apply_group_offloading_block_level.
+// grouped is the bytes of a component that stay on the GPU under group offloading with one block in a
+// group: all bytes outside the lists of blocks. Lists are among the component's own children, in some
+// autoencoders among the decoder's (hooks/group_offloading.py, _apply_group_offloading_block_level).
 func grouped(component *diffusers.Component) int64 {
 	graph := component.Graph
 	rest := forward.Bytes(graph)
@@ -104,8 +100,8 @@ func grouped(component *diffusers.Component) int64 {
 	return rest
 }
 
-// decoderGroups is what of a decoder is there at its peak: what is in no block,
-// and the last block but one, which makes the largest picture of many channels.
+// decoderGroups is a decoder's memory at its peak: all outside blocks, and the last block but one,
+// which makes the largest picture of many channels.
 func decoderGroups(graph *modelgraph.Graph) int64 {
 	const list = "decoder.up_blocks."
 	total, blocks := int64(0), map[string]int64{}

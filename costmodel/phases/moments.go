@@ -11,8 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// encode is the largest of the encoders' moments, and of the autoencoder's if a
-// picture is given.
+// encode is the largest of the encoders' moments, and of the autoencoder's if a picture is given.
 func (run *running) encode() (phasePlan, error) {
 	phase := phasePlan{Name: "encode"}
 	for _, encoder := range run.encoders {
@@ -20,7 +19,7 @@ func (run *running) encode() (phasePlan, error) {
 		if strings.HasPrefix(encoder.Graph.Class, "CLIPTextModel") {
 			text = 77
 		}
-		if !forward.Known(encoder.Graph.Class) { // its weights are there, its forward is not walked
+		if !forward.Known(encoder.Graph.Class) { // its weights are resident, its forward is not walked
 			run.larger(&phase, encoder, every(0))
 			continue
 		}
@@ -40,7 +39,7 @@ func (run *running) encode() (phasePlan, error) {
 	return phase, nil
 }
 
-// seen is the autoencoder's moment when it encodes what is given.
+// seen is the autoencoder's moment when it encodes the given pictures.
 func (run *running) seen(phase *phasePlan) error {
 	if run.rule.given == 0 || run.decoder == nil {
 		return nil
@@ -63,8 +62,7 @@ func (run *running) seen(phase *phasePlan) error {
 	return nil
 }
 
-// upcast reports an autoencoder that says nothing of force_upcast, or true
-// (autoencoder_kl.py: True).
+// upcast reports an autoencoder that says nothing of force_upcast, or true (autoencoder_kl.py: True).
 func upcast(graph *modelgraph.Graph) bool {
 	var config struct {
 		Raise *bool `json:"force_upcast"`
@@ -76,8 +74,7 @@ func upcast(graph *modelgraph.Graph) bool {
 // every is a moment that is the same on each GPU.
 func every(bytes int64) func(rank int64) int64 { return func(int64) int64 { return bytes } }
 
-// larger makes a component the phase's if its moment is larger; activations are
-// those of a GPU.
+// larger makes a component the phase's if its moment is larger; activations returns a GPU's.
 func (run *running) larger(phase *phasePlan, component *diffusers.Component, activations func(rank int64) int64) {
 	var memory []costmodel.Memory
 	for rank := range run.work.gpus() {
@@ -96,7 +93,7 @@ func (run *running) larger(phase *phasePlan, component *diffusers.Component, act
 	}
 }
 
-// call is what the denoiser is called with on one GPU.
+// call is the denoiser's call on one GPU.
 func (run *deployment) call() forward.Call {
 	work := run.work
 	call := forward.Call{
@@ -154,8 +151,7 @@ func (run *running) denoise() (phasePlan, error) {
 		return phase, err
 	}
 	run.larger(&phase, run.denoiser, func(rank int64) int64 { return peaks[run.stageOf(rank)] + run.latents() })
-	// The first step fills the pipeline, and goes through its stages in turn
-	// (xfuser: warmup_steps 1).
+	// The first step fills the pipeline, and goes through its stages in turn (xfuser: warmup_steps 1).
 	passes := float64(run.work.Steps + run.work.PipeFusion - 1)
 	if run.rule.guided && run.rule.apart && run.work.CFGDegree == 1 {
 		passes *= 2
@@ -180,7 +176,7 @@ func (run *running) decode() (phasePlan, error) {
 	return phase, nil
 }
 
-// decoding is what the autoencoder is called with.
+// decoding is the autoencoder's call.
 func (run *deployment) decoding() forward.Call {
 	work := run.work
 	return forward.Call{

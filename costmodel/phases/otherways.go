@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// other says what ways without a flag would hold: xDiT's pipeline class where
-// its runner takes diffusers' own, FSDP2 instead of FSDP1, group offloading
-// with a stream or by leaves.
+// other notes the memory of ways without a flag: xDiT's pipeline class instead of diffusers' own,
+// FSDP2 instead of FSDP1, group offloading with a stream or by leaves.
 func (run *running) other() []string {
 	var notes []string
 	say := func(words string, change func(*running)) {

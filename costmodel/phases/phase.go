@@ -9,14 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// Plan is what a pipeline holds and how long it takes.
+// Plan is a pipeline's memory and time.
 type Plan struct {
 	Workload Workload
 	Phases   []phasePlan
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
-	Warnings []string // what the plan goes without, what was not measured, and what is left after it
-	// Pool is the range of what the allocator reserves beyond the peak, as parts of
-	// what a phase holds other than weights.
+	Warnings []string // omissions, unmeasured parts, and memory that remains afterwards
+	// Pool is the allocator's range beyond the peak, as parts of a phase's memory without weights.
 	Pool [2]float64
 	// After is what remains on each GPU of the plan when the run is over, after
 	// each step of making room for another model.
@@ -32,16 +31,14 @@ type phasePlan struct {
 	Seconds float64
 }
 
-// measuredPipelines were checked against a GPU; of the others only components
-// were checked, or nothing.
+// measuredPipelines were checked against a GPU; of the others only components were checked, or nothing.
 var measuredPipelines = []string{
 	"CogVideoXImageToVideoPipeline", "CogVideoXPipeline", "FluxFillPipeline", "FluxKontextPipeline", "FluxPipeline", "HunyuanVideoPipeline", "QwenImagePipeline",
 	"StableDiffusion3Pipeline", "StableDiffusionPipeline", "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline", "StableDiffusionXLPipeline",
 	"WanImageToVideoPipeline", "WanPipeline",
 }
 
-// measuredXDiT were checked against two GPUs under xDiT
-// (fixtures/measured/xdit_h200.jsonl).
+// measuredXDiT were checked against two GPUs under xDiT (fixtures/measured/xdit_h200.jsonl).
 var measuredXDiT = []string{"FluxPipeline", "QwenImagePipeline", "StableDiffusion3Pipeline", "WanPipeline"}
 
 // of is the plan of one workload, on as many GPUs as its degrees ask for.
@@ -53,8 +50,8 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 	return run.planned(plan)
 }
 
-// planned fills in the phases; if a stage of PipeFusion is too large for its
-// GPU, with blocks cut another way if that makes the fullest GPU smaller.
+// planned fills in the phases. If a stage of PipeFusion exceeds its GPU, planned splits the blocks
+// again if that makes the fullest GPU smaller.
 func (run *running) planned(plan *Plan) (*Plan, error) {
 	if run.work.Train != nil {
 		return run.trained(plan)

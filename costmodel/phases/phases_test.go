@@ -50,9 +50,8 @@ func fluxSmall() map[string]string {
 
 var h200 = costmodel.Device{Name: "H200", CapacityBytes: 150 << 30, WorkspaceBytes: 32 << 20, FLOPS: 800e12}
 
-// TestFluxMeasured: FLUX.1-dev on an H200 (diffusers 0.42.1, two steps,
-// embeddings given). There T5's table of tokens and its encoder's copy were
-// apart: 263,192,576 bytes more than the tied model if all is resident.
+// TestFluxMeasured: FLUX.1-dev on an H200 (diffusers 0.42.1, two steps, embeddings given). T5's table of
+// tokens and its encoder's copy were untied there: 263,192,576 bytes more if all is resident.
 func TestFluxMeasured(t *testing.T) {
 	pipeline := folder(t, flux)
 	for _, c := range []struct {
@@ -121,7 +120,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestShares: GPUs share what the degrees cut.
+// TestShares: GPUs share what the degrees split.
 func TestShares(t *testing.T) {
 	pipeline := folder(t, flux)
 	peak := func(work Workload) int64 {
@@ -143,10 +142,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOffloadsMeasured: every phase of a Flux pipeline of few blocks under the
-// modes of offloading (H200, diffusers 0.42.1). CLIP ran after T5 there, so
-// that its 252,020,224 bytes stayed while the transformer was resident, under
-// model offloading: the pipeline itself runs it before.
+// TestOffloadsMeasured: every phase of a Flux pipeline of few blocks under the modes of offloading
+// (H200, diffusers 0.42.1). CLIP ran after T5 there, so its 252,020,224 bytes stayed with the
+// transformer under model offloading: the pipeline itself runs CLIP first.
 func TestOffloadsMeasured(t *testing.T) {
 	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string][3]int64{
@@ -169,8 +167,7 @@ func TestOffloadsMeasured(t *testing.T) {
 	}
 }
 
-// TestPipelinesMeasured: whole pipelines on an H200 (diffusers 0.42.1, one or
-// two steps, embeddings given).
+// TestPipelinesMeasured: whole pipelines on an H200 (diffusers 0.42.1, embeddings given).
 func TestPipelinesMeasured(t *testing.T) {
 	const clip = `{"architectures":["CLIPTextModel"],"model_type":"clip_text_model","hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,"num_attention_heads":12,"projection_dim":768,"torch_dtype":"bfloat16"}`
 	sdxl := map[string]string{

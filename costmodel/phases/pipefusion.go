@@ -6,10 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
 )
 
-// evenly is how many blocks each stage has without attn_layer_num_for_pp: the
-// even split rounded up, and the last what is left
-// (xfuser/model_executor/models/transformers/base_transformer.py:
-// _split_transformer_blocks).
+// evenly is the number of blocks of each stage without attn_layer_num_for_pp: the even split
+// rounded up, the rest for the last (base_transformer.py: _split_transformer_blocks).
 func evenly(blocks, stages int64) []int64 {
 	each := (blocks + stages - 1) / stages
 	var counts []int64
@@ -20,9 +18,8 @@ func evenly(blocks, stages int64) []int64 {
 	return counts
 }
 
-// balanced cuts blocks so that the stage which brings the most bytes brings the
-// least: the smallest limit under which filling stages in order leaves none over,
-// each with a block at least. The limits are the sums of neighbouring blocks.
+// balanced splits blocks so that the largest stage is smallest: it fills stages in order up to the
+// smallest limit that leaves no block, at least one each. Limits are sums of neighbouring blocks.
 func balanced(sizes []int64, stages int64) []int64 {
 	fill := func(limit int64) []int64 {
 		counts, used := []int64{0}, int64(0)
@@ -72,16 +69,14 @@ func (run *deployment) stageOf(rank int64) int64 {
 	return rank / (run.work.Ulysses * run.work.Ring) % run.work.PipeFusion
 }
 
-// keys are what the cache manager keeps of a block after a run: keys and values
-// of the picture's tokens (xfuser/core/cache_manager/cache_manager.py:
-// _naive_cache_update).
+// keys are a block's keys and values in the cache manager after a run, of the picture's tokens
+// (xfuser/core/cache_manager/cache_manager.py: _naive_cache_update).
 func (run *deployment) keys() int64 {
 	image, _ := run.streams()
 	return 2 * image
 }
 
-// streams are the bytes of the picture's rows on a GPU under PipeFusion, and of
-// the text's.
+// streams are the bytes of the picture's rows on a GPU under PipeFusion, and of the text's.
 func (run *deployment) streams() (image, text int64) {
 	work, dim := run.work, run.heads()*headWidth(run.denoiser.Graph)*width(run.denoiser.Graph)
 	batch := run.call().Batch
@@ -89,11 +84,9 @@ func (run *deployment) streams() (image, text int64) {
 	return image, batch * run.rule.text * dim
 }
 
-// cached is what a stage of PipeFusion holds from its second run on, whatever runs:
-// its attentions' keys and values, and buffers for what is received, all at once
-// while the pipeline warms up and part by part afterwards (xfuser/core/
-// distributed/group_coordinator.py: recv_buffer). The first stage receives
-// pictures, the others both streams.
+// cached is what a stage of PipeFusion holds from its second run on: its attentions' keys and
+// values, and receive buffers. Warmup receives all at once, later runs part by part
+// (group_coordinator.py: recv_buffer). The first stage receives pictures, the others both streams.
 func (run *residency) cached(stage int64) (keys, buffers int64) {
 	if run.work.PipeFusion == 1 {
 		return run.wrappedKeys(), 0
@@ -106,8 +99,7 @@ func (run *residency) cached(stage int64) (keys, buffers int64) {
 	return keys, 2 * (image + text)
 }
 
-// layers are the blocks of each stage: xDiT's own split, or, if a GPU does not
-// hold its part of that, one that evens out what blocks bring.
+// layers sets the blocks of each stage to xDiT's own split.
 func (run *deployment) layers() {
 	blocks := blocksOf(run.denoiser.Graph)
 	if run.work.PipeFusion == 1 || run.work.PipeFusion > int64(len(blocks)) {
@@ -116,7 +108,7 @@ func (run *deployment) layers() {
 	run.work.Layers = evenly(int64(len(blocks)), run.work.PipeFusion)
 }
 
-// evened is a run whose blocks are cut so that the fullest GPU holds less.
+// evened splits the blocks so that the fullest GPU holds less.
 func (run *deployment) evened() {
 	var sizes []int64
 	for _, block := range blocksOf(run.denoiser.Graph) {
@@ -125,10 +117,9 @@ func (run *deployment) evened() {
 	run.work.Layers = balanced(sizes, run.work.PipeFusion)
 }
 
-// stages are the denoiser's peaks on each stage while the pipeline warms up:
-// all of the picture's tokens go through every stage; patches, one after
-// another from then on, take less (pipeline_flux.py: _sync_pipeline,
-// _async_pipeline). Of one stage it is whole.
+// stages are the denoiser's peaks on each stage during warmup, when all of the picture's tokens
+// pass every stage. Later patches take less (pipeline_flux.py: _sync_pipeline, _async_pipeline).
+// The peak of a single stage is whole.
 func (run *running) stages(whole int64) ([]int64, error) {
 	if run.work.PipeFusion == 1 {
 		return []int64{whole}, nil
@@ -161,10 +152,9 @@ func (run *running) decoded(bytes int64) func(rank int64) int64 {
 	}
 }
 
-// wrappedKeys are what xFuserFluxPipeline keeps under Ulysses or in a ring: keys
-// and values of every attention, of both streams, because its processor does not
-// ask for the cache of a sequence that is cut (transformer_flux.py imports the
-// group _SP before there is one; base_model.py: _register_cache).
+// wrappedKeys are what xFuserFluxPipeline keeps under Ulysses or in a ring: keys and values of
+// every attention, of both streams. Its processor does not ask for the cache of a split sequence:
+// transformer_flux.py imports the group _SP before it exists (base_model.py: _register_cache).
 func (run *residency) wrappedKeys() int64 {
 	if !run.wrapped {
 		return 0

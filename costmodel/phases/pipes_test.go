@@ -73,9 +73,8 @@ func pipesOf() map[string]map[string]string {
 }
 
 // TestPipesMeasured: pipelines of few blocks on an H200 (diffusers 0.42.1,
-// fixtures/measured/how/measure_diffusion_pipes.py): prompts were given, so that
-// encoding is what the autoencoder encodes. The first call of each under
-// offloading began with parts on the GPU: later phases tell.
+// fixtures/measured/how/measure_diffusion_pipes.py). Prompts were given, so encoding is only the
+// autoencoder's. Under offloading each first call began with parts on the GPU; later phases count.
 func TestPipesMeasured(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl")
 	if err != nil {

@@ -1,9 +1,9 @@
 package phases
 
-// pools are the least and the most that PyTorch's caching allocator reserves beyond
-// the peak, as parts of what the peak's phase holds other than weights, by the way
-// to offload. Measured on an H200, torch 2.11, diffusers 0.42.1 and xDiT 0.7
-// (fixtures/measured/diffusion_pipes_h200.jsonl, xdit_h200.jsonl; TestPoolMeasured).
+// pools are the least and most that PyTorch's caching allocator reserves beyond the peak, by way of
+// offloading, as parts of the peak's phase without weights. Measured on an H200 with torch 2.11,
+// diffusers 0.42.1 and xDiT 0.7 (fixtures/measured/diffusion_pipes_h200.jsonl, xdit_h200.jsonl;
+// TestPoolMeasured).
 var pools = map[string][2]float64{
 	"":           {0.15, 1.7},
 	"model":      {0.45, 3.45},

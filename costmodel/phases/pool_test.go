@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// beyondPeak is what a run reserved beyond the largest of its phases, as a part of
-// what that phase has other than weights. One GPU of several decodes.
+// beyondPeak is a run's reserved bytes beyond its largest phase, as a part of the phase without
+// weights. One GPU of several decodes.
 func beyondPeak(plan *Plan, rank int, measured map[string]int64, reserved int64) float64 {
 	var most costmodel.Memory
 	for i := range plan.Phases {
@@ -23,9 +23,8 @@ func beyondPeak(plan *Plan, rank int, measured map[string]int64, reserved int64)
 	return float64(reserved-most.Total()) / float64(most.Total()-most.Params)
 }
 
-// TestPoolMeasured: what the caching allocator reserved beyond the peak of every
-// measured pipeline is in the range of its way to offload, and the ranges are no
-// wider than that.
+// TestPoolMeasured: the reserved bytes beyond the peak of every measured pipeline are in the range
+// of its way to offload, and the ranges are no wider than that.
 func TestPoolMeasured(t *testing.T) {
 	ends := map[string][2]float64{}
 	note := func(name, offload string, part float64) {

@@ -10,11 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// raised are the pipelines whose autoencoder commonly runs in single precision,
-// and why: neither its config nor its folder says so. diffusers' page of Wan
-// loads it so (torch_dtype=torch.float32 of AutoencoderKLWan.from_pretrained);
-// SDXL's raises it before it decodes, if it was loaded in half
-// (pipeline_stable_diffusion_xl.py: needs_upcasting).
+// raised are the pipelines whose autoencoder commonly runs in single precision, and why; no config
+// says so. diffusers' page of Wan loads it so (AutoencoderKLWan.from_pretrained). SDXL raises it
+// before it decodes, if it is in half (pipeline_stable_diffusion_xl.py: needs_upcasting).
 var raised = map[string]string{
 	"StableDiffusionXLImg2ImgPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
 	"StableDiffusionXLInpaintPipeline": "raised to float32, as the pipeline does when it was loaded in float16",
@@ -31,7 +29,7 @@ func (run *deployment) typed(component *diffusers.Component) (*diffusers.Compone
 	return retyped(component, modelgraph.F32)
 }
 
-// retyped is a component whose tensors have a type (Module.to).
+// retyped is a component with all tensors in one type (Module.to).
 func retyped(component *diffusers.Component, dtype modelgraph.DType) (*diffusers.Component, error) {
 	out, graph := *component, *component.Graph
 	graph.Layers = slices.Clone(graph.Layers)
@@ -52,8 +50,7 @@ func retyped(component *diffusers.Component, dtype modelgraph.DType) (*diffusers
 	return &out, nil
 }
 
-// single says what an autoencoder takes in single precision, or that it is
-// counted so.
+// single says what an autoencoder takes in single precision, or that it is counted so.
 func (run *running) single() []string {
 	if run.decoder != nil && run.work.VAEPrecision == fp32 {
 		return []string{"the vae is counted in float32, as Wan's documentation loads it"}

@@ -58,8 +58,8 @@ func public() map[string]map[string]string {
 	}
 }
 
-// TestPublic: the denoiser's parameters as the models' cards have them (in units
-// of 10⁷), who makes the peak of encoding, and what is said or refused.
+// TestPublic: the denoiser's parameters as in the models' cards (in units of 10⁷), the encoder of
+// the encoding's peak, and notes or refusals.
 func TestPublic(t *testing.T) {
 	pipelines := public()
 	for name, want := range map[string]struct {

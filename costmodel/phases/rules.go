@@ -3,45 +3,36 @@ package phases
 // rule is a pipeline class's own behaviour.
 type rule struct {
 	height, width, frames, steps, text int64
-	// guided: the prompt and its negative are denoised, in one batch or, if
-	// apart, one after the other.
+	// guided: the prompt and its negative are denoised, in one batch or, if apart, one after the other.
 	guided, apart bool
-	// packed: squares of two latents are tokens before the transformer sees
-	// them.
+	// packed: squares of two latents are tokens before the transformer sees them.
 	packed bool
-	// rows: xDiT cuts whole rows of tokens (xfuser/core/distributed/
-	// runtime_state.py: _calc_patches_metadata, latents_height % num_sp_patches);
-	// the others' tokens are filled up.
+	// rows: xDiT splits whole rows of tokens (runtime_state.py: _calc_patches_metadata,
+	// latents_height % num_sp_patches). Others pad the tokens.
 	rows bool
 	// whole: shares of all tokens are chunked and gathered again, so they must be
 	// as large as each other (examples/hunyuan_video_usp_example.py).
 	whole bool
-	// cut: sides between tokens are made smaller, with a warning (check_inputs,
-	// prepare_latents); else they are refused. side is their multiple; 0: a
-	// token's.
+	// cut: sides between tokens are made smaller, with a warning (check_inputs, prepare_latents);
+	// else they are refused. side is their multiple, or 0 for a token's.
 	cut  bool
 	side int64
 	area int64 // pixels that sides are brought to
-	// given are the frames that the autoencoder encodes first: a picture, or
-	// all of a video that begins with one. joined: its tokens go through the
-	// transformer with those that are made.
+	// given are the frames that the autoencoder encodes first: a picture, or all of a video that
+	// begins with one. joined: the transformer gets their tokens with the new ones.
 	given  int64
 	joined bool
-	// raises: the autoencoder is raised to single precision to encode, if its
-	// config says force_upcast, which is the default
-	// (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
+	// raises: the autoencoder encodes in single precision if its config says force_upcast, the
+	// default (pipeline_stable_diffusion_xl_img2img.py: prepare_latents).
 	raises bool
-	// nearest: a number of frames between latents is rounded to the nearest
-	// (pipeline_wan.py); else those beyond the last latent are not made.
+	// nearest: frames between latents are rounded to the nearest (pipeline_wan.py), else down.
 	nearest bool
 }
 
-// allFrames: the rest of a video that begins with a picture is encoded too, as
-// zeros.
+// allFrames: the rest of a video that begins with a picture is encoded too, as zeros.
 const allFrames = -1
 
-// rules are the defaults of __call__ and of the components, by class
-// (diffusers/pipelines, 0.42).
+// rules are the defaults of __call__ and of the components, by class (diffusers/pipelines, 0.42).
 var rules = map[string]rule{
 	"CogVideoXImageToVideoPipeline":    {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true, given: 1},
 	"CogVideoXPipeline":                {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},

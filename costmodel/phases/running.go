@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// running makes the phases of a pipeline, and says what is left after them.
+// running makes the phases of a pipeline, and the steps after them.
 type running struct{ residency }
 
 // residency is the memory of each GPU of a deployment.
@@ -19,7 +19,7 @@ type residency struct{ deployment }
 type deployment struct {
 	class    string // the pipeline's
 	lean     bool   // sharded as --memory_efficient_sharding does
-	wrapped  bool   // by xDiT's own pipeline class, where its runner takes diffusers'
+	wrapped  bool   // by xDiT's own pipeline class, if its runner takes diffusers'
 	work     Workload
 	rule     rule
 	gpu      costmodel.Device
@@ -56,7 +56,7 @@ func (run *deployment) bytes() int64 {
 	return width(run.denoiser.Graph)
 }
 
-// heads are those of the denoiser's first attention.
+// heads is the number of heads of the denoiser's first attention.
 func (run *deployment) heads() int64 {
 	for i := range run.denoiser.Graph.Layers {
 		if op, ok := run.denoiser.Graph.Layers[i].Op.(modelgraph.Attention); ok {
@@ -74,7 +74,7 @@ func (run *deployment) roofline(cost forward.Cost) float64 {
 	return max(cost.FLOPs/run.gpu.FLOPS, cost.Traffic/cmp.Or(run.gpu.BytesPerSecond, 1e30))
 }
 
-// headWidth is that of the first attention.
+// headWidth is the width of the first attention's heads.
 func headWidth(graph *modelgraph.Graph) int64 {
 	for i := range graph.Layers {
 		if op, ok := graph.Layers[i].Op.(modelgraph.Attention); ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// cut takes away what xDiT leaves to other GPUs of the denoiser, and of encoders
-// where weights are sharded: a GPU keeps a shard, and gathers the block that runs
-// and the next; what is in no block is gathered from the first forward on.
+// cut removes other GPUs' parts of the denoiser under xDiT, and of encoders if weights are sharded.
+// A GPU keeps its shard, and gathers the running block and the next. All outside blocks is gathered
+// from the first forward on.
 func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
 	if run.denoiser == nil {
 		return
@@ -47,17 +47,15 @@ func (run *residency) cut(memory *costmodel.Memory, component *diffusers.Compone
 	}
 }
 
-// cutWhole is the size of a component, and whether its weights are sharded if
-// any are: all but CLIPs and the autoencoder (xfuser/model_executor/models/
-// runner_models: fsdp_strategy).
+// cutWhole is the size of a component, and whether its weights are sharded if any are: all but
+// CLIPs and the autoencoder (xfuser/model_executor/models/ runner_models: fsdp_strategy).
 func (run *residency) cutWhole(component *diffusers.Component) (int64, bool) {
 	whole := forward.Bytes(component.Graph)
 	return whole, component != run.decoder && !strings.HasPrefix(component.Graph.Class, "CLIP")
 }
 
-// outside is what of a component is in no block: FSDP's root, which stays whole
-// from its first forward on (torch/distributed/fsdp/_runtime_utils.py:
-// _post_forward_reshard).
+// outside is the bytes of a component outside blocks: FSDP's root, which stays whole from its first
+// forward on (torch/distributed/fsdp/_runtime_utils.py: _post_forward_reshard).
 func outside(graph *modelgraph.Graph) int64 {
 	rest := forward.Bytes(graph)
 	for _, block := range blocksOf(graph) {
@@ -66,13 +64,10 @@ func outside(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// gathered is what of a sharded component is whole while each of its blocks
-// runs, without what is in none: under FSDP1 the block and the next. FSDP2, to
-// which xDiT turns for --memory_efficient_sharding, gathers two ahead
-// (xfuser/core/ distributed/sharding.py: set_modules_to_forward_prefetch), and
-// what a block was copied out of stays until the next is
-// (torch/distributed/fsdp/_fully_shard/ _fsdp_param_group.py: wait_for_unshard,
-// all_gather_state), but for the first, which is asked for apart.
+// gathered is the whole part of a sharded component while each block runs, without what is outside
+// blocks. FSDP1 gathers the block and the next. --memory_efficient_sharding selects FSDP2, which
+// gathers two ahead (sharding.py: set_modules_to_forward_prefetch). Its copy-out source stays until
+// the next block's (_fsdp_param_group.py: wait_for_unshard, all_gather_state), except the first.
 func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	var sizes, whole []int64
 	for _, block := range blocksOf(graph) {
@@ -95,15 +90,15 @@ func (run *residency) gathered(graph *modelgraph.Graph) []int64 {
 	return whole
 }
 
-// met is the denoiser's peak above the most that is gathered of it: the largest
-// sum of a block's own moment and what is whole meanwhile.
+// met is the denoiser's peak above its largest gathered part: the largest sum of a block's own
+// moment and the part that is whole meanwhile.
 func (run *residency) met(cost forward.Cost) int64 {
 	whole := run.gathered(run.denoiser.Graph)
 	if run.work.FullyShardDegree < 2 || len(whole) != len(cost.Blocks) {
 		return cost.PeakBytes
 	}
 	most := int64(0)
-	if run.lean { // the first block while it is copied, and what the root was copied out of (the name prev_all_gather_state)
+	if run.lean { // the first block and its copy, and the root's copy-out source (prev_all_gather_state)
 		most = 2*unitBytes(run.denoiser.Graph, blocksOf(run.denoiser.Graph)[0]) + outside(run.denoiser.Graph)
 	}
 	for i, moment := range cost.Blocks {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSingleMeasured: Wan 2.1 1.3B without its text encoder, its autoencoder in
-// single precision (H200, diffusers 0.42.1): 12,592,851,456 bytes, 11.73 GiB, 0.3 % more than is said.
+// TestSingleMeasured: Wan 2.1 1.3B without its text encoder, its autoencoder in single precision
+// (H200, diffusers 0.42.1): 12,592,851,456 bytes, 11.73 GiB, 0.3 % more than predicted.
 func TestSingleMeasured(t *testing.T) {
 	wan := map[string]string{
 		"model_index.json":        `{"_class_name":"WanPipeline","transformer":["diffusers","WanTransformer3DModel"],"vae":["diffusers","AutoencoderKLWan"]}`,
@@ -28,9 +28,8 @@ func TestSingleMeasured(t *testing.T) {
 	}
 }
 
-// TestDocumentedVAE: Wan's autoencoder is counted in the type of its
-// documentation, 12,592,851,456 bytes as measured within 0.5 %; under xDiT in
-// bf16; other pipelines refuse fp32.
+// TestDocumentedVAE: Wan's autoencoder has its documentation's type, within 0.5 % of the measured
+// 12,592,851,456 bytes; under xDiT bf16; other pipelines refuse fp32.
 func TestDocumentedVAE(t *testing.T) {
 	wan := map[string]string{
 		"model_index.json":        `{"_class_name":"WanPipeline","transformer":["diffusers","WanTransformer3DModel"],"vae":["diffusers","AutoencoderKLWan"]}`,
@@ -54,8 +53,7 @@ func TestDocumentedVAE(t *testing.T) {
 	}
 }
 
-// TestComponentAlone: an autoencoder and a text encoder are planned without a
-// denoiser, on one GPU.
+// TestComponentAlone: an autoencoder and a text encoder are planned without a denoiser, on one GPU.
 func TestComponentAlone(t *testing.T) {
 	flux := map[string]string{
 		"model_index.json": `{"_class_name":"FluxPipeline","vae":["diffusers","AutoencoderKL"]}`,

@@ -12,8 +12,7 @@ const tokenSide = 16
 // between is the frames of a latent after the first.
 const between = 4
 
-// sized is what a pipeline of a class makes of what is asked for, and its notes
-// on that.
+// sized returns the workload as a pipeline of a class changes it, and notes on the changes.
 func (work Workload) sized(class string) (Workload, rule, []string, error) {
 	work, own, err := work.filled(class)
 	if err != nil {
@@ -23,8 +22,7 @@ func (work Workload) sized(class string) (Workload, rule, []string, error) {
 	return work, own, notes, work.fits(own)
 }
 
-// resize makes of sizes what the pipeline makes of them with a warning, or
-// without one, and tells.
+// resize changes sizes as the pipeline does, and notes each change.
 func (work *Workload) resize(own rule) []string {
 	var notes []string
 	change := func(name string, size *int64, other int64) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSizes: what diffusers makes of sizes, and what it refuses.
+// TestSizes: sizes as diffusers changes them, and refusals.
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		class                 string

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStages: xDiT gives every stage of a pipeline the even split rounded up and
-// the last one the rest: FLUX's 57 blocks on four GPUs are 15, 15, 15 and 12.
+// TestStages: xDiT gives every stage of a pipeline the even split rounded up and the last one the
+// rest: FLUX's 57 blocks on four GPUs are 15, 15, 15 and 12.
 func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		blocks int64
@@ -37,8 +37,7 @@ func TestBalanced(t *testing.T) {
 	}
 }
 
-// TestShardedEncoders: where weights are sharded T5's are too, whatever its
-// size, and CLIP's are not.
+// TestShardedEncoders: with sharded weights T5 is sharded too, whatever its size, and CLIP is not.
 func TestShardedEncoders(t *testing.T) {
 	pipeline := folder(t, flux)
 	encode := func(work Workload) int64 {

@@ -19,13 +19,11 @@ const trainedClass = "FluxPipeline"
 // resolution is the side of the pictures (parse_args: --resolution).
 const resolution = 512
 
-// packed are the pixels of a side of a token: latents have one for 8 pixels, and the
-// program packs two by two of them (pipeline_flux.py: _pack_latents). It crops to
-// --resolution as given.
+// packed is the side of a token in pixels: a latent covers 8, and a token 2 × 2 latents
+// (pipeline_flux.py: _pack_latents). The program crops to --resolution as given.
 const packed = 16
 
-// train is the plan of a program that trains adapters on so many GPUs. All of
-// them hold the same.
+// train is the plan of a program that trains adapters on so many GPUs. All of them hold the same.
 func train(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
 	asked.Height, asked.Width = cmp.Or(asked.Height, asked.Width, resolution), cmp.Or(asked.Width, asked.Height, resolution)
 	asked.Steps = cmp.Or(asked.Steps, 1)
@@ -42,7 +40,7 @@ func train(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, g
 	return []*Plan{plan}, nil
 }
 
-// trainable refuses what the program does not do, with the nearest that it does.
+// trainable refuses what the program does not do, and suggests the nearest that it does.
 func (work Workload) trainable(pipeline *diffusers.Pipeline) error {
 	preset, asked := costmodel.Set("preset", work.Train.Preset), work.Train
 	switch {
@@ -79,7 +77,7 @@ func (work Workload) trainable(pipeline *diffusers.Pipeline) error {
 	return nil
 }
 
-// trainedTypes are those of frozen weights (main: weight_dtype).
+// trainedTypes are the types of frozen weights (main: weight_dtype).
 var trainedTypes = map[costmodel.Precision]modelgraph.DType{
 	costmodel.FP32True: modelgraph.F32, costmodel.BF16Mixed: modelgraph.BF16, costmodel.FP16Mixed: modelgraph.F16,
 }
@@ -92,7 +90,7 @@ func (run *deployment) loaded(component *diffusers.Component) (*diffusers.Compon
 	return retyped(component, trainedTypes[run.work.Train.Precision])
 }
 
-// trained has the moments of the second step, and those before it.
+// trained plans the moments of the second step, and those before it.
 func (run *running) trained(plan *Plan) (*Plan, error) {
 	asked := run.work.Train
 	parts := forward.Parts{Transformer: run.denoiser.Graph}
@@ -142,8 +140,7 @@ func (run *running) trained(plan *Plan) (*Plan, error) {
 	return plan, nil
 }
 
-// trainedSeconds is the time of a moment. Products in fp32 run without TF32 (the
-// program's --allow_tf32 is off).
+// trainedSeconds is the time of a moment. fp32 products run without TF32 (--allow_tf32 is off).
 func (run *running) trainedSeconds(cost forward.Cost) float64 {
 	used := *run
 	if rate := run.gpu.FP32FLOPS; rate > 0 && run.work.Train.Precision == costmodel.FP32True {
@@ -152,10 +149,9 @@ func (run *running) trainedSeconds(cost forward.Cost) float64 {
 	return used.roofline(cost)
 }
 
-// trainedPools are the allocator's range around what its replay reserves, as parts
-// of what is not weights, by the component of the peak: the walks of encoders and
-// of the autoencoder lack small tensors, which move blocks. Measured on an H200
-// (fixtures/measured/dreambooth_h200.jsonl).
+// trainedPools are the allocator's range around its replay, as parts of the peak without weights,
+// by the peak's component. The walks of encoders and the autoencoder lack small tensors, which move
+// blocks. Measured on an H200 (fixtures/measured/dreambooth_h200.jsonl).
 var trainedPools = map[bool][2]float64{true: {-0.03, 0.06}, false: {-0.15, 0.25}}
 
 // trainedPool is the allocator's range.

@@ -6,8 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// unread refuses what of a known pipeline is another model, or another size than
-// a model's only one.
+// unread refuses a known pipeline with an unknown model, or with an unknown size of a model.
 func (run *deployment) unread() error {
 	graph := run.denoiser.Graph
 	for i := range graph.Layers {

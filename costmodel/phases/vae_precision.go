@@ -12,12 +12,11 @@ const (
 	fp32 = "fp32"
 )
 
-// documented are the pipelines whose documentation loads the autoencoder in
-// single precision.
+// documented are the pipelines with documentation that loads the autoencoder in single precision.
 var documented = []string{"WanImageToVideoPipeline", "WanPipeline"}
 
-// fillPrecision has the autoencoder's type: the documentation's under diffusers,
-// bf16 under xDiT, whose runner loads all components in it.
+// fillPrecision sets the autoencoder's type: the documentation's under diffusers, bf16 under xDiT,
+// whose runner loads all components in it.
 func (work *Workload) fillPrecision(class string) error {
 	known := slices.Contains(documented, class)
 	switch work.VAEPrecision {

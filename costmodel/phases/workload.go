@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Workload is what a pipeline is asked for. Zero sizes are the pipeline's own.
+// Workload is the request for a pipeline. Zero sizes are the pipeline's own.
 type Workload struct {
 	Height int64 `json:"height"` // pixels
 	Width  int64 `json:"width"`
@@ -21,12 +21,10 @@ type Workload struct {
 	Offload    string `json:"offload,omitzero"`
 	VAETiling  bool   `json:"vae_tiling,omitzero"`
 	VAESlicing bool   `json:"vae_slicing,omitzero"`
-	// VAEPrecision is the autoencoder's type: bf16 or fp32; empty: the one that
-	// the pipeline's documentation loads it in.
+	// VAEPrecision is the autoencoder's type, bf16 or fp32 [the one in the pipeline's documentation].
 	VAEPrecision string `json:"vae_precision,omitzero"`
-	// The degrees of xDiT: of the prompt and its negative, of the tokens'
-	// heads, of the tokens in a ring, of blocks in a pipeline, of shards of
-	// weights. Their product but for the last is the number of GPUs.
+	// The degrees of xDiT split the prompt and its negative, heads, tokens in a ring, blocks in a
+	// pipeline, and weights. The product of the first four is the number of GPUs.
 	CFGDegree  int64 `json:"cfg_degree,omitzero"`
 	Ulysses    int64 `json:"ulysses,omitzero"`
 	Ring       int64 `json:"ring,omitzero"`
@@ -34,9 +32,9 @@ type Workload struct {
 	// Layers are the blocks of each stage of PipeFusion, made by the plan.
 	Layers           []int64 `json:"attn_layer_num_for_pp,omitempty"`
 	FullyShardDegree int64   `json:"fully_shard_degree,omitzero"`
-	// Train is how a preset's program trains adapters of the denoiser; nil: the
-	// pipeline runs. Replicas are the GPUs that train under DDP. CacheLatents:
-	// pictures are encoded before the first step, and the autoencoder goes.
+	// Train is how a preset's program trains the denoiser's adapters; nil: the pipeline runs.
+	// Replicas are the GPUs that train under DDP. CacheLatents: pictures are encoded before the
+	// first step, and the autoencoder is dropped.
 	Train        *costmodel.Workload `json:"-"`
 	Replicas     int64               `json:"replicas,omitzero"`
 	CacheLatents bool                `json:"cache_latents,omitzero"`

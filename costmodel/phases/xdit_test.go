@@ -15,10 +15,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestXDiTMeasured: what xDiT 0.7.0 held on two H200 (random weights, the
-// second run; fixtures/measured/how/measure_xdit.py), by phase. If a row has
-// more warm-up steps than one, the first stage still names what it sent of the
-// step before, which is not predicted.
+// TestXDiTMeasured: xDiT 0.7.0's memory on two H200 (random weights, the second run;
+// fixtures/measured/how/measure_xdit.py), by phase. With several warm-up steps, the first stage
+// still holds what it sent in the last step, which is not predicted.
 func TestXDiTMeasured(t *testing.T) {
 	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {
@@ -105,7 +104,7 @@ func (row *xditRow) files() map[string]string {
 	}
 }
 
-// planned is what is predicted of it.
+// planned is the row's plan.
 func (row *xditRow) planned(t *testing.T) *Plan {
 	t.Helper()
 	asked, args := &row.Asked, &row.Asked.Args
@@ -127,9 +126,8 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 	return plan
 }
 
-// TestXDiTLeft: what remains on each GPU when the same pipelines are deleted,
-// the cache manager is cleared, and the group destroyed. The first stage has
-// received a picture in parts or at once, not both, if there are two steps.
+// TestXDiTLeft: each GPU's memory after the same pipelines are deleted, the cache manager is cleared,
+// and the group destroyed. With two steps the first stage has received a picture in parts or at once.
 func TestXDiTLeft(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {
@@ -162,8 +160,8 @@ func TestXDiTLeft(t *testing.T) {
 	}
 }
 
-// TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps
-// them, without the pipeline: what a call holds above the weights.
+// TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps them, without the
+// pipeline: a call's memory above the weights.
 func TestXDiTAlone(t *testing.T) {
 	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// attention is softmax(q·kᵀ)·v between two projections, by kernels that keep
-// the scores in registers and a log-sum-exp a row for backward (FlashAttention-2,
-// arXiv 2307.08691). Backward needs q and k as they meet, v, the output and
-// that; q and k that are normed are kept before, and normed and turned again.
+// attention is softmax(q·kᵀ)·v between two projections. Kernels keep the scores in registers and a
+// log-sum-exp a row for backward (FlashAttention-2, arXiv 2307.08691). Backward reads this, final q and
+// k, v and the output. Normed q and k are kept from before; backward norms and rotates them again.
 type attention struct {
 	op        modelgraph.Attention
 	layer     int
@@ -20,7 +19,7 @@ type attention struct {
 
 	q, k, v  Operand // as the projection makes them
 	y, lse   int
-	gradient []Operand // of what the projections make
+	gradient []Operand // of the projections' results
 }
 
 func (writer *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {
@@ -68,7 +67,7 @@ func (attention *attention) parts(writer *writer, tensors []int) (q, k, v Operan
 	return in("q", tensors[0]), in("k", tensors[1]), in("v", tensors[2])
 }
 
-// names of what the projections make.
+// names of the projections' results.
 func (attention *attention) names(suffix string) []string {
 	if len(attention.qkv) == 1 {
 		return []string{"qkv" + suffix}
@@ -97,8 +96,7 @@ func (attention *attention) forward(writer *writer, h int, y Operand, add ...Ope
 	attention.out.project(writer, in("a", attention.y), y, add...)
 }
 
-// turned are q and k after their norms and their rotation: in place, but where
-// backward needs what the norms read.
+// turned are q and k after norms and rotation: in place unless backward needs the norms' inputs.
 func (attention *attention) turned(writer *writer, suffix string) (q, k Operand) {
 	switch {
 	case attention.qw == nil && !attention.op.Rope:
@@ -116,8 +114,8 @@ func (attention *attention) turned(writer *writer, suffix string) (q, k Operand)
 	return q, k
 }
 
-// rotation are the sizes and constants of the kernels that norm and turn heads:
-// cosines and sines are computed where they are used.
+// rotation are the sizes and constants of the kernels that norm and rotate heads, which compute
+// cosines and sines themselves.
 func (attention *attention) rotation(writer *writer) []Dim {
 	op := &attention.op
 	dims := []Dim{size("rows", writer.count), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
@@ -144,8 +142,8 @@ func (attention *attention) rotation(writer *writer) []Dim {
 	return dims
 }
 
-// place0 says where rows are in their sequences: each sequence begins at 0, or
-// all rows are at the position that is decoded, behind so many of the prompt.
+// place0 is the rows' positions: each sequence begins at 0, or all rows are at the decoded one
+// after so many of the prompt.
 func (asm *assembler) place0() []Dim {
 	if asm.pass == passDecode {
 		return []Dim{size("past", asm.seq)}
@@ -174,7 +172,7 @@ func orFloat(value, defaultValue float64) float64 {
 	return value
 }
 
-// dims are those of attention's kernels.
+// dims are the dimensions of attention's kernels.
 func (attention *attention) dims(writer *writer) []Dim {
 	op := &attention.op
 	dims := []Dim{size("sequences", writer.sequences), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
@@ -193,8 +191,7 @@ func (attention *attention) dims(writer *writer) []Dim {
 	return dims
 }
 
-// products is the FLOPs of one product over all pairs of a query and a key
-// that it sees.
+// products is the FLOPs of one product over all pairs of a query and a key that it sees.
 func (attention *attention) products(writer *writer) float64 {
 	seq := float64(writer.seq)
 	pairs := seq * seq
@@ -229,9 +226,8 @@ func (attention *attention) backward(writer *writer, dy int, normed func() int, 
 	writer.backAll(attention.qkv, attention.gradient, dh)
 }
 
-// attendBack makes the gradients of q, k and v. Two kernels, one over keys and
-// one over queries, each own what they write: the scores are made twice, and
-// nothing is added up in an order that depends on the GPU.
+// attendBack makes the gradients of q, k and v. Two kernels, over keys and over queries, each own
+// their output: scores are made twice, and no sum depends on the GPU's order.
 func (attention *attention) attendBack(writer *writer, dy int) {
 	q, k := attention.q, attention.k
 	if attention.qw != nil {
@@ -252,8 +248,7 @@ func (attention *attention) attendBack(writer *writer, dy int) {
 	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
 }
 
-// turnBack turns the gradients of q and k back, and takes them through the
-// norms, in place.
+// turnBack turns the gradients of q and k back, and takes them through the norms, in place.
 func (attention *attention) turnBack(writer *writer, dq, dk Operand) {
 	dq, dk = dq.mode(modeUpdate), dk.mode(modeUpdate)
 	switch {

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// BenchmarkOf writes the code of Llama 3.1 405B: 129 units, 5 of them
-// different.
+// BenchmarkOf writes the code of Llama 3.1 405B: 129 units, 5 of them different.
 func BenchmarkOf(b *testing.B) {
 	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {

@@ -4,8 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// core is what a branch does with the normed stream: attention, or a
-// feed-forward network.
+// core is a branch's work on the normed stream: attention, or a feed-forward network.
 type core interface {
 	// forward makes y (+ add) from h.
 	forward(writer *writer, h int, y Operand, add ...Operand)
@@ -95,8 +94,7 @@ func (writer *writer) carries(layer int, width int64) error {
 	return nil
 }
 
-// backAll makes the gradient of what several projections read: the first
-// writes it, the others add to it.
+// backAll makes the gradient of several projections' input: the first writes, the others add.
 func (writer *writer) backAll(linears []*linear, dys []Operand, dh func() (Operand, []Operand)) {
 	dx, add := dh()
 	for i, linear := range linears {

@@ -41,9 +41,9 @@ func sized(tb testing.TB, model *recipe.Model, name string) *recipe.Unit {
 	return nil
 }
 
-// TestSaved: what a block keeps from forward to backward, bytes a token in
-// bf16, by hand: C hidden, Q and K the widths of queries and keys, F inner
-// width, H query heads; element counts by two, numbers a row in fp32.
+// TestSaved: a block's bytes a token from forward to backward in bf16, by hand: C hidden, Q and K
+// the widths of queries and keys, F inner width, H query heads; element counts by two, numbers a
+// row in fp32.
 func TestSaved(t *testing.T) {
 	for _, c := range []struct {
 		model, block string
@@ -54,7 +54,7 @@ func TestSaved(t *testing.T) {
 		{"llama-3.1-405b", "model.layers.7", 2*(16384+16384+2*1024+16384+16384+2*53248) + 4*(2+128)},
 		{"mistral-7b-v0.1", "model.layers.7", 94344},
 		{"qwen2.5-7b", "model.layers.7", 2*(3584+3584+2*512+3584+3584+2*18944) + 4*(2+28)},
-		// q and k as they are before their norms, which are cheap to make again.
+		// q and k before their norms, which are cheap to recompute.
 		{"qwen3-8b", "model.layers.7", 2*(4096+4096+2*1024+4096+4096+2*12288) + 4*(2+32)},
 		{"gemma-2b", "model.layers.7", 2*(2048+2048+2*256+2048+2048+2*16384) + 4*(2+8)},
 		// and the two results that are normed before they are added.
@@ -76,8 +76,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestRegions: the other figures of Llama 3.1 8B's block and head, by hand, for
-// a micro-batch of 1,024 tokens.
+// TestRegions: other figures of Llama 3.1 8B's block and head, by hand, for 1,024 tokens.
 func TestRegions(t *testing.T) {
 	const tokens, C, K, F, V = 1024, 4096, 1024, 14336, 128256
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 512, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW}
@@ -89,7 +88,7 @@ func TestRegions(t *testing.T) {
 		Weights: 2 * weights, Grads: 4 * weights, Master: 4 * weights, State: 8 * weights, Tensors: 9,
 		Input: 2 * C * tokens, Saved: (94344 - 2*C) * tokens, Output: 2 * C * tokens,
 		Forward:  2 * F * tokens,         // the gated product; the normed stream is smaller
-		Backward: 2 * (2*F + C) * tokens, // the gradients of gate and up, and of what they read
+		Backward: 2 * (2*F + C) * tokens, // the gradients of gate and up, and of their input
 	}
 	compare(t, "block", &block.Regions, &want)
 	head := sized(t, train, "lm_head")
@@ -125,8 +124,7 @@ func TestGenerate(t *testing.T) {
 	if block.Token != 2*2*C || block.Output != 2*seq*2*C {
 		t.Errorf("token %d, output %d, want %d and %d", block.Token, block.Output, 2*2*C, 2*seq*2*C)
 	}
-	// A decoded token reads every weight, and the keys and values that it sees;
-	// what else its row moves is little.
+	// A decoded token reads every weight, and its visible keys and values; the rest is little.
 	if read, got := float64(block.Weights+2*4096*2*K*2), block.Code.Decode.Work.Traffic; got < read || got > 1.01*read {
 		t.Errorf("a decoded token moves %g bytes, want %g and a little more", got, read)
 	}
@@ -173,10 +171,9 @@ func compare(t *testing.T, what string, got, want *costmodel.Regions) {
 	}
 }
 
-// TestProducts: forward's matrix products are those that the cost model counts
-// for every other engine, and backward's twice as many, where the head makes
-// its logits once more. Attention takes 2 products over every pair of a query
-// and a key that it sees, and 7 going back.
+// TestProducts: forward's matrix products equal the cost model's for other engines. Backward's are
+// twice as many, and the head makes its logits once more. Attention takes 2 products over every
+// visible pair of a query and a key, and 7 in backward.
 func TestProducts(t *testing.T) {
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 512, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	for _, name := range []string{"llama-3.1-8b", "mistral-7b-v0.1", "qwen2.5-7b", "qwen3-8b", "gemma-2-9b", "gemma-3-27b", "phi-3-mini", "gpt2"} {
@@ -201,8 +198,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// work is what a unit runs: its products forward, how many times as many it
-// runs back, and the FLOPs of a product over the pairs of its attention.
+// work is a unit's products forward, their factor in backward, and the FLOPs of a product over the
+// pairs of its attention.
 type work struct{ products, back, pairs float64 }
 
 // counted is counted by the cost model's operations and, pair by pair, here.

@@ -33,8 +33,7 @@ func (attention *attention) remember(writer *writer, k Operand) {
 	kernel.Bytes = float64(4 * rows * attention.kv * bytesOf(writer.dtype))
 }
 
-// span is how many keys one block of attention's decode kernel goes through:
-// the blocks' parts are joined in order.
+// span is the number of keys of one block of attention's decode kernel; parts are joined in order.
 const span = 512
 
 // decode attends to the cache, in parts of span positions that are joined.

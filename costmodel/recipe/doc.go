@@ -1,14 +1,10 @@
-// Package recipe is what devmap's own engine runs of a model: of every wrap
-// unit the kernels of forward, backward and decode, each with the tensors that
-// it reads and writes, and what they cost. It is the only place where that is
-// written: the bytes of an arena ([costmodel.Regions]), the seconds of a step
-// and the code of a program are added up from the same kernels. Package
+// Package recipe writes what devmap's own engine runs of a model: for every wrap unit the kernels of
+// forward, backward and decode, with their tensors and costs. An arena's bytes ([costmodel.Regions]), a
+// step's seconds and a program's code all follow from these kernels. Package
 // executor/internal/recipetest computes each kernel in float64.
 //
-// The hidden stream is a chain. A unit takes it as "input", rows × columns, and
-// passes it as "output"; on the way back "output.gradient" comes in and
-// "input.gradient" goes out. Kernels do not know how the model is cut: in
-// inference output may be the buffer of input, and going back input.gradient
-// that of output.gradient, so that none of the former is read once the latter
-// is written. A chunk's border needs a copy in addition.
+// The hidden stream is a chain. A unit reads "input", rows × columns, and writes "output"; backward
+// reads "output.gradient" and writes "input.gradient". Kernels do not know how the model is split. In
+// inference output may share input's buffer, and in backward input.gradient output.gradient's. So no
+// kernel reads the former after the latter is written. A chunk's border needs a copy in addition.
 package recipe

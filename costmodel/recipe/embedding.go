@@ -2,8 +2,7 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// embedding makes the stream of rows of a table, or adds them to it: rows of
-// tokens, of positions, or of token types.
+// embedding writes or adds to the stream rows of a table: of tokens, positions, or token types.
 func (writer *writer) embedding(layer int, last bool) error {
 	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Embedding)
 	if err := writer.carries(layer, op.Dim); err != nil {
@@ -45,8 +44,7 @@ func (writer *writer) embedding(layer int, last bool) error {
 	return nil
 }
 
-// whole makes the table of the last kernel an operand as a whole: its rows
-// were those that are read, to be counted.
+// whole makes the last kernel's table an operand as a whole; only the rows read count as traffic.
 func (code *Code) whole(routine *Routine) {
 	kernel := &routine.Kernels[len(routine.Kernels)-1]
 	for i := range kernel.Operands {
@@ -56,8 +54,7 @@ func (code *Code) whole(routine *Routine) {
 	}
 }
 
-// ids is what rows are looked up by: of the batch, which was fed, or in
-// generation the tokens that were made last.
+// ids are the looked-up rows: the batch's, or in generation the last generated tokens.
 func (writer *writer) ids(index string) int {
 	if writer.pass == passDecode {
 		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: classToken, DType: int32Type, Rows: writer.sequences, Columns: 1})
@@ -69,9 +66,8 @@ func (writer *writer) ids(index string) int {
 	return writer.shared(&writer.regions.Feed, Tensor{Name: name, Class: classFeed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
 }
 
-// embeddingBack adds the stream's gradient up by row of the table: ids are
-// sorted, stably, so that the rows of one id are added in the order of the
-// tokens. The row "padding" gets none (nn.Embedding: padding_idx).
+// embeddingBack adds up the stream's gradient by row of the table. A stable sort of the ids keeps
+// the order of the tokens in each sum. The row "padding" gets none (nn.Embedding: padding_idx).
 func (writer *writer) embeddingBack(table *weight, ids int, dims []Dim) {
 	dy := writer.gradient()
 	moved := float64(3 * writer.count * writer.width * bytesOf(writer.dtype))

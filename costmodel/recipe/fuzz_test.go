@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// FuzzOf: whatever a model file says of an operation, its code is written or
-// refused as a field's fault, and what is small enough to be replayed is sound.
+// FuzzOf: any operation of a model file is written as code or refused with a field's error, and
+// small code replays without faults.
 func FuzzOf(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add(seed, uint8(seed), uint8(seed), int64(3), uint8(seed), int64(5))
@@ -50,8 +50,8 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// changed is the graph with another value in a field of a layer's operation,
-// and the parameters that follow, written and read; nil if it is no model.
+// changed is the graph with another value in a field of a layer's operation, and the parameters
+// that follow, written and read; nil if it is no model.
 func changed(graph *modelgraph.Graph, at, field uint8, value int64) *modelgraph.Graph {
 	layer := &graph.Layers[int(at)%len(graph.Layers)]
 	op := reflect.New(reflect.TypeOf(layer.Op)).Elem()

@@ -2,13 +2,11 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// head projects to the vocabulary. In training logits are made for a part of
-// the vocabulary at a time, for all tokens, and are gone when it is done:
-// forward keeps a running maximum and sum of exponentials a token
-// (Milakov and Gimelshein, arXiv 1805.02867), backward makes each part again,
-// turns it in place into its gradient, and is done with it. A part's rows of
-// the weight get their gradient in one product over all tokens, so that it is
-// rounded as often as without parts; the input's gradient is summed in fp32.
+// head projects to the vocabulary. Training makes the logits of one part of the vocabulary at a
+// time, for all tokens. Forward keeps a running maximum and sum of exponentials a token (Milakov
+// and Gimelshein, arXiv 1805.02867). Backward makes each part again and turns it into its gradient
+// in place. One product over all tokens makes the gradient of a part's rows of the weight, with the
+// same rounding as without parts; the input's gradient is summed in fp32.
 type head struct {
 	op     modelgraph.Head
 	linear *linear
@@ -17,8 +15,8 @@ type head struct {
 	lse    int
 }
 
-// partWidth is about how many entries of the vocabulary a part has: as wide as
-// products need to be fast, and a scratch like that of a block's feed-forward.
+// partWidth is about how many entries of the vocabulary a part has: wide enough for fast products,
+// with scratch as large as a feed-forward's.
 const partWidth = 8192
 
 // mostParts bounds the kernels of a head.
@@ -53,8 +51,7 @@ func (writer *writer) head(layer int) error {
 
 func roundUp(value, multiple int64) int64 { return (value + multiple - 1) / multiple * multiple }
 
-// predict makes the logits of every token, or where tokens are generated those
-// of the last one and the likeliest id.
+// predict makes the logits of every token; in generation only the last one's, and the likeliest id.
 func (head *head) predict(writer *writer) {
 	rows, x := writer.count, head.x
 	if writer.generates {
@@ -83,7 +80,7 @@ func (head *head) parts(f func(first, count int64)) {
 	}
 }
 
-// logits makes those of a part.
+// logits makes a part's logits.
 func (head *head) logits(writer *writer, logits int, first, count int64) {
 	operands := []Operand{in("a", head.x), writer.rowsOf(in("b", head.linear.weight.value), first, count)}
 	if head.linear.bias != nil {
@@ -92,9 +89,8 @@ func (head *head) logits(writer *writer, logits int, first, count int64) {
 	writer.product("nt", writer.count, count, head.op.Dim, append(operands, writer.columns(out("d", logits), 0, count))...)
 }
 
-// dims are those of the loss's kernels: labels are those of the next token. A
-// step's loss is the mean over its micro-batches of the mean over their labels
-// that count, so that gradients add up to its own.
+// dims are the dimensions of the loss's kernels; labels are the next tokens. A step's loss is the mean
+// over micro-batches of the mean over their counted labels, so gradients add up to its gradient.
 func (head *head) dims(writer *writer, first, count int64) []Dim {
 	dims := []Dim{size("sequences", writer.sequences), size("seq", writer.seq), size("first", first), size("columns", count)}
 	if head.op.SoftCap {

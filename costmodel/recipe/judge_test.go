@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 )
 
-// memory is what lies at every byte of a unit's buffers while its kernels are
-// replayed: the tensor that wrote it, by its index + 1. It knows nothing of how
-// offsets were found.
+// memory is the tensor that wrote each byte of a unit's buffers in a replay of its kernels, by its
+// index + 1. It does not use the planner of offsets.
 type memory struct {
 	code    *recipe.Code
 	micro   int64
@@ -24,8 +23,7 @@ type memory struct {
 	faults  []string
 }
 
-// buffer names the buffer that a tensor lies in. together: what comes in and
-// what is passed on are one buffer.
+// buffer names a tensor's buffer. together: input and output share one buffer.
 func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
 	switch tensor.Class {
 	case "temporary":
@@ -107,7 +105,7 @@ func (m *memory) there(together bool, kernels []recipe.Kernel, classes ...recipe
 	}
 }
 
-// run replays kernels: what is read was written, and nothing wrote over it.
+// run replays kernels and checks that every read finds its own tensor.
 func (m *memory) run(what string, kernels []recipe.Kernel, together bool) {
 	for i := range kernels {
 		kernel := &kernels[i]
@@ -238,10 +236,9 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 	m.whole("step", "weight", false)
 }
 
-// TestReplay: in every family, however it runs, kernels read what was written
-// and not written over, no two temporaries that live at once overlap, backward
-// finds all that it reads, and every gradient is written once a micro-batch,
-// whether the stream is changed in place or not.
+// TestReplay: in every family and workload, kernels read intact tensors, live temporaries never
+// overlap, backward finds its inputs, and every gradient is written once a micro-batch, whether the
+// stream is changed in place or not.
 func TestReplay(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		graph := small(t, family)

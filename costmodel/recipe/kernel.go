@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// The passes are the ways through a unit that have kernels of their own: forward,
-// backward, decode (one token a sequence, at position Seq + how many were
-// generated), step, and norms before it. Recompute runs some of forward's kernels.
+// The passes through a unit with kernels of their own: forward, backward, decode (one token a sequence,
+// at position Seq + the number generated), norms, and step. Recompute runs some of forward's.
 const (
 	passForward  = "forward"
 	passBackward = "backward"
@@ -22,17 +21,16 @@ const (
 type Code struct {
 	// Tensors are all that the kernels name.
 	Tensors []Tensor
-	// Recompute are those of forward's kernels, in its scratch, that make what
-	// backward reads; empty if nothing is recomputed. Norms and Step are the
-	// optimizer's, of the parameters that the unit owns; a tied one's gradient
-	// is the sum over its uses, in module order.
+	// Recompute are forward's kernels, in its scratch, that make backward's inputs; empty if
+	// nothing is recomputed. Norms and Step are the optimizer's, of the unit's own parameters. A
+	// tied one's gradient is the sum over its uses, in module order.
 	Forward, Recompute, Backward, Decode, Norms, Step Routine
 }
 
 // Routine is the kernels of a pass, in the order in which they run.
 type Routine struct {
 	Kernels []Kernel
-	// Scratch is what the temporaries take: offsets in it are planned.
+	// Scratch is the bytes of the temporaries, at planned offsets.
 	Scratch int64
 	// Work is the sum over the kernels. Traffic of products counts in
 	// [passDecode] alone: with many rows their arithmetic hides it.
@@ -45,11 +43,9 @@ type Kernel struct {
 	// Dims are its sizes and constants, in the order in which they are printed.
 	Dims     []Dim
 	Operands []Operand
-	// Products are the FLOPs of matrix products, Attention those of attention's
-	// kernels, Bytes what the kernel reads and writes in memory.
+	// Products are FLOPs of matrix products, Attention of attention; Bytes are read and written.
 	Products, Attention, Bytes float64
-	// Unaligned: rows of a product begin at addresses that are not a multiple
-	// of 16 bytes.
+	// Unaligned: rows of a product begin at addresses that are not a multiple of 16 bytes.
 	Unaligned bool
 }
 
@@ -67,8 +63,7 @@ type Operand struct {
 	//	'*'  a gradient: written in the first micro-batch's backward, added to in the others'
 	Mode   byte
 	Tensor int // index in [Code.Tensors]
-	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it
-	// is the whole tensor.
+	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it is the whole tensor.
 	Row, Rows, Column, Columns int64
 }
 

@@ -50,8 +50,7 @@ func (linear *linear) project(writer *writer, x, y Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&x), linear.out, linear.in, append(operands, y.as("d"))...)
 }
 
-// learn makes the gradients of the projection's weight and bias from its input
-// and its output's gradient.
+// learn makes the gradients of a projection's weight and bias.
 func (linear *linear) learn(writer *writer, x, dy Operand) {
 	a, b, rows, columns := dy, x, linear.out, linear.in
 	if linear.transposed {
@@ -63,9 +62,8 @@ func (linear *linear) learn(writer *writer, x, dy Operand) {
 	}
 }
 
-// columnSums adds up the rows of a gradient: each part of the rows on its own,
-// in order, then the parts in order. The parts follow from the number of rows
-// alone, so that the sum does not depend on the GPU.
+// columnSums adds up a gradient's rows: each part of the rows in order, then the parts. Parts
+// depend only on the number of rows, so the sum does not depend on the GPU.
 func (asm *assembler) columnSums(x Operand, width int64, bias *weight) {
 	parts := partsOf(asm.rowsIn(&x))
 	sums := asm.temporary("sums", modelgraph.F32, parts, width)
@@ -79,12 +77,10 @@ func (asm *assembler) addSums(sums int, bias *weight) {
 	asm.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather(bias.gradient))
 }
 
-// partsOf is into how many parts a sum over rows is cut: about as many as an
-// H100 has multiprocessors.
+// partsOf is into how many parts a sum over rows is cut: about as many as an H100 has multiprocessors.
 func partsOf(rows int64) int64 { return min(rows, 128) }
 
-// back makes the gradient of the projection's input from its output's: dx =
-// dy·weightᵀ (+ add).
+// back makes the gradient of the projection's input from its output's: dx = dy·weightᵀ (+ add).
 func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	form := "nn"
 	if linear.transposed {
@@ -97,10 +93,11 @@ func (linear *linear) back(writer *writer, dy, dx Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&dy), linear.in, linear.out, append(operands, dx.as("d"))...)
 }
 
-// product is a kernel d[m,n] = a·b + bias + add. The product with its bias is
-// rounded to d's type, and where there is an add the sum once more, as a module's
-// output and then the residual are in PyTorch. form says how a and b lie: nn
-// a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
+// product is a kernel d[m,n] = a·b + bias + add. It rounds a·b + bias to d's type, then rounds the
+// sum with add, as PyTorch does with a module's output and the residual. Layouts by form:
+//   - nn: a[m,k] b[k,n]
+//   - nt: a[m,k] b[n,k]
+//   - tn: a[k,m] b[k,n]
 func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	kernel := asm.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)
@@ -109,8 +106,8 @@ func (asm *assembler) product(form string, m, n, k int64, operands ...Operand) {
 	}
 }
 
-// unaligned reports a matrix in 16 bits whose rows begin at addresses that the
-// tensor memory accelerator does not take (multiples of 16 bytes).
+// unaligned reports a 16-bit matrix with rows that do not begin at multiples of 16 bytes, as the
+// tensor memory accelerator needs.
 func (asm *assembler) unaligned(operand *Operand) bool {
 	tensor := &asm.code.Tensors[operand.Tensor]
 	each := bytesOf(tensor.DType)

@@ -76,8 +76,8 @@ func (routine *Routine) add() {
 	}
 }
 
-// again are forward's kernels that make what backward reads, found from the
-// last to the first: a kernel that writes nothing which is needed is left out.
+// again are forward's kernels that make backward's inputs, found from last to first; it skips
+// kernels without a needed output.
 func (code *Code) again() []Kernel {
 	needed := make([]bool, len(code.Tensors))
 	for i := range code.Tensors {

@@ -2,8 +2,8 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// mlp is down(act(gate(x)) · up(x)), or down(act(up(x))). Backward keeps what
-// goes into the activation and makes its result again.
+// mlp is a gated network, down of act(gate(x)) · up(x), or down of act(up(x)). Backward keeps the
+// activation's input and makes its result again.
 type mlp struct {
 	up         []*linear // gate and up; one if they are fused, or not gated
 	down       *linear
@@ -13,8 +13,7 @@ type mlp struct {
 	saved      []int // what up makes
 }
 
-// activations are the functions that kernels have, by Transformers' names
-// (activations.py: ACT2FN).
+// activations are the functions that kernels have, by Transformers' names (activations.py: ACT2FN).
 var activations = map[string]string{
 	"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu", "tanh": "tanh",
 	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_python": "gelu",
@@ -48,7 +47,7 @@ func (writer *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
 	return net, err
 }
 
-// inputs are gate and up, or what the activation reads.
+// inputs are gate and up, or the activation's input.
 func (net *mlp) inputs(writer *writer, saved []int) []Operand {
 	switch {
 	case net.gated && len(net.up) == 1:
@@ -85,8 +84,7 @@ func (net *mlp) forward(writer *writer, h int, y Operand, add ...Operand) {
 	net.down.project(writer, net.product(writer, "product", saved), y, add...)
 }
 
-// product is what down reads. Without a backward it takes the place of what
-// went into the activation.
+// product is the input of down. Without a backward it overwrites the activation's input.
 func (net *mlp) product(writer *writer, name string, saved []int) Operand {
 	inputs := net.inputs(writer, saved)
 	product := inputs[0]
@@ -108,9 +106,8 @@ func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (O
 	writer.backAll(net.up, grads, dh)
 }
 
-// gradients are those of what up makes. The gradient of the product turns in
-// place into that of up; fused, both go where gate and up lie next to each
-// other.
+// gradients are the gradients of up's outputs. The product's gradient becomes up's in place; fused
+// gate and up have one buffer for both.
 func (net *mlp) gradients(writer *writer, dy int) []Operand {
 	gradient := writer.temporary("up.gradient", writer.dtype, writer.count, net.hidden)
 	net.down.back(writer, in("dy", dy), out("d", gradient))

@@ -5,14 +5,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Model is what the engine runs of a model under a workload.
+// Model is the engine's code of a model under a workload.
 type Model struct {
-	Units    []Unit // in the graph's order, which is that of the stream
+	Units    []Unit // in the graph's and the stream's order
 	Warnings []costmodel.Message
 }
 
-// Unit is a wrap unit: what it takes of an arena, and what runs of it. If it
-// passes, Code has its weights alone.
+// Unit is a wrap unit: its bytes in an arena, and its code; only weights if it passes.
 type Unit struct {
 	Name string
 	costmodel.Regions
@@ -21,10 +20,9 @@ type Unit struct {
 	bytes float64 // of all tensors
 }
 
-// Of writes the code of every unit. It refuses what the engine cannot run: the
-// error is a [*costmodel.FieldError] if a field of the workload is at fault,
-// and else names the layer. It costs microseconds a unit that is unlike those
-// before it, and a comparison for every other.
+// Of writes the code of every unit. It refuses what the engine cannot run: the error is a
+// [*costmodel.FieldError] if a field of the workload is at fault, and else names the layer. A unit
+// equal to an earlier one costs only a comparison.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	model := &model{relations: relations{graph: graph, workload: workload}, train: workload.Mode == costmodel.Train}
 	if err := model.check(); err != nil {
@@ -61,8 +59,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	return out, nil
 }
 
-// bound refuses models whose bytes, with every micro-batch's at once, would
-// overflow a sum.
+// bound refuses models if the bytes of all micro-batches at once would overflow a sum.
 func (model *model) bound(unit *Unit) error {
 	if model.bytes += unit.bytes * float64(model.workload.MicroBatches); model.bytes > 1<<60 {
 		return refuse("batch", model.workload.Batch, "%d tokens in %d micro-batches would take more than 2^60 bytes up to unit %q", model.rows*model.workload.MicroBatches, model.workload.MicroBatches, unit.Name)

@@ -2,9 +2,8 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich, arXiv
-// 1910.07467) or LayerNorm (arXiv 1607.06450). Backward needs the input and one
-// or two numbers a row in fp32; its output is made again from those.
+// norm is a normalisation of rows: RMSNorm (Zhang and Sennrich, arXiv 1910.07467) or LayerNorm
+// (arXiv 1607.06450). Backward reads the input and one or two fp32 numbers a row.
 type norm struct {
 	style        modelgraph.NormStyle
 	dims         []Dim
@@ -85,8 +84,7 @@ func (norm *norm) again(writer *writer) int {
 	return y
 }
 
-// backward makes the gradients of the norm's input (+ add) and parameters
-// from its output's.
+// backward makes the gradients of the norm's input (+ add) and parameters from its output's.
 func (norm *norm) backward(writer *writer, dy, dx int, add ...Operand) {
 	parts := partsOf(writer.count)
 	sums := writer.temporary("weight.sums", modelgraph.F32, parts, norm.width)

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// interval is a tensor of a routine's scratch and the kernels, first to last,
-// that it lives through.
+// interval is a tensor of a routine's scratch and the kernels, first to last, that it lives through.
 type interval struct {
 	tensor      int
 	first, last int
@@ -14,17 +13,14 @@ type interval struct {
 	offset      int64
 }
 
-// pack gives the temporaries of a pass offsets in its scratch, so that no two
-// that live at once overlap, and returns the scratch's size. Sharing one
-// buffer between intervals is NP-hard (dynamic storage allocation, Garey and
-// Johnson SR2); placing the largest first, each in the smallest gap that takes
-// it, is near the lower bound on networks (Pisarchyk and Lee, "Efficient Memory
-// Management for Deep Neural Net Inference", arXiv 2001.03288, §5.2). The
-// order in time is tried too and the better of both taken: both are
-// deterministic, and quadratic in a routine's few dozen temporaries.
+// pack gives a pass's temporaries offsets in its scratch without overlap of any alive at once, and
+// returns the scratch's size. The problem is NP-hard (dynamic storage allocation, Garey and Johnson
+// SR2). Largest first, each in the smallest gap that fits, is near the lower bound on networks
+// (Pisarchyk and Lee, arXiv 2001.03288, §5.2). The order in time is a second try, and the smaller
+// result wins. Both are deterministic, and quadratic in a routine's few dozen temporaries.
 //
-// Moments at which nothing lives cut a routine into stretches that know nothing
-// of each other, so that many layers in one unit cost no more than one by one.
+// Moments at which nothing is alive cut a routine into independent stretches, so the time for a
+// unit is linear in its layers.
 func (code *Code) pack(pass string, kernels []Kernel) int64 {
 	lives := code.lives(pass, kernels)
 	var scratch int64
@@ -52,8 +48,7 @@ func (code *Code) packStretch(lives []interval) int64 {
 	return size
 }
 
-// lives are the intervals of a pass's temporaries, in the order in which they
-// begin.
+// lives are the intervals of a pass's temporaries, in the order in which they begin.
 func (code *Code) lives(pass string, kernels []Kernel) []interval {
 	at := make(map[int]int)
 	var lives []interval
@@ -76,9 +71,8 @@ func (code *Code) lives(pass string, kernels []Kernel) []interval {
 	return lives
 }
 
-// place gives intervals offsets one after another, each in the smallest gap
-// between those placed that live at the same time, the lowest of equals, or
-// after them all.
+// place gives intervals offsets in order. Each goes to the smallest, then lowest, gap between those
+// alive at the same time, or after them all.
 func place(lives []interval) int64 {
 	var size int64
 	var others []*interval

@@ -40,8 +40,7 @@ func TestReplayRandom(t *testing.T) {
 	}
 }
 
-// TestPacked: what a scratch takes is at least what lives at once, and not far
-// above it.
+// TestPacked: a scratch is at least the bytes alive at once, and not far above.
 func TestPacked(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 2))
 	var scratch, alive int64
@@ -89,8 +88,7 @@ func alivest(code *recipe.Code, routine *recipe.Routine) int64 {
 	return slices.Max(sums)
 }
 
-// TestAlike: units that share a code would have been given the same one on
-// their own, and a unit's code does not depend on the others.
+// TestAlike: units that share a code would get the same one alone, independent of others.
 func TestAlike(t *testing.T) {
 	graph := builtIn(t, "llama-3.2-1b")
 	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 2, Seq: 64, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}

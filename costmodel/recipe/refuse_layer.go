@@ -47,8 +47,7 @@ func (parser *parser) notAChain(index int) error {
 		strings.Join(reads, " and "), stream)
 }
 
-// onStream refuses layers on other tokens than the text's, and those that run
-// more than once on them.
+// onStream refuses layers on tokens other than the text's, and those that run repeatedly.
 func (parser *parser) onStream(layer *modelgraph.Layer) error {
 	if layer.Repeat > 1 {
 		return unrunnable(layer, "it runs %d times in one forward; it runs chains, every layer once", layer.Repeat)
@@ -109,7 +108,7 @@ func attendsTo(at *modelgraph.Layer, op *modelgraph.Attention) error {
 	return nil
 }
 
-// attendsHow refuses what a mask, a cache or a rotation is not made for.
+// attendsHow refuses masks, caches and rotations that the kernels lack.
 func (model *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) error {
 	switch {
 	case op.KVHeads == 0 || op.Heads%op.KVHeads != 0:
@@ -166,8 +165,7 @@ func (model *model) indexes(layer int, op *modelgraph.Embedding) error {
 	return nil
 }
 
-// ends refuses a chain that does not end in one head, where training has a
-// loss and inference logits, or in a pooler.
+// ends refuses a chain that does not end in one head (for loss or logits) or in a pooler.
 func (parser *parser) ends() error {
 	if parser.stream >= 0 {
 		if _, head := parser.graph.Layers[parser.stream].Op.(modelgraph.Head); head || parser.pools(parser.stream) {

@@ -10,8 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestRefusesWorkloads: what the engine does not do is a fault of its field,
-// with the nearest that it does.
+// TestRefusesWorkloads: the error names the unsupported field and the nearest alternative.
 func TestRefusesWorkloads(t *testing.T) {
 	llama, bert := small(t, "llama"), small(t, "bert")
 	for _, c := range []struct {
@@ -47,8 +46,7 @@ func TestRefusesWorkloads(t *testing.T) {
 	}
 }
 
-// TestRefusesDeclared: bytes that nothing names are in no arena, so a model that
-// declares some has no program, in any mode.
+// TestRefusesDeclared: a model with declared, unnamed bytes has no program, in any mode.
 func TestRefusesDeclared(t *testing.T) {
 	declared := modelgraph.NotDeclared()
 	declared.ParamsBytes = 1 << 20
@@ -70,7 +68,7 @@ func refused(t *testing.T, graph *modelgraph.Graph, workload *costmodel.Workload
 	}
 }
 
-// TestRefusesLayers: a layer without kernels is named, with what it is.
+// TestRefusesLayers: the error names a layer without kernels, and its kind.
 func TestRefusesLayers(t *testing.T) {
 	attention := modelgraph.Attention{Dim: 8, Heads: 2, KVHeads: 1, HeadDim: 4}
 	with := func(change func(op *modelgraph.Attention)) modelgraph.Op {
@@ -160,8 +158,7 @@ func TestRefusesChains(t *testing.T) {
 	}
 }
 
-// TestUnknown: what a model's source does not say is reported in its own words,
-// and loading asks for nothing.
+// TestUnknown: the error quotes what the model's source leaves unknown; loading needs none of it.
 func TestUnknown(t *testing.T) {
 	graph := small(t, "llama")
 	graph.Unknown = []string{`rms_norm_eps "abc"`}

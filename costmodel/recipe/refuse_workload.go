@@ -17,8 +17,7 @@ func (model *model) check() error {
 	return nil
 }
 
-// known refuses models that do not say all that running them needs, if no layer
-// was at fault that can be named.
+// known refuses incomplete models, if no named layer was at fault.
 func (model *model) known() error {
 	if len(model.graph.Unknown) == 0 || model.workload.Mode == costmodel.Load {
 		return nil
@@ -26,8 +25,7 @@ func (model *model) known() error {
 	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s; another %v plans it", model.graph.Name, strings.Join(model.graph.Unknown, "; "), costmodel.Setting{Field: "runtime"})
 }
 
-// worse is the more useful of two faults: where layers are not known to begin
-// with, that they read what they should not says little.
+// worse is the more useful of two errors: an unknown layer explains err.
 func (model *model) worse(err error) error {
 	if unknown := model.known(); model.loose && unknown != nil {
 		return unknown
@@ -35,7 +33,7 @@ func (model *model) worse(err error) error {
 	return err
 }
 
-// warn says what the engine leaves out.
+// warn notes what the engine leaves out.
 func (model *model) warn() []costmodel.Message {
 	if !model.train {
 		return nil

@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// relations are those of a graph's layers under a workload: what runs, what
-// reads what, and whose parameters are whose.
+// relations are a graph's running layers, their inputs, and the owners of parameters.
 type relations struct {
 	graph    *modelgraph.Graph
 	workload *costmodel.Workload
@@ -32,7 +31,7 @@ func (rel *relations) quiet(index int) bool {
 	return false
 }
 
-// inputs are the layers that a layer reads, without those that do not run.
+// inputs are the running layers that a layer reads.
 func (rel *relations) inputs(index int) []int {
 	var ins []int
 	for _, j := range rel.graph.Layers[index].InputLayers {
@@ -43,9 +42,8 @@ func (rel *relations) inputs(index int) []int {
 	return ins
 }
 
-// storage reports a layer without an operation that holds what others run:
-// each of its parameters is tied to one of theirs, and nothing reads it (BERT's
-// prediction bias).
+// storage reports a layer without an operation whose parameters are all tied to other layers', and
+// which nothing reads (BERT's prediction bias).
 func (rel *relations) storage(index int) bool {
 	layer := &rel.graph.Layers[index]
 	rel.note()

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// sameCode is a unit before this one with the same code: the same steps of equal
-// operations on parameters of the same names and shapes, none of them tied.
-// Only the last few kinds are looked at.
+// sameCode is an earlier unit with the same code: the same steps of equal operations on parameters
+// of the same names and shapes, none of them tied. It searches the last few kinds.
 func (model *model) sameCode(all [][]step, index int) int {
 	const kinds = 4
 	for back := 1; back <= min(index, 8*kinds); back++ {

@@ -9,9 +9,8 @@ import (
 type model struct {
 	relations
 	train bool
-	// dtype is the type of weights in use and of the hidden stream, gradients
-	// that of weights' gradients and of the optimizer's moments; masters: the
-	// optimizer has weights in fp32 in addition.
+	// dtype is the type of weights in use and of the hidden stream. gradients is the type of
+	// weights' gradients and of moments. masters: the optimizer also has fp32 weights.
 	dtype, gradients modelgraph.DType
 	masters          bool
 	// rows is the tokens of a micro-batch, sequences × seq.
@@ -20,7 +19,7 @@ type model struct {
 	generates            bool
 
 	bytes float64 // of the units so far
-	loose bool    // a layer was refused for what it reads
+	loose bool    // a layer was refused for its inputs
 }
 
 func (model *model) sizes() {
@@ -38,13 +37,12 @@ func (model *model) sizes() {
 	model.masters = workload.Precision == costmodel.BF16Mixed
 }
 
-// recomputes reports a unit whose forward runs again in backward: a block, as
-// in [costmodel.RecomputeFull].
+// recomputes reports a block with a forward that runs again in backward ([costmodel.RecomputeFull]).
 func (model *model) recomputes(unit int) bool {
 	return model.train && model.workload.Recompute == costmodel.RecomputeFull && len(model.graph.Units[unit].Exec) > 1
 }
 
-// streamWidth is that of the first embedding of tokens.
+// streamWidth is the width of the first embedding of tokens.
 func (model *model) streamWidth() int64 {
 	for i := range model.graph.Layers {
 		if op, ok := model.graph.Layers[i].Op.(modelgraph.Embedding); ok && model.graph.Layers[i].Stream.Kind == modelgraph.Text {

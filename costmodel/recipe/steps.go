@@ -31,7 +31,7 @@ type parser struct {
 	stream int // the layer that made it last; -1 before the first
 }
 
-// steps are those of every unit.
+// steps are the steps of every unit.
 func (model *model) steps() ([][]step, error) {
 	parser := parser{model: model, stream: -1}
 	all := make([][]step, len(model.graph.Units))
@@ -123,8 +123,8 @@ func (parser *parser) projection(index int) (stepKind, error) {
 	return linearStep, parser.reads(index)
 }
 
-// branches reports that layers[0], a norm, precedes the core of a branch: one
-// that is not added to the norm itself, which then is the stream (BERT).
+// branches reports that layers[0], a norm, precedes the core of a branch. If the core is added to
+// the norm itself, that is the stream (BERT).
 func (parser *parser) branches(layers []int) bool {
 	if len(layers) < 2 {
 		return false
@@ -136,13 +136,12 @@ func (parser *parser) branches(layers []int) bool {
 	}
 	ins := parser.inputs(layers[1])
 	if len(ins) == 1 && len(layers) > 2 {
-		ins = append(ins, parser.inputs(layers[2])...) // of the norm behind, maybe
+		ins = append(ins, parser.inputs(layers[2])...) // of the next norm, maybe
 	}
 	return len(ins) > 0 && ins[0] == layers[0] && !slices.Contains(ins[1:], layers[0])
 }
 
-// branch completes a branch whose core is layers[0], and returns how many of
-// the layers are its.
+// branch completes a branch with layers[0] as its core, and returns its number of layers.
 func (parser *parser) branch(next *step, layers []int) (int, error) {
 	next.core = layers[0]
 	from := parser.stream

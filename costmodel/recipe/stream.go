@@ -8,9 +8,8 @@ func (asm *assembler) from() int {
 	return asm.stream
 }
 
-// to is where a step puts the stream: the message if it is the last, else a
-// tensor that backward reads. Without a backward every step changes the message
-// in place.
+// to is a step's output of the stream: the message if it is the last, else a tensor for backward.
+// Without a backward every step changes the message in place.
 func (asm *assembler) to(last bool) int {
 	if last || !asm.train {
 		asm.stream = asm.message(classOutput)
@@ -20,8 +19,7 @@ func (asm *assembler) to(last bool) int {
 	return asm.stream
 }
 
-// gradient is the stream's gradient as a step finds it on the way back, and
-// gone where it puts it: from then on that is where it lies.
+// gradient is the stream's gradient before a step's backward, and after it in a new place.
 func (asm *assembler) gradient() int {
 	if asm.flow < 0 {
 		asm.flow = asm.message(classOutputGradient)

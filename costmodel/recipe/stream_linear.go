@@ -21,7 +21,7 @@ func (writer *writer) linear(layer int, last bool) error {
 	if err != nil {
 		return err
 	}
-	// A product does not overwrite what it reads.
+	// A product does not overwrite its inputs.
 	made := writer.temporary("projected", writer.dtype, writer.count, op.Out)
 	linear.project(writer, in("a", writer.from()), out("d", made))
 	name, dims := "copy", []Dim{size("rows", writer.count), size("columns", op.Out)}
@@ -32,8 +32,7 @@ func (writer *writer) linear(layer int, last bool) error {
 	return nil
 }
 
-// projection finds what a projection of the stream multiplies by, and the
-// activation after it, if any.
+// projection finds a projection of the stream, and the activation after it, if any.
 func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *linear, activation string, err error) {
 	activation, known := activations[op.Activation]
 	if op.Activation != "" && !known {
@@ -43,8 +42,8 @@ func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *
 	return projection, activation, err
 }
 
-// pools reports a pooler: a projection of one token a sequence, with which the
-// model ends (modeling_bert.py: BertPooler).
+// pools reports a pooler: a final projection of one token a sequence (modeling_bert.py,
+// BertPooler).
 func (model *model) pools(layer int) bool {
 	model.note()
 	op, ok := model.graph.Layers[layer].Op.(modelgraph.Linear)

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Class says where a tensor lies, and so how long it lives:
+// Class is a tensor's place, and so its lifetime:
 //
 //	weight           Offset in the unit's weights; in a tie's where it is tied
 //	gradient         of a weight: in the unit's gradients
@@ -48,23 +48,19 @@ const (
 
 // Tensor is a matrix that kernels read and write, rows one after the other.
 type Tensor struct {
-	// Name is its name in the unit; a weight's is that of the model below the
-	// unit's name ("self" if the unit is a bare parameter), a gradient's the
-	// same with ".gradient" after it.
+	// Name is its name in the unit. A weight's is the model's without the unit's name ("self" for a
+	// bare parameter), a gradient's the same with ".gradient".
 	Name          string
 	Class         Class
 	Pass          string // whose scratch holds it, of a temporary
 	DType         modelgraph.DType
 	Rows, Columns int64
-	// Offset is where it begins in the buffer of its class, a multiple of
-	// [costmodel.RegionAlign].
+	// Offset is its offset in the buffer of its class, a multiple of [costmodel.RegionAlign].
 	Offset int64
-	// Parts: it holds all micro-batches' parts, its rows in their order; a pass
-	// touches that of its own. A feed and a cache are so, and of results the
-	// losses and the ids.
+	// Parts: it holds the rows of all micro-batches in order, and a pass touches its own. Feeds,
+	// caches, losses and result ids have parts.
 	Parts bool
-	// Tie is the index in [costmodel.Regions.Tied] of a weight that another
-	// unit owns, -1 of others.
+	// Tie is the index in [costmodel.Regions.Tied] of a weight that another unit owns, -1 of others.
 	Tie int
 }
 
@@ -73,9 +69,8 @@ func (tensor *Tensor) bytes() int64 {
 	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
 }
 
-// text is a line of a routine: name, class (of a temporary its pass, of a
-// tied weight its number), offset, type and shape, and whether it holds the
-// parts of all micro-batches.
+// text is a line of a routine: name, class (a temporary's pass, a tied weight's number), offset,
+// type and shape, and whether it has parts of all micro-batches.
 func (tensor *Tensor) text() string {
 	class := string(tensor.Class)
 	switch {
@@ -91,15 +86,15 @@ func (tensor *Tensor) text() string {
 	return line
 }
 
-// padded rounds a size up to where the next buffer may begin.
+// padded rounds a size up to the next buffer's alignment.
 func padded(size int64) int64 {
 	return (size + costmodel.RegionAlign - 1) / costmodel.RegionAlign * costmodel.RegionAlign
 }
 
 func bytesOf(dtype modelgraph.DType) int64 { return dtype.Bits() / 8 }
 
-// int32Type is that of token ids and labels: no vocabulary has more than 2^31
-// entries, and the feed is half as large as with PyTorch's int64.
+// int32Type is the type of token ids and labels: no vocabulary exceeds 2^31 entries, and the feed
+// is half as large as with PyTorch's int64.
 var int32Type = func() modelgraph.DType {
 	dtype, err := modelgraph.ParseDType("I32")
 	if err != nil {

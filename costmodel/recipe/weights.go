@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// weight is a parameter of the unit and what training has of it: indexes of
-// tensors, -1 if there is none.
+// weight is a parameter of the unit with its training tensors' indexes, -1 if none.
 type weight struct {
 	layer    int
 	name     string // below the layer's
@@ -29,9 +28,8 @@ type parameters struct {
 	firsts  []int // by layer of the unit: the first of its weights, and the end
 }
 
-// layout gives the unit's parameters their places: weights, gradients, masters
-// and moments each in a block of their own, in module order. A tied parameter
-// lies in its owner's block, and has a gradient of this use.
+// layout places the unit's parameters: weights, gradients, masters and moments in a block each, in
+// module order. A tied parameter is in its owner's block, and has its own gradient.
 func (params *parameters) layout() error {
 	unit := &params.graph.Units[params.unit]
 	for i := unit.First; i < unit.End; i++ {
@@ -84,7 +82,7 @@ func (params *parameters) parameter(index int, tensor *modelgraph.Tensor) {
 	params.weights = append(params.weights, own)
 }
 
-// states are what the optimizer has of a parameter.
+// states are the optimizer's tensors of a parameter.
 func (params *parameters) states(own *weight, name string, wide Tensor) {
 	if params.masters {
 		wide.Name, wide.Class = name+".master", classMaster
@@ -127,8 +125,7 @@ func matrix(shape []int64) (rows, columns int64) {
 	return rows, columns
 }
 
-// find is the parameter of a layer that has one of these names and this shape,
-// nil if there is none.
+// find is the parameter of a layer that has one of these names and this shape, nil if there is none.
 func (params *parameters) find(layer int, names ...string) *weight {
 	at := layer - params.graph.Units[params.unit].First
 	for i := params.firsts[at]; i < params.firsts[at+1]; i++ {

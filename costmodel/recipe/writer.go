@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// writer writes the code of one unit: forward a step at a time, then backward
-// in the opposite order.
+// writer writes the code of one unit: forward a step at a time, then backward in the opposite order.
 type writer struct {
 	parameters
 	backs []func() // backward of the steps so far
@@ -28,8 +27,7 @@ type assembler struct {
 	pass    string
 	routine *Routine
 	count   int64 // rows of the stream in this pass
-	// stream is the hidden state so far, flow its gradient on the way back; -1
-	// before the first step.
+	// stream is the hidden state so far, flow its gradient on the way back; -1 before the first step.
 	stream, flow int
 }
 
@@ -54,8 +52,7 @@ func (asm *assembler) temporary(name string, dtype modelgraph.DType, rows, colum
 	return asm.add(Tensor{Name: name, Class: classTemporary, Pass: asm.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
-// saved is a tensor of forward that backward reads; temporary if nothing is
-// trained.
+// saved is a tensor of forward that backward reads; temporary if nothing is trained.
 func (asm *assembler) saved(name string, dtype modelgraph.DType, rows, columns int64) int {
 	if !asm.train {
 		return asm.temporary(name, dtype, rows, columns)
@@ -70,8 +67,7 @@ func (asm *assembler) place(size *int64, tensor Tensor) int {
 	return asm.add(tensor)
 }
 
-// message is a tensor of the hidden stream: of all tokens, or of one a
-// sequence.
+// message is a tensor of the hidden stream: of all tokens, or of one a sequence.
 func (asm *assembler) message(class Class) int {
 	name := string(class)
 	if asm.pass == passDecode {

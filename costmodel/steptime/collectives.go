@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// wire is the size of an element of a weight as it is gathered: sharding
-// engines send what they compute with (FSDP2's param_dtype, DeepSpeed's
-// 16-bit weights).
+// wire is the size of a gathered weight's element: sharding engines send the type of compute
+// (FSDP2's param_dtype, DeepSpeed's 16-bit weights).
 func wire(workload *costmodel.Workload) int64 {
 	if ops.MixedPrecision(workload.Precision) {
 		return 2
@@ -19,10 +18,9 @@ func wire(workload *costmodel.Workload) int64 {
 	return ops.WeightBytes(workload.Precision)
 }
 
-// reduced is the size of an element of a gradient as it is reduced: FSDP2
-// reduces mixed precision in fp32 (MixedPrecisionPolicy(param_dtype=bf16,
-// reduce_dtype=fp32), as torchtitan sets it), but a preset whose program reduces
-// in the type of compute; DeepSpeed does so in the type of the weights.
+// reduced is the size of a reduced gradient's element. FSDP2 reduces mixed precision in fp32, as
+// torchtitan sets it (MixedPrecisionPolicy(param_dtype=bf16, reduce_dtype=fp32)). Some presets
+// reduce in the type of compute; DeepSpeed in the type of the weights.
 func reduced(workload *costmodel.Workload) int64 {
 	if trainer.Of(workload.Preset).Path.ReduceAsComputed {
 		return wire(workload)
@@ -37,14 +35,12 @@ func reduced(workload *costmodel.Workload) int64 {
 // or reduce-scatter over so many; an all-reduce is both.
 func ringPart(gpus int64) float64 { return float64(gpus-1) / float64(max(1, gpus)) }
 
-// collective is the time in which each GPU sends so many bytes round a ring, as
-// slow as its slowest link.
+// collective is the time of each GPU to send bytes round a ring, as slow as its slowest link.
 func (step *timing) collective(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 { return rates.CollectiveBytesPerSecond })
 }
 
-// overlapped is the time of a collective while kernels run, which compete with
-// it for processors and memory.
+// overlapped is the time of a collective while kernels compete for processors and memory.
 func (step *timing) overlapped(bytes float64, gpus int64) float64 {
 	return step.ring(bytes, gpus, func(rates *costmodel.Rates) float64 {
 		return cmp.Or(rates.OverlappedBytesPerSecond, rates.CollectiveBytesPerSecond)

@@ -16,13 +16,12 @@ func whole(bytes float64) int64 {
 	return int64(bytes)
 }
 
-// Communication is the bytes that the busiest GPU sends to others in a step.
-// place[u] is the device of unit u, nil where every GPU runs the whole model.
-// With Ψ the bytes of all parameters (ZeRO, arXiv 1910.02054, section 7):
-// DDP and ZeRO 1–2 send 2(n−1)/n·Ψ, ZeRO-3 3(n−1)/n·Ψ and FSDP that less the
-// root's second gathering, a forward alone (n−1)/n·Ψ, and HSDP that over a
-// group, with an all-reduce of each part between the groups. It is 0 in load
-// mode.
+// Communication is the bytes that the busiest GPU sends to others in a step. place[u] is unit u's
+// device; nil if every GPU runs the whole model. It is 0 in load mode. Ψ are the bytes of all
+// parameters, and r = (n−1)/n (ZeRO, arXiv 1910.02054, section 7):
+//   - DDP and ZeRO 1–2 send 2r·Ψ, ZeRO-3 3r·Ψ, a forward alone r·Ψ.
+//   - FSDP sends as much as ZeRO-3 without the root's second gathering.
+//   - HSDP does so within a group, with an all-reduce of each shard between groups.
 func Communication(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
 	topo, place = folded(table, topo, place)
 	gpus := int64(len(topo.Devices))
@@ -38,9 +37,8 @@ func Communication(table *costmodel.Table, topo *costmodel.Topology, place []int
 	return whole(reducing(table, gpus))
 }
 
-// gathering is FSDP's, HSDP's and ZeRO-3's: parameters gathered for forward
-// and again for backward, where FSDP2's root is still gathered, and gradients
-// reduced, for every micro-batch.
+// gathering is FSDP's, HSDP's and ZeRO-3's bytes for all micro-batches. Forward and backward gather
+// parameters (FSDP2's root stays gathered), and backward reduces gradients.
 func gathering(table *costmodel.Table, gpus int64) float64 {
 	workload := &table.Workload
 	var weights, again, trained int64
@@ -63,8 +61,7 @@ func gathering(table *costmodel.Table, gpus int64) float64 {
 	return bytes
 }
 
-// reducing is DDP's and ZeRO 1–2's. In inference each GPU serves its own
-// requests.
+// reducing is DDP's and ZeRO 1–2's. In inference each GPU serves its own requests.
 func reducing(table *costmodel.Table, gpus int64) float64 {
 	workload := &table.Workload
 	if workload.Mode != costmodel.Train {
@@ -85,9 +82,8 @@ func reducing(table *costmodel.Table, gpus int64) float64 {
 	return float64(reductions)*part + part // and the weights gathered
 }
 
-// crossing is what the busiest device of a placement sends: outputs of units
-// to the next, their gradients back, and the model's outputs to the input's
-// device.
+// crossing is the busiest device's bytes under a placement: outputs of units to the next, their
+// gradients back, and the model's outputs to the input's device.
 func crossing(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
 	workload := &table.Workload
 	sent := make([]float64, len(topo.Devices)) // whole numbers, which may be past an int64

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// TestCommunicationHSDP: what a GPU sends under HSDP is what it sends under
-// FSDP in its group of four, and an all-reduce of its quarter of the gradients
-// with the other group: 2·(2−1)/2 of it.
+// TestCommunicationHSDP: a GPU sends under HSDP as under FSDP in its group of four, and all-reduces
+// its quarter of the gradients with the other group: 2·(2−1)/2 of it.
 func TestCommunicationHSDP(t *testing.T) {
 	const params = 400 // of two bytes
 	table := &costmodel.Table{
@@ -25,9 +24,9 @@ func TestCommunicationHSDP(t *testing.T) {
 	}
 }
 
-// TestCommunicationTorchtitan: without a pipeline, torchtitan gathers a block for forward
-// and for backward and reduces its gradients in every micro-batch. It gathers 2 bytes a
-// parameter and reduces 4, (4−1)/4 of each.
+// TestCommunicationTorchtitan: without a pipeline, torchtitan gathers a block for forward and for
+// backward and reduces its gradients in every micro-batch. It gathers 2 bytes a parameter and
+// reduces 4, (4−1)/4 of each.
 func TestCommunicationTorchtitan(t *testing.T) {
 	const params = 400
 	table := &costmodel.Table{

@@ -1,6 +1,5 @@
-// Package steptime holds how long a step takes: what the host issues and the
-// device waits for, the order in which a pipeline's ranks run their
-// micro-batches, and the collectives between them.
+// Package steptime predicts the time of a step: what the host issues and the device waits for, a
+// pipeline's ranks and their micro-batches, and collectives.
 //
 // Times are seconds as float64.
 package steptime

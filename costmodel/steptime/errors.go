@@ -35,7 +35,7 @@ func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	return nil
 }
 
-// runs reports a unit whose forward is known.
+// runs reports a unit with a known forward.
 func runs(unit costmodel.Unit) bool {
 	pass := &unit.Work.Forward
 	return unit.Declared || pass.Products+pass.Attention+pass.Traffic+pass.Strided+pass.Profiled > 0

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
-// A model of two units on two devices: as a device map one device works at a
-// time; as a pipeline both do, but for the bubble at its ends.
+// A model of two units on two devices. Under a device map one device works at a time. In a pipeline
+// both do, except for the bubble at its ends.
 func ExampleStep() {
 	table := &costmodel.Table{
 		Workload: costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, MicroBatches: 4, Precision: costmodel.BF16True},

@@ -11,8 +11,8 @@ import (
 // onCPU is the place of a unit in the host's memory.
 const onCPU = -1
 
-// generating is two units in generation, whose prompt is 4 tokens: outputs of
-// 8 bytes for it, 2 for a token.
+// generating is two units in generation with a prompt of 4 tokens: outputs of 8 bytes for it, 2 for
+// a token.
 func generating(newTokens, microBatches int64) *costmodel.Table {
 	return &costmodel.Table{
 		Workload: costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Seq: 4, NewTokens: newTokens, MicroBatches: microBatches, Precision: costmodel.BF16True},
@@ -28,8 +28,7 @@ func slowPair() *costmodel.Topology {
 	return &costmodel.Topology{Devices: []costmodel.Device{{FLOPS: 1, Rates: costmodel.Rates{LinkBytesPerSecond: 1}}, {FLOPS: 1, Rates: costmodel.Rates{LinkBytesPerSecond: 1}}}}
 }
 
-// TestTokenCrosses: a token's share of an output crosses with every token, and
-// takes that share of the prompt's time.
+// TestTokenCrosses: a token's part of an output crosses with every token, in its part of the time.
 func TestTokenCrosses(t *testing.T) {
 	for _, c := range []struct {
 		tokens int64
@@ -78,8 +77,7 @@ func TestGenerationGathers(t *testing.T) {
 	}
 }
 
-// TestStreamedFirst: what left runs on the first device that holds a unit,
-// wherever in the model that unit is.
+// TestStreamedFirst: offloaded units run on the first device that holds any unit.
 func TestStreamedFirst(t *testing.T) {
 	table := generating(0, 1)
 	table.Units = append(table.Units, table.Units[1])

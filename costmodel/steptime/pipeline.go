@@ -17,8 +17,8 @@ func (step *timing) pipeline() float64 {
 	return slowest + float64(step.table.Workload.NewTokens)*token
 }
 
-// stages are the runs of the placement, the devices by rank, which is in the
-// order of their first stage, and the time of a token through all of them.
+// stages are the placement's runs, the devices by rank in the order of their first stage, and a
+// token's time through all of them.
 func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 	rankOf := make(map[int]int)
 	var tokens round
@@ -47,8 +47,7 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 	return stages, devices, token + tokens.Device
 }
 
-// schedule is the order in which the stages run: if a device holds several,
-// interleaved, whatever was asked for.
+// schedule is the order of the stages: interleaved if a device holds several.
 func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
 	owned, chunks := make([]int64, len(devices)), int64(1)
 	for i := range stages {

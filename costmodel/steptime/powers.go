@@ -9,12 +9,10 @@ const (
 	maxOrder     = 512
 )
 
-// repeat runs a step count times. The step changes clocks by adding constants and
-// taking the latest, so it is linear over (max, +). Then count steps are a power of
-// one matrix, which squaring finds in the time of count's binary digits (Baccelli,
-// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, §3). The result
-// is exact except for rounding, of fewer sums than count steps would take. cost is
-// the number of additions in a step.
+// repeat runs a step count times. A step only adds constants to clocks and takes the latest, so it
+// is linear over (max, +), and count steps are a power of one matrix. Squaring finds it in the
+// number of count's binary digits (Baccelli, Cohen, Olsder and Quadrat, Synchronization and
+// Linearity, 1992, §3). It is exact except for rounding. cost is the number of additions in a step.
 func repeat(clocks []deviceClock, count, cost int64, step func([]deviceClock)) {
 	order := 2 * len(clocks)
 	if count <= maxAdditions/max(1, cost) || order > maxOrder {
@@ -23,7 +21,7 @@ func repeat(clocks []deviceClock, count, cost int64, step func([]deviceClock)) {
 		}
 		return
 	}
-	power := make([][]deviceClock, order) // by column: the clocks after the step where all but one began at −∞
+	power := make([][]deviceClock, order) // by column: the clocks after the step with all but one starting at −∞
 	for j := range power {
 		power[j] = never(len(clocks))
 		*entry(power[j], j) = 0

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// passSeconds is the time of a pass on a device: its kernels run one after the
-// other, products at the rate of their type, all else as fast as memory is
-// read and written. Rates that are not known take no time.
+// passSeconds is the time of a pass on a device. Its kernels run in sequence: products at the rate
+// of their type, all others at the rates of memory. Unknown rates take no time.
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
 	products, attention := device.FLOPS, device.AttentionFLOPS
 	if ops.ComputeBytes(precision) == 4 && device.FP32FLOPS > 0 {
@@ -26,9 +25,8 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + pass.Kernels*device.KernelSeconds + pass.Profiled
 }
 
-// onOwn is a device with the rates of devmap's own engine, where those were
-// measured on it: all of them, because they distinguish one kernel from
-// another.
+// onOwn is the device with all measured rates of devmap's own engine, if it has any. They go
+// together because they distinguish the kernels.
 func onOwn(device *costmodel.Device) *costmodel.Device {
 	if device.Own.FLOPS == 0 {
 		return device
@@ -38,8 +36,7 @@ func onOwn(device *costmodel.Device) *costmodel.Device {
 	return &own
 }
 
-// updateSeconds is the time of the optimizer's kernels that read and write so many
-// bytes.
+// updateSeconds is the time of the optimizer's kernels that read and write so many bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
 	rate := device.UpdateBytesPerSecond
 	if ops.WeightBytes(precision) == 4 {
@@ -60,8 +57,7 @@ func issueSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
 	return pass.Kernels * device.IssueSeconds
 }
 
-// issueBackSeconds is the host's time to issue a backward: autograd's engine
-// calls kernels without Python.
+// issueBackSeconds is the host's time to issue a backward: autograd does so without Python.
 func issueBackSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
 	return pass.Kernels * device.BackwardIssueSeconds
 }

@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// replicas is one step where every GPU runs the whole model: all take the same
-// time, that of the slowest device.
+// replicas is one step if every GPU runs the whole model: the time of the slowest device.
 func (step *timing) replicas() float64 {
 	on := step.dataParallel
 	if step.table.Workload.Strategy.Traits().Sharded {
@@ -49,9 +48,8 @@ func (step *timing) dataParallel(device int) float64 {
 	if stage == 0 {
 		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.deviceClock) + update
 	}
-	// DeepSpeed reduces between kernels (overlap_comm is off by default in
-	// stages 1 and 2), stage 2 after every micro-batch; each GPU updates its
-	// part, and all gather the weights again.
+	// DeepSpeed reduces between kernels (overlap_comm is off by default in stages 1 and 2), stage 2
+	// after every micro-batch. Each GPU updates its shard, and all gather the weights again.
 	gpus := int64(len(step.topo.Devices))
 	once := step.collective(ringPart(gpus)*float64(trained*wire(workload)), gpus)
 	reduce := once
@@ -61,9 +59,8 @@ func (step *timing) dataParallel(device int) float64 {
 	return both.repeated(microBatches) + reduce + update/float64(gpus) + once
 }
 
-// ddpBackward is the end of the last micro-batch, whose forward ends at clock:
-// a gradient is copied to its bucket, and the bucket's all-reduce runs while
-// the kernels that follow run (torch/csrc/distributed/c10d/reducer.cpp
+// ddpBackward is the end of the last micro-batch; its forward ends at clock. Gradients are copied to
+// buckets, which are all-reduced while later kernels run (torch/csrc/distributed/c10d/reducer.cpp
 // mark_variable_ready, finalize_backward). Units represent buckets of 25 MiB.
 func (step *timing) ddpBackward(deviceIndex int, clock deviceClock) float64 {
 	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]

@@ -6,12 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Sequential is the time of a step of a device map, in which one device works
-// at a time and one host thread issues to all (naive model parallelism), and
-// who is waited for in it. Unit u is on device place[u]; seconds points to what
-// it takes there (a search asks for millions), and send is what its output, or
-// the gradient of it, takes from one device to another: [Unit] and
-// [costmodel.Topology.SendSeconds], or a search's tables of them.
+// Sequential is the time of a step of a device map, and which waits set it. One device works at a
+// time, and one host thread issues to all (naive model parallelism). Unit u is on device place[u].
+// seconds points to a unit's time there, as [Unit]; a search asks for millions. send is the time of
+// its output or gradient between devices, as [costmodel.Topology.SendSeconds].
 func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) *UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
 	var micro, token round
 	whole := rounding(workload)
@@ -50,9 +48,8 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 	return step, Waits{Micro: micro.waited, Token: token.waited, Host: micro.Host > micro.worked}
 }
 
-// TokenPasses is how often a unit runs for tokens after the first. Devmap's own
-// engine generates for one micro-batch after the other; of the others one pass
-// is of all.
+// TokenPasses is how often a unit runs for tokens after the first. Devmap's own engine generates
+// for one micro-batch after the other; of the others one pass is of all.
 func TokenPasses(workload *costmodel.Workload) float64 {
 	passes := float64(workload.NewTokens)
 	if workload.Runtime == costmodel.Devmap {
@@ -61,16 +58,14 @@ func TokenPasses(workload *costmodel.Workload) float64 {
 	return passes
 }
 
-// SendSeconds is a copy's time there as a step counts it, of a whole micro-batch
-// and of one token of each of its sequences, given what the link takes for the
-// former ([costmodel.Topology.SendSeconds]).
+// SendSeconds is a copy's time as a step counts it, of a micro-batch and of one token of each of
+// its sequences. seconds is the link's time for the micro-batch ([costmodel.Topology.SendSeconds]).
 func SendSeconds(workload *costmodel.Workload, seconds float64) (batch, token float64) {
 	whole := rounding(workload)
 	return whole(seconds), whole(seconds / tokensOf(workload))
 }
 
-// rounding is what a workload's engine counts a time as: whole picoseconds, or
-// as it is.
+// rounding is how a workload's engine counts times: in whole picoseconds, or exactly.
 func rounding(workload *costmodel.Workload) func(float64) float64 {
 	if workload.Runtime == costmodel.Devmap {
 		return picoseconds
@@ -81,20 +76,17 @@ func rounding(workload *costmodel.Workload) func(float64) float64 {
 // tokensOf is how many tokens' outputs a micro-batch's output is.
 func tokensOf(workload *costmodel.Workload) float64 { return float64(max(1, workload.Seq)) }
 
-// Waits says who is waited for in a step of a device map. As a pass ends no
-// sooner than its last kernel is issued, a micro-batch ends at the largest,
-// over the number i of its passes (the units' forwards, then their backwards in
-// reverse), of
+// Waits says how long a step of a device map waits for the host. A pass ends no sooner than its
+// last kernel is issued. So a micro-batch ends at the largest, over the number i of its passes (the
+// units' forwards, then their backwards in reverse), of
 //
 //	the host's time of the first i passes + the devices' time of the others
 //
-// where i may be 0, a token likewise, and every further micro-batch takes the
-// longer of the two sums. So the step is the largest, over all Waits, of a sum
-// over units and crossings and the slowest device's update; each such sum is a
-// bound on it.
+// with i from 0, and a token likewise. Every further micro-batch takes the longer of the two full
+// sums. So the step is the largest, over all Waits, of a sum over units and crossings and the
+// slowest device's update. Each such sum is a lower bound.
 type Waits struct {
-	// Micro and Token are how many passes the host is waited for, in the first
-	// micro-batch and in a token.
+	// Micro and Token are how many passes wait for the host, in a micro-batch and in a token.
 	Micro, Token int
 	// Host: it sets the pace of further micro-batches.
 	Host bool

@@ -48,9 +48,8 @@ func (m *randomMap) step() (float64, Waits) {
 	return Sequential(&m.Workload, m.place, func(u, d int) *UnitSeconds { return &m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
 }
 
-// sums is the step by sums alone: the passes of a micro-batch, and of a token,
-// one list after the other, and for every i the host's time of the first i
-// passes and the devices' of the others.
+// sums is the step as a maximum of sums. The passes of a micro-batch, and of a token, are one list;
+// for every i it adds the host's time of the first i passes and the devices' of the others.
 func (m *randomMap) sums() float64 {
 	type pass struct{ issue, length float64 }
 	cross := func(unit, from, to int) float64 {

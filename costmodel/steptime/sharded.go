@@ -7,12 +7,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// sharded is one step of FSDP2, HSDP or ZeRO-3 on device. A unit is gathered
-// while the one before it runs; gradients are scattered while the next
-// unit's backward runs. All collectives of a group go through one stream
-// (ProcessGroupNCCL), HSDP's all-reduce through another group's. From
-// torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py: unshard,
-// wait_for_unshard, _prefetch_unshard, post_backward.
+// sharded is one step of FSDP2, HSDP or ZeRO-3 on device. A unit is gathered while the one before
+// it runs; gradients are scattered while the next unit's backward runs. A group's collectives share
+// one stream (ProcessGroupNCCL); HSDP's all-reduce has another. Source:
+// torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py: unshard, wait_for_unshard,
+// _prefetch_unshard, post_backward.
 func (step *timing) sharded(device int) float64 {
 	gather := step.gather(device)
 	var update float64
@@ -103,7 +102,7 @@ func (gather *gatherer) pass(train bool) float64 {
 	return max(gather.clock.Device, gather.stream, gather.reduce)
 }
 
-// ran is a unit's pass, whose kernels and hooks the host issues.
+// ran is a unit's pass; the host issues its kernels and hooks.
 func (gather *gatherer) ran(work *costmodel.Work, issue, length float64) {
 	gather.clock.Host += issue
 	hooks := 0.
@@ -113,8 +112,7 @@ func (gather *gatherer) ran(work *costmodel.Work, issue, length float64) {
 	gather.clock.run(hooks, length)
 }
 
-// prefetched issues the all-gather of the next block from unit on, and is when
-// it ends.
+// prefetched issues the all-gather of the next block from unit on, and is when it ends.
 func (gather *gatherer) prefetched(unit, step int) float64 {
 	for ; unit >= 0 && unit < len(gather.table.Units); unit += step {
 		if work := &gather.table.Units[unit].Work; work.Block {
@@ -156,8 +154,7 @@ func (gather *gatherer) opened(ready float64, weights int64) {
 }
 
 // scatter copies gradients to the reduction's input (_fsdp_collectives.py
-// foreach_reduce_scatter_copy_in), reduces them and, under HSDP, sums the
-// parts over the replicas.
+// foreach_reduce_scatter_copy_in), reduces them and, under HSDP, sums the parts over the replicas.
 func (gather *gatherer) scatter(trained int64) {
 	rate := gather.device.BytesPerSecond
 	if gather.compute != gather.grads {

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Stage are the times of a pipeline's stage in seconds: of a micro-batch
-// forward and backward, the host's to issue them ahead of the device, and of the
-// messages to the next stage and of gradients from it back.
+// Stage are the times of a pipeline's stage in seconds, for a micro-batch: the device's passes, the
+// host's to issue them, and messages to the next stage (To) and gradients from it (From).
 type Stage struct {
 	// Rank holds the stage.
 	Rank                                int
@@ -24,17 +23,14 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 	return stage.Issue, stage.Forward
 }
 
-// Simulate runs a schedule on stages in the order of the chain, as many as the
-// schedule has chunks on each of its ranks or fewer, and is when the device of
-// each rank ends, in seconds; in inference backwards are left out. A message of
-// +Inf, if no link is, is never through, and a schedule of a kind that is not
-// simulated never ends.
+// Simulate runs a schedule on stages in the order of the chain, at most as many as the schedule has
+// chunks. It returns the end of each rank's device in seconds; inference skips backwards. A message
+// of +Inf (no link) never arrives; a schedule that is not simulated never ends.
 //
-// Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
-// free and its input is there. The ranks of an interleaved schedule go by one
-// table of time steps ([order.Column]), and exchange what they made
-// after each. Any number of micro-batches takes the memory of a few, and the
-// time of its digits.
+// Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is free and its input
+// is there. Ranks of an interleaved schedule share one table of time steps ([order.Column]), and
+// exchange messages after each. Memory does not depend on the number of micro-batches, and time
+// only on its digits.
 func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
 	ends := make([]float64, schedule.Stages)
 	endless := !simulates(schedule.Kind)

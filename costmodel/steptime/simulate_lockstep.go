@@ -7,16 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// simulateLockStep simulates an interleaved schedule. Its ranks go through one
-// table of time steps: after a step a rank sends and receives in one batch
-// whatever it and its neighbours made in that step, and continues when the
-// batch is through, so that a forward next to a backward waits for it (torch
-// 2.11, distributed/pipelining/schedules.py,
-// PipelineScheduleMulti._step_microbatches).
+// simulateLockStep simulates an interleaved schedule. All ranks follow one table of time steps.
+// After a step a rank exchanges all its messages of that step in one batch and waits for it. So a
+// forward next to a backward waits for the backward (torch 2.11,
+// distributed/pipelining/schedules.py, PipelineScheduleMulti._step_microbatches).
 //
-// The table has a middle where every rank runs a forward and a backward in
-// turn, its chunks a round of micro-batches each: such rounds are the same
-// ([repeat]).
+// Every rank alternates forwards and backwards in the table's middle, each chunk a round of
+// micro-batches. Such rounds are equal ([repeat]).
 func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {
@@ -96,7 +93,7 @@ func (lock *lockStep) step(clocks []deviceClock) {
 	}
 }
 
-// exchange has a rank send what it made, and its peer receive it.
+// exchange sends a rank's result to its peer.
 func (lock *lockStep) exchange(clocks []deviceClock, rank int, a *action) {
 	to, message := a.stage+1, lock.stages[a.stage].To
 	if a.backward {
@@ -113,12 +110,10 @@ func (lock *lockStep) exchange(clocks []deviceClock, rank int, a *action) {
 	clocks[peer].await(through)
 }
 
-// inputsAwaited is the simulation of a schedule if a round has fewer
-// micro-batches than there are ranks: a rank then comes to its next chunk
-// before its input went round the others, and waits for it
-// (_PipelineScheduleRuntime._perform_action waits for the receive). Each rank
-// goes through its actions, one in a step, as soon as what an action needs was
-// made in a step before. As there are few micro-batches, there are few steps.
+// inputsAwaited simulates a schedule with fewer micro-batches in a round than ranks. A rank then
+// reaches its next chunk before the input does, and waits
+// (_PipelineScheduleRuntime._perform_action). Each rank runs one action a step, as soon as earlier
+// steps made its inputs. There are few steps, as there are few micro-batches.
 func (lock *lockStep) inputsAwaited(clocks []deviceClock, schedule costmodel.Schedule) {
 	orders := make([][]action, len(clocks))
 	for rank := range orders {

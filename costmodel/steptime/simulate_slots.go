@@ -1,17 +1,14 @@
 package steptime
 
-// slots is how many messages a channel of devmap's own engine holds
-// ([costmodel.StageRules]).
+// slots is how many messages a channel of devmap's own engine holds ([costmodel.StageRules]).
 const slots = 2
 
-// passTicks are a stage's ticks of one pass. Frees is how long after it began
-// the slot that it read is free again: the first unit has run that copies it.
-// Last is its last kernels', from the first on that writes the buffer that is sent
-// from: they wait until the message before has left it.
+// passTicks are a stage's ticks of one pass, frees the time until the slot that it read is free:
+// the first unit that copies it has run. The kernels from the first that writes the send buffer
+// take last: they wait until the previous message has left it.
 type passTicks struct{ total, frees, last int64 }
 
-// job is one pass of a micro-batch through a stage: what it waits for, and what
-// it sends.
+// job is one pass of a micro-batch through a stage, its input and its message.
 type job struct {
 	passTicks
 	alone  bool // the unit that reads the slot writes the buffer
@@ -29,8 +26,7 @@ type buffer struct {
 	left   int64
 }
 
-// channel is where messages of a kind go from one stage to the next: a send
-// waits for a slot, and a receive for the message.
+// channel carries one kind of message: a send waits for a slot, a receive for the message.
 type channel struct {
 	stream        *stream
 	to            *simulatedRank
@@ -38,7 +34,7 @@ type channel struct {
 	number        int
 	endless       bool    // it has a slot for every message
 	free          []int64 // since when slots are free
-	arrived       []int64 // since when messages are there
+	arrived       []int64 // arrival times of messages
 }
 
 // stream sends what one rank has for another, one message after the other.
@@ -91,11 +87,10 @@ func (out *channel) release(at int64) {
 	}
 }
 
-// simulatedRank is a rank of the simulation: where it is in its rows of actions, and
-// when.
+// simulatedRank is a rank of the simulation, its place in its rows of actions, and its clock.
 type simulatedRank struct {
 	clock                int64
-	streams              []int // by number, those that it sends on
+	streams              []int // the sending ones, by number
 	few                  [4]int
 	rows                 []row
 	row, action          int
@@ -110,7 +105,7 @@ type row struct {
 	times int64
 }
 
-// advance runs what a rank can run; false if it could run nothing.
+// advance runs all that a rank can run; false if nothing.
 func (rank *simulatedRank) advance() (ran bool) {
 	for rank.row < len(rank.rows) {
 		if rank.action == 0 && !rank.half && int64(rank.row) == rank.untilRow && rank.times == rank.untilTimes {

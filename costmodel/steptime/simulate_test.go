@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// The obvious forms: every action of every micro-batch in its turn. They judge
-// the forms that take the time and memory of a few, and share nothing with them
-// but the schedule.
+// The obvious forms: every action of every micro-batch in its turn. They judge the forms that take
+// the time and memory of a few, and share nothing with them but the schedule.
 
 // pipe is a schedule on stages.
 type pipe struct {
@@ -46,8 +45,8 @@ func (p *pipe) own(rank int, a order.Action) *simulated {
 	return nil
 }
 
-// inOrder runs every rank's actions in order and is when each rank ends.
-// Hosts do not wait for what a stage receives: streams do.
+// inOrder runs every rank's actions in order and returns each rank's end. Hosts do not wait for
+// messages: streams do.
 func (p *pipe) inOrder() []float64 {
 	done := map[simulated]float64{}
 	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
@@ -81,8 +80,7 @@ func (p *pipe) inOrder() []float64 {
 	return end
 }
 
-// ready is when an action's input arrives; false while what makes it has not
-// run.
+// ready is when an action's input arrives; false while what makes it has not run.
 func (p *pipe) ready(done map[simulated]float64, a simulated) (float64, bool) {
 	from, message := simulated{a.stage - 1, a.batch, false}, 0.
 	switch {
@@ -99,8 +97,7 @@ func (p *pipe) ready(done map[simulated]float64, a simulated) (float64, bool) {
 	return t + message, ok
 }
 
-// lockStepInFull is when each rank ends an interleaved schedule by the whole
-// of its table.
+// lockStepInFull is when each rank ends an interleaved schedule by the whole of its table.
 func (p *pipe) lockStepInFull() []float64 {
 	steps, longest := make([][]*simulated, p.Stages), 0
 	for rank := range steps {
@@ -168,8 +165,7 @@ func randomSchedule(rng *rand.Rand, batches int64) costmodel.Schedule {
 	return s
 }
 
-// randomPipe is a pipeline of stages that take random times, one or several a
-// rank.
+// randomPipe is a pipeline of stages that take random times, one or several a rank.
 func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 	p := &pipe{Schedule: s, train: rng.IntN(3) > 0}
 	whole := func(top int) float64 { return float64(rng.IntN(top)) } // sums of whole numbers do not round
@@ -179,8 +175,7 @@ func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
 	return p
 }
 
-// TestSimulate: by waves and by columns every rank ends when it does action by
-// action.
+// TestSimulate: by waves and by columns every rank ends when it does action by action.
 func TestSimulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for n := range 3000 {
@@ -207,9 +202,9 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestSimulateBubble: where all chunks take the same time, a rank waits for
-// (p − 1) / (v·m + p − 1) of the step (Narayanan et al., SC 2021, §2.2), and of
-// an interleaved one, whose neighbours wait for each other, for no less.
+// TestSimulateBubble: if all chunks take the same time, a rank waits for (p − 1) / (v·m + p − 1) of
+// the step (Narayanan et al., SC 2021, §2.2). In an interleaved schedule neighbours wait for each
+// other, so it is no less.
 func TestSimulateBubble(t *testing.T) {
 	for _, s := range []costmodel.Schedule{
 		{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 5},
@@ -228,8 +223,7 @@ func TestSimulateBubble(t *testing.T) {
 	}
 }
 
-// TestSimulateMissing: of stages that are fewer than the chunks of all ranks, those
-// that are there run.
+// TestSimulateMissing: with fewer stages than the ranks have chunks, the existing ones run.
 func TestSimulateMissing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range 500 {
@@ -245,8 +239,7 @@ func TestSimulateMissing(t *testing.T) {
 	}
 }
 
-// TestSimulateNoLink: what no link carries does not arrive, and neither does a step
-// of an order that cannot be simulated end.
+// TestSimulateNoLink: without a link no message arrives; an unknown order never ends.
 func TestSimulateNoLink(t *testing.T) {
 	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}
 	stages := []Stage{{Forward: 1, Backward: 1}, {Rank: 1, Forward: 1, Backward: 1}}
@@ -264,9 +257,8 @@ func TestSimulateNoLink(t *testing.T) {
 	}
 }
 
-// TestManyMicroBatches: by powers, more than a simulation could run end when
-// the steady state says: from some number on, so many more take so much longer.
-// Sums of whole numbers do not round, so that figures are equal.
+// TestManyMicroBatches: by powers, steps too long to simulate end as the steady state says: from some
+// number on, so many more take so much longer. Sums of whole numbers do not round, so figures are equal.
 func TestManyMicroBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 9))
 	for range 300 {

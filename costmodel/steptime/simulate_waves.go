@@ -2,12 +2,10 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the
-// forward of micro-batch t and then, under 1F1B with p stages, the backward of
-// t − (p−1−s): the order of its actions ([order.Of]), with what these wait for
-// in this wave or in the one before. All that one wave leaves to the next are
-// the clocks of the ranks, and the waves in which all stages run both are the
-// same ([repeat]).
+// simulateWaves simulates GPipe or 1F1B by waves. In wave t every stage s runs the forward of
+// micro-batch t, then under 1F1B with p stages the backward of t − (p−1−s), as in [order.Of]. Their
+// inputs come from this wave or the last. Waves share only the ranks' clocks, and waves in which
+// all stages run both are equal ([repeat]).
 func simulateWaves(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
 	w := waves{stages: stages, batches: schedule.MicroBatches, before: make([]deviceClock, len(stages))}
 	ranks, last := int64(len(stages)), int64(len(stages)-1)
@@ -42,7 +40,7 @@ func (w *waves) forward(clocks []deviceClock, stage int) {
 	clocks[stage].run(w.stages[stage].Issue, w.stages[stage].Forward)
 }
 
-// backward runs a backward whose gradient leaves the next stage's clock.
+// backward runs a backward; its gradient comes at the next stage's clock.
 func (w *waves) backward(clocks []deviceClock, stage int, next []deviceClock) {
 	if stage+1 < len(w.stages) {
 		clocks[stage].await(next[stage+1].Device + w.stages[stage].From)

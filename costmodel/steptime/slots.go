@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// line is a pipeline that is simulated: stages on ranks, with channels between
-// them.
+// line is a pipeline that is simulated: stages on ranks, with channels between them.
 type line struct {
 	*Ticks
 	train   bool
@@ -58,8 +57,7 @@ func (ticks *Ticks) line(place []int) *line {
 	for i := range line.stages {
 		line.took(&line.stages[i])
 	}
-	// Before the first unit that runs kernels, and after the last, nothing is
-	// sent.
+	// Before the first unit that runs kernels, and after the last, nothing is sent.
 	first, last := line.ends()
 	for i := first + 1; i <= last; i++ {
 		line.join(&line.stages[i-1], &line.stages[i])
@@ -69,8 +67,7 @@ func (ticks *Ticks) line(place []int) *line {
 	return line
 }
 
-// took are the times of a stage's passes. Units that pass take none and go with
-// their neighbours.
+// took are the times of a stage's passes. Units that pass take none and go with their neighbours.
 func (line *line) took(stage *lineStage) {
 	first, last := UnitTicks{}, UnitTicks{}
 	run, written, writer := 0, int64(0), 0 // who writes what is sent forward, and how long after that the stage ends
@@ -85,7 +82,7 @@ func (line *line) took(stage *lineStage) {
 				first = took
 			}
 			if !line.train || line.table.Units[unit].Regions.Input > 0 {
-				written, writer = 0, run // those before it write what it keeps
+				written, writer = 0, run // earlier units write its kept input
 			}
 			run, last, written = run+1, took, written+took.Forward
 		}
@@ -119,8 +116,8 @@ func (line *line) join(from, to *lineStage) {
 	}
 }
 
-// joinTokens makes the channel by which the head sends the embedding what it
-// generated; none if both are on one device.
+// joinTokens makes the channel for generated ids from the head to the embedding; none if both are
+// on one device.
 func (line *line) joinTokens() {
 	one, other := line.ends()
 	first, last := &line.stages[one], &line.stages[other]
@@ -136,8 +133,7 @@ func (line *line) joinTokens() {
 	last.final.out = nil
 }
 
-// ends are the stages with the first and the last unit that run kernels, or the
-// ends of the line if none does.
+// ends are the stages with the first and last unit that run kernels, else the line's ends.
 func (line *line) ends() (first, last int) {
 	first, last = len(line.stages)-1, 0
 	one, other := costmodel.Running(line.table.Units)
@@ -163,7 +159,7 @@ func (line *line) channel(from, to int) *channel {
 	return &line.all[len(line.all)-1]
 }
 
-// stream is that of one rank to another.
+// stream is the stream from one rank to another.
 func (line *line) stream(from, to int) *stream {
 	rank := &line.ranks[from]
 	for _, i := range rank.streams {
@@ -183,8 +179,8 @@ func (line *line) stream(from, to int) *stream {
 
 func (line *line) microBatches() int64 { return max(1, line.table.Workload.MicroBatches) }
 
-// step simulates the line. When all gradients are there, and their norm went
-// round all ranks, every rank updates its weights.
+// step simulates the line. After all gradients, and a pass of their norm through all ranks, every
+// rank updates its weights.
 func (line *line) step(place []int) int64 {
 	line.repeats()
 	var end, slowest int64

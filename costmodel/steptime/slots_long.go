@@ -5,24 +5,22 @@ import (
 	"slices"
 )
 
-// longRow is how often a rank repeats a row before it is looked at whether the
-// simulation repeats itself, and maxStates how many states are compared.
-// stallLimit is how many jobs are simulated after that, one by one.
+// longRow is the number of times of a row from which repetition is looked for; maxStates is the
+// number of states to compare, stallLimit the number of jobs to simulate after that.
 const (
 	longRow    = 24
 	maxStates  = 256
 	stallLimit = 1 << 20
 )
 
-// repeats simulates a line whose first rank stops after every time of a long
-// row, until nothing else can run. The rest, seen from that rank's clock, is
-// the state: where two are the same, all that lies between them comes again,
-// and is passed over as often as it comes. A simulation of integers that add up
-// and wait for the latest comes to such a state sooner or later (Baccelli,
-// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem
-// 3.112), most within a few micro-batches: any number of these then takes the
-// time of a few, and nothing is rounded. If it is later than maxStates and many
-// jobs are left, the last states represent those to come, and the step is near.
+// repeats simulates a line and skips repetition. The first rank stops after every time of a long
+// row, until nothing else can run. Relative to its clock, the rest is the state. Equal states have
+// equal futures, so the jobs between them are skipped as often as they recur.
+//
+// A simulation of integers with sums and maxima reaches equal states (Baccelli, Cohen, Olsder and
+// Quadrat, Synchronization and Linearity, 1992, theorem 3.112), usually within a few micro-batches.
+// If it takes more than maxStates and many jobs are left, the last states represent the rest, and
+// the step is approximate.
 func (line *line) repeats() {
 	first := &line.ranks[0]
 	for first.row < len(first.rows) {
@@ -62,7 +60,7 @@ func (line *line) longRow(first *simulatedRank) bool {
 		now := line.state()
 		if same := matching(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
-			looks = false // what is left is simulated
+			looks = false // the rest is simulated
 			continue
 		}
 		states = append(states, now)
@@ -73,8 +71,7 @@ func (line *line) longRow(first *simulatedRank) bool {
 	return true
 }
 
-// matching is the last of the states in which ranks and messages are where they
-// are now, and that the caller takes; nil if there is none.
+// matching is the last state with the same places of ranks and messages that takes accepts; nil if none.
 func matching(states []state, now *state, takes func(*state) bool) *state {
 	for i := range slices.Backward(states) {
 		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
@@ -91,8 +88,7 @@ func (line *line) left() int64 {
 	return (row.times - first.times) * int64(len(row.jobs)*len(line.ranks))
 }
 
-// state is a line seen from the clock of its first rank: if all ranks and
-// messages are, and since when.
+// state is a line seen from the clock of its first rank: if all ranks and messages are, and since when.
 type state struct {
 	places, clocks []int64
 	clock          int64
@@ -143,8 +139,7 @@ func flag(on bool) int64 {
 	return 0
 }
 
-// pass passes over what lies between two states as often as every rank's row
-// takes it.
+// pass passes over what lies between two states as often as every rank's row takes it.
 func (line *line) pass(from, to *state) {
 	if from == nil {
 		return

@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// The obvious form: every instruction of every device with all that it waits
-// for, each begun once these are over, whatever the order they are looked at
-// in. It knows micro-batches and sequences, and no rows.
+// The direct form: every instruction of every device with all its dependencies, each begun once
+// these are over, in any order. It has micro-batches and sequences, and no rows.
 
 type reference struct {
 	ticks    *Ticks
@@ -34,8 +33,7 @@ func (ref *reference) put(stream, name string, takes int64, waits ...string) {
 	}
 }
 
-// send puts a message on its stream. It waits for the slot that the message
-// slots before it had.
+// send puts a message on its stream. It waits for the slot that the message slots before it had.
 func (ref *reference) send(from, to int, channel string, busy, latency int64, limit int, ready, buffer string) {
 	number := len(ref.sent[channel])
 	name := fmt.Sprintf("send %s %d", channel, number)
@@ -58,7 +56,7 @@ func (ref *reference) free(device int, channel string, number int64) {
 	ref.put(fmt.Sprint(device), fmt.Sprintf("free %s %d", channel, number), 0)
 }
 
-// end is the time when all is over, -1 where something never begins.
+// end is the time when all is over, -1 if something never begins.
 func (ref *reference) end() (all map[string]int64, last int64) {
 	all = make(map[string]int64)
 	next := make(map[string]int)
@@ -210,8 +208,8 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 				ref.send(stage.device, stages[0].device, "ids", 0, 0, 1<<30, ready, buffer)
 			}
 		}
-		// In training a unit that keeps no input adds to what the one before it
-		// wrote, which at the stage's end is the message itself.
+		// In training a unit that keeps no input adds to the output of the unit before it, at the
+		// stage's end the message itself.
 		writer := len(stage.units) - 1
 		for train && writer > 0 && ticks.table.Units[stage.units[writer]].Regions.Input == 0 {
 			writer--

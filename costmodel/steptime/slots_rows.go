@@ -58,8 +58,8 @@ func repeated(rows []row, times int64) []row {
 	return []row{out}
 }
 
-// rowsOf are the rows of a rank's jobs: in inference backwards are left out, and
-// what a rank has no stage for is.
+// rowsOf are the rows of a rank's jobs, without actions that have none: backwards in inference, and
+// missing stages.
 func rowsOf(phases []order.Phase, of func(order.Action) *job) []row {
 	actions := 0
 	for i := range phases {

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// randomTable is a random table and a topology. Times are small, so that many
-// are equal, or large.
+// randomTable is a random table and a topology. Times are small, so that many are equal, or large.
 func randomTable(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.Topology) {
 	most := []int64{3, 20, 1 << 40}[random.IntN(3)]
 	pass := func() costmodel.Pass { return costmodel.Pass{Profiled: float64(random.Int64N(most)) / perSecond} }
@@ -110,8 +109,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// TestLongSlots: what is passed over is what would have been simulated, and a step
-// of any number of micro-batches is soon known.
+// TestLongSlots: skipped rows match the simulation, and steps with any number of micro-batches are fast.
 func TestLongSlots(t *testing.T) {
 	passed := 0
 	for seed := range uint64(600) {
@@ -154,8 +152,8 @@ func TestLongSlots(t *testing.T) {
 	}
 }
 
-// TestEndlessSlots: two thousand million micro-batches take no longer than a few, and each
-// further one as much as those before it.
+// TestEndlessSlots: two thousand million micro-batches compute as fast as a few, and each further
+// one takes as much as earlier ones.
 func TestEndlessSlots(t *testing.T) {
 	table, topo := randomTable(rand.New(rand.NewPCG(1, 13)), 4, 9)
 	for _, kind := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
@@ -171,8 +169,7 @@ func TestEndlessSlots(t *testing.T) {
 	}
 }
 
-// TestManyGenerate: more micro-batches than are simulated take as many times as
-// long, about, and no longer to count.
+// TestManyGenerate: the extrapolated time is nearly proportional, and as fast to compute.
 func TestManyGenerate(t *testing.T) {
 	table, topo := randomTable(rand.New(rand.NewPCG(2, 13)), 3, 7)
 	place := []int{0, 0, 0, 1, 1, 2, 2}

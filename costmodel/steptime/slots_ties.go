@@ -6,15 +6,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// tiedUse is a unit that reads a weight of one's own or of another unit, and
-// what its gradient takes.
+// tiedUse is a unit that reads a weight of one's own or of another unit, and what its gradient takes.
 type tiedUse struct {
 	unit  int
 	grads int64
 }
 
-// tiedUses are, for every weight that several units read, these units in the
-// order of the chain.
+// tiedUses are, for every weight that several units read, these units in the order of the chain.
 func tiedUses(units []costmodel.Unit) [][]tiedUse {
 	type tensor struct {
 		owner int
@@ -37,8 +35,8 @@ func tiedUses(units []costmodel.Unit) [][]tiedUse {
 	return out
 }
 
-// ties sends the gradient of every use of a tied weight to all other devices
-// that have a copy of it, and is when the last one is there.
+// ties sends the gradient of every use of a tied weight to all other devices with a copy of it, and
+// returns the last arrival.
 func (line *line) ties(place []int) (end int64) {
 	for _, uses := range line.tied {
 		for _, use := range uses {
@@ -54,8 +52,7 @@ func (line *line) ties(place []int) (end int64) {
 	return end
 }
 
-// sendTied sends the gradient of a use, once its last backward has run, after
-// all that the stream sent before.
+// sendTied sends a use's gradient after its last backward, and after the stream's earlier messages.
 func (line *line) sendTied(use tiedUse, from, to int) (arrived int64) {
 	ready, rank := line.lastBackward(use.unit)
 	stream := line.stream(rank, slices.Index(line.devices, to))

@@ -2,21 +2,19 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// StageTimes are what a stage takes in seconds: of one micro-batch, of one
-// token generated, and of the optimizer's step. A step ([Step])
-// adds up from those of all its stages, the schedule and what sets the host's
-// pace; docs/formats/plan-stages.md says how.
+// StageTimes are a stage's times in seconds: of one micro-batch, of one token generated, and of the
+// optimizer's step. A [Step] follows from those of all stages, the schedule and the host's pace;
+// docs/formats/plan-stages.md says how.
 type StageTimes struct {
 	// ForwardSeconds and BackwardSeconds are the device's work.
 	ForwardSeconds  float64 `json:"forward_seconds"`
 	BackwardSeconds float64 `json:"backward_seconds"`
-	// SendSeconds is its output to the next stage's device, SendBackSeconds
-	// its input's gradient to that of the stage before; 0 on one device.
+	// SendSeconds is its output's time to the next stage's device, SendBackSeconds its input's
+	// gradient's to the stage before; 0 on one device.
 	SendSeconds     float64 `json:"send_seconds"`
 	SendBackSeconds float64 `json:"send_back_seconds"`
-	// Issue… is the host's time to issue the kernels, which it does ahead of the
-	// device. Alone… is the pass from the host's first call to the device's end
-	// where the device has nothing else to do, and waits for the host.
+	// Issue… is the host's time to issue the kernels, ahead of the device. Alone… is the pass from
+	// the host's first call to the device's end on an idle device, which waits for the host.
 	IssueForwardSeconds  float64 `json:"issue_forward_seconds"`
 	IssueBackwardSeconds float64 `json:"issue_backward_seconds"`
 	AloneForwardSeconds  float64 `json:"alone_forward_seconds"`
@@ -29,9 +27,8 @@ type StageTimes struct {
 	UpdateSeconds float64 `json:"update_seconds"`
 }
 
-// Stages are the times of stretches of units that follow each other, each on
-// one device or tier: zeros in load mode, if nothing runs. Errors are those of
-// [Step].
+// Stages are the times of consecutive stretches of units, each on one device or tier; zeros in load
+// mode. Errors are those of [Step].
 func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) ([]StageTimes, error) {
 	out := make([]StageTimes, len(stages))
 	if table.Workload.Mode == costmodel.Load {

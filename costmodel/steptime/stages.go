@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// folded are a topology and places by stages, where these are several GPUs
-// ([costmodel.Table.Folded]).
+// folded are a topology and places by stages, if a stage has several GPUs ([costmodel.Table.Folded]).
 func folded(table *costmodel.Table, topo *costmodel.Topology, place []int) (*costmodel.Topology, []int) {
 	stages := table.Folded(topo)
 	if stages == topo || place == nil {
@@ -36,9 +35,8 @@ func stageTable(table *costmodel.Table, stage int) *costmodel.Table {
 // of is the table of what runs on a device.
 func (step *timing) of(device int) *costmodel.Table { return stageTable(step.table, device) }
 
-// message is the bytes on the busiest GPU's port if a stage sends the output of a unit.
-// Each GPU of the next stage receives the input of its replica. The GPUs of this stage
-// share the sending.
+// message is the bytes on the busiest GPU's port if a stage sends the output of a unit. Each GPU of
+// the next stage receives the input of its replica. The GPUs of this stage share the sending.
 func message(from, to *costmodel.Table, unit int) int64 {
 	gpus := func(table *costmodel.Table) int64 {
 		return table.Workload.DP.Count() * table.Workload.TP.Count() * table.Workload.CP.Count()
@@ -47,8 +45,8 @@ func message(from, to *costmodel.Table, unit int) int64 {
 	return max(received, received*gpus(to)/gpus(from))
 }
 
-// stage adds what the GPUs of a stage do together: the sums of tensor
-// parallelism, between a unit's kernels, and what replicas exchange.
+// stage adds the communication of a stage's GPUs: sums of tensor parallelism, between a unit's
+// kernels, and exchanges of replicas.
 func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
 	if tensor := table.Workload.TP.Count(); tensor > 1 {
 		sums := func(pass *costmodel.Pass) float64 {
@@ -68,11 +66,10 @@ func (seconds *UnitSeconds) stage(table *costmodel.Table, stage *costmodel.Devic
 	seconds.exchange(table, stage, work)
 }
 
-// exchange adds to a unit's times what its replicas send. Pipelines gather its
-// parameters in the first forward, and reduce its gradients after the last backward.
-// No kernel of the stage runs during the latter, and few during the former: none is
-// counted. Without a pipeline torchtitan (0.3, trainer.py, train_step) does both in every
-// micro-batch, while kernels of the unit before run.
+// exchange adds the time of a unit's replicas to send. Pipelines gather its parameters in the first
+// forward, and reduce its gradients after the last backward. Few kernels of the stage overlap
+// these, so none is counted. Without a pipeline torchtitan (0.3, trainer.py, train_step) does both
+// in every micro-batch, while the unit before runs.
 func (seconds *UnitSeconds) exchange(table *costmodel.Table, stage *costmodel.Device, work *costmodel.Work) {
 	workload := &table.Workload
 	if replicas(workload) == 1 || work.Weights == 0 || workload.Mode != costmodel.Train {
@@ -106,7 +103,7 @@ func unpiped(workload *costmodel.Workload) bool {
 func exchanged(table *costmodel.Table, work *costmodel.Work) (gathered, reduced float64) {
 	degree, each := shards(table), ops.WeightBytes(table.Workload.Precision)
 	weights, grads := float64(work.Weights*each), float64(work.Trained*each)
-	if table.Workload.Runtime == value.Torchtitan { // MixedPrecisionPolicy gathers what it computes with
+	if table.Workload.Runtime == value.Torchtitan { // MixedPrecisionPolicy gathers in the type of compute
 		weights = float64(work.Weights * wire(&table.Workload))
 	}
 	groups := replicas(&table.Workload) / degree
@@ -124,7 +121,7 @@ func shards(table *costmodel.Table) int64 {
 	return 1
 }
 
-// within is what a GPU sends to others of its stage for a unit, in a step.
+// within is the bytes that a GPU sends to others of its stage for a unit, in a step.
 func within(table *costmodel.Table, unit int) float64 {
 	work := &table.Units[unit].Work
 	tensor, batches := table.Workload.TP.Count(), float64(max(1, table.Workload.MicroBatches))

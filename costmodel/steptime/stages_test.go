@@ -7,10 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestStageOfGPUs: a unit on T GPUs also takes what their sums send round a
-// ring, 2(T − 1)/T of the bytes, and its update what the replicas exchange: the
-// weights gathered and the gradients reduced over the shards, and summed over
-// the copies of these.
+// TestStageOfGPUs: a unit on T GPUs adds their sums round a ring, 2(T − 1)/T of the bytes. Its
+// update adds the replicas' exchange: weights gathered and gradients reduced over the shards, and
+// summed over copies.
 func TestStageOfGPUs(t *testing.T) {
 	table := &costmodel.Table{Workload: costmodel.Workload{
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, Precision: costmodel.BF16True, World: 16, DP: 4, TP: 4, ShardDegree: 2,

@@ -2,16 +2,15 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Step is the time of one step in seconds, where unit u is on device place[u];
-// place is nil where every GPU runs the whole model. Units on a tier
-// (−1 in the host's memory, −2 on disk) run on the first device, their
-// parameters copied in every forward.
+// Step is the time of one step in seconds. Unit u is on device place[u]; place is nil if every GPU
+// runs the whole model. Units on a tier (−1 host memory, −2 disk) run on the first device; each
+// forward copies their parameters.
 //
-// The host issues kernels ahead of the device, which waits for it if kernels are
-// short. Data loading is not in it.
+// The host issues kernels ahead of the device, which waits for it if kernels are short. Data
+// loading is not counted.
 //
-// A [*costmodel.FieldError] says why the time is not known: nothing runs in load mode, a
-// device's rates are not given, or no rule is known for the strategy.
+// A [*costmodel.FieldError] says why the time is unknown: load mode, missing rates of a device, or
+// a strategy without rules.
 func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float64, error) {
 	step, err := newTiming(table, topo, place)
 	if err != nil {

@@ -7,15 +7,12 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Ticks are the times of a table on a topology in whole picoseconds, as
-// devmap's own engine counts them: integers, so that whoever simulates the same
-// step comes to the same end. Nothing waits for a host. A pass's time follows
-// from its kernels (package recipe) and the rates of the device: those measured
-// of this engine's kernels if a topology has them, else those of package
-// catalogue, which are of PyTorch's.
+// Ticks are the times of a table on a topology in whole picoseconds, as devmap's own engine counts
+// them. Integers make every simulation of the step agree. Nothing waits for a host. A pass's time
+// follows from its kernels (package recipe) and the device's rates: those measured of this engine's
+// kernels, else those of PyTorch's in package catalogue.
 //
-// A step that may take longer than 2^61 of them, 26 days, is counted in ticks
-// that are as many times longer as it takes.
+// A step that may exceed 2^61 ticks, 26 days, has longer ticks.
 type Ticks struct {
 	table *costmodel.Table
 	topo  *costmodel.Topology
@@ -30,9 +27,8 @@ type Ticks struct {
 // perSecond is how many ticks a second has.
 const perSecond = 1e12
 
-// UnitTicks are a unit's on a device: of one micro-batch, and of one token of
-// each of its sequences. Recompute is what forward's kernels take that run again
-// before Backward.
+// UnitTicks are a unit's on a device: of one micro-batch, and of one token of each of its
+// sequences. Recompute is what forward's kernels take that run again before Backward.
 type UnitTicks struct {
 	Forward, Recompute, Backward, Token int64
 
@@ -55,7 +51,7 @@ func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
 	return ticks
 }
 
-// phases are those of a schedule's rank.
+// phases are the phases of a schedule's rank.
 func (ticks *Ticks) phases(schedule costmodel.Schedule, rank int) []order.Phase {
 	all := ticks.rows[schedule]
 	if all == nil {
@@ -83,7 +79,7 @@ func (ticks *Ticks) seconds(count int64) float64 {
 	return math.Ldexp(float64(count), ticks.scale) / perSecond
 }
 
-// Unit is what a unit takes on a device.
+// Unit returns the ticks of a unit on a device.
 func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 	device = ticks.like[device]
 	row := ticks.units[device]
@@ -107,8 +103,7 @@ func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	return out
 }
 
-// Message is how long a message occupies the stream that sends it, and how much
-// later it is there.
+// Message is how long a message occupies its stream, and its further latency.
 func (ticks *Ticks) Message(from, to int, bytes int64) (busy, latency int64) {
 	latency = ticks.of(ticks.topo.SendSeconds(from, to, 0))
 	return ticks.of(ticks.topo.SendSeconds(from, to, bytes)) - latency, latency
@@ -120,9 +115,8 @@ func (ticks *Ticks) Token(from, to, unit int) int64 {
 	return ticks.of(ticks.topo.SendSeconds(from, to, ticks.table.Units[unit].Work.Output) / tokensOf(&ticks.table.Workload))
 }
 
-// Update is what the optimizer's step of a unit takes if the units are on these
-// devices: for its own weights, and for the copies of those that it reads of a
-// unit on another device and no unit before it on this one does.
+// Update is the optimizer's time for a unit, if the units are on these devices. It includes the
+// unit's own weights, and copies of another device's weights that it is the first here to read.
 func (ticks *Ticks) Update(place []int, unit int) int64 {
 	device := place[unit]
 	total := ticks.Unit(unit, device).update
@@ -134,8 +128,7 @@ func (ticks *Ticks) Update(place []int, unit int) int64 {
 	return total
 }
 
-// copies reports that a unit is the first on its device to read a weight whose
-// owner is on another.
+// copies reports that a unit is its device's first to read a weight of another device.
 func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	if place[tie.Owner] == place[unit] {
 		return false
@@ -153,9 +146,8 @@ func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
 	return true
 }
 
-// copyBytes is what the optimizer's step of a copy reads and writes: the
-// gradient is read, and the weights too if they have no master, which is; all
-// but the gradient is written.
+// copyBytes is the optimizer's bytes read and written for a copy. It reads the gradient, and the
+// master or else the weights; it writes all but the gradient.
 func copyBytes(tie *costmodel.Tie) float64 {
 	bytes := tie.Grads + tie.Weights + 2*(tie.Master+tie.State)
 	if tie.Master == 0 {

@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// step is the time of a step of devmap's own engine in ticks, where unit u is
-// on device place[u]; negative if it has no end, as ranks wait for each other
-// in a ring.
+// step is the ticks of a step of devmap's own engine, with unit u on device place[u]; negative if
+// ranks wait for each other forever.
 func (ticks *Ticks) step(place []int) int64 {
 	if ticks.table.Workload.Strategy.Traits().Sequential {
 		return ticks.sequential(place)
@@ -23,8 +22,8 @@ func (ticks *Ticks) step(place []int) int64 {
 // all of them have tokens on their way at once.
 const manyGenerate = 1 << 12
 
-// near is the step of more micro-batches than generation is simulated with:
-// every further one is taken for as long as those of the second half of these.
+// near extrapolates the step for more micro-batches than generation is simulated with: each further
+// one takes the mean of the second half's.
 func (ticks *Ticks) near(place []int) int64 {
 	step := func(count int64) int64 {
 		fewer, table := *ticks, *ticks.table
@@ -40,8 +39,8 @@ func (ticks *Ticks) near(place []int) int64 {
 	return all + int64(math.Round(more*float64(all-half)))
 }
 
-// Seconds is the time of a step in seconds, where unit u is on device place[u]. A step that may take longer than ticks count
-// is counted in longer ones.
+// Seconds is the time of a step in seconds, with unit u on device place[u]. A step that may exceed
+// the range of ticks has longer ones.
 func (ticks *Ticks) Seconds(place []int) (float64, error) {
 	longest := ticks.longest(place)
 	if math.IsNaN(longest) || math.IsInf(longest, 0) {
@@ -62,8 +61,7 @@ func (ticks *Ticks) Seconds(place []int) (float64, error) {
 // mostTicks is the longest step that is counted in picoseconds.
 const mostTicks = 1 << 61
 
-// longest is more than any step of a placement takes, in ticks: everything, one
-// after the other.
+// longest is more than any step of a placement takes, in ticks: everything, one after the other.
 func (ticks *Ticks) longest(place []int) float64 {
 	workload := &ticks.table.Workload
 	batches, tokens := float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
@@ -89,8 +87,7 @@ func (ticks *Ticks) longest(place []int) float64 {
 // endless is the step that has no end.
 const endless = -1
 
-// sequential is the step of a device map, in which one device works at a time:
-// a micro-batch, or a token of one, after the other.
+// sequential is the step of a device map: one micro-batch or token after the other.
 func (ticks *Ticks) sequential(place []int) int64 {
 	workload := &ticks.table.Workload
 	var batch, token, slowest int64

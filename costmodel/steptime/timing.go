@@ -6,20 +6,18 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// timing is a table on a topology, and where its units are.
+// timing is a table on a topology, with its units' places.
 type timing struct {
 	table *costmodel.Table
 	topo  *costmodel.Topology
-	// place is the device of each unit, by which those on a tier run on the
-	// first device that holds any.
+	// place is the device of each unit; units on a tier run on the first device that holds any.
 	place []int
 	// copied are the seconds in which each unit's parameters come from a tier.
 	copied []float64
 }
 
-// newTiming checks what a step's time is made of, and gives units that left
-// their device the first that has any, and the time to copy their parameters
-// there in each forward.
+// newTiming checks the inputs of a step's time. Units on a tier get the first device with units,
+// and the time to copy their parameters there in each forward.
 func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*timing, error) {
 	if err := Check(table, topo); err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func copyRate(device *costmodel.Device, tier int) float64 {
 	return device.CPUBytesPerSecond
 }
 
-// unit is what a unit takes if it runs.
+// unit is the time of a unit.
 func (step *timing) unit(unit, device int) UnitSeconds {
 	out := Unit(step.of(device), step.topo, device, unit)
 	out.Copied = step.copied[unit]
@@ -79,6 +77,5 @@ func (step *timing) microBatches() float64 { return float64(max(1, step.table.Wo
 // tokens is how many tokens are generated after the first.
 func (step *timing) tokens() float64 { return float64(step.table.Workload.NewTokens) }
 
-// onDisk is the place of units that are on disk, next to device indices; those
-// in the host's memory are at −1.
+// onDisk is the place of units on disk; −1 is host memory, and devices begin at 0.
 const onDisk = -2

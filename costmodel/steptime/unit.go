@@ -9,23 +9,20 @@ import (
 
 // UnitSeconds are the times of one unit on one device, in seconds.
 type UnitSeconds struct {
-	// Forward and Backward are of one micro-batch; Backward is 0 but in
-	// training.
+	// Forward and Backward are of one micro-batch; Backward is 0 but in training.
 	Forward, Backward float64
-	// Issue and IssueBack are the host's times to issue them, ahead of the
-	// device.
+	// Issue and IssueBack are the host's times to issue them, ahead of the device.
 	Issue, IssueBack float64
 	// Token and IssueToken are of one generated token.
 	Token, IssueToken float64
 	// Update is of the optimizer's step.
 	Update float64
-	// Copied is what host and device wait for before each forward, where the
-	// unit's parameters come from a tier.
+	// Copied is the time to copy the unit's parameters from a tier before each forward.
 	Copied float64
 }
 
-// Unit is what [Step] counts for a unit on a device. Under devmap's own engine
-// these are whole picoseconds ([Ticks]).
+// Unit is a unit's times on a device in a [Step]; whole picoseconds under devmap's engine
+// ([Ticks]).
 func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
 	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
 	update := precision

@@ -7,26 +7,22 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// arenaEvents is devmap's own engine on one device: every byte has its place before
-// the step runs ([costmodel.Regions]), in regions of one arena:
+// arenaEvents is devmap's own engine on one device. Every byte has its place before the step runs
+// ([costmodel.Regions]), in regions of one arena:
 //
-//   - workspace, and what is there throughout: weights (of a tied weight one
-//     copy a device), the optimizer's, caches, ids and labels, and the gradients
-//     if there are several micro-batches
-//   - slots of the messages that come in
-//   - messages that go out, the gradient that passes from unit to unit, results
+//   - workspace, and everything alive throughout: weights (a device has one copy of a tied one),
+//     the optimizer's, caches, ids and labels, and gradients if there are several micro-batches
+//   - slots for incoming messages
+//   - outgoing messages, the gradient between units, results
 //   - sums: squared norms of the gradients, for clipping
-//   - a ring of what forward saves, as deep as the micro-batches in flight, and
-//     the scratch of one pass; of one micro-batch a stack of both, into which
-//     gradients grow from the other end as the activations go
+//   - a ring of saved activations, one entry for each micro-batch in flight, and one pass's
+//     scratch; of one micro-batch a stack of both, with gradients growing from the other end
 //
-// The place is a rank of a pipeline, or the runs of a device under a device
-// map: its schedule then has no kind, and its stages are the devices with units,
-// numbered in the order of their first runs.
+// The place is a rank of a pipeline, or the runs of a device under a device map. A device map's
+// schedule has no kind; its stages are the devices with units, in the order of their first runs.
 //
-// The events are what is alive, line by line of the device's program. Idle
-// bytes of the regions at the peak are workspace, so that the peak is the
-// arena.
+// The events are what is alive, line by line of the device's program. Unused bytes of the regions
+// at the peak count as workspace, so that the peak is the arena.
 func arenaEvents(table *costmodel.Table, place Rank, dev *costmodel.Device) producer {
 	return func(emit func(stepEvent)) {
 		place := newArena(table, place, dev)
@@ -54,8 +50,7 @@ type arena struct {
 	ends       arenaEnds
 }
 
-// arenaChunk is a stage, or a run of a device map. Units that pass are not
-// among its units, but if it has no others.
+// arenaChunk is a stage, or a run of a device map, without units that pass unless it has no others.
 type arenaChunk struct {
 	costmodel.Interval
 	units   []*costmodel.Unit
@@ -92,8 +87,7 @@ func newArena(table *costmodel.Table, on Rank, dev *costmodel.Device) *arena {
 	return place
 }
 
-// hold adds what a unit holds throughout; gradients come with the first
-// backward.
+// hold adds a unit's memory throughout; gradients come with the first backward.
 func (place *arena) hold(regions *costmodel.Regions) {
 	place.throughout.Params += regions.Weights
 	switch place.mode {
@@ -107,8 +101,7 @@ func (place *arena) hold(regions *costmodel.Regions) {
 	place.throughout.Activations += regions.Feed
 }
 
-// ties adds the copies of weights whose owner is on another device, and the
-// slots for the gradients of uses there.
+// ties adds copies of weights with an owner on another device, and slots for gradients of uses there.
 func (place *arena) ties() {
 	for _, tie := range tiesOf(place.table.Units) {
 		here, owned := int64(0), false
@@ -177,9 +170,8 @@ func arenaEndsOf(units []costmodel.Unit) (ends arenaEnds) {
 	return ends
 }
 
-// message is what crosses a border before a unit, of a micro-batch and of a
-// token: what the last unit there made that does not pass, if a unit behind
-// takes it.
+// message is the message across a border before a unit, of a micro-batch and of a token: the output
+// of the last unit that does not pass; 0 if no later unit takes it.
 func (ends arenaEnds) message(units []costmodel.Unit, border int) (batch, token int64) {
 	if border > ends.last {
 		return 0, 0
@@ -229,8 +221,7 @@ func normBytes(table *costmodel.Table) int64 {
 	return aligned(4 * tensors)
 }
 
-// idBytes is a new token of every sequence of a micro-batch; 0 if none are
-// made.
+// idBytes is a new token of every sequence of a micro-batch; 0 if none are made.
 func idBytes(workload *costmodel.Workload) int64 {
 	if workload.Mode != costmodel.Infer || workload.NewTokens == 0 {
 		return 0
@@ -242,7 +233,7 @@ func aligned(bytes int64) int64 {
 	return (bytes + costmodel.RegionAlign - 1) / costmodel.RegionAlign * costmodel.RegionAlign
 }
 
-// slots are those of a channel.
+// slots is the number of slots of a channel.
 func (place *arena) slots() int64 { return arenaSlots(place.table, place.schedule) }
 
 func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {

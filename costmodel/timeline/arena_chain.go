@@ -7,17 +7,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// arenaChain answers for the arena of any device, a rank of a pipeline or the
-// runs of a device map, in O(1) a run and a tied weight: sums and maxima of any
-// stretch of units after O(n log n) preparation, and the micro-batches in flight
-// of each rank that it is asked for. One goroutine may ask at a time.
+// arenaChain computes the arena of any device, a rank of a pipeline or the runs of a device map, in
+// O(1) a run and a tied weight. It keeps sums and maxima of all stretches of units, after O(n log
+// n) preparation, and each rank's micro-batches in flight. It is not safe for concurrent use.
 type arenaChain struct {
 	table *costmodel.Table
 	mode  costmodel.Mode
 	sums  []arenaSums // of the units before each
 	ties  []arenaTie  // that may be apart
-	// before is the last unit before one that does not pass, or -1; keeps the
-	// last that keeps its input.
+	// before is the last unit before one that does not pass, or -1; keeps the last that keeps its input.
 	before, keeps []int
 	output        sparse // of units that do not pass
 	scratch       sparse
@@ -126,8 +124,7 @@ func (chain *arenaChain) leastBorders() {
 	}
 }
 
-// Peak is the arena of a device, as [arenaEvents] has it, on a device that has this
-// workspace if it runs products.
+// Peak is a device's arena, as of [arenaEvents], with this workspace if it runs products.
 func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -144,12 +141,10 @@ func (chain *arenaChain) Peak(place Rank, workspace int64) int64 {
 	return chain.peak(&sum, place, workspace, true)
 }
 
-// Floor is at most [arenaChain.Peak] of the same device, and of every one that
-// holds these units and more, as a run that reaches an end of the model has no
-// message there and takes no slots for it: what a search may rest on. Its empty
-// chunks may be filled; where grows, its runs may reach any unit. In a pipeline
-// whose ranks all have a unit, the first one alone may reach the first unit, and
-// the last one the last.
+// Floor is a lower bound of [arenaChain.Peak] for the device and for any that holds more units: at
+// an end of the model a run has no message, and no slots for it. Empty chunks may be filled. If
+// grows, the device's runs may reach any unit. In a pipeline with a unit on every rank, only the
+// first rank may reach the first unit, and only the last rank the last.
 func (chain *arenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	var sum arenaSum
 	for _, at := range place.Chunks {
@@ -194,8 +189,7 @@ func (sum *arenaSum) in(message border) {
 
 func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 
-// peak adds the regions up. A floor leaves out the gradients of a tied weight's
-// uses elsewhere, as these may come here.
+// peak adds the regions up. A floor omits tied gradients of uses elsewhere, which may move here.
 func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
 	all, occupied := chain.inputs(place.Chunks)
 	if !occupied || chain.mode == costmodel.Load {
@@ -226,8 +220,8 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 	return all + sum.scratch
 }
 
-// messages are the slots of all that comes in, and the buffers of what goes
-// out; in training with the norms, their slot, and their sum.
+// messages are the slots of incoming messages and the buffers of outgoing ones; in training with
+// the norms, their slot, and their sum.
 func (chain *arenaChain) messages(sum *arenaSum, place Rank) int64 {
 	slots := arenaSlots(chain.table, place.Schedule)
 	all := slots*sum.entering + sum.leaving
@@ -254,8 +248,7 @@ func (chain *arenaChain) run(sum *arenaSum, at costmodel.Interval) {
 	}
 }
 
-// inputs is what there is throughout, less gradients; false if there is no
-// unit.
+// inputs is what there is throughout, less gradients; false if there is no unit.
 func (chain *arenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs bool) {
 	for _, at := range chunks {
 		if at.First < at.End {
@@ -275,8 +268,7 @@ func (chain *arenaChain) inputs(chunks []costmodel.Interval) (all int64, inputs 
 	return all, inputs
 }
 
-// tiedSlots are those for the gradients of tied weights used here that are made
-// elsewhere.
+// tiedSlots are the slots for gradients that other devices make of tied weights used here.
 func (chain *arenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
 	for i := range chain.ties {
 		tie := &chain.ties[i]
@@ -297,8 +289,8 @@ func containsAny(chunks []costmodel.Interval, units []int) (count int64) {
 	return count
 }
 
-// idBuffers are those of new tokens' ids: of all micro-batches if they are
-// embedded, of one if they are made elsewhere.
+// idBuffers are the buffers of new tokens' ids: of all micro-batches if they are embedded here, of
+// one if they are generated here.
 func (chain *arenaChain) idBuffers(place Rank) int64 {
 	switch {
 	case containsAny(place.Chunks, []int{chain.ends.first}) > 0:

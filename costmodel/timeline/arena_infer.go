@@ -5,10 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// infer runs the prompts of all micro-batches and then, token by token, the new
-// ones. Every token after the first is like the one before, and the last makes
-// no ids. Micro-batches are the same but for the ids that wait, one more each:
-// those between the second and the last are passed over.
+// infer runs the prompts of all micro-batches, then token by token the new ones. All tokens after
+// the first cost the same, and the last makes no ids. Micro-batches differ only by the ids that
+// wait, one more each, so infer skips those between the second and the last.
 func (place *arena) infer(emit func(stepEvent)) {
 	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
 	actions, passed := place.forwards()
@@ -28,8 +27,7 @@ func (place *arena) infer(emit func(stepEvent)) {
 	}
 }
 
-// forwards are the rank's, in order, and how many micro-batches were passed
-// over.
+// forwards are the rank's, in order, and how many micro-batches were passed over.
 func (place *arena) forwards() (out []order.Action, passed int64) {
 	short, last := place.schedule, place.schedule.MicroBatches-1
 	if last > 2 && (place.schedule.Kind == "" || !place.embedsOwn()) {
@@ -55,7 +53,7 @@ func (place *arena) embedsOwn() bool {
 type arenaInfer struct {
 	place   *arena
 	emit    func(stepEvent)
-	waiting map[int64]bool // micro-batches whose ids are there, on the device that both makes and embeds them
+	waiting map[int64]bool // micro-batches with ids, on the device that both makes and embeds them
 }
 
 // pass is a chunk's, of a micro-batch; next: its ids are embedded again.

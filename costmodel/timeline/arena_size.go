@@ -72,8 +72,7 @@ func (place *arena) sendsIDs(piece *arenaChunk) bool {
 	return place.ids > 0 && piece.contains(place.ends.last) && !place.contains(place.ends.first)
 }
 
-// passed is the buffer that units hand their output on in, or the gradient of
-// their input: as large as the largest of those that stay in a chunk.
+// passed is the buffer for the output between units, or its gradient: the largest inside a chunk.
 func (place *arena) passed() (most int64) {
 	for i := range place.chunks {
 		units := place.chunks[i].units
@@ -84,7 +83,7 @@ func (place *arena) passed() (most int64) {
 	return most
 }
 
-// scratch is that of the largest pass.
+// scratch is the scratch of the largest pass.
 func (place *arena) scratch() (most int64) {
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
@@ -101,11 +100,9 @@ func (place *arena) scratch() (most int64) {
 	return most
 }
 
-// stack is what one micro-batch takes of activations, gradients and scratch:
-// the activations grow from the bottom, a unit's on those of the ones before,
-// and go from the top; the gradients of the units behind grow down from the
-// top. A pass has its scratch on the activations that are there, and in forward
-// on the input of the next unit, which it writes.
+// stack is one micro-batch's activations, gradients and scratch. Activations grow up from the
+// bottom; gradients of later units grow down from the top. A pass has its scratch above the
+// activations, in forward also above the next unit's input, which it writes.
 func (place *arena) stack() (most int64) {
 	var saved, grads int64
 	for i := range place.chunks {
@@ -129,8 +126,7 @@ func (place *arena) stack() (most int64) {
 	return most
 }
 
-// aboveInput is how far the input of the next unit that keeps one reaches, which
-// a unit before it writes where those between add to it in place.
+// aboveInput is the end of the next kept input, above the units before it that add to it in place.
 func aboveInput(behind []*costmodel.Unit) (reach int64) {
 	for _, unit := range behind {
 		if unit.Regions.Input > 0 {

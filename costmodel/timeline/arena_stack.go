@@ -2,10 +2,9 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// arenaStack is the stack of one micro-batch through a device's runs so far:
-// what they save and their gradients, and the most in a forward and in a
-// backward. Runs join as folds do: what runs later lies above what was saved
-// before it, and what is before it runs back on the gradients of what is later.
+// arenaStack is the stack of one micro-batch through a device's runs so far: their saved bytes and
+// gradients, and the most in a forward and in a backward. A later run lies above the earlier saved
+// bytes; an earlier run's backward lies above the later gradients.
 type arenaStack struct{ saved, grads, forward, backward int64 }
 
 func (stack arenaStack) join(next arenaStack) arenaStack {
@@ -21,17 +20,16 @@ func (stack arenaStack) size() int64 { return max(stack.forward, stack.backward,
 
 // arenaStacks answer for the stack of any run of units.
 type arenaStacks struct {
-	// writes is a unit's forward followed by the input that it writes,
-	// leaves without, as it writes what leaves the run: above what was saved
-	// before all units. back is its backward, less the gradients of the units
-	// before it.
+	// writes is a unit's forward with the input that it writes, above the bytes saved before all
+	// units. The same without that input is leaves, for an output that leaves the run. Its
+	// backward, less the gradients of earlier units, is back.
 	writes, leaves, back sparse
 }
 
 func newArenaStacks(units []costmodel.Unit, sums []arenaSums) arenaStacks {
 	count := len(units)
 	writes, leaves, back := make([]int64, count), make([]int64, count), make([]int64, count)
-	reach := int64(0) // the end of the next input behind
+	reach := int64(0) // the end of the next input
 	for i := count - 1; i >= 0; i-- {
 		regions := &units[i].Regions
 		saved := sums[i+1].saved

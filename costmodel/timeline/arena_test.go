@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// arenaTable is a chain of units that take any part of an arena: some add to
-// their input in place, some pass, some are recomputed, some read the weights
-// of another.
+// arenaTable is a chain of units with any part of an arena: some add to their input in place, some
+// pass, some are recomputed, some read another's weights.
 func arenaTable(rng *rand.Rand) *costmodel.Table {
 	table := &costmodel.Table{Workspaces: 2, Workload: costmodel.Workload{
 		Runtime: costmodel.Devmap, Mode: []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)],
@@ -70,8 +69,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 	return table
 }
 
-// arenaPlaces are the ranks of a random cut of the units: a pipeline's, or a
-// device map's with runs on any device.
+// arenaPlaces are the ranks of a random pipeline, or a device map with runs on any device.
 func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 	count := len(table.Units)
 	workload := &table.Workload
@@ -132,8 +130,7 @@ func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 	return out
 }
 
-// TestArenaChain: what a search asks is the arena of the walk, whatever the
-// units, cuts and schedules are.
+// TestArenaChain: a search's arena is the walk's, for any units, cuts and schedules.
 func TestArenaChain(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(11, 1))

@@ -5,11 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// events are what is alive at the lines of the device's program, in their
-// order: of buffers that are not there throughout, from the line that writes
-// one first to the last that reads it before it is written again. A receive has
-// what the pass after it has and less, a send what the one before it left, so
-// that passes and steps are all the moments.
+// events are the buffers alive at each line of the device's program, other than throughout: from
+// the line that first writes one to its last reader. A receive has at most the next pass's buffers,
+// and a send the last one's, so passes and steps are all moments.
 func (place *arena) events(emit func(stepEvent)) {
 	emit(stepEvent{Change: place.throughout, What: "weights"})
 	switch place.mode {
@@ -27,7 +25,7 @@ type arenaStep struct {
 	repeating
 	place *arena
 	emit  func(stepEvent) // tell, made once
-	ran   []bool          // by chunk: its gradients are there
+	ran   []bool          // by chunk: its gradients exist
 	lost  bool            // the losses are
 }
 
@@ -38,8 +36,8 @@ func (step *arenaStep) train() {
 	for i := range phases {
 		step.run(&phases[i], step.pass)
 	}
-	// Squared norms travel from the last device to the first, their sum back;
-	// the gradients of a tied weight's other uses are there.
+	// Squared norms travel from the last device to the first, their sum back; gradients of a tied
+	// weight's other uses have arrived.
 	step.emit(stepEvent{Change: buffers(place.tied)})
 	slot := place.norms
 	if place.rank >= place.schedule.Stages-1 {
@@ -67,8 +65,8 @@ func (step *arenaStep) pass(action order.Action) {
 	}
 }
 
-// forth is a chunk's forward. A unit writes its output where the next one keeps
-// its input, or adds to it; after the last one it is the message out.
+// forth is a chunk's forward. A unit writes its output into the next unit's kept input, or adds to
+// it; the last one's is the outgoing message.
 func (step *arenaStep) forth(piece *arenaChunk) {
 	for i, unit := range piece.units {
 		regions := &unit.Regions
@@ -85,7 +83,7 @@ func (step *arenaStep) forth(piece *arenaChunk) {
 				made += regions.Input
 			}
 		}
-		if i == 0 || regions.Input > 0 { // else it adds to what is there
+		if i == 0 || regions.Input > 0 { // else it adds to existing gradients
 			to, keeps := savedAfter(piece.units[i+1:])
 			made += to
 			if !keeps {
@@ -107,8 +105,8 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 	return 0, false
 }
 
-// back is a chunk's backward: the gradient of a unit's output lies in one
-// buffer for all, that of the last one's if it came in.
+// back is a chunk's backward. One buffer holds the gradient of each unit's output in turn, the last
+// unit's too if it came in.
 func (step *arenaStep) back(piece *arenaChunk, number int) {
 	var passed int64
 	if len(piece.units) > 1 {

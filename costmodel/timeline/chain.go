@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// unitChain answers for any stretch of a sequence of units in O(1), after
-// O(n log n) preparation: prefix sums of what is additive, and sparse tables
-// (Bender and Farach-Colton, LATIN 2000, §3) for the maxima.
+// unitChain computes the [Summary] of any stretch of units in O(1), after O(n log n) preparation.
+// It keeps prefix sums of additive figures, and sparse tables for the maxima (Bender and
+// Farach-Colton, LATIN 2000, §3).
 type unitChain struct {
 	sums              []sums // of the units before each
 	forward, backward folds
@@ -23,8 +23,8 @@ type sums struct {
 	products                                  int // how many units run them
 }
 
-// Stretches prepares units in time order, and says what [Summary.Join] makes of
-// those from first to before end, in O(1).
+// Stretches prepares units in time order. The returned function gives the joined [Summary] of units
+// [first, end) in O(1).
 func Stretches(units []costmodel.Unit) func(first, end int) Summary {
 	return newUnitChain(units).summary
 }
@@ -61,7 +61,7 @@ func (before sums) plus(unit *Summary) sums {
 	return before
 }
 
-// summary is that of units [a, b): what [Summary.Join] makes of them.
+// summary is the joined [Summary] of units [a, b).
 func (chain *unitChain) summary(a, b int) Summary {
 	if a >= b {
 		return Summary{}

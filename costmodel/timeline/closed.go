@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// closed is the fold of an engine's events for all sizes at once. The events of
-// an engine over [Summary] values, and so the total at each moment, are linear
-// in the figures that the engine is made of; closed keeps, for each moment that
-// may be the largest, how often each figure counts in it. It costs a fold per
-// figure to make, and then answers in the time of a few sums, which a search
-// needs often.
+// closed is the fold of an engine's events for all sizes at once. An engine's events over [Summary]
+// values, and the total at each moment, are linear in its figures. closed keeps, for each moment
+// that may be the largest, how often each figure counts. It costs a fold per figure to make, and
+// then a few sums for each answer.
 type closed struct {
 	terms []term
 	ends  []int // of each moment's terms
@@ -22,10 +20,9 @@ type term struct {
 	times  int64
 }
 
-// newClosed asks for the events if one figure is 1 and all others are 0, for
-// each in turn. The events must be the same ones whatever the figures are, and
-// these are never negative: a moment that counts none of them more often than
-// another does cannot be larger than it.
+// newClosed asks for the events with one figure 1 and the others 0, for each figure. The events
+// must not depend on the figures, which are never negative. So a moment cannot be larger than
+// another that counts every figure as often or more.
 func newClosed(figures int, events func(value []int64) producer) closed {
 	var moments [][]int64 // how often each figure counts
 	var totals []int64
@@ -44,8 +41,7 @@ func newClosed(figures int, events func(value []int64) producer) closed {
 		}
 		value[figure] = 0
 	}
-	// The largest sums first, so that a moment is only compared with those
-	// that it may lie below.
+	// The largest sums first: a moment is only compared with those that may exceed it.
 	slices.SortStableFunc(moments, func(a, b []int64) int { return cmp.Compare(sumOf(b), sumOf(a)) })
 	var maxima [][]int64
 	var out closed

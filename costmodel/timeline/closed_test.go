@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestClosed: the closed forms are the folds that they replace, and the maxima
-// that one finds on paper.
+// TestClosed: the closed forms equal the folds that they replace, and maxima computed by hand.
 func TestClosed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	size := func() int64 { return rng.Int64N(2) * rng.Int64N(1000) }
@@ -57,10 +56,9 @@ func onPaper(summary *Summary, resident *Resident) int64 {
 	return summary.Static + resident.Buckets + most
 }
 
-// TestStageOnPaper checks the form of a rank with one stage against the one
-// that follows from the schedules. With w micro-batches in flight, K kept of
-// each, R its cosines and sines, o its output, G the gradients, L the logits of
-// one (last stage):
+// TestStageOnPaper checks the form of a rank with one stage against the one that follows from the
+// schedules. With w micro-batches in flight, K kept of each, R its cosines and sines, o its output,
+// G the gradients, L the logits of one (last stage):
 //
 //	first forwards   (w−1)(K+L) + R + forward
 //	later forwards   (w−1)K + (m−1)L + G + sent + R + forward

@@ -7,27 +7,26 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// Resident is what a device holds in addition to its units.
+// Resident is a device's memory in addition to its units.
 type Resident struct {
-	Workspace int64 // throughout, where the device runs matrix products
+	Workspace int64 // throughout, if the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
 	// OutputDropped: Output is gone before backward begins.
 	OutputDropped bool
 	// Buckets are buffers for communication, throughout.
 	Buckets int64
-	// Prepared is there in addition to the units while the model is cut, before a step.
+	// Prepared exists in addition to the units while the model is sharded, before a step.
 	Prepared int64
-	// LastGradients: gradients of the step before are there until backward.
+	// LastGradients: the last step's gradients remain until backward.
 	LastGradients bool
 	// Reference is a frozen model that runs once forward has ended.
 	Reference value.Reference
-	// Generation is there in addition before a step, while it generates.
+	// Generation is the additional memory of generating before a step.
 	Generation costmodel.Memory
 }
 
-// ResidentOn is what the device of this index holds in addition to its units.
-// The input's device gets the outputs even if it holds no unit: the caller put
-// the input there.
+// ResidentOn is the memory of a device, by index, in addition to its units. The input's device gets
+// the outputs even if it holds no unit.
 func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idle bool) Resident {
 	var resident Resident
 	if table.Workload.Mode == costmodel.Load {
@@ -43,14 +42,12 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	return resident
 }
 
-// DeviceMap is the peak of one device under a device map: a step through the
-// units that it holds, in time order.
+// DeviceMap is the peak of one device under a device map: a step of its units, in time order.
 func DeviceMap(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) Peak {
 	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) })
 }
 
-// deviceMap is the engine of one device under a device map, and of a replica
-// whose parameters are whole.
+// deviceMap is the engine of one device under a device map, and of a replica with whole parameters.
 func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func(stepEvent)) {
 	start(owned, resident, emit)
 	if mode == costmodel.Load {
@@ -78,7 +75,7 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	emit(stepEvent{Over: activations(sum.step), What: "optimizer step"})
 }
 
-// start is what is there throughout.
+// start is the memory alive throughout.
 func start(owned stretch, resident *Resident, emit func(stepEvent)) {
 	owned.static(emit)
 	there := buffers(resident.Buckets)
@@ -101,7 +98,7 @@ func endForward(resident *Resident, before int64, emit func(stepEvent)) {
 	emit(stepEvent{Change: gone})
 }
 
-// runReference is the forward of a frozen model, whose activations do not stay.
+// runReference is a frozen model's forward; it keeps no activations.
 func runReference(resident *Resident, emit func(stepEvent)) {
 	if frozen := &resident.Reference; frozen.Forward > 0 {
 		emit(stepEvent{Over: costmodel.Memory{Activations: frozen.Forward, CommBuffers: frozen.Gathered}, What: "forward of the reference model"})
@@ -123,9 +120,8 @@ const (
 	deviceFigures
 )
 
-// deviceClosed is a device map's closed form, by whether the last gradients are
-// there and the outputs dropped. A unit's memory until the end of the body has
-// no figure of its own: the peak of forward counts it.
+// deviceClosed is a device map's closed form, by LastGradients and OutputDropped. A unit's memory
+// until the end of the body has no own figure: the peak of forward counts it.
 var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	forms := new([2][2]closed)
 	for last := range forms {
@@ -145,8 +141,7 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 	return forms
 })
 
-// Peak is the most that a device with these units holds at once: the fold of
-// its [DeviceMap].
+// Peak is the most that a device with these units holds at once: the fold of its [DeviceMap].
 func (summary Summary) Peak(resident Resident) int64 {
 	throughout := summary.Static + resident.Buckets
 	if summary.Products {
@@ -160,11 +155,10 @@ func (summary Summary) Peak(resident Resident) int64 {
 	})
 }
 
-// Around is what a device with these units alone holds around a part of a step:
-// before it, at its most, and from then on. The parts are "weights", "forward",
-// "head", "end of forward" and in training "backward", "last backward" and
-// "optimizer step". With lastGradients the gradients of the step before are there
-// until backward.
+// Around returns the memory of a device with only these units around a part of a step: before it,
+// at its peak, and afterwards. Parts are "weights", "forward", "head", "end of forward" and in
+// training "backward", "last backward" and "optimizer step". lastGradients: the gradients of the
+// step before remain until backward.
 func (summary Summary) Around(mode costmodel.Mode, lastGradients bool, part string) (before, peak, after int64) {
 	var now int64
 	deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, func(event stepEvent) {

@@ -2,20 +2,17 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stepEvent is a change of what a device holds, and a moment to look at: first
-// Change comes and stays (or goes, if it is negative), then Over is there in
-// addition for a while. Both are bytes by category.
+// stepEvent is a change of a device's memory, and a moment. Change comes first and stays (or goes,
+// if negative); Over is there only at the moment. Both are bytes by category.
 type stepEvent struct {
 	Change, Over costmodel.Memory
-	// What and Layer name the moment together, once it is the peak: "forward
-	// of " and "model.layers.3". Without What the event is a change alone, in
-	// the middle of something that another event looks at.
+	// Together they name the moment if it is the peak, as "forward of " and "model.layers.3". Empty
+	// What: the event is a change alone, inside another event's moment.
 	What, Layer string
 }
 
-// producer gives emit the events of one step on one device, in the order in
-// which they happen. Every engine is a producer: [walk] and [folding] add its
-// events up.
+// producer gives emit the events of one step on one device, in the order in which they happen.
+// Every engine is a producer: [walk] and [folding] add its events up.
 type producer func(emit func(stepEvent))
 
 // Peak is the moment when a device holds most.
@@ -44,9 +41,8 @@ func walk(events producer) Peak {
 	return Peak{Memory: most, At: what + layer}
 }
 
-// outcome is what any sequence of events adds up to: what it leaves, and the most
-// at its moments, both above what was there before it. A sequence without a
-// moment has a peak of 0.
+// outcome is the net change and the peak of a sequence of events, both above the memory before it.
+// A sequence without a moment has a peak of 0.
 type outcome struct{ Net, Peak int64 }
 
 // folding is a fold as far as events were read.

@@ -7,8 +7,7 @@ func DeviceMapSum(mode costmodel.Mode, owned []*costmodel.Unit, resident Residen
 	return outcomeOf(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) }).Peak
 }
 
-// outcomeOf is the sum of events, whatever their categories. Its peak is that of
-// [walk].
+// outcomeOf is the outcome of events of any categories. Its peak is [walk]'s.
 func outcomeOf(events producer) outcome {
 	var reading folding
 	events(reading.add)

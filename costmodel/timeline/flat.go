@@ -33,8 +33,8 @@ func (step *flatStep) run() {
 	}
 }
 
-// enterFlat gathers a flat parameter (_unshard): the rank's part is cast first,
-// and its copy is freed when the whole is there.
+// enterFlat gathers a flat parameter (_unshard): the rank's shard is cast first, and that copy is
+// freed after the gather.
 func (step *flatStep) enterFlat(group *costmodel.Group) {
 	if group == nil || step.gathered[group] {
 		return
@@ -52,9 +52,9 @@ func (step *flatStep) release(group *costmodel.Group) {
 	}
 }
 
-// flatBackward: a hook on the root's outputs comes before the loss's backward,
-// and a hook on a block's output before the block's. With BACKWARD_PRE each also
-// gathers the group that ran before (_pre_backward_hook).
+// flatBackward: a hook on the root's outputs runs before the loss's backward, a hook on a block's
+// output before the block's. With BACKWARD_PRE each also gathers the group that ran before
+// (_pre_backward_hook).
 func (step *flatStep) flatBackward() {
 	pending := step.order()
 	ahead := func() {
@@ -84,10 +84,9 @@ func (step *flatStep) flatBackward() {
 	step.emit(stepEvent{Over: activations(step.units.totals().step), What: "optimizer step"})
 }
 
-// reduceFlat is the end of a group's backward. The gradients of its parameters
-// all wait for SplitWithSizesBackward, which joins them (torch.split in
-// _flat_param.py, _get_unflat_views_aligned). _post_backward_hook then frees the
-// parameters, reduces, and casts what is left to the type of the part.
+// reduceFlat is the end of a group's backward. SplitWithSizesBackward joins the gradients of all
+// its parameters (_flat_param.py, _get_unflat_views_aligned). _post_backward_hook then frees the
+// parameters, reduces, and casts the result to the shard's type.
 func (step *flatStep) reduceFlat(group *costmodel.Group) {
 	step.emit(stepEvent{Change: gradients(group.Joined), What: "join of gradients of ", Layer: group.Name})
 	step.emit(stepEvent{Change: gradients(-step.whole(group))})

@@ -2,9 +2,8 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU
-// with the whole model. Each layer also has what ZeRO 3 has gathered by then,
-// module by module, or ZeRO 1 and 2's bucket, and what reduction takes where
+// gathered is the engine of one rank of DeepSpeed: a step of a GPU with the whole model. Each layer
+// adds ZeRO 3's gathered modules, or ZeRO 1 and 2's bucket, and a reduction's temporaries when
 // gradients fill the bucket.
 func gathered(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
@@ -12,9 +11,8 @@ func gathered(table *costmodel.Table, owned unitList, resident Resident) produce
 	}
 }
 
-// withGathered adds to the moments of each layer what ZeRO has gathered by
-// then. Reduction is set off by the hook of one of the layer's gradients:
-// counted while all that the layer kept is there.
+// withGathered adds ZeRO's gathered bytes to the moments of each layer. A hook of one of the
+// layer's gradients starts the reduction, so it counts with all that the layer kept.
 func withGathered(owned unitList, emit func(stepEvent)) func(stepEvent) {
 	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory

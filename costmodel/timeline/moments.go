@@ -2,8 +2,7 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// between is the larger of a step's peak and those of what a training program does
-// between steps: it evaluates, and it saves.
+// between is the largest peak of a step and of a training program's evaluating and saving between steps.
 func between(table *costmodel.Table, all unitList, resident *Resident, engine func(*costmodel.Table, unitList, Resident) producer, peak Peak) Peak {
 	larger := func(other Peak) {
 		if other.Memory.Total() > peak.Memory.Total() {

@@ -6,16 +6,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Rank is what one rank of a pipeline runs: its chunks, in the order of the
-// chain.
+// Rank is what one rank of a pipeline runs: its chunks, in the order of the chain.
 type Rank struct {
 	Schedule costmodel.Schedule
 	Index    int64 // of the rank
 	Chunks   []costmodel.Interval
 }
 
-// RankPeak is the peak of a rank: of its arena if the engine has one
-// ([costmodel.StageRules]).
+// RankPeak is the peak of a rank: of its arena if the engine has one ([costmodel.StageRules]).
 func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
 		return walk(arenaEvents(table, place, dev))
@@ -26,14 +24,12 @@ func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
 	return walk(pipelineEvents(table, place, dev))
 }
 
-// Ranks answers for any rank without its units, which a search asks for over and
-// over. One goroutine may ask at a time.
+// Ranks computes any rank's peak without its units, for searches. Not safe for concurrent use.
 type Ranks interface {
 	// Peak is [RankPeak] on a device that has this workspace if it runs products.
 	Peak(place Rank, workspace int64) int64
-	// Floor is at most Peak of the same rank, and of every one that holds these
-	// units and more. Empty chunks may be filled; if grows, units may be added on
-	// both sides of every chunk.
+	// Floor is at most Peak of the same rank, and of every one that holds these units and more.
+	// Empty chunks may be filled; if grows, units may be added on both sides of every chunk.
 	Floor(place Rank, workspace int64, grows bool) int64
 }
 
@@ -63,8 +59,7 @@ func oneStage(table *costmodel.Table, dev *costmodel.Device) producer {
 	return sharded(table, all, ResidentOn(table, table.InputDevice, dev, false))
 }
 
-// wholeModel answers for the only rank that there is. A search asks for it many times,
-// on one kind of device.
+// wholeModel computes the peak of the only rank, many times on one kind of device.
 type wholeModel struct {
 	table           *costmodel.Table
 	peak, workspace int64 // of the last answer; a peak of 0 is none
@@ -77,29 +72,25 @@ func (of *wholeModel) Peak(_ Rank, workspace int64) int64 {
 	return of.peak
 }
 
-// Floor is that of a part: nothing is known.
+// Floor returns 0: no bound is known for a part.
 func (*wholeModel) Floor(Rank, int64, bool) int64 { return 0 }
 
-// pipelineEvents is the engine of one rank of a pipeline: a step, action by action
-// (of a row of like ones the first and the last, see [order.Phase.Ends]).
-// It follows torch 2.11's distributed/pipelining (stage.py, schedules.py):
-//   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
-//     receive buffers for all micro-batches once; they stay
-//     ([costmodel.StageRules].Slots).
-//   - fwd_cache keeps a micro-batch's output until its backward has ended
-//     (backward_one_chunk holds it in stage_output; KeepsOutputs).
-//   - The last stage keeps every micro-batch's output in output_chunks to the
-//     next step, and _merge_outputs concatenates them when all are done
-//     (MergesOutputs).
-//   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends
-//     until the next backward has made its own (HoldsGradient).
+// pipelineEvents is the engine of one rank of a pipeline: a step, action by action (the first and
+// last of equal ones, see [order.Phase.Ends]). Its runtime's rules select from torch 2.11's
+// distributed/pipelining (stage.py, schedules.py):
+//   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate receive buffers for
+//     all micro-batches once; they stay ([costmodel.StageRules].Slots).
+//   - fwd_cache keeps a micro-batch's output until its backward has ended (backward_one_chunk holds
+//     it in stage_output; KeepsOutputs).
+//   - The last stage keeps every micro-batch's output in output_chunks to the next step, and
+//     _merge_outputs concatenates them when all are done (MergesOutputs).
+//   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends until the next
+//     backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
-//   - Parameters that a stage's replicas shard are gathered in its first
-//     forward and released after the last backward ([stageShards]).
+//   - Parameters that a stage's replicas shard are gathered in its first forward and released after
+//     the last backward ([stageShards]).
 //
-// Which of these an engine does is data of its runtime.
-//
-// Chunks of a rank that hold no unit are passed over.
+// It skips chunks without units.
 func pipelineEvents(table *costmodel.Table, place Rank, dev *costmodel.Device) producer {
 	return rankOf(table, place, dev).events
 }
@@ -121,29 +112,28 @@ func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 		}
 	}
 	for i := range place.chunks {
-		if ends { // padding is that of ranks without the loss
+		if ends { // padding is only for ranks without the loss
 			place.chunks[i].padding = 0
 		}
 	}
 	return place
 }
 
-// chunk is one stage of the pipeline as a rank runs it, which gets its input
-// in a buffer that the stage before fills, and its output's gradient in one
-// that the stage after does.
+// chunk is one stage of the pipeline on a rank. The stage before sends its input to a buffer, and
+// the stage after its output's gradient.
 type chunk struct {
 	first, again stretch // with no gradients yet, and with all of them; nil if it has no unit
 	shared       sharing // nil if no replicas share it
 	ends         bool    // it ends the model
 	in, out      int64   // bytes of a micro-batch's message in, and of its gradient back
-	// own is a micro-batch's output, which stays to the end of its backward
-	// (stage.py fwd_cache), logits that of the last stage, which stays.
+	// own is a micro-batch's output, kept to the end of its backward (stage.py fwd_cache); logits
+	// is the last stage's, which stays.
 	own, logits int64
 	rotary      int64 // cosines and sines of a micro-batch
 	padding     int64 // of gradients and states
 }
 
-// messages fills in what depends on where the chunk begins and ends alone.
+// messages fills in what depends only on the chunk's first and last unit.
 func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
 	piece.rotary = table.Rotary
 	if at.First > 0 {
@@ -215,7 +205,7 @@ func (place *rank) empty() bool {
 	return true
 }
 
-// start is what is there throughout.
+// start is the memory alive throughout.
 func (place *rank) start(emit func(stepEvent)) {
 	products := false
 	for i := range place.chunks {
@@ -231,7 +221,7 @@ func (place *rank) start(emit func(stepEvent)) {
 	emit(stepEvent{Change: there, What: "weights"})
 }
 
-// buffers are those of all messages that come in.
+// buffers are the buffers of all incoming messages.
 func (place *rank) buffers(emit func(stepEvent)) {
 	var there costmodel.Memory
 	slots := slotsOf(place.rules, place.schedule.MicroBatches)

@@ -5,11 +5,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// repeating emits the events of a schedule's phases, of as many times as there
-// are for any number of micro-batches.
+// repeating emits the events of a schedule's phases in constant time for any number of
+// micro-batches.
 type repeating struct {
 	emit func(stepEvent)
-	// each is what a phase's second time changes, while it is counting.
+	// each is the change by a phase's second time, while counting.
 	each     costmodel.Memory
 	counting bool
 }
@@ -21,8 +21,7 @@ func (step *repeating) tell(event stepEvent) {
 	step.emit(event)
 }
 
-// run emits a phase by its ends: what is passed over changes what there is by
-// what the second time does, as often.
+// run emits a phase's first and last times; the times between change memory as the second does.
 func (step *repeating) run(phase *order.Phase, act func(order.Action)) {
 	step.each = costmodel.Memory{}
 	phase.Ends(act, func() { step.counting = true }, func(times int64) {

@@ -26,14 +26,13 @@ type allocations struct {
 	Events        events `json:"events"`
 }
 
-// event is [id, device, bytes, stream, inside] of a birth, [-id] of a death, and
-// [0, device, 0 or 1] of empty_cache or of a reset of the peaks.
+// event is [id, device, bytes, stream, inside] of an allocation, [-id] of a free, and [0, device, 0
+// or 1] of empty_cache or of a reset of the peaks.
 type event [5]int64
 
 type events []event
 
-// UnmarshalJSONFrom reads the events one by one, so that a log that is too long
-// is refused before it is in memory.
+// UnmarshalJSONFrom reads events one by one, to refuse long logs before they are in memory.
 func (log *events) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return orNot(err, "a list of events")
@@ -96,10 +95,9 @@ type replayedDevice struct {
 	Blocks []int64 `json:"blocks,omitzero"`
 }
 
-// Replay puts a log of allocations (devmap.allocations/v1) through PyTorch's caching
-// allocator, and returns what each device allocates and reserves, as
-// devmap.replay/v1. Reserved memory is a range: the log is replayed with the
-// allocations inside of kernels, and without. Faults name file.
+// Replay runs a log of allocations (devmap.allocations/v1) through a model of PyTorch's caching
+// allocator, and returns each device's allocated and reserved bytes, as devmap.replay/v1. Reserved
+// is a range: with the allocations inside of kernels, and without. Errors name file.
 func Replay(file string, data []byte) (any, error) {
 	var log allocations
 	if err := modelgraph.DecodeJSON(file, data, &log, true); err != nil {
@@ -134,8 +132,7 @@ func Replay(file string, data []byte) (any, error) {
 	return result, nil
 }
 
-// replay is a log that is replayed on all devices, with the allocations inside
-// of kernels or without.
+// replay is a log that is replayed on all devices, with the allocations inside of kernels or without.
 type replay struct {
 	inside  bool
 	caches  []*allocator.Cache
@@ -157,7 +154,7 @@ func newReplay(devices int, inside bool) *replay {
 	return made
 }
 
-// apply does one event. It returns what is wrong with it.
+// apply applies one event. It returns what is wrong with the event, or "".
 func (replay *replay) apply(at int, one *event) string {
 	id, device, bytes := one[0], one[1], one[2]
 	if id < 0 {

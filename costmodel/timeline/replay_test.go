@@ -94,8 +94,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReplay: any file is answered or refused, and no device holds more than it
-// reserved.
+// FuzzReplay: any file is answered or refused, and no device holds more than it reserved.
 func FuzzReplay(f *testing.F) {
 	f.Add(logOf(2, "[1,0,512],[2,1,1048577,1,1],[-1],[0,0,0],[0,1,1],[-2]"))
 	f.Add(logOf(1, "[1,0,1125899906842624],[2,0,1125899906842624]"))

@@ -24,7 +24,7 @@ func whole(table *costmodel.Table, all unitList, resident Resident) producer {
 // ([costmodel.Traits]). A strategy that has no such engine is an error.
 func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	engine, ok := replicas[table.Workload.Strategy]
-	if table.Workload.Runtime == value.JAX { // one program; its units hold what is cut
+	if table.Workload.Runtime == value.JAX { // one program; its units hold shards
 		engine = whole
 	}
 	if !ok {
@@ -41,7 +41,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	return between(table, all, &resident, engine, walk(engine(table, all, resident))), nil
 }
 
-// prepared is what a GPU holds while the model is cut: the whole and the parts.
+// prepared is a GPU's memory while the model is sharded: whole parameters and shards.
 func prepared(table *costmodel.Table, all unitList) int64 {
 	sum := table.Prepared
 	for _, unit := range all {

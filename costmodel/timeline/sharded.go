@@ -6,9 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// sharded is the engine of one rank whose parameters are gathered group by
-// group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
-// divide evenly, others hold a little less of the optimizer's states.
+// sharded is the engine of one rank with parameters gathered group by group: FSDP2 (torch 2.11). It
+// is the first rank; others hold a little less optimizer state if rows do not divide evenly.
 func sharded(table *costmodel.Table, owned unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) {
 		step := shardedStep{table: table, units: owned, resident: &resident, groups: make([]*costmodel.Group, len(owned)), emit: emit}
@@ -25,7 +24,7 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 				step.groups[unit] = group
 			}
 		}
-		if resident.Prepared > 0 { // before anything else is there
+		if resident.Prepared > 0 { // before anything else exists
 			emit(stepEvent{Over: costmodel.Memory{Params: resident.Prepared}, What: "preparation"})
 		}
 		start(owned, &resident, emit)
@@ -75,9 +74,8 @@ func finishes(group *costmodel.Group, unit int) bool {
 	return group != nil && unit == group.Units[len(group.Units)-1]
 }
 
-// accumulates reports that a step has sharded gradients before its last
-// backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
-// set_requires_gradient_sync turns it off, which leaves whole ones).
+// accumulates reports that a step has sharded gradients before its last backward. FSDP2 reduces in
+// every micro-batch unless set_requires_gradient_sync turns reduce_grads off.
 func (step *shardedStep) accumulates() bool {
 	if step.table.ZeroesGradients {
 		return true
@@ -138,9 +136,8 @@ func (step *shardedStep) forward() {
 	step.stream = 0 // the outputs are in the head's figures
 }
 
-// enter gathers a group before its forward. The buffer of the all-gather
-// before is freed when the new one has been copied out (_fsdp_param_group.py,
-// wait_for_unshard: a local variable keeps it), so that two are alive at once.
+// enter gathers a group before its forward. The last all-gather's buffer is freed when the new one
+// has been copied out (_fsdp_param_group.py, wait_for_unshard), so two are alive at once.
 func (step *shardedStep) enter(group *costmodel.Group) {
 	if group == nil {
 		return
@@ -168,9 +165,8 @@ func (step *shardedStep) leave(group *costmodel.Group) {
 	}
 }
 
-// lossOutside is the loss of a model that returns logits, or none. The last
-// chunk of torchtitan's reduces the head's gradient, after which the group's
-// parameters are freed (components/loss.py, ChunkedLossWrapper).
+// lossOutside is the loss of a model that returns logits, if any. torchtitan's last chunk reduces the
+// head's gradient; the group's parameters are freed after it (components/loss.py, ChunkedLossWrapper).
 func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Unit) {
 	head := slices.IndexFunc(unit.Layers, func(layer costmodel.LayerMemory) bool { return layer.LossForward > 0 })
 	if head < 0 {
@@ -191,9 +187,8 @@ func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Uni
 	step.reduce = group.HeadReduce
 }
 
-// end is the end of forward: generation's last token gathers every group
-// again. The last buffer goes when the root's forward returns
-// (_fsdp_state.py _post_forward), after the head and the loss.
+// end is the end of forward: generation's last token gathers every group again. The last buffer
+// goes when the root's forward returns (_fsdp_state.py _post_forward), after the head and the loss.
 func (step *shardedStep) end() {
 	step.units.bodyEnd(step.emit)
 	grown := step.units.grows()
@@ -216,9 +211,8 @@ func (step *shardedStep) end() {
 	step.lossOutside(step.groups[last], step.units[last])
 }
 
-// backward goes through the groups from the last to the first. The gradient
-// of the loss reaches the root's hook first, which prefetches the group before
-// (_fsdp_param_group.py pre_backward).
+// backward goes through the groups from the last to the first. The gradient of the loss reaches the
+// root's hook first, which prefetches the group before (_fsdp_param_group.py pre_backward).
 func (step *shardedStep) backward() {
 	pending := step.order()
 	last := len(step.units) - 1
@@ -272,8 +266,7 @@ func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group
 	return step.prefetch(pending)
 }
 
-// lossBeforeRoot is [shardedStep.lossFirst] where the hook of the root gathers
-// and the loss is made outside of the model.
+// lossBeforeRoot is [shardedStep.lossFirst] if the root's hook gathers and the loss is outside.
 func (step *shardedStep) lossBeforeRoot(unit *costmodel.Unit) *costmodel.Unit {
 	if step.root.RemainsGathered || step.groups[len(step.units)-1] != nil || freedByLoss(unit) == 0 {
 		return unit
@@ -281,8 +274,7 @@ func (step *shardedStep) lossBeforeRoot(unit *costmodel.Unit) *costmodel.Unit {
 	return step.lossFirst(unit)
 }
 
-// freedByLoss is how much less a unit holds than it saved when the gradient has
-// reached the logits.
+// freedByLoss is how much less a unit holds than it saved when the gradient has reached the logits.
 func freedByLoss(unit *costmodel.Unit) int64 {
 	var sum int64
 	for i := range unit.Layers {
@@ -291,9 +283,9 @@ func freedByLoss(unit *costmodel.Unit) int64 {
 	return sum
 }
 
-// firstChunk is the backward of a head's first chunk, which is the last to run.
-// The logits are gone, and the group before is prefetched. In the other chunks the
-// group before was the head itself (_fsdp_param_group.py, _backward_prefetch).
+// firstChunk is the backward of a head's first chunk, the last to run. The logits are gone, and the
+// group before is prefetched. The group before other chunks is the head itself
+// (_fsdp_param_group.py, _backward_prefetch).
 func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []*costmodel.Group) {
 	if !finishes(group, unit) || !group.Repeats {
 		return
@@ -305,8 +297,8 @@ func (step *shardedStep) firstChunk(group *costmodel.Group, unit int, pending []
 	step.emit(stepEvent{Over: over, What: "backward of ", Layer: group.Name})
 }
 
-// lossFirst is the loss's own backward, which comes before the hook of the
-// head's group, on the logits; it returns the unit with what is left.
+// lossFirst runs the loss's own backward, before the hook of the head's group. It returns the unit
+// without that part.
 func (step *shardedStep) lossFirst(unit *costmodel.Unit) *costmodel.Unit {
 	i := slices.IndexFunc(unit.Layers, func(layer costmodel.LayerMemory) bool { return layer.LossBackward > 0 })
 	if i < 0 {
@@ -331,8 +323,7 @@ func (step *shardedStep) order() []*costmodel.Group {
 	return out
 }
 
-// prefetch issues the all-gather of the next group in backward's order, and
-// returns the rest.
+// prefetch issues the all-gather of the next group in backward's order, and returns the rest.
 func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 	if len(next) > 0 && !next[0].RemainsGathered {
 		step.gather(next[0])
@@ -366,10 +357,9 @@ func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Gro
 	return step.prefetch(pending[1:])
 }
 
-// reduceGrads is a group's post_backward: its parameters are freed, then the
-// input of the reduce-scatter before, then the gradients are copied into a
-// new input, and the output becomes the sharded gradients
-// (_fsdp_collectives.py foreach_reduce).
+// reduceGrads is a group's post_backward (_fsdp_collectives.py foreach_reduce). It frees the
+// parameters, then the last reduce-scatter's input. It copies the gradients into a new input; the
+// output becomes the sharded gradients.
 func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	step.comm(-group.Gathered)
 	if group.Reduce == 0 {
@@ -388,7 +378,7 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	}
 	gone := group.LastGrad
 	if group.Late && !step.accumulates() {
-		gone += group.HeadReduced // added to what the loss's reduction left
+		gone += group.HeadReduced // added to the result of the loss's reduction
 	}
 	switch {
 	case step.table.Workload.OptimizerInBackward: // _fsdp_collectives.py, foreach_reduce: the hooks of each parameter

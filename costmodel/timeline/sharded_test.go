@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// twoBlocks is an embedding, two blocks and a head, of round sizes. What is
-// alive at each moment of a step, added up by hand, is in TestSharded.
+// twoBlocks is an embedding, two blocks and a head, of round sizes. TestSharded has the bytes alive
+// at each moment of a step, added up by hand.
 func twoBlocks() *costmodel.Table {
 	block := func(name string) costmodel.Unit {
 		return costmodel.Unit{Name: name, Params: 20, OptimizerState: 40, Output: 2, Layers: []costmodel.LayerMemory{
@@ -60,7 +60,7 @@ func TestSharded(t *testing.T) {
 		{"blocks stay gathered", func(table *costmodel.Table) {
 			table.Groups[1].RemainsGathered, table.Groups[2].RemainsGathered = true, true
 		}, 412 + 80, "loss forward"},
-		// The sharded gradients of the first micro-batch, 90, are there throughout.
+		// The sharded gradients of the first micro-batch, 90, exist throughout.
 		{"accumulation", func(table *costmodel.Table) { table.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
 		{"accumulation, all-reduce", func(table *costmodel.Table) {
 			table.Workload.MicroBatches, table.Workload.Strategy = 2, costmodel.HSDP
@@ -166,9 +166,8 @@ func TestShardedRecompute(t *testing.T) {
 		table.Units[unit].Recompute, table.Units[unit-1].CheckpointedOutput = true, 2
 		table.Units[unit].Layers[0].Forward = 500
 	}
-	// In h.0: the root's and its own parameters, the reduction of h.1 and its
-	// sharded gradients, the head's gradient, the embedding's indices, and the
-	// input that h.0 was called with.
+	// In h.0: the root's and its own parameters, the reduction of h.1 and its sharded gradients,
+	// the head's gradient, the embedding's indices, and the input that h.0 was called with.
 	const want = 140 + 100 + 40 + 80 + 20 + 4 + 1 + 2 + 500
 	if peak := replica(t, table); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
 		t.Errorf("%d at %q, want %d", peak.Memory.Total(), peak.At, want)

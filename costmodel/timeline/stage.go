@@ -6,10 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// staged is a unit as a stage runs it. received: its input is the stage's
-// receive buffer, which is counted on its own. sent: its output leaves the
-// stage, which keeps it to the end of its backward (stage.py fwd_cache and
-// backward_one_chunk), and the output's gradient comes in a buffer.
+// staged is a unit as a stage runs it. If received, its input is the stage's receive buffer, which
+// counts separately. If sent, its output leaves the stage, which keeps it to the end of its backward
+// (stage.py fwd_cache and backward_one_chunk). The output's gradient then comes in a buffer.
 func staged(table *costmodel.Table, unitIndex int, received, sent bool) costmodel.Unit {
 	unit := table.Units[unitIndex]
 	if !received && !sent || len(unit.Layers) == 0 {
@@ -38,8 +37,7 @@ func staged(table *costmodel.Table, unitIndex int, received, sent bool) costmode
 	return unit
 }
 
-// accumulating is the unit when its parameters have gradients from
-// micro-batches before.
+// accumulating is the unit when its parameters have gradients from micro-batches before.
 func accumulating(unit *costmodel.Unit) costmodel.Unit {
 	out := *unit
 	out.Layers = slices.Clone(unit.Layers)

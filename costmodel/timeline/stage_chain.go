@@ -5,12 +5,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// stageChain answers for any rank of a pipeline without its units, which a
-// [RankPeak] walks one by one: by a [unitChain] for the units inside a stage, the
-// summaries of its first and last unit, which meet the stage's buffers, and a
-// closed form for each schedule and rank that it is asked for. An answer takes
-// O(1) for each stage and for each moment of the form, whatever the number of
-// micro-batches. One goroutine may ask at a time.
+// stageChain computes any pipeline rank's peak without walking its units ([RankPeak] does). It has
+// a [unitChain] for the units inside a stage, summaries of its first and last unit, and a closed
+// form for each schedule and rank. An answer takes O(1) for each stage and each moment of the form,
+// whatever the number of micro-batches. It is not safe for concurrent use.
 type stageChain struct {
 	table      *costmodel.Table
 	first      *unitChain // with no gradients yet
@@ -19,8 +17,8 @@ type stageChain struct {
 	againForms [4][]Summary
 	padding    []int64 // prefix sums of StatePadding
 	shared     bool    // its parameters are cut over replicas
-	// leastIn and leastOut are the smallest message into a stage that begins at
-	// a unit or before it, and out of one that ends after it or later.
+	// leastIn is the smallest message into a stage that begins at a unit or before it, leastOut out
+	// of one that ends after it or later.
 	leastIn, leastOut []int64
 
 	forms map[ranked]*closed
@@ -95,7 +93,7 @@ func (chain *unitChain) fill(out *Summary, forms *[4][]Summary, at costmodel.Int
 	chain.between(out, &forms[form&received][at.First], at, &forms[form&sends][at.End-1])
 }
 
-// between is a stretch whose first and last unit are not those of the chain.
+// between is a stretch with its own summaries for the first and last unit.
 func (chain *unitChain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
 	*out = *first
 	if at.End-at.First > 2 {
@@ -105,15 +103,14 @@ func (chain *unitChain) between(out, first *Summary, at costmodel.Interval, last
 	out.add(last)
 }
 
-// Peak is the peak of a rank: that of its [pipelineEvents], on a device that has this
-// workspace if it runs products.
+// Peak is a rank's peak, as of [pipelineEvents], on a device with this workspace if it runs products.
 func (chain *stageChain) Peak(place Rank, workspace int64) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	for _, at := range place.Chunks {
 		sum.chunk(chain, at)
 	}
 	if sum.ends {
-		sum.padding = 0 // that of ranks without the loss
+		sum.padding = 0 // only for ranks without the loss
 	}
 	return chain.peak(&sum, place, workspace)
 }
@@ -138,8 +135,7 @@ type rankSum struct {
 	products, ends      bool
 }
 
-// The figures of a chunk in a rank's closed form, after one of what is there
-// throughout.
+// The figures of a chunk in a rank's closed form, after the figure of the memory throughout.
 const (
 	chunkSaved = iota
 	chunkGrads
@@ -191,8 +187,7 @@ type ranked struct {
 	rank     int64
 }
 
-// formOf is a rank's closed form, made once: a search asks for the same ranks
-// over and over.
+// formOf is a rank's closed form, made once: a search asks for the same ranks over and over.
 func (chain *stageChain) formOf(key ranked) *closed {
 	if chain.form != nil && chain.asked == key {
 		return chain.form

@@ -2,13 +2,11 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Floor is at most [stageChain.Peak] of the same rank, and of every one that
-// holds these units and more: what a search may rest on where messages differ
-// in size, as a stage then holds less with a unit more where that one passes on
-// less. Its empty chunks may be filled; where grows, it has one chunk, to which
-// units may be added on both sides.
+// Floor is a lower bound of [stageChain.Peak] for the rank and for any that holds more units. The
+// peak alone is none: a further unit with a smaller message may lower it. Empty chunks may be
+// filled. If grows, the rank has one chunk, which may grow on both sides.
 //
-// There is no padding, as the rank may end the model in the end.
+// There is no padding, as the grown rank may end the model.
 func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	sum := rankSum{value: append(chain.value[:0], 0)}
 	if grows && place.Chunks[0].First < place.Chunks[0].End {
@@ -23,12 +21,10 @@ func (chain *stageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 	return chain.peak(&sum, place, workspace)
 }
 
-// leastSpan is the least of every stage of the rank that holds these units.
-// Every rank is taken to have a unit, so that all but the first receive
-// messages and all but the last send them. The units inside are what they are
-// in any longer stage. The first and the last are the least of what they are at
-// a message and away from one, and the messages are the smallest that a longer
-// stage can have.
+// leastSpan is the least of all stages with these units. Every rank has a unit, so all but the
+// first receive messages and all but the last send them. Inner units are the same in any longer
+// stage. The first and last unit have the least of their forms, and messages the smallest size that
+// a longer stage can have.
 func (chain *stageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span
@@ -81,8 +77,8 @@ func (chain *stageChain) leastMessages() {
 	}
 }
 
-// least is [unitChain.fill] with the first and the last unit the least of their
-// forms: head and tail are [received] and [sends] if the unit may have it.
+// least is [unitChain.fill] with the least forms of the first and last unit: head and tail are
+// [received] and [sends] if the unit may have that form.
 func (chain *unitChain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
 	first, last := at.First, at.End-1
 	if first == last {

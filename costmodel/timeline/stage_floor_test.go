@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestStageFloor: the floor of a stage is at most the peak of every stage of
-// its rank that holds the same units, and never falls when units are added.
+// TestStageFloor: the floor of a stage is at most the peak of every stage of its rank with the same
+// units, and never falls when units are added.
 func TestStageFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const workspace = 77
@@ -50,8 +50,7 @@ func TestStageFloor(t *testing.T) {
 	}
 }
 
-// vary gives some tables random messages of one size, and others padding that
-// the end of the model takes away.
+// vary gives tables random messages of one size, or padding that the model's end removes.
 func vary(rng *rand.Rand, table *costmodel.Table) {
 	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0
 	for unit := range table.Units {
@@ -64,8 +63,7 @@ func vary(rng *rand.Rand, table *costmodel.Table) {
 	}
 }
 
-// TestLoopedFloor: what some stages of a rank hold at least is at most what
-// they hold with others.
+// TestLoopedFloor: the floor of some stages of a rank is at most their peak with others.
 func TestLoopedFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 250 * *samples {

@@ -15,10 +15,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestStageForms: the closed form of a pipeline's stage, which the solver asks,
-// is the walk's peak, for random stretches of every built-in model under random
-// workloads. Random tables (TestStageChain) hold the two to each other too, but
-// draw only what a table is meant to hold.
+// TestStageForms: the closed form of a pipeline's stage, for the solver, is the walk's peak, for
+// random stretches of every built-in model under random workloads. TestStageChain compares both on
+// random tables.
 func TestStageForms(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../fixtures/models/*/config.json")
@@ -39,7 +38,7 @@ func TestStageForms(t *testing.T) {
 		for range 7 {
 			table, err := stageTable(g, randomStages(rng))
 			var no *costmodel.FieldError
-			if errors.As(err, &no) { // LoRA on a model without what it targets, say
+			if errors.As(err, &no) { // LoRA on a model without its targets, say
 				refused++
 				continue
 			}
@@ -55,8 +54,7 @@ func TestStageForms(t *testing.T) {
 	}
 }
 
-// stageTable is the table of a workload, without images where the model reads
-// none.
+// stageTable is the table of a workload, without images if the model reads none.
 func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
 	resolved, err := estimate.Resolve(g, w)
 	if err != nil {

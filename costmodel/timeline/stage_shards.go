@@ -2,22 +2,19 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stageShards are the groups of parameters that the replicas of a pipeline's stage
-// shard (FSDP2 without resharding). The first micro-batch's forward gathers a
-// unit's parameters. They stay gathered until the last backward has run. Then each
-// group in turn frees them and reduces its gradients, which were added up whole.
-// Source: torch 2.11, distributed/pipelining/stage.py,
-// backward_maybe_with_nosync and perform_reduce_grad;
+// stageShards are the parameter groups that replicas of a pipeline's stage shard (FSDP2 without
+// resharding). The first micro-batch's forward gathers a unit's parameters, until the last backward
+// has run. Then each group in turn frees them and reduces its whole gradients. Source: torch 2.11,
+// distributed/pipelining/stage.py, backward_maybe_with_nosync and perform_reduce_grad;
 // fsdp/_fully_shard/_fsdp_param_group.py.
 type stageShards struct {
 	groups []*costmodel.Group // by unit of the table; nil: it has no parameters
-	// before is the buffer of the all-gather before a unit's: it is there until
-	// the next one has been issued. It is another stage's for the first unit of
-	// a stage, and adds to no peak: nothing is gathered yet then.
+	// before is the buffer of the all-gather before a unit's, which stays until the next is issued.
+	// For a stage's first unit it is another stage's, and adds to no peak: nothing is gathered yet.
 	before []int64
 }
 
-// newStageShards are those of a table; nil where its stages cut nothing.
+// newStageShards are a table's groups; nil if its stages shard nothing.
 func newStageShards(table *costmodel.Table) *stageShards {
 	if len(table.Groups) == 0 || !table.Workload.Strategy.Traits().Staged {
 		return nil
@@ -50,9 +47,8 @@ func (shards *stageShards) forward(unit *costmodel.Unit, at int, emit func(stepE
 	})
 }
 
-// reduce is the end of a unit's last backward: its parameters are released, its
-// gradients copied to the input of a reduce-scatter, whose output are the
-// rank's part of them.
+// reduce is the end of a unit's last backward. It frees the parameters and copies the gradients to
+// a reduce-scatter's input; the output is the rank's shard of them.
 func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(stepEvent)) {
 	group := shards.groups[at]
 	if group == nil {
@@ -100,21 +96,20 @@ func (all shardedList) reduce(emit func(stepEvent)) {
 	}
 }
 
-// sharing is a stretch whose parameters are cut over replicas.
+// sharing is a stretch with parameters that replicas shard.
 type sharing interface {
 	gather(emit func(stepEvent))
 	reduce(emit func(stepEvent))
 }
 
-// shardFolds are those of the first forward, and of the reduction.
+// shardFolds are the folds of the first forward, and of the reduction.
 func (summary *Summary) shardFolds() (gather, reduce outcome) {
 	gather = outcome{Net: summary.Saved + summary.UntilBodyEnd + summary.Gathered, Peak: summary.Gathering}
 	net := summary.Reduced - summary.Gathered - summary.Grads
 	return gather, outcome{Net: net, Peak: net + summary.Reducing}
 }
 
-// shared reports a stretch in which something is gathered, or that is part of
-// such a stage.
+// shared reports a stretch in which something is gathered, or that is part of such a stage.
 func (summary *Summary) shared() bool { return max(summary.Gathering, summary.Gathered) > 0 }
 
 func (summary *Summary) gather(emit func(stepEvent)) {
@@ -133,7 +128,7 @@ type chainShards struct {
 	gather, reduce    folds
 }
 
-// share prepares what the groups make of the units of a chain.
+// share prepares the sharding figures of a chain's units.
 func (chain *unitChain) share(shards *stageShards, units []costmodel.Unit) {
 	if shards == nil {
 		return
@@ -151,7 +146,7 @@ func (chain *unitChain) share(shards *stageShards, units []costmodel.Unit) {
 	chain.shards = out
 }
 
-// fill sets what the groups make of a stretch.
+// fill sets the sharding figures of a stretch.
 func (shards *chainShards) fill(summary *Summary, a, b int) {
 	if shards == nil {
 		return

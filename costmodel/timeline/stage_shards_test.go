@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// cutUnits makes units of a table groups of replicas', some of them without
-// parameters and so without gradients.
+// cutUnits makes units groups of replicas', some without parameters and gradients.
 func cutUnits(rng *rand.Rand, table *costmodel.Table) {
 	table.Workload.Strategy = costmodel.Pipeline
 	for unit := range table.Units {
@@ -27,9 +26,8 @@ func cutUnits(rng *rand.Rand, table *costmodel.Table) {
 	}
 }
 
-// TestSharedStages: the closed form of a stage whose parameters are cut over
-// replicas is the walk's peak, but for the first gather of all, which takes the
-// buffer of another stage along: both forms do.
+// TestSharedStages: the closed form of a stage with sharded parameters is the walk's peak, except
+// for the very first gather: both count another stage's buffer there.
 func TestSharedStages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	dev := &costmodel.Device{WorkspaceBytes: 77}

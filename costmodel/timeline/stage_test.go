@@ -106,8 +106,7 @@ func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
 	return schedule
 }
 
-// TestStagePeakOfPhases: what a walk of a few times of each phase finds is
-// what a walk of every action finds.
+// TestStagePeakOfPhases: a walk of a few times of each phase finds the peak of a walk of every action.
 func TestStagePeakOfPhases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	dev := &costmodel.Device{WorkspaceBytes: 77}

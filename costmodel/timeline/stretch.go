@@ -2,13 +2,11 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// stretch is units that run one after another, as an engine sees them: it makes
-// the events of each part of a step. [unitList] makes them layer by layer, a
-// [Summary] as one that represents all, so that an engine is written once for
-// both readings.
+// stretch is units that run one after another; it emits the events of each part of a step. A
+// [unitList] emits them layer by layer, a [Summary] as one event, so both share the engines.
 type stretch interface {
 	totals() totals
-	// static is what is there throughout.
+	// static is the memory alive throughout.
 	static(emit func(stepEvent))
 	// forward keeps what backward needs; bodyEnd drops what only the body of
 	// the model needed and completes the caches; head is what runs then.
@@ -18,7 +16,7 @@ type stretch interface {
 	// infer is a forward that keeps nothing.
 	infer(emit func(stepEvent))
 	backward(emit func(stepEvent))
-	// last is each unit's backward if it runs after that of all others.
+	// last is each unit's backward after all others.
 	last(emit func(stepEvent))
 }
 
@@ -28,7 +26,7 @@ type totals struct {
 	products    bool // anything in it runs matrix products
 }
 
-// unitList is a stretch whose layers' events are listed one by one.
+// unitList is a stretch with events layer by layer.
 type unitList []*costmodel.Unit
 
 func (all unitList) totals() totals {
@@ -78,8 +76,7 @@ func forwardToSave(unit *costmodel.Unit, emit func(stepEvent)) {
 	}
 }
 
-// forwardToKeep is the forward of a unit that is recomputed: what its layers
-// save is gone when it ends.
+// forwardToKeep is the forward of a unit that is recomputed: what its layers save is gone when it ends.
 func forwardToKeep(unit *costmodel.Unit, emit func(stepEvent)) {
 	var saved, retained int64
 	for i := range unit.Layers {
@@ -102,8 +99,7 @@ func (all unitList) bodyEnd(emit func(stepEvent)) {
 	}
 }
 
-// grows reports caches that grow after the prompt: what runs at the end is
-// then the last token, through every layer.
+// grows reports caches that grow after the prompt; the last token then runs at the end.
 func (all unitList) grows() bool {
 	for _, unit := range all {
 		for i := range unit.Layers {

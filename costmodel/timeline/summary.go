@@ -2,38 +2,34 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Summary is a stretch of units on one device in a few figures: the folds of
-// its forward and of its backward, and what is outside of both. Forward and
-// backward nest, as of two stretches the later one runs back first, and so do
-// summaries ([Summary.Join]): they are a monoid, and the zero Summary is empty.
+// Summary is a stretch of units on one device in a few figures: the folds of forward and of
+// backward, and everything outside of both. In backward the later stretch runs first. Summaries
+// join ([Summary.Join]) as a monoid; the zero Summary is empty.
 type Summary struct {
 	Static int64 // alive throughout
 	Saved  int64 // kept after forward: activations and KV cache
 	Grads  int64 // left by backward
-	// Forward is the peak of forward, above Static; Backward that of backward,
-	// at whose start Saved is there.
+	// Forward is the peak of forward, above Static; Backward is the peak of backward, Saved included.
 	Forward, Backward int64
 	LastBackward      int64 // peak of a backward after all others, above Grads
-	StepTransient     int64 // what the optimizer's step adds
+	StepTransient     int64 // the optimizer's step's temporaries
 	UntilBodyEnd      int64 // kept to the end of the model's body
-	CacheGrowth       int64 // what the KV cache gains after the prompt
-	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
+	CacheGrowth       int64 // the KV cache's growth after the prompt
+	HeadPeak          int64 // peak with Saved and CacheGrowth, above them
 	Products          bool  // anything in it runs matrix products
-	// If replicas of a pipeline's stage shard its parameters, Gathering is the
-	// peak of the first forward, above Static, which leaves Gathered and what
-	// is saved; Reducing that of the reduction after the last backward, above
-	// what it leaves: Reduced in the place of Gathered and Grads.
+	// If replicas of a pipeline's stage shard its parameters: Gathering is the peak of the first
+	// forward, above Static. It leaves Gathered and Saved. Reducing is the peak of the reduction
+	// after the last backward, above its result: Reduced replaces Gathered and Grads.
 	Gathering, Gathered, Reducing, Reduced int64
 }
 
-// Of is the summary of one unit's events.
+// Of summarizes one unit's events.
 func Of(unit *costmodel.Unit) Summary {
 	var reading folding
 	return reading.of(unit, reading.add)
 }
 
-// of is [Of] with the reading's add, which is made once where many units are
-// read.
+// of is [Of] with the reading's add, which callers make once for many units.
 func (reading *folding) of(unit *costmodel.Unit, add func(stepEvent)) Summary {
 	alone := unitList{unit}
 	sum := alone.totals()
@@ -57,7 +53,7 @@ func (reading *folding) of(unit *costmodel.Unit, add func(stepEvent)) Summary {
 	return out
 }
 
-// folds are those of forward, and of backward from where that starts.
+// folds are the folds of forward, and of backward from its start.
 func (summary *Summary) folds() (forward, backward outcome) {
 	forward = outcome{Net: summary.Saved + summary.UntilBodyEnd, Peak: summary.Forward}
 	return forward, outcome{Net: summary.Grads - summary.Saved, Peak: summary.Backward - summary.Saved}
@@ -115,8 +111,7 @@ func (summary Summary) Least(other Summary) Summary {
 	}
 }
 
-// The Summary as a [stretch]: each part is one event, at whose moment there is
-// the most of the part.
+// The Summary as a [stretch]: each part is one event, at the part's peak.
 
 func (summary *Summary) totals() totals {
 	return totals{grads: summary.Grads, step: summary.StepTransient, products: summary.Products}

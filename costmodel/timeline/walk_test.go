@@ -49,8 +49,7 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 	return units
 }
 
-// TestWalkJudgesRun: the plain walk, the fold of runs and the O(1) query give
-// every stretch the same peak.
+// TestWalkJudgesRun: the plain walk, the fold of runs and the O(1) query agree on every stretch.
 func TestWalkJudgesRun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	moments := map[string]int{}
@@ -124,8 +123,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestWalkFigures is one step computed on paper: weights 10 + 5, states 20,
-// gradients that stay from backward, and the loss behind two layers.
+// TestWalkFigures is one step computed by hand: weights 10 + 5, states 20, gradients that stay from
+// backward, and the loss after two layers.
 func TestWalkFigures(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
@@ -134,8 +133,8 @@ func TestWalkFigures(t *testing.T) {
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// Generation: weights 10, a body that holds 30 of the embedding, a cache of
-	// 50 that grows by 40, and 25 more in the last token; outputs of 9.
+	// Generation: weights 10, a body with 30 of the embedding, a cache of 50 that grows by 40, and
+	// 25 more in the last token; outputs of 9.
 	embed := &costmodel.Unit{Params: 10, Layers: []costmodel.LayerMemory{{Layer: "embed", UntilBodyEnd: 30, Forward: 30}}}
 	for grown, want := range map[int64]timeline.Peak{
 		0:  {At: "forward of a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 50, Activations: 30 + 20}},
@@ -192,7 +191,7 @@ func TestStreamedLate(t *testing.T) {
 	}
 }
 
-// TestLeast: every figure counts, those too that a later version adds.
+// TestLeast: every figure counts, future ones too.
 func TestLeast(t *testing.T) {
 	var one, two timeline.Summary
 	for i := range reflect.TypeFor[timeline.Summary]().NumField() {

@@ -39,7 +39,7 @@ var bounds = map[string]struct{ worst, median float64 }{
 	"training":  {1, .1},
 	"inference": {1, 1},
 	"vision":    {2, 2},
-	// Families whose code was read for the terms that matter, not line by line.
+	// Families with code reviewed for the main terms only.
 	"families": {3.5, .5},
 }
 
@@ -55,17 +55,13 @@ func (r *row) group() string {
 	return "training"
 }
 
-// TestAccuracy predicts the allocated peak of every GPU of every row that was
-// measured under Accelerate on 4 × H200, and compares it with what PyTorch's
-// allocator reported ("make accuracy"). What is left has these causes:
-//   - Qwen2.5-3B: optimizer states and gradients of its 43 MiB weights pay 1 MiB
-//     each too if no cached block fits (allocator.Rounding), which
-//     depends on the allocator's history; most where checkpointing leaves
-//     little that is cached.
-//   - A block on the rotary's own GPU shares the cosines and sines that others
-//     get a copy of; every block counts a copy.
-//   - 1 or 2 MiB on every GPU of most processes that ran several workloads,
-//     not located.
+// TestAccuracy compares the predicted with the measured allocated peak of every GPU of every row
+// under Accelerate on 4 × H200 ("make accuracy"). Known differences:
+//   - Qwen2.5-3B: optimizer states and gradients of its 43 MiB weights pay 1 MiB each if no cached
+//     block fits (allocator.Rounding). That depends on the allocator's history, and is most common
+//     with checkpointing.
+//   - A block on the rotary's own GPU shares the cosines and sines, but every block counts a copy.
+//   - 1 or 2 MiB on every GPU of most processes with several workloads, not located.
 func TestAccuracy(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
@@ -102,8 +98,7 @@ func TestAccuracy(t *testing.T) {
 	t.Log(table.String())
 }
 
-// summary prints the errors of a group of peaks, in percent, and returns the
-// median.
+// summary prints the errors of a group of peaks, in percent, and returns the median.
 func summary(t *testing.T, w *strings.Builder, group string, off []float64) float64 {
 	t.Helper()
 	if len(off) == 0 {

@@ -43,16 +43,14 @@ func newAxolotlRow(t *testing.T, name string) trainerRow {
 // TestPredictAxolotl predicts the cases of a file.
 func TestPredictAxolotl(t *testing.T) { predictRows(t, "PREDICT_AXOLOTL", newAxolotlRow) }
 
-// TestAxolotlAccuracy predicts transformers' Trainer on models with axolotl's own
-// LoRA kernels, on one H200.
+// TestAxolotlAccuracy predicts Transformers' Trainer with axolotl's own LoRA kernels, on one H200.
 func TestAxolotlAccuracy(t *testing.T) {
 	trainerRows{file: "axolotl_h200.jsonl", name: "axolotl", read: newAxolotlRow, least: 15, worst: .5, middle: .05}.check(t)
 }
 
-// TestAxolotlBlocks are peaks of models with a vocabulary of 1,024, so that a block
-// makes the peak and not the loss: axolotl's own functions on the meta device,
-// replayed in a copy of torch's allocator (the judge of peaks). What is left is the
-// allocator's rests.
+// TestAxolotlBlocks checks peaks of models with a vocabulary of 1,024, so that a block sets the
+// peak and not the loss. The reference is axolotl's functions on the meta device, replayed in a
+// copy of torch's allocator. The difference is the allocator's rests.
 func TestAxolotlBlocks(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {

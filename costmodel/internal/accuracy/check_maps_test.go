@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestCheckedAccuracy predicts maps for two GPUs whose runs were predicted
-// first and measured by the program of emit --for torch-check ("make
-// accuracy"). What is left: states of phi-4's 75 MiB weights pay 1 MiB each if
+// TestCheckedAccuracy predicts maps for two GPUs; runs of emit --for torch-check were predicted
+// before they were measured ("make accuracy"). States of phi-4's 75 MiB weights pay 1 MiB each if
 // no cached block fits (allocator.Rounding), as Qwen2.5-3B's do.
 func TestCheckedAccuracy(t *testing.T) {
 	const worst, middle = .2, .05 // percent

@@ -21,7 +21,7 @@ type ddpRow struct {
 	peak        []int64
 }
 
-// ddpRows are those of measure_dist.py and of measure_lightning.py.
+// ddpRows are the rows of measure_dist.py and of measure_lightning.py.
 func ddpRows(t *testing.T) []ddpRow {
 	t.Helper()
 	var rows []ddpRow
@@ -77,12 +77,11 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 	return devicemap.Predict(table, topo, nil)[0].Predicted
 }
 
-// TestDDPAccuracy predicts the allocated peak of every GPU under DDP and under
-// Lightning, and compares it with the measured one. In each run a GPU that kept
-// nothing of DDP's first buckets holds the predicted figure; others lie between
-// it and the end of its range. What is left:
-//   - Qwen2.5-3B with views as gradients: some of the optimizer states of 43 MiB pay 1 MiB
-//     more than is counted, or fewer do (matrixStates of package units).
+// TestDDPAccuracy compares the predicted with the measured allocated peak of every GPU under DDP
+// and Lightning. GPUs that kept none of DDP's first buckets match the prediction; others are within
+// its range. Known differences:
+//   - Qwen2.5-3B with views as gradients: some optimizer states of 43 MiB pay 1 MiB more or less
+//     (matrixStates of package units).
 //   - 1 to 6 MiB that are not located.
 func TestDDPAccuracy(t *testing.T) {
 	const worst = .0005 // of the measured peak

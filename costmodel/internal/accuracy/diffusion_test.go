@@ -94,7 +94,7 @@ var diffusionConfigs = map[string]string{
 	"clip-g-text":              `{"architectures":["CLIPTextModelWithProjection"],"model_type":"clip_text_model","hidden_size":1280,"intermediate_size":5120,"num_hidden_layers":32,"num_attention_heads":20,"projection_dim":1280,"hidden_act":"gelu","torch_dtype":"bfloat16"}`,
 }
 
-// diffusionGraph reads a component, all of whose tensors have one type.
+// diffusionGraph reads a component with all tensors in one type.
 func diffusionGraph(t *testing.T, name string, dtype modelgraph.DType) *modelgraph.Graph {
 	t.Helper()
 	config := []byte(diffusionConfigs[name])
@@ -137,7 +137,7 @@ func numberIn(what string, of *regexp.Regexp, other int64) int64 {
 	return other
 }
 
-// diffusionCall is what a component was called with.
+// diffusionCall is a component's call.
 func diffusionCall(component, what string) forward.Call {
 	found := sides.FindStringSubmatch(what)
 	width, _ := strconv.ParseInt(found[1], 10, 64)
@@ -159,13 +159,12 @@ func diffusionCall(component, what string) forward.Call {
 	return call
 }
 
-// untied are tables of tokens that the measuring script held twice: it gave
-// every parameter of a module a storage of its own, tied ones too.
+// untied are tables of tokens that the measuring script held twice: it gave every parameter of a
+// module its own storage, tied ones too.
 var untied = map[string]int64{"t5-xxl-encoder": 32128 * 4096 * 2, "umt5-xxl-encoder": 256384 * 4096 * 2}
 
-// TestAccuracyDiffusionComponents checks the peak of a forward within 2 %:
-// tensors and what it keeps, without the library workspaces (none, 32 or 33
-// MiB) that existed before it.
+// TestAccuracyDiffusionComponents checks the peak of a forward within 2 %, without the library
+// workspaces (none, 32 or 33 MiB) that existed before it.
 func TestAccuracyDiffusionComponents(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-26s %-36s  predicted   measured   error  (GB)\n", "component", "call")
@@ -210,8 +209,8 @@ var diffusionPipelines = map[string]struct {
 	"sdxl":         {"StableDiffusionXLPipeline", map[string]string{"text_encoder": "clip-l-text", "text_encoder_2": "clip-g-text", "unet": "sdxl-unet", "vae": "sdxl-vae"}},
 }
 
-// diffusionFolder writes a pipeline and opens it. That of few blocks has three
-// of each, and four single ones.
+// diffusionFolder writes a pipeline and opens it. The small one has three blocks of each, four
+// single.
 func diffusionFolder(t *testing.T, name string) *diffusers.Pipeline {
 	t.Helper()
 	folder, made := t.TempDir(), diffusionPipelines[name]
@@ -255,14 +254,13 @@ func diffusionFolder(t *testing.T, name string) *diffusers.Pipeline {
 	return pipeline
 }
 
-// apart are bytes that the measuring script held and a pipeline does not: T5's
-// table twice where all of FLUX was resident; CLIP, which it ran after T5,
-// while the transformer was resident, under model offloading.
+// apart are bytes that only the measuring script held: T5's table twice with all of FLUX resident,
+// and under model offloading CLIP, which ran after T5, with the transformer.
 var apart = map[string]int64{"flux-dev  peak": 32128 * 4096 * 2, "flux-small model denoise": 252020224}
 
-// TestAccuracyDiffusionPipelines holds the peaks of whole pipelines, and of each
-// phase where these were measured, to within 3 %. Group offloading has no flag
-// for streams, leaves and more blocks a group: these rows are not predicted.
+// TestAccuracyDiffusionPipelines checks the peaks of whole pipelines, and of each measured phase,
+// within 3 %. Group offloading has no flag for streams, leaves and more blocks a group: these rows
+// are not predicted.
 func TestAccuracyDiffusionPipelines(t *testing.T) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-14s %-11s %-16s  predicted   measured   error  (GB)\n", "pipeline", "offload", "phase, size")

@@ -34,14 +34,12 @@ type distRow struct {
 	name, engine, model string
 	ranks               []distRank
 	w                   costmodel.Workload
-	// shared: taken in one process after runs of other kinds, whose
-	// communicators were still there.
+	// shared: measured in one process after runs of other kinds, with their communicators still alive.
 	shared bool
 }
 
-// distRows are the rows of fixtures/measured/dist_*.json. Those of
-// dist_more.json, dist_families.json and dist_cuts.json were taken on 2026-11-21, after the
-// predictions.
+// distRows are the rows of fixtures/measured/dist_*.json. dist_more.json, dist_families.json and
+// dist_cuts.json were measured on 2026-11-21, after the predictions.
 func distRows(t *testing.T) []distRow {
 	t.Helper()
 	runs := map[string][]distRank{}
@@ -110,8 +108,8 @@ func newDistRow(t *testing.T, ranks []distRank) distRow {
 	return r
 }
 
-// place is the run's map: the embedding on the first stage, what follows the
-// blocks on the last; nil where every GPU runs the whole model.
+// place is the run's map: the embedding on the first stage, units after the blocks on the last; nil
+// if every GPU runs the whole model.
 func (r *distRow) place(g *modelgraph.Graph) devicemap.Map {
 	if r.w.Strategy.Traits().Replicated {
 		return nil

@@ -94,9 +94,8 @@ func (row *dreamboothRow) plan(t *testing.T) *phases.Plan {
 	return plans[0]
 }
 
-// at is what was measured of a moment, and what the prediction of the second step
-// has beyond it: a run that ended in its first step has no states, and forward had
-// no workspace of backward's thread.
+// at is a moment's measured bytes, and the excess of the prediction, which is of the second step: a run
+// that ended in its first step has no states, and forward had no workspace of backward's thread.
 func (row *dreamboothRow) at(plan *phases.Plan, name string) (measured, beyond int64) {
 	list := row.Moments[strings.TrimSuffix(name, "s")]
 	if name == "latents" {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// newEmittedRow reads the case of a run that a file of devmap emit has started
-// (measured/how/emitted.sh).
+// newEmittedRow reads the case of a run started by a file of devmap emit (measured/how/emitted.sh).
 func newEmittedRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	switch program, _, _ := strings.Cut(name, ":"); program {

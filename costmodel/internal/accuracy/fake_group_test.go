@@ -23,7 +23,7 @@ type fakeRow struct {
 	rank int
 }
 
-// fakeRows are those of a file.
+// fakeRows are the rows of a file.
 func fakeRows(t *testing.T, file string) []fakeRow {
 	t.Helper()
 	return rowsOf(t, file, newFakeRow)
@@ -117,8 +117,7 @@ func TestFakeGroupAccuracy(t *testing.T) {
 	judgeFake(t, rows, "fake group", .05, .01)
 }
 
-// judgeFake predicts rows, prints each, and holds the largest error and the
-// one in the middle to bounds, in percent.
+// judgeFake predicts rows, prints each, and bounds the largest and the median error, in percent.
 func judgeFake(t *testing.T, rows []fakeRow, name string, worst, middle float64) {
 	t.Helper()
 	var table strings.Builder

@@ -39,15 +39,13 @@ func replicaPeak(t *testing.T, table *costmodel.Table, dev *costmodel.Device) ti
 	return peak
 }
 
-// TestShardedAccuracy predicts the allocated peak of every rank under FSDP2 and
-// HSDP (torch 2.11, measured/how/measure_dist.py) and compares it with the
-// measured one. What is left has these causes:
-//   - Qwen2.5-32B: states of its 67.5 MiB shards pay 0.5 MiB each where they
-//     are allocated when the first step has used up what is cached.
-//   - Qwen2.5-3B: shards of 21.5 MiB and states of 43 MiB, by the same rule,
-//     depend on what earlier runs of the process left.
-//   - The optimizer's step counters, 512 B a parameter, and 1 or 2 MiB that
-//     are not located.
+// TestShardedAccuracy compares the predicted with the measured allocated peak of every rank under
+// FSDP2 and HSDP (torch 2.11, measured/how/measure_dist.py). Known differences:
+//   - Qwen2.5-32B: states of its 67.5 MiB shards pay 0.5 MiB each if they are allocated after the
+//     first step has used up the cache.
+//   - Qwen2.5-3B: shards of 21.5 MiB and states of 43 MiB, by the same rule, depend on earlier runs
+//     of the process.
+//   - The optimizer's step counters, 512 B a parameter, and 1 or 2 MiB that are not located.
 func TestShardedAccuracy(t *testing.T) {
 	const worst = .5 // percent
 	var table strings.Builder

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// hybridRow is one rank of a pipeline whose stages are several GPUs, as
-// measure_hybrid.py ran it: model:batch:seq:opts:pp:dp:tp:stage.
+// hybridRow is one rank of a pipeline with several GPUs a stage, as measure_hybrid.py ran it:
+// model:batch:seq:opts:pp:dp:tp:stage.
 type hybridRow struct {
 	distRow
 	stage, gpus int
@@ -57,7 +57,7 @@ func newHybridRow(t *testing.T, rank distRank) hybridRow {
 	return row
 }
 
-// predict is what the check says of the row's stage.
+// predict is the predicted memory of the row's stage.
 func (row *hybridRow) predict(t *testing.T) devicemap.Predicted {
 	t.Helper()
 	g, table := costsOf(t, stageConfig(t, row.model), row.w)
@@ -79,9 +79,8 @@ func (row *hybridRow) predict(t *testing.T) devicemap.Predicted {
 	return report.Devices[row.stage*row.gpus].Predicted
 }
 
-// TestHybridAccuracy predicts ranks of pipelines whose stages are several GPUs
-// (measured/how/measure_hybrid.py), and fixtures/measured has their
-// predictions, made before they were measured.
+// TestHybridAccuracy predicts ranks of pipelines with several GPUs a stage
+// (measured/how/measure_hybrid.py); fixtures/measured has predictions from before the measurements.
 func TestHybridAccuracy(t *testing.T) {
 	var table strings.Builder
 	var off []float64

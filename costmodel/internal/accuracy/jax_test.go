@@ -61,11 +61,9 @@ func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 	return graph
 }
 
-// TestAccuracyJAX predicts the peaks of training steps that JAX reported
-// (peak_bytes_in_use) or planned (the same, if both are known: arguments and
-// temporaries), and compares them with these. Programs that were compiled
-// without a GPU, so without the trials of what is fastest, have a bound of
-// their own: OpenPI's users compile with these trials.
+// TestAccuracyJAX compares predicted peaks of training steps with those that JAX reported
+// (peak_bytes_in_use) or planned (arguments and temporaries; equal if both are known). Programs
+// compiled without a GPU have their own bound: users' compilers time the ways to run products.
 func TestAccuracyJAX(t *testing.T) {
 	file, err := os.Open("../../../fixtures/measured/jax_h200.jsonl")
 	if err != nil {
@@ -141,8 +139,8 @@ func TestAccuracyJAX(t *testing.T) {
 	t.Log(out.String())
 }
 
-// goldenTrees is fixtures/oracle/openpi/trees.json.gz: OpenPI's train states
-// where JAX puts them on eight devices, and random trees.
+// goldenTrees is fixtures/oracle/openpi/trees.json.gz: OpenPI's train states on eight devices as
+// JAX places them, and random trees.
 func goldenTrees(t *testing.T) (golden struct {
 	Models []struct {
 		Name   string
@@ -176,8 +174,8 @@ func goldenTrees(t *testing.T) (golden struct {
 	return golden
 }
 
-// TestAccuracyJAXState: what one device of eight holds of the whole train state is
-// what OpenPI's fsdp_sharding places there, to the byte.
+// TestAccuracyJAXState: one of eight devices stores as much of the train state as under OpenPI's
+// fsdp_sharding, to the byte.
 func TestAccuracyJAXState(t *testing.T) {
 	checked := 0
 	for _, model := range goldenTrees(t).Models {
@@ -259,8 +257,8 @@ func TestAccuracyJAXStatic(t *testing.T) {
 	}
 }
 
-// TestAccuracyJAXPool: with a pool, what NVML shows of a GPU is the pool and the context,
-// and the driver's part, whatever runs (H200, rows of measured/seeds.json, MiB).
+// TestAccuracyJAXPool: with a pool, NVML shows the pool, the context and the driver's part,
+// whatever runs (H200, rows of measured/seeds.json, MiB).
 func TestAccuracyJAXPool(t *testing.T) {
 	const driver = 615
 	for fraction, used := range map[float64]int64{.75: 108541, .3: 44121, .6: 87067} {

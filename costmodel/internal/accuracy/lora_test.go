@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// loraRows are the runs of measure_more.py with PEFT's adapters, and those with
-// bitsandbytes' optimizer. Bases that PEFT did not prepare are checked against
-// their rows in costmodel/estimate.
+// loraRows are the runs of measure_more.py with PEFT's adapters, and those with bitsandbytes'
+// optimizer. costmodel/estimate checks bases without PEFT's preparation.
 func loraRows(t *testing.T, file string) []row {
 	t.Helper()
 	var runs []struct {
@@ -54,12 +53,10 @@ func loraRows(t *testing.T, file string) []row {
 	return rows
 }
 
-// TestLoRA predicts every GPU of the runs with adapters. What is left:
-//   - Qwen2.5-3B: a third of its 43 MiB weights found blocks of that size in a
-//     process that had run another model, and paid no 1 MiB each ("loaded" in
-//     the row; allocator.Rounding).
-//   - Blocks on the rotary's own GPU share its cosines and sines; each counts a
-//     copy.
+// TestLoRA predicts every GPU of the runs with adapters. Known differences:
+//   - Qwen2.5-3B: a third of its 43 MiB weights reused blocks of another model's run in the process,
+//     and paid no 1 MiB each ("loaded" in the row; allocator.Rounding).
+//   - Blocks on the rotary's own GPU share its cosines and sines; each counts a copy.
 //   - Up to 10 MiB a GPU under checkpoints, not located.
 func TestLoRA(t *testing.T) {
 	const worst, middle = .2, .1 // percent

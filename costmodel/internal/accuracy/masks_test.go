@@ -10,9 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// maskRows are the runs of measure_masks.py on 2 × H200 under maps that devmap
-// planned (2026-11-22): windows that the sequence fills or passes, eager
-// attention, PyTorch's copy of flash-attn's kernels, 16-bit adapters.
+// maskRows are the runs of measure_masks.py on 2 × H200 under maps of devmap (2026-11-22): windows
+// that the sequence fills or exceeds, eager attention, PyTorch's copy of flash-attn's kernels,
+// 16-bit adapters.
 func maskRows(t *testing.T) []row {
 	t.Helper()
 	data, err := os.ReadFile("../../../fixtures/measured/masks.jsonl")
@@ -48,11 +48,10 @@ func maskRows(t *testing.T) []row {
 	return rows
 }
 
-// TestMaskAccuracy predicts them ("make accuracy"). What is left:
-//   - Blocks on the rotary's own GPU share its cosines and sines, and on the
-//     embedding's GPU the mask; each counts a copy. Gemma 3 has cosines and
-//     sines of two kinds there, and a copy is of one.
-//   - A capped head without the norm on its GPU has let go of its input.
+// TestMaskAccuracy predicts them ("make accuracy"). Known differences:
+//   - Blocks on the rotary's own GPU share its cosines and sines, and on the embedding's GPU the
+//     mask; each counts a copy. Gemma 3 has two kinds of cosines and sines, and a copy is of one.
+//   - A capped head without the norm on its GPU has released its input.
 //   - Up to 20 MiB of Gemma 3, and of LoRA with eager attention, not located.
 func TestMaskAccuracy(t *testing.T) {
 	const trained, inferred, middle = .3, .45, .05 // percent

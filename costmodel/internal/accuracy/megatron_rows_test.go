@@ -167,9 +167,9 @@ func (row *megatronRow) predicted(t *testing.T) (static, peak timeline.Peak) {
 	return timeline.RankPeak(&rest, rank, &dev), timeline.RankPeak(table, rank, &dev)
 }
 
-// TestMegatronRows predicts the last rank's peak of Megatron-LM's functional tests on
-// H100 (commit d98e8a64): tensor, sequence, pipeline, context and expert parallelism,
-// with and without the distributed optimizer.
+// TestMegatronRows predicts the last rank's peak of Megatron-LM's functional tests on H100 (commit
+// d98e8a64): tensor, sequence, pipeline, context and expert parallelism, with and without the
+// distributed optimizer.
 func TestMegatronRows(t *testing.T) {
 	text, err := os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl")
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 const megatronGPT = `{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 512, "n_layer": 12, "n_head": 8, "n_positions": 1024,
 	"vocab_size": 50304, "resid_pdrop": 0.1, "embd_pdrop": 0, "attn_pdrop": 0, "torch_dtype": "bfloat16"}`
 
-// TestMegatronAccuracy predicts Megatron-LM's own figures on 8 H100: bytes at rest,
-// and the peak. One run has no distributed optimizer; of it what a step adds to the
-// bytes at rest is compared. What is left is small tensors of the step.
+// TestMegatronAccuracy predicts Megatron-LM's own figures on 8 H100: bytes at rest, and the peak.
+// For the run without a distributed optimizer it compares a step's bytes above those at rest. Small
+// tensors of the step are missing.
 func TestMegatronAccuracy(t *testing.T) {
 	text, err := os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl")
 	if err != nil {

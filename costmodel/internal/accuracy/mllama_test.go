@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// mllamaConfig is that of Llama-3.2-11B-Vision, by its sizes.
+// mllamaConfig has the sizes of Llama-3.2-11B-Vision.
 const mllamaConfig = `{"model_type": "mllama", "architectures": ["MllamaForConditionalGeneration"], "torch_dtype": "bfloat16", "text_config": {"model_type": "mllama_text_model",
 	"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
 	"max_position_embeddings": 131072, "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]},
@@ -17,10 +17,9 @@ const mllamaConfig = `{"model_type": "mllama", "architectures": ["MllamaForCondi
 	"image_size": 560, "patch_size": 14, "num_channels": 3, "max_num_tiles": 4, "vision_output_dim": 7680, "intermediate_layers_indices": [3, 7, 15, 23, 30],
 	"supported_aspect_ratios": [[1, 1], [1, 2], [1, 3], [1, 4], [2, 1], [2, 2], [3, 1], [4, 1]]}}`
 
-// TestMllama predicts the peaks of a mllama on one GPU. The figures are of
-// Transformers 5.17's own modules on the meta device, their allocations replayed
-// by rules of PyTorch's allocator (reference/peaks.md; 2026-11-29). Of training with
-// two images, rests of activations are 81 MiB too many.
+// TestMllama predicts the peaks of a mllama on one GPU. The figures are of Transformers 5.17's
+// modules on the meta device, replayed by rules of PyTorch's allocator (reference/peaks.md;
+// 2026-11-29). Training with two images has 81 MiB too many of activations' rests.
 func TestMllama(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {

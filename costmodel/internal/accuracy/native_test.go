@@ -9,14 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// newNativeRow reads a row of measured/how/measure_torch_native.py:
-// engine:model:batch:seq:opts:world:rank.
+// newNativeRow reads measure_torch_native.py's engine:model:batch:seq:opts:world:rank.
 func newNativeRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	row := newTrainerRow(t, name)
 	opts := strings.Split(strings.Split(name, ":")[4], ",")
 	has := func(opt string) bool { return slices.Contains(opts, opt) }
-	row.onGPU = false // their peaks are those of steps
+	row.onGPU = false // their peaks are a step's
 	w := &row.w
 	w.Strategy, w.Loss, w.BuiltOn = costmodel.FSDP, value.LossChunked, ""
 	if strings.HasPrefix(name, "tune:") {

@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// TestOffloadStepTime predicts prefills whose weights come in part from the
-// host's memory. The rate is that of copies alone (offload_time.json, pageable).
+// TestOffloadStepTime predicts prefills with part of the weights in host memory. The rate is that
+// of copies alone (offload_time.json, pageable).
 func TestOffloadStepTime(t *testing.T) {
 	const bound = .20
 	var f struct {

@@ -21,9 +21,9 @@ import (
 )
 
 // oracleCell is one step of a small model that devmap.measure followed without a GPU
-// (fixtures/oracle/peaks.py; Transformers 5.17, an H200). Each cell has its peak in
-// another moment: a layer's forward, the logits, what layers keep, the loss, a
-// checkpointed layer, adapters, other precisions, scores in memory.
+// (fixtures/oracle/peaks.py; Transformers 5.17, an H200). Cells have their peaks at different
+// moments: a layer's forward, the logits, saved activations, the loss, a checkpointed layer,
+// adapters, other precisions, scores in memory.
 type oracleCell struct {
 	Type, Cell, Mode string
 	Config           json.RawMessage
@@ -33,7 +33,7 @@ type oracleCell struct {
 	sampled
 }
 
-// sampled is what a row of a GPU has in addition (fixtures/measured/peaks_h200.jsonl).
+// sampled are the further fields of a row of a GPU (fixtures/measured/peaks_h200.jsonl).
 type sampled struct {
 	Name      string
 	Predicted int64 // by devmap.measure, before the run
@@ -136,8 +136,8 @@ func TestOracleCells(t *testing.T) {
 	t.Logf("%d of %d cells of %d types within 1 %%; the others:%s", near, len(cells), len(types), table.String())
 }
 
-// TestOracleCellsOfTables: the same for types whose operations are from the table, of
-// Transformers 5.24. Their plans state the largest difference.
+// TestOracleCellsOfTables: the same for types with operations from the table, of Transformers 5.24.
+// Their plans state the largest difference.
 func TestOracleCellsOfTables(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
@@ -173,9 +173,8 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band, graph.Family
 }
 
-// TestSampledRows compares rows of an H200 whose configs were sampled: devmap.measure is
-// within 0.1 % or 2 MiB in all rows but one, corrections counted, and plans are inside the
-// band that they state. 2 MiB are the rests of two of the allocator's blocks.
+// TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
+// (rests of two blocks) in all rows but one, after corrections. Plans are within their stated bands.
 func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
@@ -219,7 +218,7 @@ func sampledRows(t *testing.T) (rows []oracleCell) {
 	return rows
 }
 
-// traced is the difference of devmap.measure, where it was asked before the run.
+// traced is the difference of devmap.measure, if it ran before.
 func (cell *oracleCell) traced(t *testing.T) string {
 	t.Helper()
 	if cell.Predicted == 0 {
@@ -235,10 +234,9 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	return fmt.Sprintf("%+.3f %%", 100*off)
 }
 
-// TestBlindCells: cells of three fresh seeds over all types that are read, each predicted
-// before the oracle ran. Every plan is inside the band that it states now, and the share
-// within 1 % does not fall. Predictions were made before the faults that these cells
-// showed were corrected; the sweep was for development.
+// TestBlindCells: cells of three fresh seeds over all reviewed types, each predicted before the
+// oracle ran. Every plan is within its stated band, and the part within 1 % does not fall.
+// Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
@@ -324,7 +322,7 @@ func TestBands(t *testing.T) {
 // band is a difference in steps of half a per cent, at least 1 %, and less than a whole peak.
 func band(off float64) float64 { return min(950, max(10, math.Ceil(200*off)*5)) / 1000 }
 
-// kind is that of a cell's step (costmodel/estimate/warn.go).
+// kind is the kind of a cell's step (costmodel/estimate/warn.go).
 func (cell *oracleCell) kind() string {
 	switch w := cell.workload(); {
 	case w.LoRARank > 0:

@@ -11,11 +11,9 @@ import (
 // idleNVML is what NVML shows on an idle GPU of the measuring machine.
 const idleNVML = 644939776
 
-// TestOverhead checks context, kernels and NCCL against what NVML showed beyond
-// the allocator's pool. Pipelines that were measured in one process after
-// others (dist_more.json) show 392 MiB less for the first send, a difference
-// between two sessions on like machines whose cause was not found: they are
-// logged.
+// TestOverhead checks context, kernels and NCCL against NVML's bytes beyond the allocator's pool.
+// Pipelines in one process after others (dist_more.json) show 392 MiB less for the first send, in
+// two sessions on equal machines; the cause is unknown, and they are logged.
 func TestOverhead(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
@@ -50,8 +48,8 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// TestSlack: the range of the pool beyond the peak holds nine measured GPUs in
-// ten, and is on average at most 15 % of the peak wide.
+// TestSlack: the pool's range beyond the peak contains nine of ten measured GPUs, and its mean
+// width is at most 15 % of the peak.
 func TestSlack(t *testing.T) {
 	var used, all int
 	var width float64

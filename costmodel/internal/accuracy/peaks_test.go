@@ -19,7 +19,7 @@ func newPeaks() *peaks {
 	return table
 }
 
-// add predicts a row and holds each GPU's peak to a bound, in percent.
+// add predicts a row and checks each GPU's error against a bound, in percent.
 func (table *peaks) add(t *testing.T, r *row, worst float64) {
 	t.Helper()
 	devices := predictRow(t, r)
@@ -35,7 +35,7 @@ func (table *peaks) add(t *testing.T, r *row, worst float64) {
 	}
 }
 
-// end prints the table, and holds the median of all peaks to a bound, in percent.
+// end prints the table, and checks the median error against a bound, in percent.
 func (table *peaks) end(t *testing.T, group string, middle float64) {
 	t.Helper()
 	if median := summary(t, &table.text, group, table.off); median > middle {

@@ -39,8 +39,7 @@ type row struct {
 	w                   costmodel.Workload
 	flat                devicemap.Flat
 	peak, reserved      []int64
-	// dropped: the caller kept the loss alone (measure_more.py), not the
-	// outputs (measure_peer.py).
+	// dropped: the caller kept the loss alone (measure_more.py), not the outputs (measure_peer.py).
 	dropped bool
 	config  string // else peerConfigs
 	// extra is held on every GPU by what ran before in the same process.
@@ -54,13 +53,11 @@ func (r *row) name() string {
 // infers reports a row without backward.
 func (r *row) infers() bool { return r.w.Mode == costmodel.Infer }
 
-// autogradWorkspace is the cuBLAS workspace of the autograd thread, which
-// outlives a training (CublasHandlePool.cpp, cublas_handle_stream_to_workspace): runs
-// of inference that came after one in the same process hold it too.
+// autogradWorkspace is the cuBLAS workspace of the autograd thread, which outlives a training
+// (CublasHandlePool.cpp, cublas_handle_stream_to_workspace): later inference in the process has it too.
 const autogradWorkspace = 32 << 20
 
-// workload is the measured modes as flags: fused AdamW, pure bf16 but for
-// train-amp.
+// workload is the measured modes as flags: fused AdamW, pure bf16 but for train-amp.
 func workload(mode string, batch, seq int64) costmodel.Workload {
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: batch, Seq: seq, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	switch mode {
@@ -80,9 +77,8 @@ func measuredRows(t *testing.T) []row {
 	return slices.Concat(peerRows(t), plannedRows(t, "planned"), plannedRows(t, "anywhere"), moreRows(t), visionRows(t), familyRows(t))
 }
 
-// peerRows ran under the maps that Accelerate made. Prefill is a model's
-// first run, so after the other models' trainings but for qwen2.5-3b, which
-// measure_peer.py had first, as internlm2-20b was in a later process.
+// peerRows ran under Accelerate's maps. Prefill is a model's first run, after the other models'
+// trainings except for qwen2.5-3b, the first in measure_peer.py, and internlm2-20b, in a later process.
 func peerRows(t *testing.T) []row {
 	t.Helper()
 	files, err := filepath.Glob("../../../fixtures/measured/peer_*.json")

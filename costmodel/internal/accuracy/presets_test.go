@@ -14,8 +14,7 @@ import (
 // presetPrograms are the presets by the name in a row.
 var presetPrograms = map[string]string{"sft": "trl-sft", "dpo": "trl-dpo", "grpo": "trl-grpo", "lf": "llamafactory", "swift": "ms-swift"}
 
-// newPresetRow reads program:engine:model:batch:seq:opts:world:rank
-// (measured/how/measure_presets.py).
+// newPresetRow reads program:engine:model:batch:seq:opts:world:rank (measured/how/measure_presets.py).
 func newPresetRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	parts := strings.Split(name, ":")

@@ -14,7 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// reservedRow is what the pool of a GPU reserved, and the plan's range.
+// reservedRow is a GPU's reserved bytes, and the plan's range.
 type reservedRow struct {
 	kind, name     string
 	device         int
@@ -63,8 +63,7 @@ func kindOf(w *costmodel.Workload) string {
 	return kind
 }
 
-// poolRows are maps for two GPUs that were planned for their pools, run by the program of
-// emit --for torch-check.
+// poolRows are maps for two GPUs, planned for their pools, run by emit --for torch-check.
 func poolRows(t *testing.T) (rows []row) {
 	t.Helper()
 	text, err := os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl")
@@ -91,7 +90,7 @@ func poolRows(t *testing.T) (rows []row) {
 	return rows
 }
 
-// reservedRows are all rows whose reserved memory was measured.
+// reservedRows are all rows with measured reserved memory.
 func reservedRows(t *testing.T) (all []reservedRow) {
 	t.Helper()
 	const files = "../../../fixtures/measured/"
@@ -158,10 +157,9 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 	return all
 }
 
-// TestReservedRanges checks the printed ranges of reserved memory by kind of workload
-// ("make accuracy"). Kinds without a bound here are printed alone. What is left of device
-// maps: runs of two steps where the third reserves more, processes in which a training
-// ran before, autocast, eager attention and images, which are not followed.
+// TestReservedRanges checks the printed ranges of reserved memory by kind of workload ("make
+// accuracy"). Kinds without a bound here are only printed. Device maps miss runs of two steps if
+// the third reserves more, processes after a training, autocast, eager attention and images.
 func TestReservedRanges(t *testing.T) {
 	bounds := map[string]struct{ inside, width float64 }{ // parts: at least, at most in the middle
 		"map infer": {.9, .05}, "map generate": {.85, .05}, "map train": {.95, .05}, "map train ckpt": {.95, .05},

@@ -11,9 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// TestReservedAccuracy checks the pools of rows whose requests are followed one
-// by one ("make accuracy"): what was reserved of each lies in seven of eight within
-// its range, which is 5 % of the peak wide, of ZeRO 3 12 %.
+// TestReservedAccuracy checks the pools of rows with followed requests ("make accuracy"): seven of
+// eight are within their ranges, 5 % of the peak wide, 12 % for ZeRO 3.
 func TestReservedAccuracy(t *testing.T) {
 	const files = "../../../fixtures/measured/"
 	rows := slices.Concat(fakeRows(t, files+"fake_group_h200.jsonl"), fakeRows(t, files+"fake_group_lora.jsonl"), fakeRows(t, files+"fake_group_zero.jsonl"))
@@ -53,8 +52,8 @@ type pools struct {
 	widths               []float64 // ranges, as parts of the peak
 }
 
-// mostOf is the least and the most that the requests of a GPU with all units have the
-// pool reserve; 0 if they are not followed.
+// mostOf is the least and the most bytes that a GPU with all units reserves by its requests; 0 if
+// they are not followed.
 func mostOf(costs *costmodel.Table) (reserved [2]int64) {
 	if costs.Marks == nil {
 		return reserved
@@ -85,9 +84,9 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 	fmt.Fprintf(table, "%-56s %9.2f %8.2f %8.2f %+7.2f %s\n", row.name, gib(measured.Peak), gib(measured.Reserved), gib(reserved[1]), 100*most, out)
 }
 
-// TestReservedPredicted: what 30 rows would reserve (reserved_predicted.jsonl,
-// committed before the machine was started) compared with what they then did
-// (fake_group_reserved.jsonl), within the range that a plan then had.
+// TestReservedPredicted compares predictions for 30 rows (reserved_predicted.jsonl, committed
+// before the machine was started) with their measurements (fake_group_reserved.jsonl), within the
+// plan's range of that time.
 func TestReservedPredicted(t *testing.T) {
 	text, err := os.ReadFile("../../../fixtures/measured/reserved_predicted.jsonl")
 	if err != nil {
@@ -122,8 +121,7 @@ func TestReservedPredicted(t *testing.T) {
 	t.Log("\nallocated, reserved, predicted (GiB), off (% of the peak)\n" + table.String())
 }
 
-// followedRow is what the requests of a row have the pool reserve; 0 if they
-// are not followed.
+// followedRow is the reserved bytes of a row's requests; 0 if they are not followed.
 func followedRow(t *testing.T, row *distRow) int64 {
 	t.Helper()
 	_, costs := costsOf(t, distConfig(t, row.model), row.w)

@@ -26,13 +26,12 @@ var judged = map[string]string{
 		"rms_norm_eps":1e-6,"tie_word_embeddings":true,"torch_dtype":"bfloat16"}`,
 }
 
-// fourLengths are those of the rows' samples.
+// fourLengths are the lengths of the rows' samples.
 const fourLengths = "[1000,1024,1500,2048]"
 
-// judgedRow is a step on one H200 whose peak the judge of peaks says, in MiB: the
-// modules of Transformers 5.17 run on the meta device, with masks and positions as
-// collators give them. flash-attn's functions are stood in for by what
-// csrc/flash_attn/flash_api.cpp allocates. No GPU ran these.
+// judgedRow is a step on one H200 with a peak in MiB from the judge of peaks: Transformers 5.17's
+// modules on the meta device, with masks and positions as collators give them. flash-attn's
+// functions are replaced by the allocations of csrc/flash_attn/flash_api.cpp. No GPU ran these.
 type judgedRow struct {
 	model, packing, lengths, attention, recompute string
 	batch, seq                                    int64
@@ -42,7 +41,7 @@ type judgedRow struct {
 }
 
 var judgedRows = []judgedRow{
-	{"llama", "", "", "", "", 4, 2048, "", 0, 8860.0}, // no padding: what the others differ from
+	{"llama", "", "", "", "", 4, 2048, "", 0, 8860.0}, // no padding: the reference for the others
 	{"llama", "", fourLengths, "", "", 4, 0, "", 0, 9180.0},
 	{"llama", "", fourLengths, "", "full", 4, 0, "", 0, 5604.8},
 	{"llama", "packed", "300,2048", "", "", 2, 2048, "", 0, 5505.3},
@@ -65,9 +64,8 @@ var judgedRows = []judgedRow{
 	{"qwen2", "", "", "", "", 2, 4096, "ms-swift", .3, 7443.3},
 }
 
-// TestRowsAccuracy predicts them. What is left is also in the rows without
-// padding: 5,572 tokens are 0.26 % off in one row of that length, and a recomputed
-// qwen2 0.3 %.
+// TestRowsAccuracy predicts them. Rows without padding have the same differences: 5,572 tokens are
+// 0.26 % off in one row of that length, and a recomputed qwen2 0.3 %.
 func TestRowsAccuracy(t *testing.T) {
 	const worst, middle = .35, .05 // percent
 	gpu, err := catalogue.Find("h200-141gb")
@@ -104,8 +102,7 @@ func TestRowsAccuracy(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// TestUsualIsSmaller: most batches need less than the largest, and the figures of
-// both are of the same map.
+// TestUsualIsSmaller: most batches need less than the largest, under the same map.
 func TestUsualIsSmaller(t *testing.T) {
 	for _, packing := range trainer.Packings() {
 		work := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 4, Seq: 4096, Packing: packing}

@@ -49,7 +49,7 @@ func newStepRow(t *testing.T, name string) stepRow {
 	return row
 }
 
-// peaks are those of a step, an evaluation and a checkpoint, and the least of a step.
+// peaks are the peaks of a step, an evaluation and a checkpoint, and a step's least.
 func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timeline.Peak) {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, row.model), row.w)
@@ -85,8 +85,7 @@ func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timelin
 	return step, evaluation, saving, least
 }
 
-// checkStates compares the optimizer's states on the GPU and in unified memory with
-// what was measured, if it was.
+// checkStates compares the optimizer's states on the GPU and in unified memory with measurements.
 func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64 }) {
 	t.Helper()
 	if measured.CUDA == 0 {
@@ -108,11 +107,11 @@ func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64
 	}
 }
 
-// TestStepAccuracy predicts what transformers' Trainer does in a step and between steps:
-// evaluations, checkpoints, Liger, torch.compile, and an optimizer that steps in backward.
-// What is left of Qwen2.5-0.5B are the allocator's rests, which are followed neither
-// in a backward that steps (119 MiB by a replay of its requests) nor under autocast. A step after an evaluation of an untied model under FSDP2 takes more than
-// other steps, less than the evaluation; the cause is not known.
+// TestStepAccuracy predicts transformers' Trainer in a step and between steps: evaluations,
+// checkpoints, Liger, torch.compile, and an optimizer in backward. Qwen2.5-0.5B lacks the
+// allocator's rests, which are followed neither in a backward that steps (119 MiB by a replay of
+// its requests) nor under autocast. A step after an evaluation of an untied model under FSDP2 takes
+// more than other steps, less than the evaluation; the cause is not known.
 func TestStepAccuracy(t *testing.T) {
 	const worst, middle, saves, compiles = .55, .03, .2, .5
 	closer := map[string]float64{"one:qwen2.5-0.5b:1:512:ev4,met:1:0": .08, "one:llama-3.2-1b@4:1:128:save:1:0": .03}
@@ -161,8 +160,8 @@ func TestStepAccuracy(t *testing.T) {
 	t.Log(table.String())
 }
 
-// TestPredictSteps prints predictions of the cases in $PREDICT_STEPS, a file of one a line,
-// as they are recorded before the cases are measured.
+// TestPredictSteps prints predictions of the cases in $PREDICT_STEPS, a file of one a line, before
+// they are measured.
 func TestPredictSteps(t *testing.T) {
 	path := os.Getenv("PREDICT_STEPS")
 	if path == "" {

@@ -12,16 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Bounds on step time: each row within a fifth,
-// and any two rows of one model that differ by more than a fifth in the right
-// order.
+// Bounds on step time: each row within a fifth, and two rows of one model that differ by more than
+// a fifth in the right order.
 const (
 	timeBound = 0.20
 	sureApart = 1.20
 )
 
-// timed are the rows whose steps devmap predicts, without FSDP2's
-// reshard_after_forward=False, which no workload of devmap's has.
+// timed are the rows with predicted steps, without FSDP2's reshard_after_forward=False, which
+// devmap does not model.
 func timed(t *testing.T) []distRow {
 	t.Helper()
 	return slices.DeleteFunc(distRows(t), func(r distRow) bool {
@@ -29,8 +28,7 @@ func timed(t *testing.T) []distRow {
 	})
 }
 
-// seconds is the step of the slowest rank, the mean of the iterations after
-// the first.
+// seconds is the step of the slowest rank, the mean of the iterations after the first.
 func (r *distRow) seconds() float64 {
 	slowest := 0.
 	for i := range r.ranks {

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// newShardedRow reads the cases of measured/how/measure_lightning_fsdp.py, and of
-// measure_trainer.py's fsdp1, off and nf4.
+// newShardedRow reads measure_lightning_fsdp.py's cases, and measure_trainer.py's fsdp1, off and
+// nf4.
 func newShardedRow(t *testing.T, name string) trainerRow {
 	t.Helper()
 	row := newTrainerRow(t, name)

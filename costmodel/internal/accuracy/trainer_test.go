@@ -128,8 +128,7 @@ func (row *trainerRow) float8(has func(opt string) bool) {
 	}
 }
 
-// predicted is the peak of a GPU, its moment, and by how much its pool goes
-// beyond it, as parts of it.
+// predicted is the peak of a GPU, its moment, and by how much its pool goes beyond it, as parts of it.
 func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slack [2]float64) {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, row.model), row.w)
@@ -148,8 +147,7 @@ func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slac
 	return peak.Memory.Total(), peak.At, slack
 }
 
-// predictRows prints what devmap says of cases before they are measured. The
-// variable names a file of one a line.
+// predictRows prints predictions of cases before measurements. A variable names the file of cases.
 func predictRows(t *testing.T, variable string, read func(*testing.T, string) trainerRow) {
 	t.Helper()
 	file := os.Getenv(variable)
@@ -171,8 +169,7 @@ func predictRows(t *testing.T, variable string, read func(*testing.T, string) tr
 	}
 }
 
-// trainerRows are measured rows of training programs, and the bounds of their
-// predictions in percent.
+// trainerRows are measured rows of training programs, and the bounds of their predictions in percent.
 type trainerRows struct {
 	file, name    string
 	read          func(t *testing.T, name string) trainerRow
@@ -249,10 +246,9 @@ func (row *trainerRow) checkPinned(t *testing.T, measured int64) {
 	}
 }
 
-// TestTrainerAccuracy predicts transformers' Trainer under Accelerate's FSDP2,
-// HSDP, under DDP and on one GPU. GPT-2-XL under FSDP2 lacks rests of activations,
-// whose requests are followed in one type alone. Without the allocator's rests, the
-// closer rows are off by up to 1.3 %.
+// TestTrainerAccuracy predicts transformers' Trainer under Accelerate's FSDP2, HSDP, under DDP and
+// on one GPU. GPT-2-XL under FSDP2 lacks rests of activations, whose requests are followed in one
+// type only. Without the allocator's rests, the closer rows are off by up to 1.3 %.
 func TestTrainerAccuracy(t *testing.T) {
 	trainerRows{
 		file: "trainer_h200.jsonl", name: "Trainer", read: newTrainerRow, least: 90, worst: .3, middle: .02, pools: true,
@@ -264,8 +260,7 @@ func TestTrainerAccuracy(t *testing.T) {
 	}.check(t)
 }
 
-// TestTrainerIssue holds the rows of issue 37, measured on four GPUs, to half a
-// percent of their figures in GiB.
+// TestTrainerIssue checks issue 37's rows, measured on four GPUs, within half a percent.
 func TestTrainerIssue(t *testing.T) {
 	for name, measured := range map[string]float64{
 		"fsdp2:llama-3.2-3b:2:2048:amp,gpu:4:0":            29.76,

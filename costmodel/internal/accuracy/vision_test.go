@@ -12,8 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// imageConfigs are the models of measured/how/measure_vlimg.py that
-// peerConfigs lacks.
+// imageConfigs are the models of measured/how/measure_vlimg.py that peerConfigs lacks.
 var imageConfigs = map[string]string{
 	"internvl-small": `{"model_type": "internvl",
 		"text_config": {"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
@@ -33,8 +32,7 @@ type imageRow struct {
 	images int64
 }
 
-// imageRows ran under the maps that Accelerate made, all of a model in one
-// process, training first.
+// imageRows ran under the maps that Accelerate made, all of a model in one process, training first.
 func imageRows(t *testing.T) []imageRow {
 	t.Helper()
 	var runs []struct {
@@ -63,9 +61,8 @@ func imageRows(t *testing.T) []imageRow {
 	return rows
 }
 
-// leftover is what GPU d holds from the runs before in the same process: in
-// rows without images on a GPU that only has the tower, the workspaces of both
-// threads.
+// leftover is GPU d's memory of earlier runs in the process: the workspaces of both threads, in
+// rows without images on a GPU with only the tower.
 func (r *imageRow) leftover(d int) int64 {
 	if !r.infers() && r.images == 0 && r.model == "internvl-small" && d == 0 {
 		return 2 * autogradWorkspace
@@ -73,12 +70,11 @@ func (r *imageRow) leftover(d int) int64 {
 	return r.extra
 }
 
-// TestImages predicts every GPU's allocated peak of the runs with images. What
-// is left of Qwen2.5-VL on GPU 0 is 5 to 8 MiB of the allocator's blocks of 20
-// MiB: weights of 3 and 8 MiB leave up to 1 MiB of them unsplit; on the others
-// up to 1 MiB for each optimizer state of a weight of 43 MiB. What is left of
-// InternVL-26B on GPU 0 are its logits, which the caller holds there through
-// backward.
+// TestImages predicts every GPU's allocated peak of the runs with images. Known differences:
+//   - Qwen2.5-VL on GPU 0: 5 to 8 MiB, as weights of 3 and 8 MiB leave up to 1 MiB of the
+//     allocator's blocks of 20 MiB unsplit; on other GPUs up to 1 MiB for each optimizer state of a
+//     weight of 43 MiB.
+//   - InternVL-26B on GPU 0: its logits, which the caller holds through backward.
 func TestImages(t *testing.T) {
 	const worst = 1 // percent
 	var table strings.Builder
@@ -102,9 +98,8 @@ func TestImages(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// TestTowersKeep checks what towers keep for backward against what autograd
-// kept of them in Transformers' code (measured/how/trace_towers.py: the
-// features and the pixels left out).
+// TestTowersKeep checks what towers keep for backward against what autograd kept of them in
+// Transformers' code (measured/how/trace_towers.py: the features and the pixels left out).
 func TestTowersKeep(t *testing.T) {
 	const tolerance = 1e-4 // window indexes, masks
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// zeroSettings are those of a row of DeepSpeed's, whose options are words.
+// zeroSettings are the settings of a row of DeepSpeed's, whose options are words.
 func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) int64) {
 	t.Helper()
 	set := zero.Defaults(int64(r.engine[4] - '0'))
@@ -67,27 +67,23 @@ func hiddenOf(t *testing.T, model string) int64 {
 	return config.Hidden
 }
 
-// TestZeroAccuracy predicts rows of fake_group_zero.jsonl: DeepSpeed's stages
-// by models, worlds up to 64, buckets, offload and accumulation, and adapters
-// under all strategies (measured/how/measure_zero.py). What is left:
-//   - Qwen2.5 0.5B and 1.5B: activations of 9.5 and 17.5 segments of 2 MiB pay
-//     1 MiB each if they are allocated again, and nothing if they are cut
-//     from what the parameters' first copies left.
-//   - DDP: a copy of the adapters' gradients that some ranks hold
-//     (costmodel.Table's SecondBuckets), and the same 1 MiB for each of what
-//     frozen layers of Qwen2.5 1.5B keep.
-//   - In fake_group_reserved.jsonl, which was taken last: reductions within a
-//     block, which begin when some of its activations are gone (Llama 2 with 16
-//     blocks +2.1 %, Phi-3 +0.6 %), and two rows of ZeRO 1 after backward (−0.6,
-//     −0.7 %: not explained).
+// TestZeroAccuracy predicts rows of fake_group_zero.jsonl: DeepSpeed's stages by models, worlds up
+// to 64, buckets, offload and accumulation, and adapters under all strategies
+// (measured/how/measure_zero.py). Known differences:
+//   - Qwen2.5 0.5B and 1.5B: activations of 9.5 and 17.5 segments of 2 MiB pay 1 MiB each if they
+//     are allocated again, and nothing if cut from the parameters' first copies.
+//   - DDP: a copy of the adapters' gradients on some ranks (costmodel.Table's SecondBuckets), and
+//     the same 1 MiB for tensors that frozen layers of Qwen2.5 1.5B keep.
+//   - fake_group_reserved.jsonl, the last measured: reductions within a block, which begin after
+//     some of its activations are gone (Llama 2 with 16 blocks +2.1 %, Phi-3 +0.6 %), and two rows
+//     of ZeRO 1 after backward (−0.6, −0.7 %: not explained).
 func TestZeroAccuracy(t *testing.T) {
 	judgeFake(t, fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl"), "ZeRO and adapters", .9, .03)
 	judgeFake(t, fakeRows(t, "../../../fixtures/measured/fake_group_reserved.jsonl"), "taken for what is reserved", 2.1, .03)
 }
 
-// TestZeroPredicted: what was predicted before the rows were measured
-// (zero_predicted.jsonl, committed before the machine was started) compared
-// with what was then measured.
+// TestZeroPredicted: what was predicted before the rows were measured (zero_predicted.jsonl,
+// committed before the machine was started) compared with what was then measured.
 func TestZeroPredicted(t *testing.T) {
 	measured := make(map[string]int64)
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {
@@ -122,8 +118,7 @@ func TestZeroPredicted(t *testing.T) {
 	t.Logf("%d rows, %d within 0.5 %%, median %.3f %%, worst %.2f %%", len(off), within, off[len(off)/2], off[len(off)-1])
 }
 
-// TestPredictRows writes down what rows will show before they are measured:
-// PREDICT_ROWS names a file of cases.
+// TestPredictRows prints predictions before measurements: PREDICT_ROWS names a file of cases.
 func TestPredictRows(t *testing.T) {
 	list := os.Getenv("PREDICT_ROWS")
 	if list == "" {

@@ -6,33 +6,30 @@ const (
 	quantum     = 512      // kMinBlockSize: sizes are multiples of it (round_size)
 	smallest    = 1 << 20  // kSmallSize: requests up to it come from the small pool
 	smallBuffer = 2 << 20  // kSmallBuffer: its segments
-	largeBuffer = 20 << 20 // kLargeBuffer: those of requests below ownSegment
+	largeBuffer = 20 << 20 // kLargeBuffer: segments of requests below ownSegment
 	ownSegment  = 10 << 20 // kMinLargeAlloc: requests from it on have segments of their own
 	roundLarge  = 2 << 20  // kRoundLarge: of multiples of this
 )
 
-// Cache is PyTorch's caching allocator of one device, block by block: what it
-// reserves when tensors come and go in a given order. Every stream has a pool of
-// small blocks and a pool of large ones. A request takes the smallest free block
-// of its pool that is large enough, or a segment from the driver. The rest is a
-// free block again if it is large enough to be kept. Freed blocks join their free
-// neighbours. Nothing goes back to the driver until [Cache.Empty].
+// Cache is PyTorch's caching allocator of one device, block by block: it computes the bytes
+// reserved for a sequence of tensors. Every stream has a pool of small blocks and a pool of large
+// ones. A request takes the smallest fitting free block of its pool, or a segment from the driver.
+// A large enough rest stays a free block. Freed blocks join their free neighbours. Only
+// [Cache.Empty] returns memory to the driver.
 //
-// Blocks of a segment never overlap and fill it; reserved bytes are those of
-// the segments. A request costs O(log n) to find and O(n) words moved to insert
-// among n free blocks of its pool.
+// Blocks fill a segment without overlap; reserved bytes are the segments'. Among n free blocks of
+// its pool a request takes O(log n) to search and moves O(n) words to insert.
 type Cache struct {
 	pools map[poolKey]*freeBlocks
-	// Reserved are the bytes of all segments, Allocated those of blocks in use;
-	// the peaks since [Cache.ResetPeaks].
+	// Reserved are the bytes of all segments, Allocated of blocks in use; peaks since
+	// [Cache.ResetPeaks].
 	Reserved, Allocated         int64
 	PeakReserved, PeakAllocated int64
-	// Rests are what blocks in use have above their tensors, PeakRests that at the
-	// peak of what is allocated.
+	// Rests are the blocks' bytes above their tensors', PeakRests the same at the allocated peak.
 	Rests, PeakRests int64
 
-	// Up: segments lie above those before them. An H200's driver mostly places
-	// them below (testdata), but fills gaps.
+	// Up: new segments are above earlier ones. An H200's driver mostly places them below
+	// (testdata).
 	Up  bool
 	end int64 // address of the last segment, or after it
 	// at gives a segment its address, if a test has it from a real device.
@@ -59,8 +56,7 @@ type Block struct {
 // NewCache is the allocator of a process that has asked for nothing yet.
 func NewCache() *Cache { return &Cache{pools: make(map[poolKey]*freeBlocks)} }
 
-// Alloc is a block of at least size bytes for a tensor that is made on a stream
-// (malloc).
+// Alloc is a block of at least size bytes for a tensor that is made on a stream (malloc).
 func (cache *Cache) Alloc(stream int, size int64) *Block {
 	size = max(quantum, (size+quantum-1)/quantum*quantum)
 	key := poolKey{stream, size <= smallest}
@@ -114,8 +110,7 @@ func (cache *Cache) segment(key poolKey, size int64) *Block {
 	return &Block{Size: bytes, address: address, pool: key}
 }
 
-// Free gives a block back to its pool, joined with its free neighbours
-// (free_block, try_merge_blocks).
+// Free gives a block back to its pool, joined with its free neighbours (free_block, try_merge_blocks).
 func (cache *Cache) Free(block *Block) {
 	cache.Allocated -= block.Size
 	cache.Rests -= block.rest
@@ -133,7 +128,7 @@ func (cache *Cache) Free(block *Block) {
 	pool.add(block)
 }
 
-// join adds the block behind to this one.
+// join adds the next block to this one.
 func (block *Block) join(behind *Block) {
 	block.Size += behind.Size
 	block.behind = behind.behind
@@ -159,7 +154,7 @@ func (cache *Cache) Empty() {
 	}
 }
 
-// ResetPeaks has the peaks begin at what is there (reset_peak_memory_stats).
+// ResetPeaks sets the peaks to the current bytes (reset_peak_memory_stats).
 func (cache *Cache) ResetPeaks() {
 	cache.PeakReserved, cache.PeakAllocated, cache.PeakRests = cache.Reserved, cache.Allocated, cache.Rests
 }

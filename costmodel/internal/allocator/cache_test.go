@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestCache makes random requests and holds after each what an allocator must
-// keep: the blocks of a segment follow one another from its start to its end,
-// no two free ones next to each other, and sums are those of the blocks.
+// TestCache makes random requests and checks an allocator's invariants after each: the blocks of a
+// segment fill it, no two free ones are neighbours, and sums are those of the blocks.
 func TestCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
@@ -73,8 +72,7 @@ func checkTogether(t *testing.T, cache *Cache, used []*Block) {
 	}
 }
 
-// TestCacheSizes are segments by the sizes that ask for them
-// (get_allocation_size, should_split).
+// TestCacheSizes are segments by the sizes that ask for them (get_allocation_size, should_split).
 func TestCacheSizes(t *testing.T) {
 	for _, is := range []struct {
 		name     string
@@ -105,8 +103,8 @@ func TestCacheSizes(t *testing.T) {
 	}
 }
 
-// TestRests: a block is not split where no more than 1 MiB would remain. That rest is
-// counted while the block is in use, and at the peak.
+// TestRests: a block is not split if at most 1 MiB would remain. That rest counts while the block
+// is in use, and at the peak.
 func TestRests(t *testing.T) {
 	const mib = 1 << 20
 	cache := NewCache()
@@ -114,7 +112,7 @@ func TestRests(t *testing.T) {
 	if cache.Rests != mib {
 		t.Errorf("a tensor of 43 MiB has a rest of %d B, want 1 MiB", cache.Rests)
 	}
-	for range 4 { // of 20 MiB: the last gets what the others leave
+	for range 4 { // of 20 MiB: the last gets the rest
 		cache.Alloc(0, 19*mib/4)
 	}
 	if cache.Rests != 2*mib {

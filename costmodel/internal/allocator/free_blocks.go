@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// freeBlocks are the free blocks of a pool by size, then by address
-// (BlockComparatorSize).
+// freeBlocks are the free blocks of a pool by size, then by address (BlockComparatorSize).
 type freeBlocks struct{ blocks []*Block }
 
 func order(block, other *Block) int {
@@ -24,8 +23,7 @@ func (pool *freeBlocks) remove(block *Block) {
 	}
 }
 
-// take removes the smallest block of at least size bytes, the first of those in
-// memory; nil if there is none (get_free_block).
+// take removes the smallest block that fits, the lowest of equals; nil if none (get_free_block).
 func (pool *freeBlocks) take(size int64) *Block {
 	at, _ := slices.BinarySearchFunc(pool.blocks, size, func(block *Block, size int64) int { return cmp.Compare(block.Size, size) })
 	if at == len(pool.blocks) {

@@ -2,11 +2,10 @@ package allocator
 
 import "slices"
 
-// Pool gives blocks as PyTorch's caching allocator does if nothing is freed
-// (CUDACachingAllocator.cpp, torch 2.11: get_pool, get_free_block, alloc_block,
-// should_split): small requests are cut from segments of 2 MiB, larger ones
-// from 20 MiB, the largest from segments of their own; what is left over is
-// kept for the next, or given with the block if it is too small to keep.
+// Pool cuts blocks as PyTorch's caching allocator does if nothing is freed
+// (CUDACachingAllocator.cpp, torch 2.11: get_pool, get_free_block, alloc_block, should_split).
+// Small requests come from segments of 2 MiB, larger ones from 20 MiB, the largest from their own.
+// A rest is kept for the next request, or goes with the block if too small.
 type Pool struct {
 	small, large []int64 // blocks that are left over, ascending
 }

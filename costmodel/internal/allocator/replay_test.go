@@ -17,13 +17,12 @@ const (
 	segmentFreed
 )
 
-// history is what PyTorch's allocator was asked on an H200, and what it did:
-// events of action, bytes, stream and address.
+// history is the requests to PyTorch's allocator on an H200, and its results: events of action,
+// bytes, stream and address.
 type history struct{ Events [][4]int64 }
 
-// TestReplay replays the requests of processes on an H200 (fixtures/measured/
-// how/measure_zero.py, option trace; TRACES names a folder of more): every tensor
-// lies where it lay, every segment came and went when it did.
+// TestReplay replays the requests of processes on an H200 (fixtures/measured/how/measure_zero.py, option
+// trace; TRACES names a folder of more): every tensor has its address, every segment its lifetime.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json.gz")
 	if dir := os.Getenv("TRACES"); dir != "" {

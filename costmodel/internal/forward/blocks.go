@@ -24,8 +24,7 @@ func (t *tape) timestepEmbedding(mod module, rows int64) *value {
 	return out
 }
 
-// feedForward is FeedForward of rows: each step's result takes the name of what
-// it was made of.
+// feedForward is FeedForward of rows: each step's result reuses its input's name.
 func (t *tape) feedForward(mod module, rows int64, gated bool) *value {
 	hidden := mod.inward("net.2")
 	first := t.linear(mod, "net.0.proj", rows)
@@ -57,8 +56,7 @@ func (t *tape) grown(mod module, name string, pic picture, height, width int64) 
 	return out
 }
 
-// halved halves the sides; padded: a row and a column are added first
-// (downsampling.py: Downsample2D with padding 0).
+// halved halves the sides; padded adds a row and a column first (downsampling.py, Downsample2D).
 func (t *tape) halved(mod module, name string, pic picture, padded bool) picture {
 	from := pic
 	from.value = nil
@@ -107,14 +105,12 @@ func (t *tape) resnet(block module, input picture, timed bool) picture {
 	return out
 }
 
-// cuDNN's attention takes heads of up to 256 values; what is wider goes to the
-// memory-efficient kernel, which gathers results in single precision
-// (sdp_utils.cpp: check_cudnn_tensor_shapes; attention.cu:
-// _efficient_attention_forward).
+// cuDNN's attention takes heads of up to 256 values. Wider ones use the memory-efficient kernel,
+// which gathers results in single precision (sdp_utils.cpp, check_cudnn_tensor_shapes;
+// attention.cu, _efficient_attention_forward).
 const widestHead = 256
 
-// pixelAttention is AttnProcessor2_0 of all places of a picture, with a norm
-// before and a residual behind.
+// pixelAttention is AttnProcessor2_0 of all places of a picture, with a norm and a residual.
 func (t *tape) pixelAttention(attn module, input picture) picture {
 	batch, tokens, dim := input.batch, input.frames*input.height*input.width, input.channels
 	normed := t.groupNorm(input)

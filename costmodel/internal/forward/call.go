@@ -2,7 +2,7 @@ package forward
 
 import "cmp"
 
-// Call is what a component is called with. Sizes of pictures are in pixels.
+// Call is a component's call. Sizes of pictures are in pixels.
 type Call struct {
 	Batch         int64
 	Height, Width int64
@@ -26,8 +26,8 @@ type Call struct {
 	Grouped bool
 }
 
-// Stage is a stage of xDiT's PipeFusion while it warms up: blocks from First to
-// before End, of the model's Blocks, over all tokens of the picture.
+// Stage is a stage of xDiT's PipeFusion during warmup: blocks [First, End) of the model's Blocks,
+// over all tokens of the picture.
 type Stage struct{ First, End, Blocks int }
 
 // isFirst and isLast report the ends of the model.
@@ -40,8 +40,8 @@ func (call Call) share(tokens int64) int64 {
 	return (tokens + split - 1) / split
 }
 
-// ShareText is what one GPU has of a prompt's tokens: all of them if they do
-// not divide, and in a pipeline of stages (xfuser: split_text_embed_in_sp).
+// ShareText is one GPU's number of a prompt's tokens: all if they do not divide, and in a pipeline
+// of stages (xfuser: split_text_embed_in_sp).
 func (call Call) ShareText() int64 {
 	if call.Text%max(1, call.Split) != 0 || call.Stage != nil {
 		return call.Text
@@ -52,7 +52,7 @@ func (call Call) ShareText() int64 {
 // tile is the side of a tile.
 func (call Call) tile() int64 { return cmp.Or(call.Tile, 512) }
 
-// Cost is what a forward takes in addition to the component's own tensors.
+// Cost is a forward's memory and work, without the component's own tensors.
 type Cost struct {
 	PeakBytes int64
 	Blocks    []int64 // the peak while each block of a transformer runs

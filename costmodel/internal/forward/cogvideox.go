@@ -2,9 +2,8 @@ package forward
 
 type cogRun struct{ joint }
 
-// cogVideoX is CogVideoXTransformer3DModel.forward
-// (cogvideox_transformer_3d.py): one row of text and video in attention and
-// feed-forward, two names elsewhere.
+// cogVideoX is CogVideoXTransformer3DModel.forward (cogvideox_transformer_3d.py): one row of text
+// and video in attention and feed-forward, two names elsewhere.
 func cogVideoX(tape *tape, root module, call Call) {
 	channels, patch, deep := root.inward("patch_embed.proj"), root.side("patch_embed.proj", 2), int64(1)
 	frames, height, width := latentFrames(call.Frames), call.Height/pixels, call.Width/pixels
@@ -69,9 +68,8 @@ func (run cogRun) block(block module, turned bool, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is CogVideoXAttnProcessor2_0. The norms of queries and keys want
-// them head by head, and copy them so (layer_norm_kernel.cu: expect_contiguous);
-// the result is copied back into rows.
+// attention is CogVideoXAttnProcessor2_0. The norms of queries and keys want them head by head, and
+// copy them so (layer_norm_kernel.cu: expect_contiguous); the result is copied back into rows.
 func (run cogRun) attention(attn module, turned bool) *value {
 	elements, width := run.rows()*run.dim, run.dim/attn.headCount()
 	joined := run.new(elements)

@@ -1,8 +1,7 @@
 package forward
 
-// cogVAE is AutoencoderKLCogVideoX at work (autoencoder_kl_cogvideox.py): two
-// latents at a time. A new dictionary has what every convolution keeps for the
-// next two, and the dictionary of the two before lives until all is done.
+// cogVAE is AutoencoderKLCogVideoX (autoencoder_kl_cogvideox.py): two latents at a time. A new
+// dictionary has every convolution's frames for the next two; the previous one lives until the end.
 type cogVAE struct {
 	*tape
 	root          module
@@ -21,8 +20,7 @@ func autoencoderCogVideoX(tape *tape, root module, call Call) {
 	}, tape.joined})
 }
 
-// tiles is tiled_decode: a sixth of the height and a fifth of the width shared
-// with the next.
+// tiles is tiled_decode: a sixth of the height and a fifth of the width shared with the next.
 func (run *cogVAE) tiles(latents picture, high, wide int64) *value {
 	var rows []*value
 	for _, tile := range latents.tiles(high, wide, high*5/6, wide*4/5) {
@@ -86,8 +84,8 @@ func (run *cogVAE) frames(latents picture) picture {
 	return x
 }
 
-// causal is CogVideoXCausalConv3d: the last frames before are joined in front;
-// the last of these are kept, all of them if the kernel is of one frame.
+// causal is CogVideoXCausalConv3d: it joins the previous frames in front and keeps the last ones,
+// all of them if the kernel spans one frame.
 func (run *cogVAE) causal(mod module, name string, x picture) picture {
 	deep := mod.side(name, 2)
 	padded := x
@@ -132,8 +130,8 @@ func (run *cogVAE) safe(mod module, name string, input, shape picture) picture {
 	return out
 }
 
-// norm is CogVideoXSpatialNorm3D: the latents, grown to the size, scale and
-// shift what a plain norm gives. Without latents it is that norm.
+// norm is CogVideoXSpatialNorm3D: latents, resized, scale and shift a plain norm's result. Without
+// latents it is that norm.
 func (run *cogVAE) norm(mod module, x, latents picture) picture {
 	if !mod.has("norm_layer.weight") {
 		return run.groupNorm(x)
@@ -173,8 +171,7 @@ func (run *cogVAE) resnet(block module, input, latents picture) picture {
 	return sum
 }
 
-// grow is CogVideoXUpsample3D: frames too where time is compressed, the first
-// on its own.
+// grow is CogVideoXUpsample3D: frames too if time is compressed, the first separately.
 func (run *cogVAE) grow(mod module, input picture, time bool) picture {
 	large := input
 	large.height, large.width = 2*input.height, 2*input.width

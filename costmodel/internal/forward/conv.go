@@ -18,12 +18,10 @@ func (k *kernels) convWork(mod module, name string, places int64) {
 // aligned is the multiple that cuDNN's kernels want channels in.
 const aligned = 8
 
-// convolved is a convolution of a picture. cuDNN's kernels for half precision
-// want channels together: input, weight and output are copied so, their
-// channels filled up, in addition to what they are copied from (cuDNN 9.19 on
-// an H200, allocations of AutoencoderKL and SDXL's UNet: to the byte). A kernel
-// of one place needs nothing; where channels lie together already only the
-// weight is copied.
+// convolved is a convolution of a picture. cuDNN's kernels for half precision want channels last,
+// so they copy input, weight and output with padded channels. This matches allocations of
+// AutoencoderKL and SDXL's UNet to the byte (cuDNN 9.19 on an H200). A kernel of one place copies
+// nothing; if channels are last already, only the weight is copied.
 func (k *kernels) convolved(mod module, name string, input, shape picture) picture {
 	shape.channels = mod.out(name)
 	shape.strided = input.strided && input.batch > 1
@@ -49,8 +47,7 @@ func (k *kernels) convolved(mod module, name string, input, shape picture) pictu
 	return out
 }
 
-// groupNorm copies what is strided; means and deviations of the groups are a
-// few hundred bytes.
+// groupNorm copies strided input; means and deviations of the groups are a few hundred bytes.
 func (k *kernels) groupNorm(pic picture) picture {
 	var copied *value
 	if pic.strided {

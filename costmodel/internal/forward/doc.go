@@ -1,5 +1,4 @@
-// Package forward walks the forward of a diffusion component as diffusers 0.42
-// runs it without gradients, and says what is alive at its peak. A walk is its
-// Python read line by line: a value lives until the last name that holds it is
-// gone, and what a caller holds outlives the call.
+// Package forward walks the forward of a diffusion component as diffusers 0.42 runs it without
+// gradients, and returns its peak. A walk follows the Python line by line: a value lives until its
+// last name is gone, and a caller's values outlive the call.
 package forward

@@ -35,8 +35,7 @@ func flux(tape *tape, root module, call Call) {
 	run.drop(inputs...)
 }
 
-// angles are FluxPosEmbed's cosines and sines, a row a token, joined from
-// three axes in double precision.
+// angles are FluxPosEmbed's cosines and sines, a row a token, from three axes in double precision.
 func (run fluxRun) angles(tokens int64, root module) []*value {
 	width := root.shapes["transformer_blocks.0.attn.norm_q.weight"]
 	if width == nil {
@@ -51,8 +50,7 @@ func (run fluxRun) angles(tokens int64, root module) []*value {
 	return both
 }
 
-// doubleBlock is FluxTransformerBlock. The tuple that attention gave holds both
-// results until the block ends.
+// doubleBlock is FluxTransformerBlock. Attention's tuple holds both results until the block ends.
 func (run fluxRun) doubleBlock(block module, image, text **value) {
 	imageMod := run.modulation(block, "norm1.linear", run.batch)
 	normed := run.modulated(run.batch, run.imageRows(), run.dim)
@@ -137,8 +135,7 @@ func (run fluxRun) attendJoined(heads int64, key, val **value) *value {
 	return run.usp(of)
 }
 
-// singleBlock is FluxSingleTransformerBlock: both streams in one row, attention
-// and feed-forward in parallel.
+// singleBlock is FluxSingleTransformerBlock: both streams in one row, feed-forward in parallel.
 func (run fluxRun) singleBlock(block module, image, text **value) {
 	elements := run.rows() * run.dim
 	hidden := run.new(elements) // the residual too

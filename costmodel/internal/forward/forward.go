@@ -28,10 +28,10 @@ var walks = map[string]func(*tape, module, Call){
 	"WanTransformer3DModel":              wan,
 }
 
-// Known reports a class whose forward can be walked.
+// Known reports a class with a walk.
 func Known(class string) bool { return walks[class] != nil }
 
-// Of walks a component's forward with values of so many bytes.
+// Of walks a component's forward with values of width bytes.
 func Of(graph *modelgraph.Graph, call Call, width int64) (Cost, error) {
 	walk := walks[graph.Class]
 	if walk == nil {

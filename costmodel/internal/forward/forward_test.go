@@ -20,8 +20,8 @@ const (
 	hunyuan13B  = `{"_class_name":"HunyuanVideoTransformer3DModel"}`
 )
 
-// TestForward: peaks are those of diffusers' own forward on the meta device,
-// where storages are followed by weak references (fixtures/oracle/forwards.py).
+// TestForward compares peaks with diffusers' own forward on the meta device, with weak references
+// to storages (fixtures/oracle/forwards.py).
 func TestForward(t *testing.T) {
 	for _, c := range []struct {
 		config string

@@ -1,7 +1,6 @@
 package forward
 
-// tensor is a storage with its type, and with the node that its gradient goes
-// to; nil: it needs none.
+// tensor is a storage with its type, and with the node that its gradient goes to; nil: it needs none.
 type tensor struct {
 	*value
 	elements, width int64
@@ -12,16 +11,15 @@ type tensor struct {
 type slope struct {
 	*value
 	size int64
-	// viewed: a view, whose base ADInplaceOrView keeps, so that nothing is added
-	// to it in place (torch/csrc/autograd/input_buffer.cpp:
-	// can_accumulate_inplace).
+	// viewed: a view, with a base that ADInplaceOrView keeps, so that nothing is added to it in
+	// place (torch/csrc/autograd/input_buffer.cpp, can_accumulate_inplace).
 	viewed bool
 	// apart: its rows lie apart, and kernels that want them together copy it.
 	apart bool
 }
 
-// node is an operation of autograd's graph: what it keeps, and its backward,
-// which takes the gradient of its result and returns those of its inputs.
+// node is an operation of autograd's graph: its saved values, and its backward, from the gradient
+// of its result to those of its inputs.
 type node struct {
 	inputs []*node
 	back   func(grad slope) []slope
@@ -33,9 +31,9 @@ type node struct {
 	frame  *frame
 }
 
-// frame is a block under torch.utils.checkpoint without reentry: it keeps its
-// inputs, and runs again when backward asks for the first tensor, up to the last
-// that is kept (checkpoint.py: _checkpoint_hook, early_stop).
+// frame is a block under torch.utils.checkpoint without reentry. It keeps its inputs, and reruns
+// when backward asks for the first tensor, up to the last kept one (checkpoint.py:
+// _checkpoint_hook, early_stop).
 type frame struct {
 	nodes      []*node
 	inputs     []*value
@@ -50,7 +48,7 @@ type training struct {
 	*tape
 	rank    int64 // of adapters
 	adapter int64 // bytes of their elements
-	norms   int64 // bytes of an element that norms read under autocast; 0: as it is
+	norms   int64 // bytes of an element that norms read under autocast; 0: unchanged
 	adapts  func(name string) bool
 	nodes   []*node
 	grads   []*value // of adapters
@@ -84,8 +82,7 @@ func (run *training) free(tensors ...*tensor) {
 	}
 }
 
-// node begins an operation, which keeps some of what it reads; nil: none of its
-// inputs needs a gradient.
+// node begins an operation, which saves some inputs; nil if no input needs a gradient.
 func (run *training) node(inputs []*tensor, saved ...*value) *node {
 	needed := false
 	for _, input := range inputs {
@@ -186,8 +183,7 @@ func (run *training) backward(last *tensor, grad slope) {
 	run.nodes = nil
 }
 
-// sum gives a node a gradient, or adds it to the one that it has: in place where
-// nothing else holds that.
+// sum sets or adds a node's gradient: in place if nothing else holds it.
 func (run *training) sum(to *node, more slope) {
 	switch {
 	case to.leaf && run.accumulated:

@@ -2,9 +2,8 @@ package forward
 
 type hunyuanRun struct{ joint }
 
-// hunyuanVideo is HunyuanVideoTransformer3DModel.forward
-// (transformer_hunyuan_video.py). The text's refiner, a few rows at the
-// beginning, is left out: it is no peak.
+// hunyuanVideo is HunyuanVideoTransformer3DModel.forward (transformer_hunyuan_video.py). The text's
+// refiner, a few rows at the beginning, is left out: it is no peak.
 func hunyuanVideo(tape *tape, root module, call Call) {
 	channels := root.inward("x_embedder.proj")
 	deep, patch := root.side("x_embedder.proj", 2), root.side("x_embedder.proj", 3)
@@ -54,9 +53,8 @@ func (run hunyuanRun) doubleBlock(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is HunyuanVideoAttnProcessor2_0. Without projections of its own
-// text and video are one row, only the video is rotated, and the result is not
-// projected.
+// attention is HunyuanVideoAttnProcessor2_0. Without projections of its own text and video are one
+// row, only the video is rotated, and the result is not projected.
 func (run hunyuanRun) attention(attn module, both bool) (image, text *value) {
 	own, added, whole := run.imageRows()*run.dim, run.textRows()*run.dim, run.rows()*run.dim
 	rows, elements, width := run.imageRows(), own, run.dim/attn.headCount()

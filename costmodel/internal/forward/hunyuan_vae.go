@@ -1,7 +1,6 @@
 package forward
 
-// hunyuanVAE is AutoencoderKLHunyuanVideo at work
-// (autoencoder_kl_hunyuan_video.py).
+// hunyuanVAE is AutoencoderKLHunyuanVideo at work (autoencoder_kl_hunyuan_video.py).
 type hunyuanVAE struct {
 	*tape
 	root module
@@ -18,8 +17,7 @@ func autoencoderHunyuan(tape *tape, root module, call Call) {
 	}, func(videos []*value) { tape.drop(videos...) }})
 }
 
-// clips is _temporal_tiled_decode: five latents at a time, three apart, all
-// kept until they are joined.
+// clips is _temporal_tiled_decode: five latents at a time, three apart, all kept until they are joined.
 func (run *hunyuanVAE) clips(latents picture, tiled bool) *value {
 	const side, long, step = 256 / latentRatio, 4, 3
 	var row []*value
@@ -52,8 +50,7 @@ func (run *hunyuanVAE) clip(latents picture, tiled bool) *value {
 	return joined
 }
 
-// causal is HunyuanVideoCausalConv3d: the edges are repeated, and frames before
-// the first.
+// causal is HunyuanVideoCausalConv3d: the edges are repeated, and frames before the first.
 func (run *hunyuanVAE) causal(mod module, name string, x picture) picture {
 	deep, high := mod.side(name, 2), mod.side(name, 3)
 	padded := x
@@ -88,8 +85,7 @@ func (run *hunyuanVAE) resnet(block module, input picture) picture {
 	return sum
 }
 
-// middle is HunyuanVideoMidBlock3D: attention of all places to those of their
-// frame and before, by a mask of every pair.
+// middle is HunyuanVideoMidBlock3D: causal attention by frames, with a mask of every pair.
 func (run *hunyuanVAE) middle(mod module, sample picture) picture {
 	hidden := run.resnet(mod.at("resnets", 0), sample)
 	if mod.has("attentions.0.to_q.weight") {
@@ -138,8 +134,7 @@ func (run *hunyuanVAE) end(mod module, x picture) picture {
 	return x
 }
 
-// grow is HunyuanVideoUpsampleCausal3D: the first frame on its own, the others
-// in time too; both keep their names.
+// grow is HunyuanVideoUpsampleCausal3D: the first frame separately; both results keep their names.
 func (run *hunyuanVAE) grow(mod module, input picture, sides, time bool) picture {
 	first := input
 	first.frames = 1

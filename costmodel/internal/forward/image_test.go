@@ -55,8 +55,7 @@ func TestMeasuredSingle(t *testing.T) {
 	}
 }
 
-// judge checks a forward's peak against what was measured, to one part in a
-// hundred: bytes are those of an element.
+// judge checks a forward's peak against a measured one within 1 %; bytes are an element's.
 func judge(t *testing.T, config string, call Call, want, bytes int64) {
 	t.Helper()
 	graph, err := diffusers.FromConfig("config.json", []byte(config))

@@ -1,7 +1,6 @@
 package forward
 
-// joint is a transformer at work that has a stream of the image and one of the
-// text.
+// joint is a transformer at work that has a stream of the image and one of the text.
 type joint struct {
 	*tape
 	batch, image, text int64 // tokens a sequence
@@ -13,8 +12,7 @@ func (run joint) imageRows() int64 { return run.batch * run.image }
 func (run joint) textRows() int64  { return run.batch * run.text }
 func (run joint) rows() int64      { return run.batch * (run.image + run.text) }
 
-// conditions is CombinedTimestep(Guidance)TextProjEmbeddings: sums of embedded
-// vectors, a handful of rows.
+// conditions is CombinedTimestep(Guidance)TextProjEmbeddings: sums of a few embedded vectors.
 func (run joint) conditions(mod module) *value {
 	sum := run.timestepEmbedding(mod.in("timestep_embedder"), run.batch)
 	for _, name := range []string{"guidance_embedder", "text_embedder"} {

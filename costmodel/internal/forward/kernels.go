@@ -2,8 +2,7 @@ package forward
 
 import "strings"
 
-// kernels are the library calls of a forward: each with its result, its
-// workspace and its work.
+// kernels are the library calls of a forward: each with its result, its workspace and its work.
 type kernels struct {
 	memory
 	flops    float64
@@ -11,7 +10,7 @@ type kernels struct {
 	ring     int64  // GPUs that keys and values go round
 	stage    *Stage // the blocks that run; nil: all
 	cacheKV  bool   // keys and values stay with their attention
-	streamed bool   // weights are there only while their module runs
+	streamed bool   // weights exist only while their module runs
 }
 
 // weight is a module's weights while it runs, if they are not there before.
@@ -33,8 +32,7 @@ func (k *kernels) linear(mod module, name string, rows int64) *value {
 	return result
 }
 
-// layerNorm is a kernel that gives the result, and a mean and a deviation a row
-// that no one takes (native_layer_norm).
+// layerNorm is native_layer_norm: the result, and an unused mean and deviation a row.
 func (k *kernels) layerNorm(rows, dim int64) *value {
 	out := k.new(rows * dim)
 	mean, deviation := k.single(rows), k.single(rows)
@@ -42,8 +40,7 @@ func (k *kernels) layerNorm(rows, dim int64) *value {
 	return out
 }
 
-// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), and a deviation a
-// row.
+// rmsNorm is torch.nn.RMSNorm: one kernel (_fused_rms_norm), and a deviation a row.
 func (k *kernels) rmsNorm(elements, dim int64) *value {
 	out := k.new(elements)
 	k.drop(k.single(elements / dim))
@@ -73,8 +70,7 @@ func (k *kernels) ownRMSNorm(elements, dim int64) *value {
 	return out
 }
 
-// scaleShift is x * (1 + scale) + shift, where x is a value of the expression
-// itself and goes when it is multiplied.
+// scaleShift is x * (1 + scale) + shift; x is a temporary, freed after the product.
 func (k *kernels) scaleShift(normed *value, batch, elements, dim int64) *value {
 	onePlus := k.new(batch * dim)
 	scaled := k.new(elements)
@@ -114,9 +110,8 @@ func (k *kernels) attend(batch, heads, queries, keys, dim int64) *value {
 	return out
 }
 
-// kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp:
-// check_prefer_cudnn_attention): the result alone, or the logarithms of the sums
-// too; a seed, an offset and a workspace are a quantum each.
+// kernel is cuDNN's, which torch 2.11 prefers on Hopper (sdp_utils.cpp: check_prefer_cudnn_attention):
+// the result, and with logarithms the log-sums. A seed, an offset and a workspace take a quantum each.
 func (k *kernels) kernel(elements, logarithms int64) *value {
 	var sums *value
 	if logarithms > 0 {
@@ -128,8 +123,7 @@ func (k *kernels) kernel(elements, logarithms int64) *value {
 	return out
 }
 
-// split copies a part of the rows of a batch, which lies apart in every
-// sequence; one sequence's part is a view.
+// split copies a part of a batch's rows, strided by sequence; one sequence's part is a view.
 func (k *kernels) split(whole *value, batch, elements int64) *value {
 	if batch == 1 {
 		return whole.hold()
@@ -142,11 +136,10 @@ type tape struct {
 	kernels
 	passed  int     // blocks that were passed
 	moments []int64 // the peak of each block that ran
-	grouped bool    // a block's weights are there only while it runs
+	grouped bool    // a block's weights exist only while it runs
 }
 
-// blocks runs those of a list in order, each with its weights; of a stage those
-// that are its own.
+// blocks runs a list's blocks in order, each with its weights; under a stage only its own.
 func (t *tape) blocks(root module, list string, run func(block module)) {
 	for i := range root.count(list) {
 		t.passed++
@@ -163,8 +156,7 @@ func (t *tape) blocks(root module, list string, run func(block module)) {
 	}
 }
 
-// blockWeights are a block's weights while it runs, if they are not there
-// before.
+// blockWeights are a block's weights while it runs, if they are not there before.
 func (t *tape) blockWeights(mod module) *value {
 	if !t.grouped {
 		return nil

@@ -7,8 +7,7 @@ type memory struct {
 	live, peak int64
 	width      int64   // bytes of a value in the component's type
 	traffic    float64 // bytes of matrices and activations that kernels read and wrote
-	// cache is the allocator of the process, if that is followed too; stopped:
-	// what runs makes nothing any more.
+	// cache is the process's allocator, if followed; stopped: later operations allocate nothing.
 	cache   *allocator.Cache
 	stopped bool
 }
@@ -20,8 +19,7 @@ type value struct {
 	block      *allocator.Block
 }
 
-// quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp:
-// kMinBlockSize).
+// quantum is the allocator's granule of sizes (CUDACachingAllocator.cpp: kMinBlockSize).
 const quantum = 512
 
 // alloc is a new storage of that many bytes.
@@ -47,8 +45,7 @@ func (m *memory) new(elements int64) *value { return m.alloc(elements * m.width)
 // single is a tensor in single precision.
 func (m *memory) single(elements int64) *value { return m.alloc(elements * 4) }
 
-// hold is another name for a value: a view, a member of a tuple. Nil, a view of
-// what the caller has, needs none.
+// hold adds a name to a value: a view, a member of a tuple. Nil is a view of the caller's values.
 func (shared *value) hold() *value {
 	if shared != nil {
 		shared.references++
@@ -110,22 +107,19 @@ func (m *memory) replace(name *picture, fresh picture) {
 	m.drop(old.value)
 }
 
-// picture is a tensor of channels at places: [batch, channels, frames, height,
-// width]. Images have one frame.
+// picture is a tensor [batch, channels, frames, height, width]. Images have one frame.
 type picture struct {
 	*value
 	batch, channels       int64
 	frames, height, width int64
-	// strided: its channels lie together, as attention leaves them; kernels
-	// that want them apart copy it first.
+	// strided: channels last, as attention leaves them; kernels that want them first copy it.
 	strided bool
 }
 
 func (pic picture) places() int64   { return pic.batch * pic.frames * pic.height * pic.width }
 func (pic picture) elements() int64 { return pic.places() * pic.channels }
 
-// tiles are overlapping parts of a picture: of the given sides, the next one so
-// many places further.
+// tiles are overlapping parts of a picture: of the given sides, the next one so many places further.
 func (pic picture) tiles(height, width, down, right int64) []picture {
 	var tiles []picture
 	for top := int64(0); top < pic.height; top += down {

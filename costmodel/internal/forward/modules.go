@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// modules finds what a walk asks for by the names that diffusers has.
+// modules finds a walk's modules by diffusers' names.
 type modules struct {
 	class  string
 	shapes map[string][]int64

@@ -32,8 +32,7 @@ func (run qwenRun) angles(width int64) []*value {
 	return []*value{run.alloc(places * row), run.alloc(places * row), run.alloc(run.image * row), run.alloc(run.image * row)}
 }
 
-// block is QwenImageTransformerBlock: every step has a name of its own, and
-// lives until the block ends.
+// block is QwenImageTransformerBlock: every step has a name of its own, and lives until the block ends.
 func (run qwenRun) block(block module, image, text **value) {
 	elements, added := run.imageRows()*run.dim, run.textRows()*run.dim
 	named := []*value{run.modulation(block, "img_mod.1", run.batch), run.modulation(block, "txt_mod.1", run.batch)}
@@ -59,8 +58,7 @@ func (run qwenRun) block(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is QwenDoubleStreamAttnProcessor2_0: both streams' projections keep
-// their names next to the joined ones.
+// attention is QwenDoubleStreamAttnProcessor2_0: projections outlive the joined ones' making.
 func (run qwenRun) attention(attn module) (image, text *value) {
 	elements, added := run.imageRows()*run.dim, run.textRows()*run.dim
 	width := run.dim / attn.headCount()

@@ -73,9 +73,8 @@ func (run sd3Run) block(block module, image, text **value) {
 	run.become(text, hiddenText)
 }
 
-// attention is JointAttnProcessor2_0 (attention_processor.py). Joined
-// queries lie head by head, and so does what the kernel gives: it is copied
-// into rows.
+// attention is JointAttnProcessor2_0 (attention_processor.py). Joined queries and the kernel's
+// result are ordered by heads; the result is copied into rows.
 func (run sd3Run) attention(attn module, both bool) (image, text *value) {
 	own, added, tokens := run.imageRows()*run.dim, int64(0), run.image
 	width := run.dim / attn.headCount()
@@ -117,9 +116,8 @@ func (run sd3Run) attention(attn module, both bool) (image, text *value) {
 	return image, text
 }
 
-// attendJoined is attention of joined rows, or of a picture's rows when every
-// GPU has the whole text (xfuser: xFuserJointAttnProcessor2_0). Its cache of a
-// sequence that is cut hands keys and values through.
+// attendJoined is attention of joined rows, or of a picture's rows when every GPU has the whole text
+// (xfuser: xFuserJointAttnProcessor2_0). Its cache of a split sequence passes keys and values through.
 func (run sd3Run) attendJoined(of usp, joined bool, tokens int64) *value {
 	if run.gpus == 1 {
 		return run.attend(of.batch, of.heads, tokens, tokens, of.dim)

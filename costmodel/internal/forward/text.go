@@ -2,9 +2,8 @@ package forward
 
 import "strings"
 
-// textEncoder is a text encoder of Transformers: the widest moment of its
-// blocks, over the prompt's few hundred tokens. Its activations are less than a
-// hundredth of its weights.
+// textEncoder is a text encoder of Transformers: the widest moment of its blocks, over the prompt's
+// few hundred tokens. Its activations are less than a hundredth of its weights.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
 	widest, dim, heads := textSizes(tape, root, rows)
@@ -14,9 +13,9 @@ func textEncoder(tape *tape, root module, call Call) {
 	ids := tape.alloc(8 * rows)
 	stream := []*value{tape.new(rows * dim), tape.new(rows * dim)}
 	if root.relative() {
-		// T5 runs its attention itself (modeling_t5.py: T5Attention): the bias
-		// of every pair, for all prompts and blocks; scores, the same in single
-		// precision, and their softmax; and ten tensors as wide as the stream.
+		// T5 computes attention itself (modeling_t5.py, T5Attention). It has the bias of every pair
+		// for all prompts and blocks, scores, also in single precision, and their softmax. Ten
+		// tensors are as wide as the stream.
 		bias := heads * call.Text * call.Text
 		pairs := call.Batch * bias
 		if strings.HasPrefix(root.class, "UMT5") { // is called with a mask, which is each prompt's
@@ -37,9 +36,8 @@ func textEncoder(tape *tape, root module, call Call) {
 			stream = append(stream, tape.new(rows*dim))
 		}
 	}
-	// gelu_new keeps four tensors as wide as the feed-forward at once
-	// (activations.py: NewGELUActivation), in addition to what the gate
-	// multiplies.
+	// gelu_new keeps four tensors as wide as the feed-forward at once (activations.py:
+	// NewGELUActivation), in addition to the gate's operand.
 	var inner []*value
 	for range 5 {
 		inner = append(inner, tape.new(rows*widest))
@@ -79,8 +77,8 @@ func (found *modules) relative() bool {
 	return false
 }
 
-// textSizes counts the products of an encoder's matrices over so many rows, and
-// finds the widest of them, what it reads, and the heads of its attention.
+// textSizes counts the products of an encoder's matrices over rows, and finds the widest matrix,
+// its input, and the number of heads.
 func textSizes(tape *tape, root module, rows int64) (widest, dim, heads int64) {
 	for name, shape := range root.shapes {
 		if len(shape) != 2 || strings.Contains(name, "embed") || strings.Contains(name, "shared") || strings.Contains(name, "visual") || strings.HasPrefix(name, "lm_head") {

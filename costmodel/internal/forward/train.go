@@ -32,23 +32,22 @@ type Moment struct {
 	Cost            Cost
 }
 
-// Trained is the memory of a run: its moments with the components' tensors, and the
-// allocator's pool.
+// Trained is the memory of a run: its moments with the components' tensors, and the allocator's pool.
 type Trained struct {
 	Moments       []Moment
 	Adapters      int64 // bytes of their matrices
-	ResidentBytes int64 // of the components and adapters, with what the allocator adds
+	ResidentBytes int64 // of the components and adapters, with the allocator's rounding
 	Buckets       int64
 	Workspaces    int64
 	ReservedBytes int64
 }
 
-// Trains reports a transformer whose training can be followed.
+// Trains reports a transformer with a followed training.
 func Trains(class string) bool { return class == "FluxTransformer2DModel" }
 
-// Train follows two steps of a program that trains adapters. First the components
-// come to the GPU in turn, and the prompt is encoded. Each step encodes prompts and
-// pictures, and runs forward, backward and update.
+// Train follows two steps of a program that trains adapters. First the components move to the GPU
+// in turn, and the prompt is encoded. Each step encodes prompts and pictures, and runs forward,
+// backward and update.
 func Train(parts Parts, call Call, ask Training) (Trained, error) {
 	if !Trains(parts.Transformer.Class) {
 		return Trained{}, fmt.Errorf("the training of a %s is not known here", parts.Transformer.Class)
@@ -176,7 +175,7 @@ func (run *trainee) adapters(in, out int64) {
 	}
 }
 
-// workspace is that of a thread's matrix products.
+// workspace is a thread's workspace for matrix products.
 func (run *trainee) workspace(more int64) {
 	run.spaces++
 	for _, bytes := range []int64{run.ask.Workspace, more} {
@@ -198,8 +197,7 @@ func (run *trainee) encode(name string, batch int64) {
 	run.set(name+" ids", run.new(3*run.call.Text))
 }
 
-// set gives a variable of the program's main function a value, and takes its
-// last one away.
+// set gives a variable of the program's main function a value, and takes its last one away.
 func (run *trainee) set(name string, fresh *value) {
 	run.drop(run.variables[name])
 	run.variables[name] = fresh
@@ -240,8 +238,7 @@ func (run *trainee) moment(name, component string) {
 	run.peak, run.flops, run.traffic = run.live, 0, 0
 }
 
-// microBatches are those of a step: one, or the first and the last, whose gradients
-// are added in place.
+// microBatches runs a step's micro-batches: one, or the first and the last, which adds gradients.
 func (run *trainee) microBatches() error {
 	if run.ask.Accumulates {
 		if err := run.step(); err != nil {
@@ -370,7 +367,7 @@ func (run fluxTraining) list(root module, name string, block func(mod module, im
 	}
 }
 
-// gated is gate * y, whose gate is a view of the modulation.
+// gated is gate * y; the gate is a view of the modulation.
 func (run fluxTraining) gated(y *tensor, modulation *value) *tensor { return run.unary(y, modulation) }
 
 // feed is FeedForward with an approximate GELU.
@@ -426,7 +423,7 @@ func (run fluxTraining) clipped(x *tensor, has bool) *tensor {
 	return y
 }
 
-// attention is FluxAttnProcessor; text is nil where one row holds both streams.
+// attention is FluxAttnProcessor; text is nil if one row holds both streams.
 func (run fluxTraining) attention(attn module, image, text *tensor) (*tensor, *tensor) {
 	rows := image.elements / run.dim
 	width := run.dim / attn.headCount()

@@ -44,7 +44,7 @@ func (run *training) product(x *tensor, rows, in, out int64) *tensor {
 	return y
 }
 
-// together is a copy of a gradient whose rows lie apart.
+// together is a contiguous copy of a strided gradient.
 func together(run *training, grad slope) *value {
 	if !grad.apart {
 		return nil
@@ -57,8 +57,7 @@ func (run *training) work(rows, in, out int64) {
 	run.traffic += float64(run.width) * (float64(rows)*float64(in) + float64(in)*float64(out))
 }
 
-// linear is nn.Linear, with peft's adapter if it has one
-// (peft/tuners/lora/layer.py: Linear.forward).
+// linear is nn.Linear, with peft's adapter if it has one (peft/tuners/lora/layer.py: Linear.forward).
 func (run *training) layer(mod module, name string, x *tensor, rows int64) *tensor {
 	in, out := mod.inward(name), mod.out(name)
 	cast := run.to(x, run.width)
@@ -79,8 +78,7 @@ func (run *training) layer(mod module, name string, x *tensor, rows int64) *tens
 	return sum
 }
 
-// adapted is a product with an adapter's matrix, which autocast casts if it is
-// stored in another type.
+// adapted is a product with an adapter's matrix, which autocast casts if it is stored in another type.
 func (run *training) adapted(x *tensor, rows, in, out int64) *tensor {
 	leaf := &tensor{from: &node{leaf: true}, elements: in * out, width: run.adapter}
 	weight := leaf
@@ -198,7 +196,7 @@ func (run *training) rms(x *tensor, dim int64) *tensor {
 	return y
 }
 
-// joined is torch.cat; its backward gives views, whose rows may lie apart.
+// joined is torch.cat; its backward returns views, which may be strided.
 func (run *training) joined(apart bool, parts ...*tensor) *tensor {
 	made := run.node(parts)
 	total := int64(0)
@@ -226,7 +224,7 @@ func (run *training) joined(apart bool, parts ...*tensor) *tensor {
 	return out
 }
 
-// sliced is a view of a part, whose backward fills a whole with zeros.
+// sliced is a view of a part; its backward fills a whole with zeros.
 func (run *training) sliced(x *tensor, elements int64) *tensor {
 	made := run.node([]*tensor{x})
 	if bytes := x.elements * x.width; made != nil {
@@ -235,7 +233,7 @@ func (run *training) sliced(x *tensor, elements int64) *tensor {
 	return x.view(elements, made)
 }
 
-// gathered is contiguous() of a tensor whose rows lie apart.
+// gathered is contiguous() of a strided tensor.
 func (run *training) gathered(x *tensor, apart bool) *tensor {
 	if !apart {
 		return x.same()
@@ -247,8 +245,7 @@ func (run *training) gathered(x *tensor, apart bool) *tensor {
 	return run.fresh(x.elements, x.width, made)
 }
 
-// divided are views of all parts (split_with_sizes); its backward joins their
-// gradients.
+// divided are views of all parts (split_with_sizes); its backward joins their gradients.
 func (run *training) divided(x *tensor, sizes ...int64) []*tensor {
 	made := run.node([]*tensor{x})
 	var waiting []*value
@@ -347,9 +344,9 @@ func (run *training) attended(query, key, val *tensor, batch, heads, dim int64) 
 	return out
 }
 
-// efficientScratch is the scratch memory of the memory-efficient kernel's backward: the
-// product of the result and its gradient, its sums, and blocks of 64 rows of dq. Each
-// block has a lock and a counter (mem_eff_attention/kernel_backward.h: GradQTempStorage).
+// efficientScratch is the memory-efficient kernel's scratch in backward: the product of the result
+// and its gradient, its sums, and blocks of 64 rows of dq. Each block has a lock and a counter
+// (mem_eff_attention/kernel_backward.h: GradQTempStorage).
 func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	const blockRows, header = 64, 16
 	side := int64(64)
@@ -364,8 +361,7 @@ func efficientScratch(run *training, bytes, rows, pairs, tokens, width int64) {
 	run.drop(turned, scratch)
 }
 
-// ErrTargets says that no layer has a name that ends in one of the targets, or one
-// whose adapters are not followed.
+// ErrTargets says that a target matches no layer with followed adapters, or an unfollowed one.
 var ErrTargets = errors.New("the targets name no layer whose adapters are followed, or another")
 
 // linears are the names of a graph's linear layers.
@@ -382,8 +378,7 @@ func linears(graph *modelgraph.Graph) (names []string) {
 	return names
 }
 
-// followed reports a layer that is walked with its adapters: those of blocks, without
-// what makes their modulation, and the last.
+// followed reports a layer with followed adapters: those of blocks, except for modulation, and the last.
 func followed(name string) bool {
 	list, rest, _ := strings.Cut(name, ".")
 	return name == "proj_out" || strings.HasSuffix(list, "_blocks") && !strings.Contains(rest, "norm")

@@ -8,10 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
-// TestTraining: the most that forward, loss and backward of a Flux of two double
-// and two single blocks with adapters take, 256 × 256. Wanted are sums over every
-// request of the allocator on an H200 (torch 2.11, peft 0.21; measured/how/
-// measure_dreambooth.py with tr), rounded to 512 bytes.
+// TestTraining checks the peak of forward, loss and backward of a Flux of two double and two single
+// blocks with adapters, 256 × 256. Expected are sums of the allocator's requests on an H200 (torch
+// 2.11, peft 0.21; measured/how/measure_dreambooth.py with tr), rounded to 512 bytes.
 func TestTraining(t *testing.T) {
 	text := `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true,"num_layers":2,"num_single_layers":2}`
 	for _, c := range []struct {

@@ -67,8 +67,7 @@ func (run unetRun) context(root module) int64 {
 	return 0
 }
 
-// down is DownBlock2D or CrossAttnDownBlock2D, and what it leaves for the way
-// up.
+// down is DownBlock2D or CrossAttnDownBlock2D, and its skip connections.
 func (run unetRun) down(block module, sample *picture) []picture {
 	var left []picture
 	hidden := *sample
@@ -111,8 +110,7 @@ func (run unetRun) up(block module, sample *picture, skips []picture, next pictu
 	run.replace(sample, hidden)
 }
 
-// transformer is Transformer2DModel.forward (transformer_2d.py): places become
-// rows, and places again.
+// transformer is Transformer2DModel.forward (transformer_2d.py): places become rows, and places again.
 func (run unetRun) transformer(mod module, input picture) picture {
 	rows, dim := input.places(), input.channels
 	byMatrix := mod.side("proj_in", 2) == 0

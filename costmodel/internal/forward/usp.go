@@ -1,8 +1,7 @@
 package forward
 
-// usp is attention where each GPU has a part of the tokens, or a stage of
-// PipeFusion has the keys of the step before
-// (xfuser/model_executor/layers/usp.py: USP). Sizes are elements of one GPU.
+// usp is attention if each GPU has a part of the tokens, or a stage of PipeFusion the last step's
+// keys (xfuser/model_executor/layers/usp.py: USP). Sizes are elements of one GPU.
 type usp struct {
 	image, text int64 // of the queries' rows; text: what every GPU has whole, joined to them
 	batch, dim  int64
@@ -12,9 +11,8 @@ type usp struct {
 	fill        bool // the result is copied from heads into rows
 }
 
-// usp walks it. Ulysses copies what it sends so that heads come first, and what
-// comes into the order of tokens; the caller still names queries, keys and
-// values as they were.
+// usp walks it. Ulysses copies what it sends with heads first, and what it receives into the order
+// of tokens; the caller still holds the originals.
 func (k *kernels) usp(of usp) *value {
 	ulysses, rows := k.gpus/k.ring, of.image+of.text
 	var query, key, val *value
@@ -65,9 +63,8 @@ func (k *kernels) usp(of usp) *value {
 	return out
 }
 
-// allToAll sends rows and takes others' in (usp.py: _ft_c_input_all_to_all,
-// _ft_c_output_all_to_all): a copy in the order of GPUs, what arrives, and a copy
-// in the order of heads and tokens.
+// allToAll exchanges rows (usp.py, _ft_c_input_all_to_all, _ft_c_output_all_to_all). It makes a
+// copy in the order of GPUs, the received rows, and a copy in the order of heads and tokens.
 func (k *kernels) allToAll(elements int64) *value {
 	sent := k.new(elements)
 	come := k.new(elements)
@@ -77,14 +74,12 @@ func (k *kernels) allToAll(elements int64) *value {
 	return out
 }
 
-// keep is a cache manager's new tensor, which takes the place of the one of the
-// run before: it is counted with the resident tensors (cache_manager.py:
-// _naive_cache_update).
+// keep is a cache manager's new tensor, which replaces the last run's: resident tensors include it
+// (cache_manager.py: _naive_cache_update).
 func (k *kernels) keep(elements int64) { k.drop(k.new(elements)) }
 
-// pipefused hands a stage's keys and values to the cache manager and joins what
-// comes back, the picture's, with the text's: the rows that they were cut from
-// live until both are (transformer_flux.py: xFuserFluxAttnProcessor).
+// pipefused stores a stage's keys and values in the cache manager and joins the picture's with the
+// text's. Their source rows live until both are joined (transformer_flux.py: xFuserFluxAttnProcessor).
 func (k *kernels) pipefused(image, rows int64, key, val **value) {
 	k.keep(2 * image)
 	joinedKey, joinedVal := k.new(rows), k.new(rows)
@@ -92,11 +87,10 @@ func (k *kernels) pipefused(image, rows int64, key, val **value) {
 	k.become(val, joinedVal)
 }
 
-// ringed is ring attention if one part of the keys' result joins another's:
-// keys and values of every GPU of the ring are gathered at once, both results
-// are in single precision, and so are two terms of the sum
-// (torch/distributed/tensor/experimental/_context_parallel/_attention.py:
-// _templated_ring_attention, _SDPAMerger._merge_one).
+// ringed is ring attention if results of parts of the keys are merged. Keys and values of the whole
+// ring are gathered at once. Both results and two terms of the sum are in single precision. Source:
+// torch/distributed/tensor/experimental/_context_parallel/_attention.py, _templated_ring_attention
+// and _SDPAMerger._merge_one.
 func (k *kernels) ringed(keys, rows int64) {
 	if k.ring < 2 {
 		return

@@ -1,7 +1,6 @@
 package forward
 
-// autoencoderKL is AutoencoderKL's decode or encode (autoencoder_kl.py,
-// vae.py).
+// autoencoderKL is AutoencoderKL's decode or encode (autoencoder_kl.py, vae.py).
 func autoencoderKL(tape *tape, root module, call Call) {
 	ratio := int64(1) << max(0, root.in("decoder").count("up_blocks")-1)
 	whole := picture{batch: call.Batch, channels: root.inward("decoder.conv_in"), frames: 1, height: call.Height / ratio, width: call.Width / ratio}
@@ -41,7 +40,7 @@ type vae struct {
 	ratio int64
 }
 
-// middle is UNetMidBlock2D. The caller holds what it is given.
+// middle is UNetMidBlock2D. The caller holds its input.
 func (run vae) middle(mod module, sample picture) picture {
 	hidden := run.resnet(mod.at("resnets", 0), sample, false)
 	if mod.has("attentions.0.to_q.weight") {
@@ -91,8 +90,8 @@ func (run vae) encode(pixels picture) picture {
 	return run.end(encoder, sample)
 }
 
-// tiles is tiled_decode: overlapping squares, a quarter of the side apart from
-// the next, all kept until the last is done; then rows are joined, and these.
+// tiles is tiled_decode: squares that overlap by a quarter of the side, all kept until the last is
+// done; then rows are joined, then the rows' results.
 func (run vae) tiles(latents picture, side int64) *value {
 	var tiles []*value
 	step := side * 3 / 4

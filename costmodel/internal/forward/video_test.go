@@ -9,8 +9,7 @@ const (
 	hunyuans   = `{"_class_name":"AutoencoderKLHunyuanVideo"}`
 )
 
-// TestMeasuredVideo: as [TestMeasured], of autoencoders that go through a
-// video.
+// TestMeasuredVideo: as [TestMeasured], of autoencoders that go through a video.
 func TestMeasuredVideo(t *testing.T) {
 	for _, c := range []struct {
 		config string

@@ -7,8 +7,7 @@ type codec struct {
 	join           func([]*value) // what becomes of videos that are decoded one by one
 }
 
-// video is encode or decode of such an autoencoder, the latter video by video
-// if it slices.
+// video is encode or decode of such an autoencoder, the latter video by video if it slices.
 func (t *tape) video(root module, call Call, codec codec) {
 	frames := max(1, call.Frames)
 	if !call.Decode {

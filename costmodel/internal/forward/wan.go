@@ -1,6 +1,6 @@
 package forward
 
-// wanRun is a transformer of videos at work whose text is separate.
+// wanRun is a forward of a video transformer with separate text.
 type wanRun struct {
 	*tape
 	batch, tokens, text int64
@@ -11,8 +11,7 @@ type wanRun struct {
 func (run wanRun) rows() int64     { return run.batch * run.tokens }
 func (run wanRun) elements() int64 { return run.rows() * run.dim }
 
-// latentFrames is the number of frames that an autoencoder leaves of so many
-// (the first alone, then four by four).
+// latentFrames is an autoencoder's number of latent frames (the first alone, then four by four).
 func latentFrames(frames int64) int64 { return (frames-1)/4 + 1 }
 
 // wan is WanTransformer3DModel.forward (transformer_wan.py).
@@ -51,9 +50,8 @@ func wan(tape *tape, root module, call Call) {
 	run.drop(inputs...)
 }
 
-// pictureTokens is WanImageEmbedding of what the vision model saw: 257 tokens a
-// picture, or as many as there are places for; the embedded ones are joined with
-// the text's.
+// pictureTokens is WanImageEmbedding of the vision model's output: 257 tokens a picture, or one for
+// each place; they are joined with the text's.
 func (run *wanRun) pictureTokens(mod module) []*value {
 	if !mod.has("norm1.weight") {
 		return nil
@@ -86,8 +84,7 @@ func (mod module) turning(name string, width int64) turning {
 	return turning{dim: shape[1], width: width}
 }
 
-// block is WanTransformerBlock, whose residual stream is added to in single
-// precision.
+// block is WanTransformerBlock; its residual sums are in single precision.
 func (run wanRun) block(block module, turn turning, hidden **value) {
 	steps := run.single(6 * run.batch * run.dim)
 	normed := run.singleNorm(true)
@@ -103,8 +100,7 @@ func (run wanRun) block(block module, turn turning, hidden **value) {
 	run.become(hidden, stream)
 }
 
-// singleNorm is (norm(x.float()) * (1 + scale) + shift).type_as(x), or the norm
-// alone.
+// singleNorm is the norm of x.float(), if modulated times 1 + scale plus shift, cast to x's type.
 func (run wanRun) singleNorm(modulated bool) *value {
 	upcast := run.single(run.elements())
 	normed := run.single(run.elements())
@@ -120,7 +116,7 @@ func (run wanRun) singleNorm(modulated bool) *value {
 	return out
 }
 
-// gatedSum is (x.float() + y * gate).type_as(x); y is raised too where raised.
+// gatedSum is (x.float() + y * gate).type_as(x); raised: y is cast to float too.
 func (run wanRun) gatedSum(raised bool) *value {
 	upcast := run.single(run.elements())
 	var other *value
@@ -136,8 +132,7 @@ func (run wanRun) gatedSum(raised bool) *value {
 	return out
 }
 
-// attention is WanAttnProcessor; keys are of the video itself, turned, or of
-// the text.
+// attention is WanAttnProcessor; keys are of the video itself, turned, or of the text.
 func (run wanRun) attention(attn module, keys int64, turn turning) *value {
 	query, key, val := run.linear(attn, "to_q", run.rows()), run.linear(attn, "to_k", run.batch*keys), run.linear(attn, "to_v", run.batch*keys)
 	run.become(&query, run.rmsNorm(run.elements(), run.dim))

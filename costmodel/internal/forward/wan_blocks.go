@@ -1,6 +1,6 @@
 package forward
 
-// resnet is WanResidualBlock. The name of what is remembered outlives its use.
+// resnet is WanResidualBlock. The remembered value's name outlives its use.
 func (run *causalVAE) resnet(block module, input picture) picture {
 	residual := input
 	residual.hold()
@@ -65,8 +65,7 @@ func (run *causalVAE) attention(input picture) picture {
 	return sum
 }
 
-// grow is WanResample upwards: twice the frames but for the first, twice the
-// sides, by single precision.
+// grow is WanResample upwards: twice the frames but for the first, twice the sides, by single precision.
 func (run *causalVAE) grow(mod module, input picture) picture {
 	x := input
 	x.hold()

@@ -1,7 +1,6 @@
 package forward
 
-// remember copies the last two frames of a convolution's input; one alone is
-// joined with the one before.
+// remember copies the last two frames of a convolution's input; one alone is joined with the one before.
 func (run *causalVAE) remember(mod module, name string, x picture) *cachedFrames {
 	frames := min(2, x.frames)
 	size := x.elements() / x.frames
@@ -13,7 +12,7 @@ func (run *causalVAE) remember(mod module, name string, x picture) *cachedFrames
 	return &cachedFrames{copied, frames}
 }
 
-// keep puts frames in the place of those before.
+// keep replaces the remembered frames.
 func (run *causalVAE) keep(name string, frames *cachedFrames) {
 	if old := run.cache[name]; old != nil {
 		run.drop(old.value)

@@ -1,8 +1,7 @@
 package forward
 
-// causalVAE is an autoencoder of videos that goes frame by frame, and keeps the
-// last frames of every convolution's input (autoencoder_kl_wan.py; Qwen-Image's
-// is its copy).
+// causalVAE is an autoencoder of videos that goes frame by frame, and keeps the last frames of
+// every convolution's input (autoencoder_kl_wan.py; Qwen-Image's is its copy).
 type causalVAE struct {
 	*tape
 	root  module
@@ -34,7 +33,7 @@ func causal(tape *tape, root module, call Call, exact bool) {
 	}, tape.joined})
 }
 
-// clear drops what the convolutions kept.
+// clear drops the convolutions' frames.
 func (run *causalVAE) clear() {
 	for name, frames := range run.cache {
 		run.drop(frames.value)
@@ -42,8 +41,7 @@ func (run *causalVAE) clear() {
 	}
 }
 
-// decode is _decode: a frame of latents at a time; what is done is joined with
-// the next and copied.
+// decode is _decode: one frame of latents at a time; each result is joined to the earlier ones by copy.
 func (run *causalVAE) decode(latents picture) *value {
 	run.clear()
 	whole := run.convolve(run.root, "post_quant_conv", latents, nil)
@@ -65,8 +63,7 @@ func (run *causalVAE) decode(latents picture) *value {
 	return clamped
 }
 
-// frame is WanDecoder3d.forward of one frame of latents. The caller holds what
-// a module is given until it has given its result.
+// frame is WanDecoder3d.forward of one latent frame. The caller holds a module's input meanwhile.
 func (run *causalVAE) frame(latent picture) picture {
 	decoder := run.root.in("decoder")
 	remembered := run.remember(decoder, "conv_in", latent)

@@ -17,8 +17,7 @@ type Attention struct {
 // Kernel is one of SDPA's.
 type Kernel int
 
-// Flash, Efficient and Math are its kernels, the last of several operations
-// that write the scores down.
+// Flash, Efficient and Math are its kernels, the last of several operations that write the scores down.
 const (
 	Flash Kernel = iota
 	Efficient
@@ -77,7 +76,7 @@ func (op *Attention) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// update joins keys and values to those of past tokens (cache_utils.py, DynamicLayer.update).
+// update joins keys and values to the past tokens' (cache_utils.py, DynamicLayer.update).
 func (op *Attention) update(step *Step, key, value *Tensor) (k, v *Tensor) {
 	_, narrow := op.widths()
 	size := narrow * step.Batch * (step.past + step.Length) * step.Element
@@ -134,8 +133,8 @@ func (step *Step) both(in, more *Tensor) *Tensor {
 	return step.sum(step.stream(), in, more)
 }
 
-// projectAll is one projection with q, k and v as slices (modeling_phi3.py,
-// Phi3Attention): v keeps the whole of it.
+// projectAll is one projection with q, k and v as slices (modeling_phi3.py, Phi3Attention); v keeps
+// all.
 func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 	all, allBack := step.linear(op.Query, layer, x, false)
 	q, k := op.widths()
@@ -159,8 +158,7 @@ func (op *Attention) projectAll(step *Step, layer int, x *Tensor) projected {
 // Turn is the type in which q and k turn.
 type Turn int
 
-// In their own, or in that of fp32 cosines (modeling_olmo2.py), or cast to it first
-// (modeling_modernbert.py).
+// In their type, in fp32 cosines' (modeling_olmo2.py), or cast first (modeling_modernbert.py).
 const (
 	TurnAsIs Turn = iota
 	TurnWide
@@ -206,8 +204,7 @@ func (op *Attention) rotate(step *Step, size int64) *Tensor {
 	return out
 }
 
-// rotateBack goes back through the product with sin, cat, the negation, both
-// slices, and the product with cos.
+// rotateBack is the backward of the product with sin, cat, negation, slices, and product with cos.
 func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
 	wide, each := size, size
 	if op.Turn != TurnAsIs && step.Element < 4 {
@@ -241,8 +238,7 @@ func (op *Attention) rotateBack(step *Step, size int64, grad *Tensor) *Tensor {
 	return sum
 }
 
-// repeat gives each query head keys and values of its own (repeat_kv); backward
-// sums them up.
+// repeat gives each query head keys and values of its own (repeat_kv); backward sums them up.
 func (op *Attention) repeat(step *Step, key, value *Tensor) (k, v *Tensor, backward func(key, value *Tensor) (k, v *Tensor)) {
 	if op.KVHeads == op.Heads {
 		return key, value, nil
@@ -260,8 +256,7 @@ func (op *Attention) repeat(step *Step, key, value *Tensor) (k, v *Tensor, backw
 	}
 }
 
-// attend is a kernel: it takes no hold on its inputs; backward takes one on the
-// output's gradient.
+// attend is a kernel: it takes no hold on its inputs; backward takes one on the output's gradient.
 type attend func(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor))
 
 func (op *Attention) kernelOf() attend {
@@ -275,9 +270,8 @@ func (op *Attention) kernelOf() attend {
 	return op.kernel
 }
 
-// efficient is the memory-efficient kernel (attention_backward.cu,
-// _efficient_attention_backward), with the mask as a bias of its own
-// (attention.cpp, convert_boolean_attn_mask).
+// efficient is the memory-efficient kernel (attention_backward.cu, _efficient_attention_backward),
+// with the mask as a bias of its own (attention.cpp, convert_boolean_attn_mask).
 func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	wide, _ := op.widths()
 	each := step.Tokens * step.Element
@@ -305,8 +299,7 @@ func (op *Attention) efficient(step *Step, query, key, value *Tensor) (*Tensor, 
 	}
 }
 
-// math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax,
-// its product with v.
+// math is _scaled_dot_product_attention_math: q and k scaled, scores, softmax, its product with v.
 func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	wide, _ := op.widths()
 	each := step.Tokens * step.Element
@@ -335,10 +328,9 @@ func (op *Attention) math(step *Step, _, _, value *Tensor) (*Tensor, func(*Tenso
 	}
 }
 
-// kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd,
-// mha_bwd): the output, log-sum-exp, seed and offset; backward one workspace of
-// the dot products of rows, an fp32 accumulator of dq, and expanded dk and dv
-// under grouped queries.
+// kernel is PyTorch's flash kernel (attention.cu, flash_api.cpp mha_fwd, mha_bwd): the output,
+// log-sum-exp, seed and offset. Backward has a workspace of rows' dot products, an fp32 accumulator
+// of dq, and expanded dk and dv under grouped queries.
 func (op *Attention) kernel(step *Step, query, key, value *Tensor) (*Tensor, func(*Tensor) (q, k, v *Tensor)) {
 	q, k := op.widths()
 	each := step.Tokens * step.Element

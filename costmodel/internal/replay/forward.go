@@ -1,14 +1,12 @@
 package replay
 
-// Forward runs the model's forward and returns its backward. Tensors kept for
-// backward are alive when it returns.
+// Forward runs the model's forward and returns its backward. Saved tensors are then alive.
 func (model *Model) Forward(run *Run, hooks Hooks) func() {
 	step := &Step{Run: run, Model: model, Hooks: hooks, saving: true}
 	return step.forward()
 }
 
-// Infer runs a forward without gradients, whose logits are kept like its keys and
-// values, and which another may follow so many tokens later.
+// Infer runs a forward without gradients; logits, keys and values stay for one after tokens.
 func (model *Model) Infer(run *Run, hooks Hooks, tokens int64) {
 	if run.cached == nil {
 		run.cached = make(map[*Attention][2]*Tensor)
@@ -65,8 +63,7 @@ func (step *Step) forward() func() {
 	}
 }
 
-// unsend ends what the embedding sent to a recomputed block, if none of those here is left:
-// its gradient comes next.
+// unsend drops what the embedding sent to recomputed blocks if none is left here: its gradient is next.
 func unsend(step *Step, left int) {
 	if left == 0 {
 		step.Drop(step.sent)
@@ -157,8 +154,8 @@ func (step *Step) rotary() {
 	step.sines = second
 }
 
-// block adds each half's output to what it read. A recomputed one keeps its
-// input alone, and runs again when its backward asks for the first tensor.
+// block adds each half's output to its input. A recomputed block keeps only its input, and reruns
+// when its backward asks for the first tensor.
 func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 	if !step.Recompute {
 		return step.halves(block, x)
@@ -192,9 +189,9 @@ func (step *Step) block(block *Block, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// wait makes what the backward of a recomputed block's last linear layer has made when it
-// asks for the first tensor: an adapter's scaled gradient, and that of the sum in the
-// layer's own type (peft/tuners/lora/layer.py, Linear.forward: result + B(A(x)) · scaling).
+// wait makes the gradients of a recomputed block's last linear layer before it asks for the first
+// tensor. These are an adapter's scaled gradient, and the sum's in the layer's own type
+// (peft/tuners/lora/layer.py, Linear.forward: result + B(A(x)) · scaling).
 func wait(step *Step, block *Block, grad *Tensor) {
 	mlp, ok := block.Halves[1].Body.(*MLP)
 	if !ok || mlp.Down.Rank == 0 || step.Early {
@@ -272,9 +269,8 @@ func (step *Step) half(half *Half, x *Tensor, last bool) (*Tensor, back) {
 	}
 }
 
-// embeddingBack makes the table's dense gradient. From 3072 tokens on it sorts
-// them and adds partial sums in fp32 (Embedding.cu,
-// embedding_dense_backward_cuda).
+// embeddingBack makes the table's dense gradient. From 3072 tokens on it sorts them and adds
+// partial sums in fp32 (Embedding.cu, embedding_dense_backward_cuda).
 func (step *Step) embeddingBack(grad *Tensor) {
 	op := &step.Embedding
 	if op.Weight != nil {

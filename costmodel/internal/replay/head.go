@@ -7,27 +7,25 @@ type Embedding struct {
 	Weight *Weight
 	Leaves bool // another device reads its output
 	Scaled bool // its output is multiplied (modeling_gemma.py, GemmaModel.forward)
-	// Width is that of the table if it is not the stream's, which Map makes of it
-	// (modeling_albert.py, embedding_hidden_mapping_in).
+	// Width is the table's width if it is not the stream's; Map converts it (modeling_albert.py,
+	// embedding_hidden_mapping_in).
 	Width int64
 	Map   *Linear
-	// More are tables of positions and of types, whose rows are added; Norm normalises the sum.
+	// More are tables of positions and of types, to be added; Norm normalises the sum.
 	More    []*Weight
 	Norm    *Norm
 	Dropout bool
 }
 
-// Head is the projection to the vocabulary and the loss; its weight may be the
-// embedding's.
+// Head is the projection to the vocabulary and the loss; its weight may be the embedding's.
 type Head struct {
 	Vocab  int64
 	Linear *Linear
 	// Dense and DenseNorm come before (modeling_bert.py, BertPredictionHeadTransform).
 	Dense     *MLP
 	DenseNorm *Norm
-	OwnType   bool // the loss reads the logits as they are
-	// Steps are the new tensors that a cap or a scale makes of the logits one after
-	// another: whether backward reads it.
+	OwnType   bool // the loss reads the logits unchanged
+	// Steps are the tensors of a cap or a scale of the logits, in order: true if backward reads it.
 	Steps []bool
 }
 
@@ -88,8 +86,8 @@ func (op *Head) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// projectHead is the head's product. The gradient of a weight that is the
-// embedding's too waits for that one's (torch/csrc/autograd/input_buffer.h).
+// projectHead is the head's product. A tied weight's gradient waits for the embedding's
+// (torch/csrc/autograd/input_buffer.h).
 func (step *Step) projectHead(op *Linear, x *Tensor) (*Tensor, back) {
 	var saved *Tensor
 	if op.Weight.Trained || step.KeepsInputs {

@@ -1,7 +1,7 @@
 package replay
 
-// linear is y = x·Wᵀ + b (AddmmBackward0, MmBackward0), with an adapter
-// y + scale·B(A(x)) (peft/tuners/lora/layer.py, Linear.forward).
+// linear is y = x·Wᵀ + b (AddmmBackward0, MmBackward0). An adapter adds its scaled product
+// (peft/tuners/lora/layer.py, Linear.forward).
 func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, back) {
 	step.Enter(layer, op.Module, false)
 	element, tokens := step.Element, step.Tokens
@@ -27,8 +27,7 @@ func (step *Step) linear(op *Linear, layer int, x *Tensor, last bool) (*Tensor, 
 	return y, step.linearBack(op, layer, saved, adapted, reached)
 }
 
-// adapter adds that of a linear layer to its output, which there is none of
-// where recomputation stops at the last tensor that is kept.
+// adapter adds an adapter's output; none if recomputation stops at the last kept tensor.
 func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*Tensor) (in, base *Tensor)) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	cast := x.Keep()
@@ -62,8 +61,8 @@ func (step *Step) adapter(op *Linear, x, y *Tensor, last bool) (*Tensor, func(*T
 	return sum, backward
 }
 
-// adapterBack gives the gradient of the adapter's input, and that of the linear layer's own
-// output: grad, or a copy in its type.
+// adapterBack returns the gradient of the adapter's input, and of the linear layer's own output:
+// grad, or a copy in its type.
 func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tensor) (in, base *Tensor) {
 	element, each, tokens := step.Element, step.Adapter, step.Tokens
 	scaled, base := step.scaled, step.base
@@ -89,9 +88,8 @@ func (step *Step) adapterBack(op *Linear, grad, retainedIn, retainedInner *Tenso
 	return in, base
 }
 
-// scale makes the gradient of an adapter's output ahead of its scaling, and that of the
-// linear layer's own output: grad, or where types differ a copy (the sum's backward casts
-// twice).
+// scale makes the gradient of an adapter's output before its scaling, and of the linear layer's own
+// output: grad, or a copy if types differ (the sum's backward casts twice).
 func (step *Step) scale(op *Linear, grad *Tensor) (scaled, base *Tensor) {
 	count := op.Out * step.Tokens
 	wide, base := grad.Keep(), grad
@@ -108,8 +106,7 @@ func (step *Step) scale(op *Linear, grad *Tensor) (scaled, base *Tensor) {
 	return scaled, base
 }
 
-// linearBack is the backward of a linear layer whose input's gradient is asked
-// for or not.
+// linearBack is the backward of a linear layer, with its input's gradient if needed.
 func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted func(*Tensor) (in, base *Tensor), reached bool) back {
 	return func(grad *Tensor) *Tensor {
 		step.Enter(layer, op.Module, true)
@@ -137,9 +134,8 @@ func (step *Step) linearBack(op *Linear, layer int, retained *Tensor, adapted fu
 	}
 }
 
-// products makes the gradients of a linear layer's input, if it is asked for,
-// and of its trained weight and bias: the input's last, or first
-// ([Model.InputFirst]); the bias's last.
+// products makes the gradients of a linear layer's input, if needed, and of its trained weight and
+// bias: the input's last, or first ([Model.InputFirst]); the bias's last.
 func (step *Step) products(op *Linear, reached bool) (in, weight, bias *Tensor) {
 	input := func() {
 		if reached {

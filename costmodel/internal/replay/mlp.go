@@ -61,8 +61,8 @@ func (op *MLP) forward(step *Step, layer int, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// activate is the activation's result, and what it keeps. Of three tensors it is the one
-// of activations.py, NewGELUActivation: x/2, tanh and 1 + tanh.
+// activate is the activation's result, and its kept tensors. Three are those of activations.py,
+// NewGELUActivation: x/2, tanh and 1 + tanh.
 func (op *MLP) activate(step *Step, size int64) (factors []*Tensor, act *Tensor) {
 	if op.Extra != 3 {
 		var made []*Tensor

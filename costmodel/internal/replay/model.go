@@ -8,30 +8,28 @@ type Weight struct {
 	Grad *Tensor
 }
 
-// Linear is a linear layer, with its adapter where Rank is not 0.
+// Linear is a linear layer, with its adapter if Rank is not 0.
 type Linear struct {
 	Module       string // its path below the layer
 	In, Out      int64
 	Weight, Bias *Weight
-	Parts        int64 // what the sum of the bias's gradient takes (Reduce.cuh)
+	Parts        int64 // workspace of the bias's gradient's sum (Reduce.cuh)
 	Rank         int64
 	Down, Up     *Weight // the adapter's A and B
 }
 
 // Layer is one of the layers that a model runs.
 type Layer interface {
-	// forward takes a hold on its input and gives one on its output, with its
-	// backward, which does the same with gradients; nil if it was not to keep
-	// what that needs.
+	// forward takes a reference to its input and returns one to its output, with its backward,
+	// which does the same with gradients; nil if it keeps nothing for backward.
 	forward(step *Step, layer int, in *Tensor) (*Tensor, back)
 }
 
-// back is the backward of what made a tensor: it takes the tensor's gradient,
-// and returns that of the input.
+// back is the backward of a tensor's operation: from the tensor's gradient to the input's.
 type back func(grad *Tensor) *Tensor
 
-// Block is layers whose output is added to what went in, half by half: normalisation,
-// then attention or the feed-forward network. A block may have one half.
+// Block is layers with outputs added to their inputs, half by half: normalisation, then attention
+// or the feed-forward network. A block may have one half.
 type Block struct {
 	Halves [2]Half
 	// Arrives: its input comes from another device, and its gradient goes back there.
@@ -43,12 +41,11 @@ type Block struct {
 type Half struct {
 	Norm, Body           Layer // Norm is nil if the body reads the stream itself
 	NormIndex, BodyIndex int   // their places in the graph
-	// After normalises what the body made (modeling_gemma2.py, Gemma2DecoderLayer), or
-	// with Sum what that and the stream add up to.
+	// After normalises the body's result (modeling_gemma2.py), or with Sum its sum with the stream.
 	After      *Norm
 	AfterIndex int
 	Sum        bool
-	Dropout    bool // of what is added to the stream
+	Dropout    bool // of the body's result
 }
 
 // Model is a decoder.
@@ -69,26 +66,24 @@ type Model struct {
 	HeadIndex             int
 	EndArrives            bool // the last normalisation's input, or the head's, comes from another device
 	Recompute             bool
-	// KeepsInputs: linear layers keep their inputs for backward, those that are
-	// not trained too; InputFirst: they make their input's gradient before
-	// their weight's (DeepSpeed's zero/linear.py).
+	// KeepsInputs: linear layers keep their inputs for backward, frozen ones too. InputFirst: they
+	// make their input's gradient before their weight's (DeepSpeed's zero/linear.py).
 	KeepsInputs, InputFirst bool
 	// KeepsLogits: the caller holds the logits ([Run.Outputs]). Copied are bytes
 	// of outputs that come from another device.
 	KeepsLogits bool
 	Copied      int64
-	// Passes: the caller drops those at once.
+	// Passes: the caller drops the outputs at once.
 	Passes bool
 	// Caches: a forward alone leaves keys and values ([Model.Infer]).
 	Caches bool
-	// Early: tensors end with their last use, not with the call that has them in
-	// a variable.
+	// Early: tensors end with their last use, not with the call that has them in a variable.
 	Early bool
 	// NewSums: the sum of a tied weight's gradients is a tensor of its own.
 	NewSums bool
 }
 
-// Hooks are what a strategy does while a step runs.
+// Hooks are a strategy's actions while a step runs.
 type Hooks interface {
 	// Enter and Leave surround a module of a layer, by its path below it, ""
 	// for the layer itself, in forward or in backward.
@@ -117,7 +112,7 @@ type Step struct {
 	sines      *Tensor
 	tied       *Tensor // a gradient that waits for the embedding's
 	input      *Tensor // of the block whose backward runs, if it is recomputed
-	sent       *Tensor // what the embedding sent to a recomputed block
+	sent       *Tensor // the embedding's message to a recomputed block
 	scaled     *Tensor // gradients that were made before a block ran again: an adapter's
 	base       *Tensor // and its linear layer's
 	first      bool    // the block's first normalisation is at its backward

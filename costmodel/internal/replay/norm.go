@@ -1,14 +1,13 @@
 package replay
 
-// Norm is RMSNorm as modeling_llama.py has it (LlamaRMSNorm.forward), or, where
-// Fused, torch.nn.LayerNorm.
+// Norm is RMSNorm as modeling_llama.py has it (LlamaRMSNorm.forward), or if Fused torch.nn.LayerNorm.
 type Norm struct {
 	Width        int64
 	Rows         int64 // values of 1/σ a token; 1
 	Weight, Bias *Weight
 	Fused        bool
 	Gemma        bool // (1 + weight) · x, all in fp32
-	// Parts is what the sum of the weight's gradient takes (Reduce.cuh).
+	// Parts is the workspace of the weight's gradient's sum (Reduce.cuh).
 	Parts int64
 }
 
@@ -60,8 +59,7 @@ func (op *Norm) layerNorm(step *Step, x *Tensor) (*Tensor, back) {
 	}
 }
 
-// rms makes x in fp32, x², its mean and 1/σ, the product, its cast back, and
-// that times the weight.
+// rms makes x in fp32, x², its mean and 1/σ, the product, its cast back, and that times the weight.
 func (op *Norm) rms(step *Step, x *Tensor) (*Tensor, back) {
 	count := op.Width * step.Tokens
 	size, wide, row := count*step.Element, 4*count, 4*op.Rows*step.Tokens

@@ -65,9 +65,8 @@ func decoder(trained, tied, biased bool, rank int64, by Kernel) *Model {
 	return model
 }
 
-// TestForward: whatever is trained, recomputed or computed by which kernel, a
-// step makes each gradient once, leaves every module that it enters, keeps nothing, and
-// recomputing holds less.
+// TestForward: a step makes each gradient once, leaves every module that it enters, and keeps
+// nothing; recomputing takes less. So in all combinations of training, recomputation and kernels.
 func TestForward(t *testing.T) {
 	for _, trained := range []bool{true, false} {
 		for _, tied := range []bool{true, false} {
@@ -152,8 +151,8 @@ func (model *Model) gradients() int {
 	return count
 }
 
-// TestInfer: a forward without gradients leaves the workspace, keys and values, and the
-// logits that the caller keeps; the next one joins its own to them.
+// TestInfer: a forward without gradients leaves the workspace, keys and values, and the caller's
+// logits; the next one joins its own to them.
 func TestInfer(t *testing.T) {
 	model := decoder(true, false, false, 0, Flash)
 	model.KeepsLogits, model.Caches = true, true
@@ -173,8 +172,7 @@ func TestInfer(t *testing.T) {
 	}
 }
 
-// TestArrives: on a GPU whose blocks get their input from another one, a step keeps nothing,
-// recomputed or not.
+// TestArrives: a GPU with blocks fed from another keeps nothing after a step, recomputed or not.
 func TestArrives(t *testing.T) {
 	for _, recompute := range []bool{false, true} {
 		model := decoder(true, false, false, 0, Flash)

@@ -12,12 +12,10 @@ const (
 // Run is a process as its allocator sees it.
 type Run struct {
 	Cache *allocator.Cache
-	// Workspace is the size of cuBLAS's, which each thread that calls it makes
-	// with its first product and keeps.
+	// Workspace is the size of cuBLAS's, which each thread keeps from its first product on.
 	Workspace int64
 	called    [2]bool // in forward, in backward
-	// Outputs are the results of forwards that the caller keeps until the end
-	// of a step.
+	// Outputs are the results of forwards that the caller keeps until the end of a step.
 	Outputs []*Tensor
 	// cached are keys and values of past tokens a sequence.
 	cached map[*Attention][2]*Tensor
@@ -52,9 +50,8 @@ func (tensor *Tensor) Keep() *Tensor {
 	return tensor
 }
 
-// Drop is one less who holds each tensor; nil is none. A block comes back at
-// once: one that a second stream was said to use (record_stream) does when the
-// device gets there, which a host that is not far ahead sees with its next
+// Drop removes one reference from each tensor; nil is none. A block returns at once. After
+// record_stream it returns when the device gets there, which a host not far ahead sees at its next
 // request (process_events).
 func (run *Run) Drop(tensors ...*Tensor) {
 	for _, tensor := range tensors {
@@ -68,8 +65,7 @@ func (run *Run) Drop(tensors ...*Tensor) {
 	}
 }
 
-// product is a matrix product of forward or of backward, which has a thread of
-// its own.
+// product is a matrix product of forward or of backward, which has a thread of its own.
 func (run *Run) product(backward int) {
 	if !run.called[backward] {
 		run.called[backward] = true
@@ -80,8 +76,8 @@ func (run *Run) product(backward int) {
 // through makes a tensor that is gone at once.
 func (run *Run) through(bytes int64) { run.Drop(run.New(bytes)) }
 
-// sum adds a gradient to another: in place where nothing else holds that, else
-// to a new tensor (torch/csrc/autograd/input_buffer.cpp, accumulate).
+// sum adds a gradient to another: in place if nothing else holds it, else to a new tensor
+// (torch/csrc/autograd/input_buffer.cpp, accumulate).
 func (run *Run) sum(bytes int64, to, more *Tensor) *Tensor {
 	if to == nil {
 		return more

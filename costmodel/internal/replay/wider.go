@@ -1,10 +1,9 @@
 package replay
 
-// Other is a layer whose linear layers are followed, and the rest by what rules say that
-// it keeps and makes at once (package ops).
+// Other is a layer with followed linear layers; package ops's rules give the rest.
 type Other struct {
 	Linears []*Linear // in order; the last one makes the output
-	Width   int64     // of what the first ones read
+	Width   int64     // of the first ones' input
 	Saved   []int64   // sizes of tensors that are kept in addition to the linear layers' inputs
 	Work    int64     // what passes by in backward
 }
@@ -69,8 +68,8 @@ func (op *Other) backward(step *Step, layer int, grad *Tensor, backs []back, ret
 	return in
 }
 
-// add is x + what the body made, with the norms and the dropout around; its backward gives
-// the gradients of both. It may end a block that runs again.
+// add is x + made, with norms and dropout; its backward gives both gradients. It may end a rerun
+// block.
 func (step *Step) add(half *Half, made, x *Tensor, ends bool) (*Tensor, func(grad *Tensor) (residual, body *Tensor)) {
 	var mask *Tensor
 	var afterBack back
@@ -93,7 +92,7 @@ func (step *Step) add(half *Half, made, x *Tensor, ends bool) (*Tensor, func(gra
 	if made != nil {
 		y = step.New(step.stream())
 	}
-	if half.Sum { // what the body made is a variable until then (modeling_bert.py, BertOutput)
+	if half.Sum { // the body's result is a variable until then (modeling_bert.py, BertOutput)
 		y, afterBack = half.After.forward(step, half.AfterIndex, y)
 	}
 	step.Drop(made, x)

@@ -10,10 +10,10 @@ import (
 // least is the size in bytes from which OpenPI cuts an array.
 const least = 4 << 20
 
-// Axis is the axis along which OpenPI cuts an array over so many devices: the
-// longest that they divide, of arrays of two axes or more and 4 MiB or more; -1
-// where every device holds it whole (openpi at 15a9616, training/sharding.py,
-// fsdp_sharding). The last of equally long axes is taken, as argsort has them.
+// Axis is the axis along which OpenPI shards an array over degree devices, or -1 if every device
+// holds it whole. It is the longest axis that they divide, the last of equals, as in argsort. Only
+// arrays of two axes or more and 4 MiB or more are sharded (openpi at 15a9616,
+// training/sharding.py, fsdp_sharding).
 func Axis(array *modelgraph.Tensor, degree int64) int {
 	if degree < 2 || len(array.Shape) < 2 || array.Bytes < least {
 		return -1
@@ -27,8 +27,7 @@ func Axis(array *modelgraph.Tensor, degree int64) int {
 	return longest
 }
 
-// Numel are the elements of an array that each of degree devices holds by
-// [Axis]: no array is padded.
+// Numel are the elements of an array that each of degree devices holds by [Axis]: no array is padded.
 func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	if Axis(array, degree) < 0 {
 		return array.Numel
@@ -36,9 +35,8 @@ func Numel(array *modelgraph.Tensor, degree int64) int64 {
 	return array.Numel / degree
 }
 
-// arrays are the shards of a tree of arrays: a unit's are used together. An
-// array that is not cut is whole on every rank, so that its ranks hold more
-// than one of it.
+// arrays are the shards of a tree of arrays: a unit's are used together. An array that is not cut
+// is whole on every rank, so that its ranks hold more than one of it.
 func arrays(graph *modelgraph.Graph, degree int64) *costmodel.Shards {
 	shards := &costmodel.Shards{Degree: degree}
 	for index := range graph.Units {

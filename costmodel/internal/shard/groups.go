@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Root is the name of the group of everything outside the blocks. In FSDP2
-// its module is the model itself, whose path is empty.
+// Root is the group of everything outside the blocks; FSDP2's module for it is the model itself.
 const Root = "root"
 
 // Group is the units whose parameters are gathered and reduced together.
@@ -22,11 +21,9 @@ type Group struct {
 	Alone bool // the head's, which reshards
 }
 
-// Groups are FSDP2's parameter groups where fully_shard is applied to every
-// block and then to the model: each block is one, the rest is the root's,
-// which comes first since its forward starts first. A group without
-// parameters is left out. If own says so, the embedding and the head have
-// groups of their own.
+// Groups are FSDP2's parameter groups after fully_shard on every block and then on the model: one
+// for each block, and the root's, which comes first as its forward starts first. It leaves out
+// empty groups. own may give the embedding and the head groups.
 func Groups(graph *modelgraph.Graph, own Ends) []Group {
 	out := []Group{{Name: Root, Root: true}}
 	if own.Whole {
@@ -59,8 +56,8 @@ func Groups(graph *modelgraph.Graph, own Ends) []Group {
 
 // Ends says which groups the ends of a model form.
 type Ends struct {
-	// Own: the embedding is a group, and the head is one with what is tied to
-	// it (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model).
+	// Own: the embedding is a group, and the head is one with its tied parameters (accelerate 1.15,
+	// utils/fsdp_utils.py, fsdp2_prepare_model).
 	Own bool
 	// Norm: the final norm is in the head's group. Under PEFT's wrapper
 	// _find_final_norm there finds none, and the norm is the root's.
@@ -81,7 +78,7 @@ func EndsOf(workload *costmodel.Workload) Ends {
 	return Ends{Own: path.Ends, Norm: !adapted, Whole: path.Whole || path.AdaptersOneGroup && adapted}
 }
 
-// groups are those of the ends.
+// groups are the groups of the ends.
 func (own Ends) groups(graph *modelgraph.Graph) []Group {
 	if !own.Own {
 		return nil
@@ -119,7 +116,7 @@ func isBaseChild(graph *modelgraph.Graph, layer *modelgraph.Layer) bool {
 	return strings.Count(layer.Name, ".") == 1 && !isBlock(graph, layer.UnitIndex)
 }
 
-// tiedHead reports a head whose weight is another layer's.
+// tiedHead reports a head with another layer's weight.
 func tiedHead(graph *modelgraph.Graph) bool {
 	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
 		head, ok := layer.Op.(modelgraph.Head)
@@ -127,9 +124,8 @@ func tiedHead(graph *modelgraph.Graph) bool {
 	})
 }
 
-// isBlock reports a block of a stack: an entry of a module list (h.0,
-// model.layers.3) that is more than one op. A single layer in a list, such as
-// a projector's mlp.2, is part of a torch.nn.Sequential.
+// isBlock reports a block of a stack: an entry of a module list (h.0, model.layers.3) with more than one
+// op. A single layer in a list, such as a projector's mlp.2, is part of a torch.nn.Sequential.
 func isBlock(graph *modelgraph.Graph, index int) bool {
 	unit := &graph.Units[index]
 	last := unit.Name[strings.LastIndexByte(unit.Name, '.')+1:]

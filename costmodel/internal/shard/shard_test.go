@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestRanks: torch.chunk of 10 rows of 3 over 4 gives 3, 3, 3 and 1 rows; of 5
-// over 4 it gives 2, 2, 1 and none; ZeRO-3 cuts 30 elements into 8, 8, 8, 6.
+// TestRanks: torch.chunk of 10 rows of 3 over 4 gives 3, 3, 3 and 1 rows; of 5 over 4 it gives 2,
+// 2, 1 and none; ZeRO-3 shards 30 elements as 8, 8, 8, 6.
 func TestRanks(t *testing.T) {
 	for _, c := range []struct {
 		rule   shard.Rule
@@ -39,8 +39,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRanksAddUp: whatever the shape, the ranks hold the parameter, none more
-// than what is stored, the first as much as any.
+// TestRanksAddUp: for any shape the ranks' shards make up the parameter, none larger than stored,
+// the first as large as any.
 func TestRanksAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
@@ -101,8 +101,7 @@ func TestShards(t *testing.T) {
 		if !slices.Equal(s.Units[0].Params, root) {
 			t.Errorf("tied %s: the root has %q, want %q", tied, s.Units[0].Params, root)
 		}
-		// The norm is the last that DecoderLayer registers, so its gradient
-		// is the last that is copied.
+		// The norm is the last that DecoderLayer registers, so its gradient is the last that is copied.
 		if got := s.Units[1].Params; len(got) != 9 || got[8] != "model.layers.0.post_attention_layernorm.weight" {
 			t.Errorf("a block has %q", got)
 		}
@@ -205,8 +204,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestJoined: FSDP1 cuts all parameters of a group as one, so that the first
-// rank has the first of them whole; every part of a group is equally large.
+// TestJoined: FSDP1 shards all parameters of a group as one, so the first rank has the first of
+// them whole; all shards of a group are equal.
 func TestJoined(t *testing.T) {
 	for preset, units := range map[string]int{"lightning": 1, "lightning:blocks": 3} {
 		g := graph(t, "true")

@@ -7,9 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Of cuts the parameters of a graph for a strategy that shards them; nil for
-// another. Layers that are known by declared bytes alone have no parameters
-// to list.
+// Of shards the parameters of a graph for a sharding strategy; nil for another. Layers with only
+// declared bytes have no parameters to list.
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
 	if !workload.Strategy.Traits().Sharded || workload.ShardDegree < 1 {
 		return nil
@@ -45,10 +44,9 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 	return shards
 }
 
-// joined are the parts of parameters that are cut as one, from the first of
-// them on: rank r has the elements from r shares on (torch 2.11,
-// distributed/fsdp/_flat_param.py, _get_shard; the padding of 16 bytes between
-// them is left out).
+// joined are the shards of parameters that are one flat tensor, from the first of them on. Rank r
+// begins at r shares. The 16-byte padding between parameters is not counted (torch 2.11,
+// distributed/fsdp/_flat_param.py, _get_shard).
 func joined(shards *costmodel.Shards, first int) {
 	params := shards.Params[first:]
 	var total, start int64
@@ -75,9 +73,8 @@ func added[E any](list *[]E) *E {
 	return &(*list)[len(*list)-1]
 }
 
-// gathered are the groups of a strategy. DeepSpeed wraps nothing: it fetches
-// parameters module by module (partitioned_param_coordinator.py), so that each
-// unit of the graph is a group of its own.
+// gathered are the groups of a strategy. DeepSpeed wraps nothing: it fetches parameters module by
+// module (partitioned_param_coordinator.py), so that each unit of the graph is a group of its own.
 func gathered(graph *modelgraph.Graph, workload *costmodel.Workload) []Group {
 	if workload.Strategy.Traits().ByBlock {
 		return Groups(graph, EndsOf(workload))

@@ -13,18 +13,15 @@ type Rule int
 
 // The rules.
 const (
-	// Rows cuts the first dimension, as torch.chunk does: ceil(rows / degree)
-	// to each rank until none are left (torch 2.11, _fsdp_param.py
-	// _init_sharded_param: Shard(0), _chunk_with_empty).
+	// Rows cuts the first dimension, as torch.chunk does: ceil(rows / degree) to each rank until
+	// none are left (torch 2.11, _fsdp_param.py _init_sharded_param: Shard(0), _chunk_with_empty).
 	Rows Rule = iota
-	// Flat cuts the flattened parameter: ceil(numel / degree) elements to
-	// each rank (DeepSpeed, partition_parameters.py _aligned_size,
-	// _partition_param).
+	// Flat cuts the flattened parameter: ceil(numel / degree) elements to each rank (DeepSpeed,
+	// partition_parameters.py _aligned_size, _partition_param).
 	Flat
 )
 
-// RuleOf is the rule of a workload's strategy, or of FSDP1, which cuts a group's
-// parameters as one.
+// RuleOf is the rule of a workload's strategy, or of FSDP1, which cuts a group's parameters as one.
 func RuleOf(workload *costmodel.Workload) Rule {
 	if traits := workload.Strategy.Traits(); (traits.ByBlock || traits.Staged) && !trainer.Of(workload.Preset).Path.Flat {
 		return Rows
@@ -43,8 +40,7 @@ func (rule Rule) Local(shape []int64, degree int64) []int64 {
 	return local
 }
 
-// Ranks is the number of elements that each of degree ranks holds, without
-// padding; they add up to the parameter's.
+// Ranks is the number of elements on each of degree ranks, without padding.
 func (rule Rule) Ranks(shape []int64, degree int64) []int64 {
 	numel := product(shape)
 	part := product(rule.Local(shape, degree))

@@ -41,12 +41,12 @@ type Batches struct {
 // Rule is how a program makes micro-batches.
 type Rule struct {
 	Samples int64 // or packed rows
-	Seq     int64 // the longest sample, and what a packed row has room for
+	Seq     int64 // the longest sample, and a packed row's size
 	Packing string
 	Packs
 }
 
-// Packs is what of it depends on the program.
+// Packs are the rules that depend on the program.
 type Packs struct {
 	// Multiple: rows are padded to a multiple of it.
 	Multiple int64 `json:"multiple"`
@@ -76,8 +76,7 @@ func (batch *Batch) Sound() bool {
 		batch.Real >= 0 && batch.Real <= batch.Rows*batch.Tokens && batch.Documents >= 0 && batch.Documents <= batch.Rows*batch.Tokens
 }
 
-// Batches are those that samples of some lengths give; without lengths all have
-// the rule's.
+// Batches are the micro-batches of samples with these lengths; without lengths all have the rule's.
 func (rule *Rule) Batches(lengths *Lengths) (*Batches, error) {
 	if lengths.Max == 0 {
 		lengths = &Lengths{Mean: float64(rule.Seq), Max: rule.Seq}
@@ -103,7 +102,7 @@ func (rule *Rule) Batches(lengths *Lengths) (*Batches, error) {
 	return rule.padded(lengths), nil
 }
 
-// up is a length as it is padded.
+// up is a padded length.
 func (rule *Rule) up(tokens int64) int64 {
 	multiple := max(1, rule.Multiple)
 	return (tokens + multiple - 1) / multiple * multiple
@@ -126,9 +125,7 @@ func (rule *Rule) padded(lengths *Lengths) *Batches {
 	return out
 }
 
-// pads reports that a micro-batch may have rows of so many tokens, not all of
-// them full: a shorter sample with the longest, or one that is padded to a
-// multiple.
+// pads reports that a micro-batch may have padding, to its longest sample or to a multiple.
 func (lengths *Lengths) pads(tokens int64, rule *Rule) bool {
 	if len(lengths.Counts) == 0 {
 		return lengths.Mean < float64(lengths.Max) && (rule.Samples > 1 || rule.Multiple > 1) || tokens != lengths.Max
@@ -149,9 +146,8 @@ func (lengths *Lengths) top(n int64) (sum int64) {
 	return sum + n*lengths.Max
 }
 
-// medianOfLongest is the median of the longest of n random samples, none of
-// them twice: the least length that all n are within with a
-// probability of a half.
+// medianOfLongest is the median of the longest of n distinct random samples: the least length that
+// all n are within with a probability of a half.
 func (lengths *Lengths) medianOfLongest(n int64) int64 {
 	all, within := lengths.samples(), int64(0)
 	for _, one := range lengths.Counts {
@@ -175,7 +171,7 @@ func (rule *Rule) paddingFree(lengths *Lengths) *Batches {
 	n := rule.Samples
 	row := func(tokens int64) Batch {
 		padded := rule.up(tokens)
-		return Batch{Rows: 1, Tokens: padded, Real: padded, Documents: n} // what is padded is a document, too short to count
+		return Batch{Rows: 1, Tokens: padded, Real: padded, Documents: n} // padding is a document, too short to count
 	}
 	usual := int64(math.Round(float64(n) * lengths.Mean))
 	if len(lengths.Counts) > 0 {
@@ -253,11 +249,10 @@ func (rule *Rule) packed(lengths *Lengths) *Batches {
 // bin is a packed row.
 type bin struct{ tokens, documents int64 }
 
-// fill packs the samples, the longest first, each into the row where it leaves
-// the least room (best fit decreasing: trl/data_utils.py, _pack_bfd). The worst
-// row has the most tokens of any and the most documents, the usual one the median
-// of both; mean is the mean number of documents. Without the lengths of each
-// sample, rows are full of samples of the mean.
+// fill packs the samples, the longest first, each into the fullest row that takes it (best fit
+// decreasing: trl/data_utils.py, _pack_bfd). The worst row has the most tokens and the most
+// documents, the usual one the median of both; mean is the mean number of documents. Without each
+// sample's length, rows are full of samples of the mean.
 func (rule *Rule) fill(lengths *Lengths) (worst, usual bin, mean float64) {
 	if len(lengths.Counts) == 0 {
 		documents := max(2, int64(math.Ceil(float64(rule.Seq)/lengths.Mean)))
@@ -278,8 +273,7 @@ func (rule *Rule) fill(lengths *Lengths) (worst, usual bin, mean float64) {
 	return bin{tokens[last], documents[last]}, bin{tokens[middle], documents[middle]}, float64(len(all)) / float64(len(rows))
 }
 
-// pack is best fit for lengths in descending order. rooms are those that rows
-// have left, ascending, each with its rows.
+// pack is best fit for descending lengths. rooms are the rows' free sizes, ascending.
 func pack(lengths []int64, capacity int64) []bin {
 	var rows []bin
 	var rooms []int64

@@ -15,8 +15,8 @@ type Lengths struct {
 	// Mean and Max are of all samples.
 	Mean float64 `json:"mean"`
 	Max  int64   `json:"max"`
-	// Counts are the different lengths, ascending, each with the number of its
-	// samples; nil where Mean and Max alone are known.
+	// Counts are the lengths, ascending, each with its number of samples; nil with only Mean and
+	// Max.
 	Counts counts `json:"counts,omitzero"`
 }
 
@@ -52,8 +52,7 @@ func (all *counts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Bounds of what is read. A list of more different lengths is rounded up to
-// mostLengths of them, so that a plan file stays small.
+// Bounds of the input; longer lists are rounded up to mostLengths lengths, for small plan files.
 const (
 	longest     = 1 << 32
 	mostLengths = 4096
@@ -203,7 +202,7 @@ func (lengths *Lengths) settle() {
 	lengths.Mean = math.Round(100*sum/float64(lengths.samples())) / 100
 }
 
-// samples is how many there are; 0 where that is unknown.
+// samples is the number of samples; 0 if unknown.
 func (lengths *Lengths) samples() (count int64) {
 	for _, one := range lengths.Counts {
 		count += one[1]
@@ -211,7 +210,7 @@ func (lengths *Lengths) samples() (count int64) {
 	return count
 }
 
-// Fault says what is wrong with lengths of a plan file; empty: nothing.
+// Fault returns what is wrong with a plan file's lengths; empty: nothing.
 func (lengths *Lengths) Fault() string {
 	if lengths.Max == 0 && lengths.Mean == 0 && len(lengths.Counts) == 0 {
 		return ""
@@ -233,8 +232,7 @@ func (lengths *Lengths) Fault() string {
 	return ""
 }
 
-// cut are the lengths that a trainer reads of samples of more than seq tokens:
-// their beginnings, or none of them.
+// cut are the lengths after a trainer truncated, or dropped, samples of more than seq tokens.
 func (lengths *Lengths) cut(seq int64, drops bool) *Lengths {
 	out := &Lengths{Mean: min(lengths.Mean, float64(seq)), Max: min(lengths.Max, seq)}
 	for _, one := range lengths.Counts {
@@ -254,8 +252,7 @@ func (lengths *Lengths) cut(seq int64, drops bool) *Lengths {
 	return out
 }
 
-// LabelFault says what is wrong with a number of label tokens of a sample, or a
-// fraction up to 1; empty: nothing.
+// LabelFault returns what is wrong with a number or fraction of label tokens; empty: nothing.
 func LabelFault(labels float64) string {
 	if labels >= 0 && labels <= longest && (labels <= 1 || labels == math.Trunc(labels)) {
 		return ""

@@ -60,8 +60,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCompact: a list of many different lengths is rounded up, and its longest
-// stays.
+// TestCompact: a list of many different lengths is rounded up, and its longest stays.
 func TestCompact(t *testing.T) {
 	var text strings.Builder
 	for i := range 50_000 {
@@ -79,7 +78,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// randomLengths are those of up to 64 samples.
+// randomLengths are the lengths of up to 64 samples.
 func randomLengths(random *rand.Rand) *Lengths {
 	var text strings.Builder
 	for range 5 + random.IntN(60) {
@@ -92,8 +91,7 @@ func randomLengths(random *rand.Rand) *Lengths {
 	return &lengths
 }
 
-// TestBatches: no random micro-batch is larger than the worst, and half of them are
-// no larger than the usual one.
+// TestBatches: no random micro-batch exceeds the worst, and half of them not the usual one.
 func TestBatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 60 {
@@ -138,8 +136,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestPack: each sample is in one row, no row is over its room, and no two rows
-// could share one.
+// TestPack: each sample is in one row, no row is over its room, and no two rows could share one.
 func TestPack(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
@@ -200,7 +197,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text stops it, and what it reads makes batches.
+// FuzzRead: any text is read or refused, and lengths make batches.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"3\n5\n", "[3, 5]", "[[3]]", "{", "4294967296\n", "9999999999999999999", "[1e3]", "\x00"} {
 		f.Add(text)

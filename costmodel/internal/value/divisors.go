@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Divisors are those of a number, ascending, in O(√n).
+// Divisors returns the divisors of a number, ascending, in O(√n).
 func Divisors(whole int64) []int64 {
 	var low, high []int64
 	for part := int64(1); part <= whole/part; part++ {
@@ -21,9 +21,8 @@ func Divisors(whole int64) []int64 {
 	return append(low, high...)
 }
 
-// NearestDivisors names the divisors of a number next to one, below and above,
-// that work, or all where works is nil: "4 and 6 do", "4 does"; empty if none
-// does.
+// NearestDivisors names the divisors of whole next to to, below and above, for which works is true,
+// or all if works is nil: "4 and 6 do", "4 does"; empty if none does.
 func NearestDivisors(to, whole int64, works func(int64) bool) string {
 	below, above := int64(0), int64(math.MaxInt64)
 	for _, number := range Divisors(whole) {

@@ -1,7 +1,5 @@
-// Package value names the values of a workload that the cost model
-// distinguishes and that are not in its API: whoever asks for one writes it as
-// a flag or a plan file has it. All values are declared once, in
-// costmodel.Fields.
+// Package value names values of a workload that the cost model distinguishes and its API does not
+// contain: users write them as flags or in plan files. costmodel.Fields declares all values.
 package value
 
 // Optimizers in addition to costmodel.AdamW, which is fused, and costmodel.SGD.
@@ -20,20 +18,19 @@ const (
 	Muon        = "muon"
 )
 
-// RecomputeSelective drops what is cheap to compute again.
+// RecomputeSelective recomputes only cheap operations.
 const RecomputeSelective = "selective"
 
 // RecomputeAuto is none or full, chosen for each stage of a pipeline.
 const RecomputeAuto = "auto"
 
-// How the frozen weights of linear layers are stored; empty: as they are.
+// Formats of frozen linear weights; empty: unchanged.
 const (
 	NF4  = "nf4"  // bitsandbytes, 4 bits with nested statistics
 	Int8 = "int8" // bitsandbytes LLM.int8()
 )
 
-// How torchao scales 8-bit copies of the operands of linear layers; empty: there are
-// none.
+// How torchao scales 8-bit copies of the operands of linear layers; empty: there are none.
 const (
 	Tensorwise         = "tensorwise"          // one scale for a tensor
 	TensorwiseGathered = "tensorwise-gathered" // and FSDP2 gathers weights in 8 bits
@@ -57,7 +54,7 @@ const (
 	LossTiled   = "tiled"   // tiles of tokens and vocabulary, made again in backward (TRL)
 )
 
-// Whose kernels run Mamba-2's mixers; empty: torch.
+// Kernels of Mamba-2's mixers; empty: torch.
 const (
 	TorchKernels   = "torch"   // Transformers' own code
 	PackageKernels = "package" // mamba-ssm and causal-conv1d
@@ -65,7 +62,7 @@ const (
 
 // Which kernel computes attention; empty: SDPA.
 const (
-	SDPA           = "sdpa"  // PyTorch's choice: flash where types and masks allow
+	SDPA           = "sdpa"  // PyTorch's choice: flash if types and masks allow
 	EagerAttention = "eager" // the score matrix in memory
 	FlashAttention = "flash" // the flash-attn package, versions 2 and 3
 )
@@ -81,6 +78,5 @@ const (
 	Megatron   = "megatron"   // Megatron-Core 0.19
 )
 
-// Reference is a model that is not trained: what it holds throughout, and what
-// its forward takes in addition to the activations of the trained model.
+// Reference is a frozen model: permanent bytes, and its forward's above the trained activations.
 type Reference struct{ Params, Padding, Gathered, Forward int64 }

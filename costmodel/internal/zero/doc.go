@@ -1,4 +1,3 @@
-// Package zero is what DeepSpeed's ZeRO (0.19.8) does outside the ops: the
-// settings of its configuration file, and which parameters stage 3 holds
-// gathered at every moment of a step.
+// Package zero models DeepSpeed's ZeRO (0.19.8) outside the ops: the settings of its configuration
+// file, and the parameters that stage 3 has gathered at every moment of a step.
 package zero

@@ -2,17 +2,15 @@ package zero
 
 import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
 
-// Limits are those of gathering, in elements (zero/config.py).
+// Limits are the limits of gathering, in elements (zero/config.py).
 type Limits struct {
 	Prefetch int64 `json:"stage3_prefetch_bucket_size"`
 	Live     int64 `json:"stage3_max_live_parameters"`
 	Reuse    int64 `json:"stage3_max_reuse_distance"`
 }
 
-// Moment is what is gathered when one step of a trace has run: Most at once
-// while it ran, and After it. Bytes on one rank, without persistent parameters.
-// Live are the elements gathered or on their way, as the coordinator counts
-// them.
+// Moment is the gathered bytes of one rank at one step of a trace, without persistent parameters: Most
+// while it ran, After it. Live are the elements gathered or in transit, as the coordinator counts.
 type Moment struct{ Most, After, Live int64 }
 
 type status int
@@ -23,10 +21,9 @@ const (
 	gathered
 )
 
-// coordinator is PartitionedParameterCoordinator
-// (zero/partitioned_param_coordinator.py) as far as memory goes: it gathers what
-// a module reads before it runs, then what the next ones will read, and lets go
-// of what is not read again soon.
+// coordinator models the memory of PartitionedParameterCoordinator
+// (zero/partitioned_param_coordinator.py). It gathers a module's parameters before it runs, then
+// the next modules', and releases those without a use soon.
 type coordinator struct {
 	trace  *Trace
 	limits Limits
@@ -35,7 +32,7 @@ type coordinator struct {
 
 	state    []status
 	handle   []*gather
-	gathered []int64 // by parameter, where it is gathered
+	gathered []int64 // bytes by parameter, while gathered
 	skipped  []int   // by parameter: the last use that prefetching has passed (most recent step id)
 	active   []map[int]bool
 	backward []int         // modules whose backward is under way, the last one last
@@ -47,7 +44,7 @@ type coordinator struct {
 	now, most int64
 
 	memory Memory // or nil: only bytes are counted
-	blocks []any  // by parameter, where it is gathered
+	blocks []any  // gathered blocks by parameter
 	first  bool   // the trace is being recorded: nothing is known of what comes
 }
 
@@ -60,8 +57,8 @@ type gather struct {
 	block  any
 }
 
-// Walk is what each step of a trace holds gathered. Parts are sharded over ranks;
-// copies says that they lie in host memory.
+// Walk is the gathered bytes at each step of a trace. Ranks share each parameter; copies: in host
+// memory.
 func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
 	run := start(trace, limits, ranks, copies)
 	out := make([]Moment, len(trace.Steps))
@@ -105,9 +102,8 @@ func (run *coordinator) hold(bytes int64) {
 	run.most = max(run.most, run.now)
 }
 
-// size is a gathered parameter, with the padding of its parts. Buffers of
-// several and what is copied out of them are cut from one another, so that they
-// lose nothing to the allocator's segments.
+// size is a gathered parameter with the padding of its shards. Blocks for several are cut from one
+// another, without rounding to segments.
 func (run *coordinator) size(param int) int64 {
 	each := &run.trace.Params[param]
 	if run.ranks == 1 && !run.copies { // a view of the only part
@@ -137,9 +133,8 @@ func (run *coordinator) fetch(step *Step) {
 	run.at++
 }
 
-// gather starts a collective for parameters that are cut
-// (partition_parameters.py, all_gather_coalesced): one alone is gathered in
-// place, several into one buffer.
+// gather starts a collective for parameters that are cut (partition_parameters.py,
+// all_gather_coalesced): one alone is gathered in place, several into one buffer.
 func (run *coordinator) gather(params []int) {
 	var group gather
 	for _, param := range params {

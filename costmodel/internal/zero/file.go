@@ -19,9 +19,8 @@ type reader struct {
 	fault error
 }
 
-// Read reads a configuration file (ds_config.json). Sections that do not change
-// what GPUs hold are passed over; unknown keys, and those that change it in a
-// way that is not modelled, are faults.
+// Read reads a configuration file (ds_config.json). It skips sections without effect on GPU memory.
+// It refuses unknown keys, and keys with an effect that is not modelled.
 func Read(file string, text []byte) (*Settings, error) {
 	var root object
 	if err := modelgraph.DecodeJSON(file, text, &root, false); err != nil {
@@ -91,8 +90,7 @@ func (read *reader) section(part object, place, key string) object {
 	}
 }
 
-// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is
-// taken.
+// whole is a whole number, written as 500000000 or 5e8, or [Auto] if that is taken.
 func (read *reader) whole(part object, place, key string, defaultValue int64, auto bool) int64 {
 	value, ok := part[key]
 	if !ok || value == nil {
@@ -117,7 +115,7 @@ func orAuto(auto bool) string {
 	return ""
 }
 
-// flag is a truth value; "auto" is what is said otherwise.
+// flag is a truth value; "auto" is the default.
 func (read *reader) flag(part object, place, key string, defaultValue bool) bool {
 	switch value := part[key].(type) {
 	case nil:

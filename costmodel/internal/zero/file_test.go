@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadSections: what the sections of precision mean.
+// TestReadSections checks the meaning of the sections of precision.
 func TestReadSections(t *testing.T) {
 	for text, want := range map[string]string{
 		`"bf16": {"enabled": true}`: zero.SectionBF16,
@@ -95,8 +95,7 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text makes the reader fail other than with an error, and what it
-// takes is in range once the sizes are filled in.
+// FuzzRead: the reader fails only with an error, and its values are in range once sizes are filled in.
 func FuzzRead(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"zero_optimization": {"stage": 1e0, "reduce_bucket_size": 5e8}}`)

@@ -1,6 +1,6 @@
 package zero
 
-// Memory is where gathered parameters lie, block by block.
+// Memory allocates gathered parameters, block by block.
 type Memory interface {
 	// Gathered is a block of so many bytes.
 	Gathered(bytes int64) any
@@ -14,9 +14,8 @@ type Following struct {
 	at  int
 }
 
-// Follow starts a step whose gathered parameters lie in memory. In the first
-// step the trace is being recorded: nothing is gathered ahead or kept for
-// later, persistent parameters neither (reset_step).
+// Follow starts a step with gathered parameters in memory. The first step records the trace: it
+// gathers nothing ahead and keeps nothing for later, persistent parameters neither (reset_step).
 func Follow(trace *Trace, limits Limits, ranks int64, copies, first bool, memory Memory) *Following {
 	run := start(trace, limits, ranks, copies)
 	run.memory, run.first = memory, first
@@ -51,8 +50,7 @@ func (run *coordinator) letGo(block any) {
 	}
 }
 
-// Close releases everything gathered or on its way (reset_step,
-// _clean_inflight_param_registry).
+// Close releases everything gathered or on its way (reset_step, _clean_inflight_param_registry).
 func (follow *Following) Close() {
 	run := follow.run
 	for param := range run.blocks {

@@ -1,7 +1,6 @@
 package zero
 
-// topKeys are the keys of a configuration (runtime/constants.py, and those of
-// the parts that read sections of their own).
+// topKeys are the keys of a configuration (runtime/constants.py, and parts with their own sections).
 var topKeys = []string{
 	"train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "managed_gradient_accumulation",
 	"optimizer", "scheduler", "fp16", "bf16", "amp", "torch_autocast", "data_types", "gradient_clipping", "zero_optimization",
@@ -15,7 +14,7 @@ var topKeys = []string{
 	"load_universal_checkpoint", "checkpoint_writer", "datastates_ckpt", "check_overflow", "zero_compute_grad_norm",
 }
 
-// zeroKeys are those of zero_optimization (zero/config.py).
+// zeroKeys are the keys of zero_optimization (zero/config.py).
 var zeroKeys = []string{
 	"stage", "contiguous_gradients", "reduce_scatter", "reduce_bucket_size", "use_multi_rank_bucket_allreduce", "allgather_partitions",
 	"allgather_bucket_size", "overlap_comm", "compute_grad_norm", "load_from_fp32_weights", "elastic_checkpoint", "offload_param", "offload_optimizer",
@@ -28,15 +27,13 @@ var zeroKeys = []string{
 	"save_muon_momentum_buffer_in_memory", "leaf_module",
 }
 
-// offloadKeys are those of offload_optimizer and offload_param
-// (zero/offload_config.py).
+// offloadKeys are the keys of offload_optimizer and offload_param (zero/offload_config.py).
 var offloadKeys = []string{
 	"device", "nvme_path", "buffer_count", "buffer_size", "max_in_cpu", "pin_memory", "pipeline_read", "pipeline_write", "fast_init", "ratio",
 	"super_offload", "cpuadam_cores_perc", "pipeline",
 }
 
-// refused are sections that change what GPUs hold; enabled is what leaving
-// their own "enabled" out means.
+// refused are sections with an effect on GPU memory; enabled is the default of their "enabled".
 var refused = []struct {
 	name, why string
 	enabled   bool

@@ -2,9 +2,8 @@ package zero
 
 import "slices"
 
-// borrow notes a frozen parameter that a recomputed block gathers in the middle
-// of a module's backward: that module lets go of it
-// (update_recompute_parameters).
+// borrow notes a frozen parameter that a recomputed block gathers during a module's backward, which
+// releases it (update_recompute_parameters).
 func (run *coordinator) borrow(param int, step *Step) {
 	if step.Backward || len(run.backward) == 0 || !run.trace.Params[param].Frozen {
 		return
@@ -13,7 +12,7 @@ func (run *coordinator) borrow(param int, step *Step) {
 	run.borrowed[to] = append(run.borrowed[to], param)
 }
 
-// pass takes what a module reads off the queue.
+// pass removes a module's parameters from the queue.
 func (run *coordinator) pass(params []int) {
 	open := 0
 	for _, param := range params {
@@ -28,10 +27,9 @@ func (run *coordinator) pass(params []int) {
 	}
 }
 
-// prefetch gathers what the next modules read: whole parameters until the
-// bucket is full, or as many are live as may be. Each module that is entered
-// does so, those without parameters too, so that it runs ahead until the limit
-// of live parameters holds it.
+// prefetch gathers the next modules' parameters: whole ones until the bucket is full or the limit
+// of live parameters is reached. Every module's entry does so, even without parameters, so it runs
+// ahead up to that limit.
 func (run *coordinator) prefetch() {
 	if run.limits.Prefetch <= 0 {
 		return
@@ -77,9 +75,9 @@ func (run *coordinator) release(step *Step) {
 	}
 }
 
-// persists reports that a parameter is kept although a module is done with it:
-// it persists, prefetching has passed a later use of it and would not gather
-// it again, or one comes within the reuse distance (__params_to_release).
+// persists reports that a parameter stays after its module (__params_to_release). It is persistent,
+// or prefetching has passed a later use and would not gather it again, or a use is within the reuse
+// distance.
 func (run *coordinator) persists(param int) bool {
 	if run.trace.Params[param].Persistent || run.skipped[param] > run.at {
 		return true

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// Settings are what a configuration file decides of memory: its
-// zero_optimization, in elements (zero/config.py), and the settings around it.
+// Settings are a configuration file's settings with an effect on memory: zero_optimization, in
+// elements (zero/config.py), and settings around it.
 type Settings struct {
 	Stage           int64 `json:"stage"`
 	ReduceBucket    int64 `json:"reduce_bucket_size"`
@@ -17,23 +17,20 @@ type Settings struct {
 	SubGroup    int64 `json:"sub_group_size"`
 	Contiguous  bool  `json:"contiguous_gradients"`
 	Overlap     bool  `json:"overlap_comm"`
-	// OffloadOptimizer and OffloadParams keep these in host memory, pinned
-	// unless Pageable.
+	// OffloadOptimizer and OffloadParams keep these in host memory, pinned unless Pageable.
 	OffloadOptimizer  bool `json:"offload_optimizer,omitzero"`
 	OffloadParams     bool `json:"offload_param,omitzero"`
 	PageableOptimizer bool `json:"offload_optimizer_pageable,omitzero"`
 	PageableParams    bool `json:"offload_param_pageable,omitzero"`
-	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype).
-	// FP32Reduction: they are reduced so, too: a 16-bit module without a bf16 or
-	// fp16 section.
+	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype). FP32Reduction:
+	// they are reduced so, too: a 16-bit module without a bf16 or fp16 section.
 	FP32Gradients bool    `json:"fp32_gradients,omitzero"`
 	FP32Reduction bool    `json:"fp32_reduction,omitzero"`
 	Clipping      float64 `json:"gradient_clipping,omitzero"`
 	// GatherOnSave: stage3_gather_16bit_weights_on_model_save.
 	GatherOnSave bool `json:"stage3_gather_16bit_weights_on_model_save,omitzero"`
 
-	// Asked is what the file says that the workload says too, until the two were
-	// compared.
+	// Asked are the file's values of the workload's fields, until both were compared.
 	Asked Asked `json:"-"`
 }
 
@@ -44,8 +41,7 @@ type Asked struct {
 	Accumulation int64  // gradient_accumulation_steps
 	TrainBatch   int64  // train_batch_size
 	Section      string // SectionNone, SectionBF16, …
-	// BF16 and FP16 are their sections' "enabled" (true, false or auto): empty without
-	// one, Absent without the section.
+	// BF16 and FP16 are their sections' "enabled"; empty without one, Absent without the section.
 	BF16, FP16 string
 	Optimizer  string // optimizer.type, in lower case
 }
@@ -74,8 +70,7 @@ func Defaults(stage int64) Settings {
 	}
 }
 
-// Fill gives the sizes that are left to the trainer their values for a model
-// of this width.
+// Fill gives the sizes that are left to the trainer their values for a model of this width.
 func (set *Settings) Fill(hidden int64) {
 	fill := func(size *int64, value int64) {
 		if *size == Auto {
@@ -113,8 +108,7 @@ func (set *Settings) Fault() error {
 	return nil
 }
 
-// Persistent is what a rank holds of parameters that stay gathered, in addition
-// to its part of them.
+// Persistent is a rank's bytes of permanently gathered parameters, in addition to its shards.
 func Persistent(trace *Trace, ranks int64) int64 {
 	var total int64
 	for i := range trace.Params {

@@ -6,24 +6,21 @@ type Parameter struct {
 	Bytes int64 // of one element, gathered
 	// Frozen: it takes no gradient, so that no hook of one releases it.
 	Frozen bool
-	// Persistent: it stays gathered once it was
-	// (parameter_offload.py, mark_persistent_parameters).
+	// Persistent: it stays gathered once it was (parameter_offload.py, mark_persistent_parameters).
 	Persistent bool
 }
 
-// Step is one hook of a module: before it runs, when what it reads is
-// gathered, or after, when that may go.
+// Step is one hook of a module: before it (its parameters are gathered) or after (released).
 type Step struct {
 	Module int
 	Params []int // its own, by index
-	// Ends: it has run. Backward: its backward, else a forward; a forward
-	// while a module's backward is under way is that of a recomputed block.
+	// Ends: it has run. Backward: its backward, else a forward; a forward during a module's
+	// backward is a recomputed block's.
 	Ends, Backward bool
 }
 
-// Trace is a forward and the backward that follows, as the hooks see them. The
-// coordinator records one of the first step and follows it from then on
-// (partitioned_param_coordinator.py, reset_step).
+// Trace is a forward and the backward that follows, as the hooks see them. The coordinator records
+// one of the first step and follows it from then on (partitioned_param_coordinator.py, reset_step).
 type Trace struct {
 	Params []Parameter
 	Steps  []Step
@@ -34,13 +31,13 @@ type Trace struct {
 	sum   []int64   // elements of all modules before this one
 }
 
-// fetched is a module entered, use a parameter that one reads.
+// fetched is a module entered, use one of its parameters.
 type (
 	fetched struct{ params []int }
 	use     struct{ param, at int }
 )
 
-// record is what the coordinator knows of the whole step.
+// record computes the coordinator's data of the whole step.
 func (trace *Trace) record() {
 	trace.order, trace.queue, trace.sum = nil, nil, []int64{0}
 	trace.uses = make([][]int, len(trace.Params))

@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// accelerate is Hugging Face Accelerate's naive model parallelism
-// (accelerate/hooks.py, AlignDevicesHook): arguments are copied to each
-// module's device, outputs to the input's (io_same_device).
+// accelerate is Hugging Face Accelerate's naive model parallelism (accelerate/hooks.py,
+// AlignDevicesHook). It copies arguments to each module's device, outputs to the input's
+// (io_same_device).
 type accelerate struct{ base }
 
 func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
@@ -41,7 +41,7 @@ func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// outputs is what the model returns: the outputs that no layer reads.
+// outputs is the size of the model's outputs, those that no layer reads.
 func outputs(model *layers.Model) int64 {
 	read := make([]bool, len(model.Layers))
 	for i := range model.Layers {
@@ -60,8 +60,7 @@ func outputs(model *layers.Model) int64 {
 	return total
 }
 
-// pixels is the size of the images in inference, which stay where the caller
-// put them: on the input's device. In training the convolution keeps them.
+// pixels is the size of the images on the input's device, in inference; training keeps them anyway.
 func pixels(model *layers.Model) int64 {
 	if model.Workload.Mode != costmodel.Infer {
 		return 0

@@ -14,8 +14,7 @@ type base struct{}
 
 func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, true }
 
-// Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
-// cast_adapter_dtype).
+// Adapters are fp32 on any base (peft/tuners/tuners_utils.py, cast_adapter_dtype).
 func (base) Adapters(workload *costmodel.Workload) (string, error) {
 	if quantized16(workload) {
 		return value.AdaptersBF16, nil
@@ -43,7 +42,7 @@ func (base) Rules(workload *costmodel.Workload) layers.Rules {
 	return rules
 }
 
-// autocast reports adapters on a 16-bit base whose program has bf16 on.
+// autocast reports adapters on a 16-bit base in a program with bf16 on.
 func autocast(workload *costmodel.Workload) bool {
 	return trainer.Of(workload.Preset).Path.Autocast && workload.LoRARank > 0 && workload.Quantize == "" && ops.WeightBytes(workload.Precision) == 2
 }
@@ -52,8 +51,8 @@ func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }
 
 func (base) Finish(*layers.Model, *costmodel.Table) {}
 
-// gathered is the precision of gathered weights and so of compute: 16 bits
-// where shards are fp32 (FSDP2: MixedPrecisionPolicy's param_dtype).
+// gathered is the precision of gathered weights, and of compute: 16 bits for fp32 shards (FSDP2:
+// MixedPrecisionPolicy's param_dtype).
 func gathered(precision costmodel.Precision) costmodel.Precision {
 	switch precision {
 	case costmodel.BF16Mixed:

@@ -6,13 +6,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every
-// gradient a second time, in the gradients' type (reducer.cpp,
-// Reducer::initialize_buckets: one flat tensor a bucket); no_sync makes no
-// difference to memory. With gradient_as_bucket_view the gradients are views
-// of them, so that there is one set, and it stays between steps
-// (Reducer::mark_variable_ready_dense copies each new gradient in): as where
-// gradients are accumulated.
+// ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every gradient a second time,
+// in the gradients' type (reducer.cpp, Reducer::initialize_buckets). no_sync does not change
+// memory. With gradient_as_bucket_view the gradients are views of buckets: one set, which stays
+// between steps (Reducer::mark_variable_ready_dense copies each new gradient in).
 type ddp struct{ base }
 
 func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
@@ -22,13 +19,11 @@ func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
 	return rules
 }
 
-// Finish adds the buckets, and says that a second set may be alive. At the start of
-// the second iteration Reducer::rebuild_buckets allocates buckets in the order
-// in which gradients became ready and drops the first ones; what still refers
-// to those then keeps them. On some ranks they stayed, in whole or in part, to
-// the peak of that iteration, in 4-byte and in 2-byte types, with views and
-// without (measured/dist_more.json); what refers to them is not known (the
-// all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
+// Finish adds the buckets, and warns that a second set may be alive. In the second iteration
+// Reducer::rebuild_buckets allocates new buckets in the order of the gradients and drops the first
+// ones. On some ranks these stayed, in whole or in part, to that iteration's peak, in all types,
+// with views and without (measured/dist_more.json). The cause is not known; all-reduces that the
+// watchdog of ProcessGroupNCCL.cpp has not cleared would explain it.
 func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped, table.Reference = true, wholeReference(model)
 	generation(model, table)
@@ -55,9 +50,9 @@ func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
 	warn(table, "DDP rebuilds its buckets in the second iteration: some GPUs also keep the old ones, and their peak is up to %v higher", costmodel.Bytes(set))
 }
 
-// findsUnused reports that transformers' Trainer looks for unused parameters, which it
-// does without checkpoints and on any PEFT model (trainer.py, _build_accelerator_args):
-// DDP then never rebuilds its buckets (reducer.hpp, should_rebuild_buckets).
+// findsUnused reports that transformers' Trainer looks for unused parameters: without checkpoints,
+// and for any PEFT model (trainer.py, _build_accelerator_args). DDP then never rebuilds its buckets
+// (reducer.hpp, should_rebuild_buckets).
 func findsUnused(workload *costmodel.Workload) bool {
 	return trainer.Of(workload.Preset).Path.PlainAlone && (workload.Recompute == "" || workload.Recompute == costmodel.RecomputeNone || workload.LoRARank > 0)
 }

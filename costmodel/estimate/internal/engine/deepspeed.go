@@ -9,16 +9,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
-// deepspeed/runtime/zero/stage_1_and_2.py and stage3.py keep them. Under mixed
-// precision the module itself is cast (engine.py, _configure_distributed_model)
-// and runs without autocast.
+// deepspeed is DeepSpeed's ZeRO (0.19.8): model states as in
+// deepspeed/runtime/zero/stage_1_and_2.py and stage3.py. Mixed precision casts the module
+// (engine.py, _configure_distributed_model), without autocast.
 type deepspeed struct{}
 
-// Precision follows what DeepSpeed's users write: "bf16": {"enabled": true}
-// for a bf16 model and "fp16": {"enabled": true} for an fp16 one, under which
-// the whole module is cast to 16 bits (deepspeed/runtime/engine.py,
-// _configure_distributed_model) and fp32 master weights and states are kept.
+// Precision follows DeepSpeed's users: "bf16" enabled for a bf16 model and "fp16" for an fp16 one.
+// These cast the whole module to 16 bits (deepspeed/runtime/engine.py,
+// _configure_distributed_model) and keep fp32 master weights and states.
 func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
 	switch stored {
 	case costmodel.BF16True:
@@ -40,9 +38,8 @@ func (deepspeed) Adapters(workload *costmodel.Workload) (string, error) {
 		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", workload.Precision), adapters, workload.LoRAPrecision)
 }
 
-// Refuse names what is not supported. PEFT's QLoRA under ZeRO 3 keeps the packed
-// weights on the GPUs (docs/source/accelerate/deepspeed.md, offload_param_device
-// none): no page of DeepSpeed, PEFT or bitsandbytes describes their offload.
+// Refuse names unsupported fields. PEFT's QLoRA under ZeRO 3 keeps the packed weights on the GPUs
+// (docs/source/accelerate/deepspeed.md, offload_param_device none). No document covers their offload.
 func (deepspeed) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err
@@ -62,7 +59,7 @@ func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	}
 }
 
-// Regions: PyTorch's allocator lays out what the figures say.
+// Regions does nothing: PyTorch's allocator places the tensors.
 func (deepspeed) Regions(*layers.Model, *costmodel.Table) error { return nil }
 
 // Finish cuts states over the ranks and adds what ZeRO 3 gathers.
@@ -92,7 +89,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// zeroSum adds up what the optimizer's step of a rank works on.
+// zeroSum adds up a rank's work in the optimizer's step.
 type zeroSum struct {
 	model     *layers.Model
 	stage     int
@@ -108,7 +105,7 @@ type zeroSum struct {
 	transient int64 // of the optimizer itself
 }
 
-// states sets a unit's states to those of one rank.
+// states sets a unit's states to one rank's.
 func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded on its own
 	for _, i := range exec {
@@ -132,13 +129,11 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 	sum.gradients(unit, exec)
 }
 
-// state is the optimizer state of a rank's part of one tensor: master
-// weights and its states, on a flat partition, fp32 under mixed precision.
-// Without it the master is a copy none the less (stage_1_and_2.py,
-// single_partition_of_fp32_groups is a clone; stage3.py,
-// _create_fp32_partitions shares the weights only where tensor.device ==
-// self.device, which compares a torch.device with a string and is false). A
-// moving average is of weights, which ZeRO 1 and 2 leave whole.
+// state is the optimizer state of a rank's shard of a tensor, on a flat partition: master weights
+// and the rule's states, fp32 under mixed precision. Without mixed precision the master is still a
+// copy. single_partition_of_fp32_groups is a clone (stage_1_and_2.py). _create_fp32_partitions
+// compares a torch.device with a string, so it never shares (stage3.py). Moving averages are of
+// whole weights in ZeRO 1 and 2.
 func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient int64) {
 	rule, each := &sum.model.Optimizer, ops.WeightBytes(sum.model.Workload.Precision)
 	var shape []int64
@@ -153,13 +148,11 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 	return state, transient
 }
 
-// gradients sets what a unit's backward leaves. ZeRO 1 reduces when backward
-// is done, so that all gradients are there by then, and with several
-// micro-batches throughout. ZeRO 2 copies each to the bucket as it comes, and
-// of what was reduced the rank's part to a buffer that the sum of earlier
-// micro-batches is added to (stage_1_and_2.py, copy_grads_in_partition). ZeRO 3
-// has a flat buffer for its part throughout (stage3.py,
-// grad_partitions_flat_buffer). Offloaded, both are in host memory.
+// gradients sets the result of a unit's backward. ZeRO 1 reduces after backward, so all gradients
+// exist by then, and with several micro-batches throughout. ZeRO 2 copies each to the bucket, and
+// the rank's reduced shard to a buffer with earlier micro-batches' sum (stage_1_and_2.py,
+// copy_grads_in_partition). ZeRO 3 has a flat buffer for its shard throughout (stage3.py,
+// grad_partitions_flat_buffer). Offloading moves both to host memory.
 func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 	if sum.stage == 1 && !sum.set.Overlap {
 		unit.ResidentGrads = unit.ResidentGrads / sum.grad * sum.summed

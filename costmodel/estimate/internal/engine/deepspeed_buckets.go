@@ -5,11 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// buckets are the buffers that ZeRO 1 and 2 have for gradients: the bucket that
-// they are copied to, which the first gradient of a backward allocates
-// (stage_1_and_2.py, setup_buckets), twice where communication overlaps, and
-// the rank's part of them from the micro-batches before. ZeRO 1 frees the
-// bucket when the last micro-batch is reduced.
+// buckets are ZeRO 1 and 2's gradient buffers: the bucket, which a backward's first gradient allocates
+// (stage_1_and_2.py, setup_buckets), a second one if communication overlaps, and the rank's shard from
+// earlier micro-batches. ZeRO 1 frees the bucket after the last micro-batch's reduction.
 func (sum *zeroSum) buckets(table *costmodel.Table) {
 	several := sum.model.Workload.MicroBatches > 1
 	bucket := sum.set.ReduceBucket * sum.grad
@@ -44,13 +42,11 @@ func (sum *zeroSum) buckets(table *costmodel.Table) {
 	}
 }
 
-// reductions sets what each layer's backward sets off: gradients fill the
-// bucket in the order in which they are made, and where the next one has no
-// room, all that are in it are laid end to end and reduced (stage_1_and_2.py,
-// allreduce_bucket; comm/coalesced_collectives.py, reduce_scatter_coalesced,
-// but for one alone). One that is larger than the bucket is not copied to it: it
-// stays until it is reduced. The last are reduced when backward is done. ZeRO 1
-// reduces then alone, when as much has been freed.
+// reductions sets the reductions in each layer's backward. Gradients fill the bucket in the order
+// of backward. If the next has no room, the bucket's gradients are joined and reduced
+// (stage_1_and_2.py, allreduce_bucket; comm/coalesced_collectives.py, reduce_scatter_coalesced);
+// one alone is not copied. A gradient larger than the bucket stays outside until reduced. The last
+// are reduced after backward. ZeRO 1 reduces only then, when as much is free.
 func (sum *zeroSum) reductions(table *costmodel.Table) {
 	if sum.stage == 1 {
 		return
@@ -89,7 +85,7 @@ type reduction struct {
 	offset    int64 // of the last of them among all parameters
 }
 
-// take adds a gradient; if it has no room, those before are reduced first.
+// take adds a gradient; if it has no room, earlier ones are reduced first.
 func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	if bucket.filled > 0 && bucket.filled+numel > bucket.set.ReduceBucket {
 		bucket.reduce(step, numel)
@@ -102,8 +98,7 @@ func (bucket *reduction) take(step *costmodel.LayerMemory, numel int64) {
 	}
 }
 
-// reduce has a layer's backward pay for the copies of a reduction, while next
-// elements exist outside it.
+// reduce has a layer's backward pay for the copies of a reduction, while next elements exist outside it.
 func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	each := bucket.grad
 	if bucket.set.FP32Gradients {
@@ -112,7 +107,7 @@ func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	flat := bucket.filled
 	switch {
 	case bucket.stage == 3 && bucket.alone:
-		flat = 0 // if it divides; what it is padded by is not counted
+		flat = 0 // if it divides; padding is not counted
 	case bucket.stage == 2 && bucket.oversized > 0:
 		flat = bucket.flattened(bucket.offset, bucket.oversized)
 	}
@@ -120,10 +115,9 @@ func (bucket *reduction) reduce(step *costmodel.LayerMemory, next int64) {
 	bucket.filled, bucket.oversized = 0, 0
 }
 
-// flattened are the elements of a gradient larger than the bucket that are laid
-// end to end at once. Its slices, one a rank whose part they are in, are taken
-// until they are more than the bucket holds (stage_1_and_2.py,
-// allreduce_and_scatter); one alone is reduced where it is.
+// flattened is the most elements joined at once of a gradient larger than the bucket. Its slices,
+// one for each rank that owns a part, are joined until they exceed the bucket (stage_1_and_2.py,
+// allreduce_and_scatter); one alone is reduced in place.
 func (sum *zeroSum) flattened(offset, numel int64) int64 {
 	var most, gathered, slices int64
 	part := max(sum.share(sum.whole), 1)

@@ -12,19 +12,17 @@ type Cluster struct{ GPUsPerNode, Nodes int64 }
 // Offload is what DeepSpeed keeps in host memory.
 type Offload struct {
 	Optimizer, Params bool
-	// ZeroInit: parameters are cut as the model is built (zero.Init), so that
-	// no process ever holds all of them.
+	// ZeroInit: zero.Init shards parameters as the model is built; no process has all of them.
 	ZeroInit bool
 }
 
 // bufferFactor is additional_buffer_factor of both estimators.
 const bufferFactor = 1.5
 
-// Zero2ModelStates is what deepspeed/runtime/zero/stage_1_and_2.py,
-// estimate_zero2_model_states_mem_needs, prints for ZeRO 2 (0.19.8): 2 B a
-// parameter whole, and 18 B sharded over the GPUs: gradients in 16 bits and again
-// in fp32, master weights, two states. The paper counts 2 + 14/d
-// (ZeRO, section 5): the fp32 gradients are there in the optimizer's step alone.
+// Zero2ModelStates is the result of estimate_zero2_model_states_mem_needs
+// (deepspeed/runtime/zero/stage_1_and_2.py, 0.19.8). It counts 2 B a parameter whole, and 18 B
+// sharded: gradients in 16 bits and in fp32, master weights, two states. The paper counts 2 + 14/d
+// (ZeRO, section 5): the fp32 gradients exist only in the optimizer's step.
 func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) ModelStates {
 	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
 	if offloadOptimizer {
@@ -33,10 +31,9 @@ func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) Mode
 	return ModelStates{GPU: 2*params + 18*params/gpus, CPU: int64(elements * float64(4*cluster.GPUsPerNode) * bufferFactor)}
 }
 
-// Zero3ModelStates is what deepspeed/runtime/zero/stage3.py,
-// estimate_zero3_model_states_mem_needs, prints for ZeRO 3 (0.19.8). largest
-// is the parameters of the largest layer ([LargestLayer]), gathered, with
-// their gradients.
+// Zero3ModelStates is the result of estimate_zero3_model_states_mem_needs
+// (deepspeed/runtime/zero/stage3.py, 0.19.8). largest is the parameters of the largest layer
+// ([LargestLayer]), gathered, with their gradients.
 func Zero3ModelStates(params, largest int64, cluster Cluster, offload Offload) ModelStates {
 	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
 	whole := float64(4 * cluster.GPUsPerNode) // each process builds all of the model
@@ -63,8 +60,8 @@ func Zero3ModelStates(params, largest int64, cluster Cluster, offload Offload) M
 	return states
 }
 
-// LargestLayer is the most parameters that one module holds itself, as
-// stage3.py, model_to_params, counts them (tied ones at each module).
+// LargestLayer is the most parameters that one module holds itself, as stage3.py, model_to_params,
+// counts them (tied ones at each module).
 func LargestLayer(graph *modelgraph.Graph) int64 {
 	var most int64
 	direct := make(map[string]int64)

@@ -19,10 +19,10 @@ func wantStates(t *testing.T, what string, got engine.ModelStates, gpu, cpu stri
 	}
 }
 
-// TestDeepSpeedEstimator holds the estimator to DeepSpeed's documented outputs
-// (docs/code-docs/source/memory.rst), but for ZeRO 2 without offload: the
-// document's 15.93 GB is of older code (4P + 16P/N); today's prints 11.28 for
-// 2851 million parameters, 11.29 (11.287) for the exact count.
+// TestDeepSpeedEstimator checks the estimator against DeepSpeed's documented outputs
+// (docs/code-docs/source/memory.rst), except ZeRO 2 without offload: the document's 15.93 GB is of
+// older code (4P + 16P/N). Today's code prints 11.28 for 2851 million parameters, 11.29 (11.287)
+// for the exact count.
 func TestDeepSpeedEstimator(t *testing.T) {
 	node := engine.Cluster{GPUsPerNode: 8, Nodes: 1}
 	optimizer, both := engine.Offload{Optimizer: true}, engine.Offload{Optimizer: true, Params: true}
@@ -60,8 +60,8 @@ func TestDeepSpeedEstimator(t *testing.T) {
 	}
 }
 
-// TestLargestLayer: t5-3b's parameters and largest layer are those of
-// DeepSpeed's document: its embedding, 32128 × 1024.
+// TestLargestLayer: t5-3b's parameters and largest layer (its embedding) match DeepSpeed's
+// document.
 func TestLargestLayer(t *testing.T) {
 	g, err := hf.FromConfig("config.json", []byte(`{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 1024, "d_kv": 128, "d_ff": 16384,
 		"num_layers": 24, "num_heads": 32, "vocab_size": 32128}`))

@@ -8,9 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// gatherModules sets what ZeRO 3 has gathered at every layer, and what it holds
-// throughout: small parameters, and the bucket that gradients are copied to
-// (stage3.py, _setup_for_real_optimizer).
+// gatherModules sets ZeRO 3's gathered bytes at every layer, and those throughout: small
+// parameters, and the gradients' bucket (stage3.py, _setup_for_real_optimizer).
 func gatherModules(model *layers.Model, table *costmodel.Table) {
 	set := settingsOf(&model.Workload)
 	root, trace := modulesOf(model, set.Persistence)
@@ -48,7 +47,7 @@ func most(moments []zero.Moment, where map[int]span, layer int) int64 {
 	return out
 }
 
-// settingsOf are those of the workload's configuration, or DeepSpeed's own.
+// settingsOf are the settings of the workload's configuration, or DeepSpeed's defaults.
 func settingsOf(workload *costmodel.Workload) zero.Settings {
 	if workload.DeepSpeed != nil {
 		return *workload.DeepSpeed
@@ -56,9 +55,8 @@ func settingsOf(workload *costmodel.Workload) zero.Settings {
 	return zero.Defaults(int64(workload.Strategy.Traits().ZeroStage))
 }
 
-// reducedAs is the size of an element of gradients as they are reduced: that
-// of the section's type, which is fp32 without one (engine.py,
-// communication_data_type).
+// reducedAs is the size of a reduced gradient's element: the section's type, fp32 without one
+// (engine.py, communication_data_type).
 func reducedAs(model *layers.Model) int64 {
 	if settingsOf(&model.Workload).FP32Reduction {
 		return 4

@@ -40,9 +40,8 @@ func recorded(t *testing.T, name string) []hook {
 	return out
 }
 
-// walked are the same of this package's trace. Containers whose input is no
-// tensor with a gradient have no hook after their backward: those of ours that
-// change nothing are left out if the other has none.
+// walked are the same of this package's trace. Containers without a tensor input with a gradient
+// have no hook after their backward: ours without effect are left out if the other has none.
 func walked(t *testing.T, text string, workload costmodel.Workload, limits zero.Limits, persistence int64) []hook {
 	t.Helper()
 	graph, err := hf.FromConfig("config.json", []byte(text))
@@ -71,8 +70,7 @@ func walked(t *testing.T, text string, workload costmodel.Workload, limits zero.
 	return out
 }
 
-// TestHooks: parameters come and go at the hooks at which DeepSpeed counted
-// them, to the element.
+// TestHooks: parameters come and go at the hooks at which DeepSpeed counted them, to the element.
 func TestHooks(t *testing.T) {
 	defaults := zero.Defaults(3)
 	plain := costmodel.Workload{

@@ -10,15 +10,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// module is one of the framework's modules with the hooks that DeepSpeed
-// gives each: what it holds itself, and what it calls, in order.
+// module is a framework module with DeepSpeed's hooks, its own parameters, and its calls in order.
 type module struct {
 	id     int
 	params []int
 	calls  []*module
 	layer  int    // of the graph, or -1: a container of several
 	below  string // its path below the layer; "-": a part without one of its own
-	// block: it is recomputed; still: no gradient passes its output.
+	// block: it is recomputed. still: no gradient passes its output.
 	block, still bool
 }
 
@@ -100,9 +99,8 @@ func (build *modules) layer(i int, ofBlock bool) {
 	}
 }
 
-// follow moves what a module calls to where it is called, after another of its
-// calls (modeling_qwen3.py, Qwen3Attention.forward): parameters are listed by
-// type.
+// follow moves a call to its real place, after another call (modeling_qwen3.py,
+// Qwen3Attention.forward): the graph lists parameters by type.
 func follow(node *module, name, behind string) {
 	from := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == name })
 	to := slices.IndexFunc(node.calls, func(next *module) bool { return next.below == behind })
@@ -145,8 +143,7 @@ func (build *modules) leadsBack(i int, below string) bool {
 	return false
 }
 
-// enter is the container of a layer: those before it that it is not below
-// have returned.
+// enter returns the container of a layer. Earlier containers that do not hold the layer have returned.
 func (build *modules) enter(name string, ofBlock bool) *module {
 	dirs := []string{""}
 	for k, letter := range name {
@@ -201,7 +198,7 @@ func (build *modules) add(numel, each int64, frozen bool) int {
 // parent is a path without its last part.
 func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 
-// number reports that a part of a path is that of an element of a list.
+// number reports that a part of a path is a list index.
 func number(part string) bool {
 	part = strings.TrimPrefix(part, ".")
 	if dot := strings.IndexByte(part, '.'); dot >= 0 {

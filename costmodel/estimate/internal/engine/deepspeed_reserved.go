@@ -8,15 +8,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// once follows the requests of a rank that runs the whole model when they are
-// first asked for, and no more: each device of a plan asks.
+// once calls follow at most once, on the first request: each device of a plan asks.
 func once(follow func() [][2]int64) func([]int, bool) [][2]int64 {
 	followed := sync.OnceValue(follow)
 	return func([]int, bool) [][2]int64 { return followed() }
 }
 
-// marks are what the allocator of a rank has at most in each micro-batch of the
-// first steps; nil where the model's tensors are not followed.
+// marks are the most bytes of a rank's allocator in each micro-batch of the first steps; nil if the
+// model's tensors are not followed.
 func marks(model *layers.Model) [][2]int64 {
 	decoder, ok := reserve.Follow(model)
 	if !ok {

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// warn says what DeepSpeed's own estimator would say and why the plan says
-// more, what is in host memory, and what peaks outside the step.
+// warn notes DeepSpeed's own estimate, the host memory, and peaks outside the step.
 func (sum *zeroSum) warn(table *costmodel.Table) {
 	params := sum.model.Graph.ParamCount()
 	if params == 0 {
@@ -59,12 +58,9 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said.GPU), strings.Join(less, ", "), more)
 }
 
-// host is what a rank keeps in host memory: what offload_optimizer moves there
-// (stage3.py, _create_fp32_partitions, initialize_optimizer_states,
-// _setup_for_real_optimizer; stage_1_and_2.py, __init__), and with
-// offload_param the rank's parts of all weights, frozen ones too
-// (partition_parameters.py, _partition_param). States are the optimizer's own, and
-// pageable.
+// host is a rank's host memory. DeepSpeed's offload_optimizer moves optimizer tensors there (stage3.py,
+// _setup_for_real_optimizer; stage_1_and_2.py, __init__). Its offload_param moves shards of all weights,
+// frozen ones too (partition_parameters.py, _partition_param). The optimizer's own states are pageable.
 func (sum *zeroSum) host() (pinned, pageable int64) {
 	each := ops.WeightBytes(sum.model.Workload.Precision) // of masters
 	lock := func(bytes int64, is bool) {
@@ -81,7 +77,7 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 		lock(sum.part*each, locked)                   // gradients for the update
 		lock(sum.part*each, locked && sum.stage != 3) // masters
 		if sum.stage == 3 {
-			lock(sum.part*sum.summed, locked) // gradients as they are reduced
+			lock(sum.part*sum.summed, locked) // reduced gradients
 		} else {
 			own := sum.firstPart()
 			lock((sum.part+own.largest)*sum.grad, locked) // weights on their way back; gradients on their way here
@@ -96,8 +92,7 @@ func (sum *zeroSum) host() (pinned, pageable int64) {
 	return pinned, pageable
 }
 
-// warnOutside lists peaks outside the step: loading, saving, and evaluation
-// that keeps the logits.
+// warnOutside lists peaks outside the step: loading, saving, and evaluation that keeps the logits.
 func (sum *zeroSum) warnOutside(table *costmodel.Table, params int64) {
 	weights := costmodel.Bytes(params * sum.grad)
 	ranks := sum.model.Workload.World

@@ -7,12 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// step is what the optimizer's step takes in addition to what the walk still
-// counts (stage_1_and_2.py and stage3.py, step): norms, each gradient in fp64
-// (zero/utils.py, get_norm_dtype); then the rank's gradients are laid end to
-// end, and copied to fp32 under mixed precision; then the 16-bit ones go, and
-// the optimizer runs. ZeRO 3 does so for sub_group_size elements at a time; of
-// ZeRO 1 and 2 the first rank's part is the largest.
+// step is the optimizer's temporary memory (stage_1_and_2.py and stage3.py, step). First come norms,
+// each gradient in fp64 (zero/utils.py, get_norm_dtype). Then the rank's gradients are joined, and
+// copied to fp32 under mixed precision. The 16-bit ones are freed, and the optimizer runs. ZeRO 3 does
+// so for sub_group_size elements at a time. The first rank's shard is the largest in ZeRO 1 and 2.
 func (sum *zeroSum) step() int64 {
 	if sum.set.OffloadOptimizer {
 		return 0
@@ -46,8 +44,8 @@ func (sum *zeroSum) step() int64 {
 	return max(0, peak)
 }
 
-// group adds a tensor's part to those that are updated together: ZeRO 3 ends
-// one with the tensor that fills it (stage3.py, _create_fp16_sub_groups).
+// group adds a tensor's shard to those that are updated together: in ZeRO 3 a tensor that fills a
+// group ends it (stage3.py, _create_fp16_sub_groups).
 func (sum *zeroSum) group(part int64) {
 	last := len(sum.groups) - 1
 	if last < 0 || sum.stage == 3 && sum.groups[last] >= sum.set.SubGroup {
@@ -56,8 +54,7 @@ func (sum *zeroSum) group(part int64) {
 	sum.groups[last] += part
 }
 
-// rounding is what the allocator adds to the flat tensors that a rank has
-// throughout: they come before anything is cached.
+// rounding is the allocator's rounding of a rank's flat tensors, made before anything is cached.
 func (sum *zeroSum) rounding() int64 {
 	each := ops.WeightBytes(sum.model.Workload.Precision)
 	state, _ := sum.model.Optimizer.State(nil, 1, each)
@@ -73,10 +70,9 @@ func (sum *zeroSum) rounding() int64 {
 	return total + allocator.Rounding(sum.whole*sum.grad)
 }
 
-// ownPart is the first rank's part of the flat weights: how many elements the
-// parameters have that begin in it, whole, as of one that crosses its end all
-// is kept (stage_1_and_2.py, get_partition_info), and the largest piece of one
-// that lies in it. largest is the largest parameter of any rank.
+// ownPart is the first rank's shard of the flat weights. Its elements are those of all parameters
+// that begin in it: one that crosses its end is kept whole (stage_1_and_2.py, get_partition_info).
+// The largest piece of a parameter within it is piece; largest is any rank's largest parameter.
 type ownPart struct{ elements, piece, largest int64 }
 
 func (sum *zeroSum) firstPart() ownPart {

@@ -2,8 +2,7 @@ package engine
 
 import "github.com/devmap-dev/devmap/costmodel/internal/zero"
 
-// hooks writes down the hooks of a step in the order in which they are called,
-// and where in it each layer runs.
+// hooks records the hooks of a step in calling order, and each layer's place in it.
 type hooks struct {
 	trace    *zero.Trace
 	called   []call       // by step
@@ -16,8 +15,7 @@ type hooks struct {
 	loss     int // the step at which the loss's own backward begins
 }
 
-// call is what a step is a hook of: a layer of the graph or -1, and the path
-// below it.
+// call is a hook's place: a layer of the graph or -1, and the path below it.
 type call struct {
 	layer int
 	below string
@@ -26,8 +24,7 @@ type call struct {
 // span is from the first step of a layer to its last.
 type span struct{ first, last int }
 
-// hooksOf is the trace of a forward and its backward, which runs through the
-// modules the other way round.
+// hooksOf is the trace of a forward and of its backward, in reverse order of the modules.
 func hooksOf(root *module, trace *zero.Trace, train, recomputes bool) *hooks {
 	run := &hooks{trace: trace, forward: map[int]span{}, again: map[int]span{}, backward: map[int]span{}}
 	run.now = run.forward
@@ -67,8 +64,8 @@ func (run *hooks) ahead(node *module) {
 	run.step(node, zero.Step{Ends: true})
 }
 
-// back is a module's backward. The hook after it hangs on its input: one whose
-// input needs no gradient is let go when the whole backward is done.
+// back is a module's backward. The next hook depends on the module's input: if that needs no
+// gradient, the module is released at the end of the whole backward.
 func (run *hooks) back(node *module, recomputes bool) {
 	if node.still {
 		return
@@ -94,9 +91,8 @@ func (run *hooks) back(node *module, recomputes bool) {
 	run.step(node, zero.Step{Ends: true, Backward: true})
 }
 
-// until runs a block's forward again as far as the module whose backward asks
-// for it: the last tensor that it keeps is made there, and recomputation stops
-// (torch/utils/checkpoint.py, _StopRecomputationError).
+// until reruns a block's forward up to the module whose backward comes first: its last kept tensor
+// is made there, and recomputation stops (torch/utils/checkpoint.py, _StopRecomputationError).
 func (run *hooks) until(node, last *module) bool {
 	run.step(node, zero.Step{})
 	if node == last {

@@ -10,9 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
 
-// devmap is devmap's own engine. It runs what its recipe has a kernel for (package
-// recipe), casts all weights to one type, and plans every byte before it runs:
-// what a device holds are the regions of its units, whatever the ops say.
+// devmap is devmap's own engine. It runs the kernels of its recipe (package recipe), casts all weights
+// to one type, and plans every byte before it runs. Its units' regions replace the ops' figures.
 type devmap struct{ base }
 
 // Precision: all weights have one type.
@@ -68,8 +67,7 @@ func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsPersist: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
 }
 
-// Regions are those of the recipe. A model that it has no kernel for is refused
-// as of another runtime.
+// Regions sets the recipe's regions. It refuses a model without kernels.
 func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	plan, err := recipe.Of(model.Tied, &model.Workload) // copies of a tied weight are the recipe's to count
 	var known *costmodel.FieldError
@@ -83,7 +81,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 	if table.Additive {
 		table.Workspaces = 0
 	}
-	before := int64(0) // what the unit before sends
+	before := int64(0) // the previous unit's message
 	for i := range table.Units {
 		unit, from := &table.Units[i], &plan.Units[i]
 		unit.Regions, unit.Layers = from.Regions, nil

@@ -9,8 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// TestDevmapRefuses: what devmap's own engine has no kernel for is refused by
-// its field, with what works in its place.
+// TestDevmapRefuses: the error for a missing kernel names the field and an alternative.
 func TestDevmapRefuses(t *testing.T) {
 	for _, c := range []struct {
 		field, works string

@@ -11,26 +11,21 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// Engine is a runtime under one of the strategies that it runs. Most embed
-// [base] and say what they do otherwise.
+// Engine is a runtime under one of its strategies. Most embed [base] and override parts.
 type Engine interface {
-	// Precision is that of weights for which none was asked, of the one that
-	// they are stored in; asStored: each tensor keeps its own type.
+	// Precision is the default precision of weights; asStored: each tensor keeps its own type.
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
-	// Adapters is the type in which the engine keeps adapters unless asked
-	// otherwise; an error where another was asked for and it has none but this.
+	// Adapters is the engine's type of adapters; an error if the workload asks for an unsupported one.
 	Adapters(workload *costmodel.Workload) (string, error)
-	// Refuse names what of a resolved workload the engine does not run, and
-	// what is not modelled, as a [*costmodel.FieldError].
+	// Refuse returns a [*costmodel.FieldError] for fields that engine or devmap do not support.
 	Refuse(workload *costmodel.Workload) error
-	// Rules are what it does with every layer's tensors.
+	// Rules are the engine's rules for every layer's tensors.
 	Rules(workload *costmodel.Workload) layers.Rules
-	// Regions gives units theirs, and their times, where the engine plans every
-	// byte before it runs ([costmodel.StageRules]); an error if it does not run
-	// the model. It is asked in every mode, last.
+	// Regions sets the units' regions and times if the engine plans every byte
+	// ([costmodel.StageRules]). It returns an error if the engine does not run the model. It is
+	// called in every mode, last.
 	Regions(model *layers.Model, table *costmodel.Table) error
-	// Finish sets what a GPU holds in addition to its units, and warns of what
-	// the figures leave out. It is not asked where weights are loaded alone.
+	// Finish sets a GPU's memory outside its units, and warns of omissions. Not in load mode.
 	Finish(model *layers.Model, table *costmodel.Table)
 }
 
@@ -58,8 +53,8 @@ var engines = map[key]Engine{
 	{costmodel.Zero3, value.DeepSpeed}:      deepspeed{},
 }
 
-// Of is the engine of a workload. If none is built it is an error that names
-// the field, and the engine has the defaults of most.
+// Of returns the engine of a workload. If there is none it returns an error with the field, and the
+// most common engine's defaults.
 func Of(workload *costmodel.Workload) (Engine, error) {
 	if workload.Strategy == costmodel.DDP && trainer.Of(workload.Preset).Path.Megatron {
 		return megatron{}, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// TestTable checks the engines against the strategies: each strategy under each
-// of its runtimes has one, no other pair does, and its fault names the field.
+// TestTable checks that each strategy has an engine under each of its runtimes, and no other pair
+// has one; the error names the field.
 func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
@@ -45,8 +45,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// workloads are what every engine is asked for below: training and inference,
-// one and several micro-batches, types, adapters, and what is recomputed.
+// workloads are the cases for every engine below: training and inference, one and several
+// micro-batches, types, adapters, and recomputation.
 func workloads(pair key) []costmodel.Workload {
 	plain := costmodel.Workload{
 		Strategy: pair.strategy, Runtime: pair.runtime, Mode: costmodel.Train, Batch: 4, MicroBatches: 1, Seq: 32, TargetSeq: 32,
@@ -95,7 +95,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conforms checks one engine against what the cost model takes for granted.
+// conforms checks one engine against the cost model's assumptions.
 func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload) {
 	t.Helper()
 	var err error
@@ -153,8 +153,7 @@ func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	return table
 }
 
-// checkTable checks what a table says of the model as a whole: nothing of it is
-// lost, and nothing is negative.
+// checkTable checks that a table contains all of the model, and nothing negative.
 func checkTable(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules layers.Rules) {
 	t.Helper()
 	w := &table.Workload

@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 )
 
-// flat is PyTorch's FSDP1 under FULL_SHARD or HYBRID_SHARD with use_orig_params
-// (torch 2.11, distributed/fsdp/_flat_param.py): the parameters of a group are
-// one tensor, cut in equal parts whatever their shapes.
+// flat is PyTorch's FSDP1 under FULL_SHARD or HYBRID_SHARD with use_orig_params (torch 2.11,
+// distributed/fsdp/_flat_param.py): a group's parameters are one tensor in equal shards.
 type flat struct{ fsdp }
 
 // Refuse names what is not modelled.
@@ -28,10 +27,9 @@ func (flat) Refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
-// Rules: gradients of the micro-batches before are flat, too, so that the
-// groups hold them. Adapters get an fp32 copy of their input, whose type is
-// that of the part (peft/tuners/tuners_utils.py, _cast_input_dtype), and FSDP1
-// casts that to 16 bits (_cast_forward_inputs), as autocast does.
+// Rules: earlier micro-batches' gradients are flat too, so the groups hold them. Adapters get an
+// fp32 copy of their input, in the shard's type (peft/tuners/tuners_utils.py, _cast_input_dtype);
+// FSDP1 casts it to 16 bits (_cast_forward_inputs), as autocast does.
 func (flat) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := fsdp{}.Rules(workload)
 	rules.GradsPersist = false
@@ -55,7 +53,7 @@ func (flat) Finish(model *layers.Model, table *costmodel.Table) {
 		if model.Workload.MicroBatches > 1 { // no_sync: accelerator.py; lightning/pytorch/strategies/parallel.py, block_backward_sync
 			group.Retained = group.Joined
 		}
-		if group.Root && path.LastGradients { // device_id: FSDPStrategy moves what the root wraps to the GPU, then joins it
+		if group.Root && path.LastGradients { // device_id: FSDPStrategy moves the root's parameters to the GPU, then joins them
 			table.Prepared = 2 * model.Workload.ShardDegree * stored
 		}
 		table.Groups = append(table.Groups, group)
@@ -111,5 +109,5 @@ func flatGroup(model *layers.Model, wrapped *shard.Group) (group costmodel.Group
 	return group, stored
 }
 
-// block is what the allocator gives a tensor.
+// block is the size of a tensor's block.
 func block(size int64) int64 { return size + allocator.Rounding(size) }

@@ -13,14 +13,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that
-// all-reduce: fully_shard on every block and on the model, or as the preset's
-// [trainer.Path] does it. Examples keep the loss alone.
+// fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that all-reduce.
+// fully_shard applies to every block and to the model, or as in the preset's [trainer.Path].
 type fsdp struct{ base }
 
-// Adapters are given in the base's type: FSDP2's groups have one type of
-// trained parameters (torch/distributed/fsdp/_fully_shard/
-// _fsdp_param_group.py, _init_mp_dtypes). A preset may have PEFT's fp32.
+// Adapters have the base's type: FSDP2's groups have one type of trained parameters
+// (torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, _init_mp_dtypes). A preset may have
+// PEFT's fp32.
 func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
 	if quantized16(workload) { // Accelerate makes no parameter of a 4-bit model fp32
 		return value.AdaptersBF16, nil
@@ -35,7 +34,7 @@ func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
 	return value.AdaptersFP32, nil
 }
 
-// Refuse names what fully_shard does not take or what is not modelled.
+// Refuse names what fully_shard refuses or devmap does not model.
 func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if err := checkDegree(workload); err != nil {
 		return err
@@ -49,8 +48,7 @@ func (fsdp) Refuse(workload *costmodel.Workload) error {
 	if workload.Quantize == "" || workload.Quantize == value.NF4 {
 		return nil
 	}
-	// LLM.int8()'s statistics lie outside the weights, and no storage type makes
-	// these cut.
+	// LLM.int8()'s statistics lie outside the weights, and no storage type makes these cut.
 	works := costmodel.Set("strategy", costmodel.DDP)
 	return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
 		"FSDP cuts parameters, and bitsandbytes has no form of %s weights that it can cut, as it has of nf4: use %v or device-map", workload.Quantize, works)
@@ -62,9 +60,9 @@ func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
 		Compute: gathered(workload.Precision), Cut: true, GradsPersist: path.RetainsGradients && workload.MicroBatches > 1,
 		ReduceAsComputed: path.ReduceAsComputed, FrozenAsStored: path.FrozenAsStored && !path.FrozenFP32 || workload.Quantize != "",
 		Adapters16: autocast(workload), HeadAsStored: path.HeadWhole, Modules: ops.Modules(path.Modules),
-		// Before a graph is captured, the step runs once on the capture's stream. The
-		// optimizer's stream does not get blocks of that one (torchtitan 0.3,
-		// distributed/cudagraph.py, CUDAGraphWrapper.__call__).
+		// Before a graph capture, the step runs once on the capture's stream. The optimizer's
+		// stream does not reuse that stream's blocks (torchtitan 0.3, distributed/cudagraph.py,
+		// CUDAGraphWrapper.__call__).
 		StatesApart: path.ZeroesGradients,
 	}
 }
@@ -117,10 +115,9 @@ func warnStorage(model *layers.Model, table *costmodel.Table) {
 	warn(table, "4-bit weights are sharded with bnb_4bit_quant_storage=torch.bfloat16; with its default, uint8, they stay whole on every GPU: %v more", costmodel.Bytes(more))
 }
 
-// tiedAgain is what a tied head costs under from_pretrained(distributed_config=).
-// There fully_shard takes the norm and the embedding, and weights are tied later.
-// So the root has the head's weight, which is gathered again and stays
-// (transformers/distributed/fsdp.py, apply_fully_sharded_data_parallelism).
+// tiedAgain is the cost of a tied head under from_pretrained(distributed_config=). fully_shard takes the
+// norm and the embedding there, and ties weights later. So the root has the head's weight, which is
+// gathered again and stays (transformers/distributed/fsdp.py, apply_fully_sharded_data_parallelism).
 func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	var size int64
 	for _, unit := range group.Units {
@@ -134,8 +131,7 @@ func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	return size
 }
 
-// prepared is the size of the whole model, which a state dict keeps on the GPU
-// while FSDP2 makes the parts, if the model was built there.
+// prepared is the size of a model built on the GPU: a state dict keeps it there while FSDP2 shards.
 func prepared(model *layers.Model, table *costmodel.Table) {
 	if model.Workload.BuiltOn == value.BuiltOnCPU && model.Workload.Quantize == "" { // bitsandbytes quantises on the GPU
 		return
@@ -195,13 +191,13 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 	return group
 }
 
-// head is what a program's loss does with the head's group.
+// head is the use of the head's group in a program's loss.
 func (group *fsdpGroup) head(wrapped *shard.Group) {
 	model, path := group.model, &trainer.Of(group.model.Workload.Preset).Path
 	group.Unhooked = path.HeadWhole
 	if path.HeadWhole && len(wrapped.Units) == 1 && model.Frozen {
-		// No hook of this group runs: PEFT's norm is the root's, and the head itself
-		// is not called. full_tensor gathers it as it is stored, to the end of backward.
+		// No hook of this group runs: PEFT's norm is the root's, and nothing calls the head itself.
+		// full_tensor gathers it in its stored type, to the end of backward.
 		group.Buffer, group.CopyIn, group.Gathered = 0, 0, group.whole
 	}
 	if model.Train && model.Rules.Modules == ops.Torchtitan && model.Workload.Loss == value.LossChunked {
@@ -212,8 +208,8 @@ func (group *fsdpGroup) head(wrapped *shard.Group) {
 	}
 }
 
-// reduceInForward takes the head's matrix out of what backward reduces; a tied
-// one is there again, as the embedding's.
+// reduceInForward removes the head's matrix from backward's reduction; a tied one remains, as
+// embedding.
 func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
 	for _, unit := range wrapped.Units {
 		for i := group.model.Graph.Units[unit].First; i < group.model.Graph.Units[unit].End; i++ {
@@ -232,8 +228,7 @@ func (group *fsdpGroup) reduceInForward(wrapped *shard.Group) {
 	}
 }
 
-// gather adds a layer's parameters to a group: whole, in the type of compute,
-// and the gradients that are reduced.
+// gather adds a layer's parameters to a group: whole, in the type of compute, and their gradients.
 func (group *fsdpGroup) gather(layer *layers.Layer) {
 	compute, workload := group.model.Rules.Compute, &group.model.Workload
 	trained := group.model.Train && layer.Runs
@@ -315,11 +310,9 @@ func (group *fsdpGroup) add(size, degree int64) {
 	}
 }
 
-// exchange sizes a group's buffers. Buffer and Reduced come from pools of their
-// own streams, if nothing else is cached, so that they pay the allocator's
-// rounding; the gathered parameters are the first to be allocated and find
-// their own blocks again. A group of one GPU copies instead of gathering
-// (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
+// exchange sizes a group's buffers. Buffer and Reduced come from empty pools of their own streams,
+// so the allocator rounds them; gathered parameters come first and reuse their blocks. A group of
+// one GPU copies instead of gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.stored / group.degree
 	group.Reduced += allocator.Rounding(group.Reduced)
@@ -342,10 +335,9 @@ func (group *fsdpGroup) exchange() {
 	group.CopyIn += max(0, group.casts8-group.Buffer)
 }
 
-// onHost moves the parts to the host's memory (torch 2.11, _fully_shard/
-// _fsdp_param.py, offload_to_cpu). Each is copied to the GPU before it is gathered.
-// Its gradient goes back when it is reduced, and the optimizer runs on the CPU. PyTorch rounds pinned blocks up to powers of two
-// (CachingHostAllocator.h, HostBlock sizes).
+// onHost moves the shards to host memory (torch 2.11, _fully_shard/_fsdp_param.py, offload_to_cpu). Each
+// is copied to the GPU before it is gathered, and its reduced gradient back; the optimizer runs on the
+// CPU. PyTorch rounds pinned blocks up to powers of two (CachingHostAllocator.h, HostBlock).
 func onHost(model *layers.Model, table *costmodel.Table) {
 	var pinned, pageable int64
 	for i := range table.Units {

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 )
 
-// shardMarks are those of FSDP2 ([marks]).
+// shardMarks are FSDP2's [marks].
 func shardMarks(model *layers.Model, groups []costmodel.Group) [][2]int64 {
 	decoder, ok := reserve.Follow(model)
 	if !ok {

@@ -10,19 +10,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// JAXFraction is the part of a GPU that JAX preallocates as its pool, unless
-// XLA_PYTHON_CLIENT_MEM_FRACTION sets another. It is a part of the total memory
-// that CUDA reports: the capacity less the driver's share. Since jaxlib 0.4.1 it
-// is no part of the free memory. NVML shows the pool and a context, not the bytes
-// that the program uses. Source: XLA, xla/pjrt/gpu/gpu_helpers.cc,
-// CreateBFCAllocator, total_memory * memory_fraction.
+// JAXFraction is the part of a GPU that JAX preallocates, unless XLA_PYTHON_CLIENT_MEM_FRACTION
+// sets another. It is a part of the total memory that CUDA reports: the capacity less the driver's
+// part. NVML shows the pool and a context, not the program's bytes. Source: XLA,
+// xla/pjrt/gpu/gpu_helpers.cc, CreateBFCAllocator, total_memory * memory_fraction.
 const JAXFraction = 0.75
 
-// jax is a training or a policy as OpenPI runs it (Physical-Intelligence/openpi
-// at 15a9616): one program that XLA compiles, on a mesh of all GPUs that JAX
-// sees, (GPUs / fsdp_devices, fsdp_devices). The batch is cut over both axes,
-// large arrays of the train state over the second (package shard, Axis), all
-// else is on every GPU.
+// jax is a training or a policy of OpenPI (Physical-Intelligence/openpi at 15a9616): one program
+// that XLA compiles, on a mesh of all visible GPUs, (GPUs / fsdp_devices, fsdp_devices). Both axes
+// split the batch; the second also splits large arrays of the train state (package shard, Axis).
+// Every GPU has all else.
 type jax struct{ base }
 
 // Precision: arrays keep their own types. Compute is bf16 (Pi0Config.dtype).
@@ -54,9 +51,8 @@ func (jax) Refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
-// jaxStates are what optax keeps: copies of each trained array in its type, and
-// counters of 4 bytes, and the step's own (ScaleByAdamState,
-// ScaleByScheduleState, TraceState).
+// jaxStates are what optax keeps: copies of each trained array in its type, and counters of 4
+// bytes, and the step's own (ScaleByAdamState, ScaleByScheduleState, TraceState).
 var jaxStates = map[string]*struct{ copies, counters int64 }{
 	costmodel.AdamW:   {2, 3},
 	costmodel.SGD:     {0, 2},
@@ -103,9 +99,8 @@ func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
 
 func everyArray(string) bool { return true }
 
-// Regions gives units what one GPU holds of their arrays: they had PyTorch's
-// before. The rest of a step is the program's ([pi0Step]) if it is known, else
-// declared by the model file.
+// Regions gives units what one GPU holds of their arrays: they had PyTorch's before. The rest of a
+// step is the program's ([pi0Step]) if it is known, else declared by the model file.
 func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
 	for index := range table.Units {
@@ -135,10 +130,10 @@ func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
 	return nil
 }
 
-// jaxBand is how far a peak may be off whose program no one has compiled.
+// jaxBand is the error of the peak of a program that no one has compiled.
 const jaxBand = 0.25
 
-// plain has a unit's gradients be those of its own arrays, on one GPU.
+// plain sets a unit's gradients to those of its own arrays, on one GPU.
 func plain(unit *costmodel.Unit, trained int64) {
 	unit.ResidentGrads = 0
 	for k := range unit.Layers {
@@ -152,7 +147,7 @@ func plain(unit *costmodel.Unit, trained int64) {
 	}
 }
 
-// situation says which GPUs JAX takes, and what it does with them.
+// situation warns about the GPUs that JAX takes and its use of them.
 func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	workload := &model.Workload
 	pool := costmodel.Set("mem_fraction", workload.MemFraction)

@@ -37,8 +37,8 @@ func jaxTree(t *testing.T) *modelgraph.Graph {
 	return graph
 }
 
-// TestJAX: of a tree each GPU holds its part of what is cut, AdamW's two states of
-// what is trained, an average of all, and three counters.
+// TestJAX: each GPU has its shard of sharded arrays, AdamW's two states of trained ones, an average
+// of all, and three counters.
 func TestJAX(t *testing.T) {
 	const large, small, frozen = 2 << 20, 1 << 20, 2 << 20 // of a GPU: a quarter, whole, a quarter
 	for name, is := range map[string]struct {

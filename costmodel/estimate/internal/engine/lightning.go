@@ -5,17 +5,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 )
 
-// lightning is PyTorch Lightning 2.6 on DDP. The optimizer is stepped with a
-// closure that runs training_step, zero_grad and backward in this order
-// (pytorch_lightning/loops/optimization/automatic.py, Closure.closure), so
-// that the last step's gradients are alive during forward and the loss. Its
-// precision plugins are what the precisions are named after: "true" converts
-// the module (plugins/precision/half.py), "mixed" runs training_step under
-// autocast on fp32 weights (plugins/precision/amp.py).
+// lightning is PyTorch Lightning 2.6 on DDP. Its optimizer runs a closure: training_step,
+// zero_grad, backward (pytorch_lightning/loops/optimization/automatic.py, Closure.closure). So the
+// last step's gradients are alive during forward and the loss. "true" precision converts the module
+// (plugins/precision/half.py); "mixed" runs training_step under autocast on fp32 weights
+// (plugins/precision/amp.py).
 type lightning struct{ ddp }
 
-// Rules: the requests of its step, whose gradients go when backward begins, are not
-// followed.
+// Rules: the step's requests are not followed, as its old gradients go when backward begins.
 func (engine lightning) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := engine.ddp.Rules(workload)
 	rules.Rests = nil

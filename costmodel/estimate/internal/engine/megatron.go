@@ -9,12 +9,11 @@ import (
 )
 
 // megatron is Megatron-Core 0.19 with its distributed optimizer, as ms-swift
-// (swift/megatron/arguments/megatron_args.py) and Megatron-LM start it.
-// Weights have 16 bits, and gradients are an fp32 buffer that stays
-// (core/distributed/param_and_grad_buffer.py). Master weights and Adam's states are
-// cut over the replicas (core/optimizer/distrib_optimizer.py). Together these are
-// 6 + 12/replicas bytes a parameter. In a pipeline, a stage has the same degrees of tensor,
-// context and expert parallelism as the others, and replicas fill the rest.
+// (swift/megatron/arguments/megatron_args.py) and Megatron-LM start it. Weights have 16 bits;
+// gradients are an fp32 buffer that stays (core/distributed/param_and_grad_buffer.py). Replicas
+// shard master weights and Adam's states (core/optimizer/distrib_optimizer.py): in all 6 +
+// 12/replicas bytes a parameter. All stages of a pipeline have the same degrees of tensor, context
+// and expert parallelism, and replicas fill the rest.
 type megatron struct{ base }
 
 func (megatron) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
@@ -62,7 +61,7 @@ func refuseFirst(workload *costmodel.Workload, refusals []refusal) error {
 	return nil
 }
 
-// program is what of a workload chose the engine.
+// program is the field that chose the engine.
 func program(workload *costmodel.Workload) costmodel.Setting {
 	if workload.Preset != "" {
 		return costmodel.Set("preset", workload.Preset)
@@ -78,8 +77,7 @@ func (megatron) Rules(workload *costmodel.Workload) layers.Rules {
 	}
 }
 
-// Regions adds TransformerEngine's workspace, and refuses layers that are not
-// counted.
+// Regions adds TransformerEngine's workspace, and refuses layers that are not counted.
 func (megatron) Regions(model *layers.Model, table *costmodel.Table) error {
 	for i := range model.Layers {
 		if layer := &model.Layers[i]; model.Train && layer.Runs && !layer.Cost.Known {
@@ -128,11 +126,10 @@ func (megatron) Finish(model *layers.Model, table *costmodel.Table) {
 	warn(table, "Megatron's layers were read, not measured: peaks are within 1%% of Megatron-LM's own figures for GPT, and within 10%% with rotary embeddings or without apex")
 }
 
-// copies8 are the 8-bit copies of a layer's weights by rows and by columns, which stay
-// from one micro-batch to the next (TransformerEngine, pytorch/module/base.py,
-// get_weight_workspace: _fp8_workspaces). A GPU whose FP8 products take any layout
-// (is_non_tn_fp8_gemm_supported: Blackwell) has one: the plan is then on the safe side.
-// Embedding and head have none.
+// copies8 are the 8-bit copies of a layer's weights by rows and by columns, kept between
+// micro-batches (TransformerEngine, pytorch/module/base.py, get_weight_workspace: _fp8_workspaces).
+// Blackwell's FP8 products take any layout and need one copy (is_non_tn_fp8_gemm_supported), so the
+// plan is an upper bound there. Embedding and head have none.
 func copies8(model *layers.Model, i int) int64 {
 	layer := &model.Layers[i]
 	if _, head := layer.Op.(modelgraph.Head); model.Workload.Float8 == "" || head {

@@ -8,11 +8,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// pi0Family is the family whose program is known: pi0 and pi0.5.
+// pi0Family is the family with a known program: pi0 and pi0.5.
 const pi0Family = "openpi_pi0"
 
-// Program reports a model that is a program of JAX: its layers are arrays, and no
-// other engine runs them.
+// Program reports a model that is a program of JAX, with arrays as layers, for no other engine.
 func Program(graph *modelgraph.Graph) bool { return graph.Family == pi0Family }
 
 // The units of the model, by their names.
@@ -21,10 +20,9 @@ const (
 	gemmaUnit = "PaliGemma.llm"
 )
 
-// pi0Band is how far the peak of a step may be off. XLA times several ways to run
-// every product when it compiles and takes the fastest, and which one it took
-// changes what it must keep: the same step, compiled with these trials and without
-// them, planned peaks 2 to 12 % apart (measured, jax 0.11.2 on an H200).
+// pi0Band is the error of a step's peak. XLA times several ways to run every product when it
+// compiles; its choice changes what it must keep. The same step, with and without these trials, had
+// planned peaks 2 to 12 % apart (measured, jax 0.11.2 on an H200).
 const pi0Band = 0.08
 
 // pi0ActBand is the same of a policy.
@@ -33,17 +31,15 @@ const pi0ActBand = 0.1
 // pi0CutBand is the same if arrays are sharded.
 const pi0CutBand = 0.12
 
-// pi0Images is what a step looks at (models/model.py, IMAGE_KEYS), of 224 pixels in
-// fp32.
+// pi0Images are a step's images (models/model.py, IMAGE_KEYS), of 224 pixels in fp32.
 const (
 	pi0Images     = 3
 	pi0ImageBytes = 224 * 224 * 3 * 4
 )
 
-// pi0Step is a training step of pi0 on one GPU. Blocks of the tower and of the
-// language model with its expert are scanned, each recomputed in backward from its
-// input alone (siglip.py and gemma.py: nn.remat, nothing_saveable). Sizes are bytes
-// of one sequence unless they say otherwise.
+// pi0Step is a training step of pi0 on one GPU. Scans run the blocks of the tower and of the
+// language model with its expert; backward recomputes each from its input (siglip.py and gemma.py:
+// nn.remat, nothing_saveable). Sizes are bytes of one sequence unless noted.
 type pi0Step struct {
 	model           *layers.Model
 	batch           int64
@@ -59,8 +55,7 @@ type pi0Step struct {
 	adapted, frozen bool
 }
 
-// pi0Of reads the sizes off the arrays' shapes; nil if they are another
-// model's.
+// pi0Of reads the sizes off the arrays' shapes; nil if they are another model's.
 func pi0Of(model *layers.Model) *pi0Step {
 	if !Program(model.Graph) {
 		return nil
@@ -88,18 +83,19 @@ func pi0Of(model *layers.Model) *pi0Step {
 	}
 }
 
-// carried are the inputs of all blocks, bf16, which a scan stacks: of the language
-// model and its expert, and of the tower for one image.
+// carried are the bf16 inputs of all blocks, which a scan stacks: of the language model with its
+// expert, and of the tower for one image.
 func (step *pi0Step) carried() (gemma, tower int64) {
 	return 2 * step.depth * (step.prefix*step.width[0] + step.suffix*step.width[1]), 2 * step.towerDepth * step.towerTokens * step.towerWidth
 }
 
-// gemmaWork is what the backward of one block has alive at most, recomputed: five
-// tensors as wide as the MLP (gate, up, what their product gives, and gradients of
-// two), the scores of all heads in fp32 and the probabilities in bf16 (gemma.py,
-// Attention, has no fused kernel), and six as wide as the hidden state. With
-// adapters gate and up are sums of two products, which are kept until they are
-// added: nine are alive (counted in what XLA laid out for a batch of 64).
+// gemmaWork is the most alive in one block's recomputed backward:
+//   - five tensors as wide as the MLP: gate, up, their product, and gradients of two
+//   - the scores of all heads in fp32 and the probabilities in bf16 (gemma.py, Attention, not fused)
+//   - six tensors as wide as the hidden state
+//
+// With adapters, gate and up are sums of two products, kept until added: nine tensors (counted in
+// XLA's plan for a batch of 64).
 func (step *pi0Step) gemmaWork() int64 {
 	wide, all := int64(5), step.prefix+step.suffix
 	if step.adapted {
@@ -114,8 +110,7 @@ func (step *pi0Step) towerWork() int64 {
 	return 4*2*step.towerTokens*step.towerHidden + 2*2*step.towerHeads*step.towerTokens*step.towerTokens + 6*2*step.towerTokens*step.towerWidth
 }
 
-// input is a sequence's part of the batch, which is there throughout: pixels in fp32,
-// tokens, state and actions.
+// input is a sequence's permanent part of the batch: fp32 pixels, tokens, state and actions.
 func (step *pi0Step) input() int64 {
 	return pi0Images*pi0ImageBytes + 4*step.model.Workload.Seq + 4*32*(1+step.suffix)
 }
@@ -133,7 +128,7 @@ func (step *pi0Step) layerWeights() int64 {
 	return sum
 }
 
-// fill gives the units of the model what a step keeps of them.
+// fill sets the units' memory of a step.
 func (step *pi0Step) fill(table *costmodel.Table) {
 	table.Band = pi0Band
 	what := "the same step was planned by XLA 2 to 12 % apart, by the ways to run products that it found fastest"
@@ -158,8 +153,7 @@ func (step *pi0Step) fill(table *costmodel.Table) {
 	}
 }
 
-// train is backward: that of the language model first, then the tower's, once for
-// each image.
+// train is backward: the language model first, then the tower, once for each image.
 func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	gemma, tower := step.carried()
@@ -168,8 +162,8 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 	switch unit.Name {
 	case gemmaUnit:
 		memory.Saved = step.batch * gemma
-		// The gradients of a stack are written block by block to an array that is
-		// there from the first block on; that of the embedding comes after all.
+		// A stack's gradients fill an array that exists from the first block on; the embedding's is
+		// last.
 		memory.BackwardGrads = treeOf(step.model, index, func(name string) bool { return !strings.Contains(name, "embedder") }).trained
 		memory.Backward = step.batch*step.gemmaWork() + memory.BackwardGrads + step.blockCopies()
 		if step.model.Workload.ShardDegree > 1 {
@@ -177,9 +171,8 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 		}
 	case towerUnit:
 		memory.Saved = step.batch * (pi0Images*tower + step.input())
-		// Each image's pass leaves gradients of its own, which are added up
-		// after the last: then one more array of the sum is made, or the last
-		// pass still runs. The tower's inputs go image by image.
+		// Each image's pass leaves its own gradients, which are added up after the last. Then one more
+		// array of the sum exists, or the last pass still runs. The tower's inputs go image by image.
 		memory.BackwardGrads = pi0Images * memory.Grads
 		gone := step.batch * (pi0Images - 1) * tower
 		memory.Backward = memory.BackwardGrads + max(step.largest(index)-step.batch*tower, step.batch*step.towerWork()) - gone
@@ -189,9 +182,8 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 	memory.Forward = memory.Saved
 }
 
-// blockCopies are a block's weights and gradients that the scan's body has of its
-// own: weights cast to bf16, gradients as the products make them (bf16) and cast to
-// the stack's fp32. Frozen weights are bf16 already and have no gradient.
+// blockCopies are the scan body's copies of a block's weights and gradients: weights cast to bf16,
+// gradients in bf16 and cast to the stack's fp32. Frozen weights are bf16 and have no gradient.
 func (step *pi0Step) blockCopies() int64 {
 	if step.frozen {
 		return 2 * step.layerWeights()
@@ -199,12 +191,10 @@ func (step *pi0Step) blockCopies() int64 {
 	return (2 + 2 + 2 + 4) * step.layerWeights()
 }
 
-// atOnce is backward where arrays are cut: XLA issues collectives early and
-// waits for them late, so that all gradients, the tower's of every image too,
-// are alive together with the language model's blocks. It cuts the MLP's
-// products as the arrays are cut and gathers activations, not weights, which
-// leaves what is as wide as the MLP as large as it was (both read in the
-// programs that it compiled).
+// atOnce is backward with sharded arrays. XLA issues collectives early and waits late, so all
+// gradients, the tower's of every image too, overlap the language model's blocks. It splits the
+// MLP's products as the arrays and gathers activations, not weights, so tensors as wide as the MLP
+// stay as large (both read in compiled programs).
 func (step *pi0Step) atOnce(memory *costmodel.LayerMemory) {
 	for index := range step.model.Graph.Units {
 		if step.model.Graph.Units[index].Name == towerUnit {
@@ -228,12 +218,10 @@ func (step *pi0Step) largest(index int) int64 {
 	return most
 }
 
-// act is a policy's step (pi0.py, sample_actions): one pass of the prefix
-// leaves the keys and values of every block, then the expert runs ten times
-// over its tokens. A block's forward has two tensors as wide as the MLP, or the
-// scores in fp32 and the probabilities in bf16, in addition to two as wide as
-// the hidden state; and the gate's weights of the block, which the scan slices
-// off.
+// act is a policy's step (pi0.py, sample_actions). One pass of the prefix leaves the keys and
+// values of every block; then the expert runs ten times over its tokens. A block's forward has two
+// tensors as wide as the MLP, or scores in fp32 and probabilities in bf16. It also has two as wide
+// as the hidden state, and the gate's weights, which the scan slices off.
 func (step *pi0Step) act(unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	if unit.Name != gemmaUnit {

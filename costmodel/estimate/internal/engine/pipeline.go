@@ -9,9 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// pipeline is torch.distributed.pipelining: the loss is the caller's
-// (loss_fn), and each stage computes the rotary's cosines and sines itself,
-// for every micro-batch. Every stage that uses a tied parameter has a copy.
+// pipeline is torch.distributed.pipelining: the caller's loss (loss_fn), and a rotary embedding on
+// each stage for every micro-batch. Every stage that uses a tied parameter has a copy.
 type pipeline struct{ base }
 
 // Refuse names what stages cannot run: they keep no cache.
@@ -53,13 +52,11 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// gathers makes a unit with parameters a group of FSDP2's, gathered by the
-// first forward of a step and reduced after its last backward: fully_shard on
-// every block, the embedding, the norm and the head, without resharding after
-// forward (torchtitan/models/llama3/infra/parallelize.py, apply_fsdp, under a
-// pipeline). Cut over one replica it is torch's composable replicate
-// (distributed/_composable/replicate_with_fsdp.py), whose gradients are reduced
-// over all of them.
+// gathers makes a unit with parameters an FSDP2 group, which a step's first forward gathers and its last
+// backward reduces. Under a pipeline apply_fsdp calls fully_shard on every block, the embedding, the
+// norm and the head, without resharding (torchtitan/models/llama3/infra/parallelize.py). With one shard
+// it is torch's composable replicate (distributed/_composable/replicate_with_fsdp.py), which reduces
+// gradients over all replicas.
 func gathers(model *layers.Model, table *costmodel.Table, unit int) {
 	group := groupOf(model, &shard.Group{Name: model.Graph.Units[unit].Name, Units: []int{unit}})
 	if group.Gathered > 0 && len(group.Units) > 0 {
@@ -78,9 +75,8 @@ func outsideChain(model *layers.Model, exec []int) bool {
 	return true
 }
 
-// entry finds what a unit saves of its input, and how far back the gradient
-// of its output goes as it came: a block's second residual carries it past
-// the feed-forward layers to their norm.
+// entry finds what a unit saves of its input, and how far back the gradient of its output stays
+// unchanged: a block's second residual carries it past the feed-forward layers to their norm.
 func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 	if len(exec) == 0 {
 		return
@@ -89,8 +85,7 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 	stream := ops.StreamBytes(first.Shape.Precision)
 	switch op := first.Op.(type) {
 	case modelgraph.Norm:
-		// x.to(float32) of an fp32 tensor is that tensor; layer_norm saves
-		// its input as it is.
+		// x.to(float32) of an fp32 tensor is the tensor itself; layer_norm saves its input uncast.
 		if op.Style == modelgraph.LayerNorm || stream == 4 {
 			out.Entry = stream * op.Dim * first.Shape.Tokens
 		}
@@ -108,11 +103,10 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 	}
 }
 
-// statePadding is what the allocator adds to a unit's gradients and optimizer
-// states. They are made in the first step, next to the blocks that activations
-// left; one that fits none of these takes a new segment, and pays for it as its
-// weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
-// alloc_block). The widest activations are those of the feed-forward layers.
+// statePadding is the allocator's rounding of a unit's gradients and optimizer states, made in the
+// first step next to the activations' blocks. One that fits none of these takes a new segment, with
+// its weight's rounding (CUDACachingAllocator.cpp, malloc: get_free_block, then alloc_block). The
+// feed-forward layers have the widest activations.
 func statePadding(model *layers.Model, exec []int) int64 {
 	var total, widest int64
 	for _, i := range exec {

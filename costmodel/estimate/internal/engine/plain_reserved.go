@@ -14,8 +14,7 @@ import (
 )
 
 // followMap has a table follow the requests of a device that holds some units
-// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device
-// at a time.
+// ([costmodel.Table.Marks]). The model is taken apart once, and simulated a device at a time.
 func followMap(model *layers.Model, table *costmodel.Table) {
 	device := plainDevice(model)
 	whole := sync.OnceValues(func() (*reserve.Decoder, bool) { return reserve.Follow(model) })
@@ -32,7 +31,7 @@ func followMap(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// followsStep reports an optimizer whose states are tensors of one size each.
+// followsStep reports an optimizer with states of one size each.
 func followsStep(model *layers.Model) bool {
 	return !model.Train || !model.Optimizer.EMA && slices.Contains([]string{"", costmodel.AdamW, value.AdamWForeach, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}, model.Optimizer.Kind)
 }
@@ -51,9 +50,8 @@ func plainDevice(model *layers.Model) reserve.Plain {
 	}
 }
 
-// followWhole follows the requests of a GPU that trains the whole model, for the
-// blocks that they get ([layers.Rules]): of AdamW's or SGD's states and DDP's
-// buckets, in a step with Transformers' modules.
+// followWhole follows the requests of a GPU that trains the whole model, for their blocks' roundings
+// ([layers.Rules]): with Transformers' modules, AdamW's or SGD's states and DDP's buckets.
 func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	workload := &model.Workload
 	path := &trainer.Of(workload.Preset).Path
@@ -70,8 +68,7 @@ func followWhole(model *layers.Model) (rests [2]int64, ok bool) {
 	return device.Rests(decoder), true
 }
 
-// adaptsAll reports a model whose blocks have an adapter on each linear layer, so that
-// gradients reach all of them.
+// adaptsAll reports adapters on all linear layers of the blocks, so gradients reach all of them.
 func adaptsAll(model *layers.Model) bool {
 	for i := range model.Layers {
 		_, head := model.Layers[i].Op.(modelgraph.Head)
@@ -82,7 +79,7 @@ func adaptsAll(model *layers.Model) bool {
 	return true
 }
 
-// wholeMarks are those of such a GPU ([marks]).
+// wholeMarks are such a GPU's [marks].
 func wholeMarks(model *layers.Model) [][2]int64 {
 	decoder, ok := reserve.Follow(model)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 )
 
 // reference is the frozen model, or the base without adapters, of trl 1.16, trainer/dpo_trainer.py,
-// DPOTrainer._compute_loss: it runs after the trained one, without gradients.
-// Its parameters require gradients, so that autocast caches its casts.
+// DPOTrainer._compute_loss. It runs after the trained one, without gradients. Its parameters
+// require gradients, so autocast caches its casts.
 func reference(model *layers.Model) (out value.Reference, head int64) {
 	if !model.Train || !trainer.Of(model.Workload.Preset).Path.Reference {
 		return out, 0
@@ -50,16 +50,16 @@ func reference(model *layers.Model) (out value.Reference, head int64) {
 	return out, head
 }
 
-// wholeReference is one whose parameters are whole.
+// wholeReference is a reference with whole parameters.
 func wholeReference(model *layers.Model) value.Reference {
 	out, head := reference(model)
 	out.Forward = max(out.Forward, head)
 	return out
 }
 
-// shardedReference is one group (trl 1.16, models/utils.py, prepare_fsdp:
-// fully_shard on the model alone, which reshards). If adapters are switched off
-// instead, the groups are there, and full_tensor makes the head again.
+// shardedReference is one group (trl 1.16, models/utils.py, prepare_fsdp: fully_shard on the model
+// alone, which reshards). If adapters are switched off instead, the groups exist, and full_tensor
+// gathers the head again.
 func shardedReference(model *layers.Model, groups []costmodel.Group) value.Reference {
 	out, head := reference(model)
 	if out.Forward == 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// titan is torchtitan 0.3 with tensor, context or pipeline parallelism. FSDP2 is always
-// there, over one GPU too (models/llama3/parallelize.py, parallelize_llama), and cuts
-// over replicas and parts of sequences (distributed/parallel_dims.py).
+// titan is torchtitan 0.3 with tensor, context or pipeline parallelism. It always has FSDP2, on one
+// GPU too (models/llama3/parallelize.py, parallelize_llama), over replicas and parts of sequences
+// (distributed/parallel_dims.py).
 type titan struct{ pipeline }
 
 // Precision is fp32 with bf16 products (config/configs.py, TrainingConfig).
@@ -38,7 +38,7 @@ func (titan) Refuse(workload *costmodel.Workload) error {
 	})
 }
 
-// Rules are those of its preset. Every stage has copies of what it uses.
+// Rules are the preset's. Every stage has copies of the parameters it uses.
 func (titan) Rules(workload *costmodel.Workload) layers.Rules {
 	rules := fsdp{}.Rules(workload)
 	rules.Untied = workload.PP.Count() > 1
@@ -95,11 +95,10 @@ func (of titan) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 }
 
-// lossOfStage puts the loss, which is made after a stage's forward, in the head's
-// figures. ChunkedLossWrapper reduces the head's gradient in each micro-batch. The input
-// of that reduction stays until the next one, and each of two outputs: the gradient of
-// the head is a part of the first, that of the norm, which the second reduction has
-// too, of the second (torch 2.13, _fsdp_collectives.py, foreach_reduce: as_strided).
+// lossOfStage adds the loss after a stage's forward to the head's figures. ChunkedLossWrapper reduces
+// the head's gradient in each micro-batch. The reduction's input and both outputs stay until the next
+// one. The head's gradient is a view of the first output. The norm's is a view of the second, as the
+// second reduction includes it (torch 2.13, _fsdp_collectives.py, foreach_reduce: as_strided).
 func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 	out := &table.Units[unit]
 	memory := &out.Layers[len(out.Layers)-1]
@@ -124,9 +123,8 @@ func lossOfStage(model *layers.Model, table *costmodel.Table, unit int) {
 	}
 }
 
-// sumsFP32 is a unit whose gradients are made fp32 when its backward has run, and added
-// up so over micro-batches (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed).
-// Those of a micro-batch stay until then.
+// sumsFP32 is a unit with gradients cast to fp32 after its backward, and summed so over micro-batches
+// (torch 2.13, _fsdp_param.py, to_accumulated_grad_if_needed). A micro-batch's own stay until then.
 func sumsFP32(out *costmodel.Unit) {
 	var made int64
 	for k := len(out.Layers) - 1; k >= 0; k-- {
@@ -142,11 +140,10 @@ func sumsFP32(out *costmodel.Unit) {
 	}
 }
 
-// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new
-// parameter of each module's table (torchtitan 0.3, protocols/module.py,
-// _distribute_states). When fully_shard has both, init_states ties their parts again
-// (models/common/decoder.py). FSDP2 gathers both, and reduces a gradient of each
-// (torch 2.13, _fsdp_param.py, reset_sharded_param).
+// tiedTwice is a tied head under torchtitan with tensor parallelism, which makes a new parameter of
+// each module's table (torchtitan 0.3, protocols/module.py, _distribute_states). Under fully_shard
+// init_states ties their shards again (models/common/decoder.py). FSDP2 gathers both, and reduces a
+// gradient of each (torch 2.13, _fsdp_param.py, reset_sharded_param).
 func (group *fsdpGroup) tiedTwice() {
 	model := group.model
 	if model.Rules.Modules != ops.Torchtitan || model.Workload.TP.Count() < 2 {

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Matrices are those of the part's adapters: A [rank, in] and B [out, rank], or
-// one GPU's rows of them.
+// Matrices are the part's adapters: A [rank, in] and B [out, rank], or one GPU's rows of them.
 func (part *Part) Matrices() []Matrix {
 	var out []Matrix
 	for _, adapter := range part.Adapters {
@@ -18,7 +17,7 @@ func (part *Part) Matrices() []Matrix {
 	return out
 }
 
-// AdapterBytes is the size of the adapters and what the allocator adds.
+// AdapterBytes is the size of the adapters and the allocator's rounding.
 func (part *Part) AdapterBytes() (size, padding int64) {
 	for _, matrix := range part.Matrices() {
 		bytes := part.model.adapterWeight() * matrix.Numel()
@@ -37,8 +36,7 @@ func (model *Model) adapterWeight() int64 {
 	return 4
 }
 
-// AdapterReduce is the size of an element of an adapter's gradient as it is
-// reduced.
+// AdapterReduce is the size of a reduced adapter gradient's element.
 func (model *Model) AdapterReduce() int64 {
 	if model.Rules.ReduceAsComputed {
 		return model.AdapterCompute()
@@ -49,8 +47,8 @@ func (model *Model) AdapterReduce() int64 {
 // AdapterStored is the size of an element of an adapter's stored gradient.
 func (model *Model) AdapterStored() int64 { return model.adapterWeight() }
 
-// AdapterCompute is the size of an adapter's parameter as the ops read it, and
-// of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
+// AdapterCompute is the size of an adapter's element in the ops, and of its gradient's there:
+// FSDP2's mixed precision gathers fp32 shards as 16 bits.
 func (model *Model) AdapterCompute() int64 {
 	if model.Rules.Cut && (model.Rules.Compute != model.Workload.Precision || model.Rules.Adapters16) {
 		return ops.WeightBytes(model.Rules.Compute)
@@ -58,9 +56,8 @@ func (model *Model) AdapterCompute() int64 {
 	return model.adapterWeight()
 }
 
-// inputGrads finds the layers that gradients reach, by layer: those after an
-// adapter, and with checkpoints all after the embedding, whose output is made
-// to require one (PEFT: enable_input_require_grads).
+// inputGrads finds the layers that gradients reach: those after an adapter, and with checkpoints
+// all after the embedding, since PEFT lets its output require one (enable_input_require_grads).
 func (model *Model) inputGrads() []bool {
 	reached := make([]bool, len(model.Layers))
 	out := make([]bool, len(model.Layers)) // the layer's output requires one

@@ -6,7 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// cost is that of the layer's op, or its declared cost.
+// cost sets the cost of the layer's op, or its declared cost.
 func (layer *Layer) cost() {
 	cost := ops.Of(layer.Op, &layer.Shape)
 	if layer.Declared != nil {
@@ -22,12 +22,10 @@ func (layer *Layer) cost() {
 // Times is how often the layer runs in one forward.
 func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
 
-// repeated is a cost as often as the layer runs. Saved and cached tensors stay
-// until its own run's backward; the output is that of the last run. The
-// gradients that the last run makes wait, where the engine adds up a
-// parameter's, for those of the runs before it, while each of these is made
-// (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate); by then a run's
-// saved tensors are gone.
+// repeated is a cost times the layer's runs. Saved and cached tensors stay until their run's
+// backward; the output is the last run's. If the engine sums a parameter's gradients, the last
+// run's wait for earlier runs' (torch 2.11, csrc/autograd/input_buffer.cpp, accumulate). A run's
+// saved tensors are gone by then.
 func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
 	more := layer.Times() - 1
 	if more == 0 {
@@ -83,7 +81,7 @@ func grown(sequence, token, pair int64, shape *ops.Shape) int64 {
 	return sequence*shape.Batch + token*shape.Tokens + pair*shape.Tokens*shape.Length
 }
 
-// most bounds what a layer's declared bytes gain.
+// most is an upper bound of a layer's growing declared bytes.
 func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 	if figures == nil {
 		return 0
@@ -95,12 +93,10 @@ func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
 	return float64(sequence)*float64(shape.Batch) + float64(token)*float64(shape.Tokens) + float64(pair)*float64(shape.Tokens)*float64(shape.Length)
 }
 
-// maxCost bounds the sum of all layers' figures, so that no sum of costs
-// overflows an int64.
+// maxCost bounds the sum of all layers' figures, so that no sum of costs overflows an int64.
 const maxCost = 1 << 60
 
-// Longest is the largest of the batch and the lengths of its sequences: what a
-// refusal of too many tokens names.
+// Longest is the largest of batch and sequence lengths, for the error about too many tokens.
 func Longest(workload *costmodel.Workload) (field string, value int64) {
 	field, value = "batch", workload.Batch
 	if workload.Seq > value {
@@ -134,9 +130,8 @@ func (model *Model) bound() error {
 	return nil
 }
 
-// windowMask is the first unit with a mask of windows and its size, where one GPU runs
-// the model and attention without a window comes before: its checkpoint is the last that
-// keeps the mask. -1: there is none.
+// windowMask is the first unit with a windowed mask and its size, if one GPU runs the model and
+// windowless attention comes before: its checkpoint is the last to keep the mask. -1: none.
 func windowMask(model *Model) (unit int, bytes int64) {
 	seen := false
 	for i := range model.Layers {
@@ -155,9 +150,8 @@ func windowMask(model *Model) (unit int, bytes int64) {
 	return -1, 0
 }
 
-// holdMasks keeps the masks of recomputed blocks where the tokens are
-// embedded: one for all layers with a window, one for those without. The
-// stages of a pipeline make their own.
+// holdMasks keeps the masks of recomputed blocks at the embedding: one for all layers with a
+// window, one for those without. A pipeline's stages make their own.
 func (model *Model) holdMasks() {
 	at := embedding(model.Graph)
 	if at < 0 || !model.Train || !model.Recomputes && !model.Layers[at].Shape.MaskGiven || model.Workload.Strategy.Traits().Staged {

@@ -8,10 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// fusedExperts are model types whose experts were linear layers under Transformers 4 and
-// are parameters under 5, and the names of their layers then (peft 0.21,
-// utils/transformers_weight_conversion.py: _MODEL_TO_CONVERSION_PATTERN, which is that of
-// transformers 5.17, conversion_mapping.py).
+// fusedExperts are model types with experts that were linear layers in Transformers 4 and are
+// parameters in 5. The values are the old layers' names. Source: peft 0.21,
+// utils/transformers_weight_conversion.py, _MODEL_TO_CONVERSION_PATTERN.
 var fusedExperts = map[string]*expertNames{
 	"minimax": &mixtralNames, "minimax_m2": &mixtralNames, "mixtral": &mixtralNames,
 	"afmoe": &qwenNames, "cohere2_moe": &qwenNames, "deepseek_v2": &qwenNames, "deepseek_v3": &qwenNames, "deepseek_v32": &qwenNames,
@@ -28,9 +27,9 @@ var (
 	qwenNames    = expertNames{"gate_proj", "up_proj", "down_proj"}
 )
 
-// targets are those of modules that remain, and of parameters: PEFT takes a name of a
-// Transformers 4 layer for the parameter that holds it now, and in "all-linear" all of
-// them (_convert_peft_config_moe). Both halves of gate_up_proj have a rank each.
+// targets are targets among remaining modules, and among parameters. PEFT maps a Transformers 4
+// layer's name to the parameter that holds it now, and "all-linear" to all of them
+// (_convert_peft_config_moe). Both halves of gate_up_proj have a rank each.
 func (names *expertNames) targets(targets []string) (modules func(leaf string) bool, params map[string]int64) {
 	mapped := map[string]string{"gate": "gate.weight", names.gate: "gate_up_proj", names.up: "gate_up_proj", names.down: "down_proj"}
 	ranks := map[string]int64{"gate_up_proj": 2, "down_proj": 1, "gate.weight": 1}
@@ -46,8 +45,8 @@ func (names *expertNames) targets(targets []string) (modules func(leaf string) b
 	return func(leaf string) bool { return mapped[leaf] == "" }, params
 }
 
-// expertAdapters are those on a mixture's parameters: A [rank × experts, in] and
-// B [out, rank × experts] (peft 0.21, tuners/lora/layer.py, ParamWrapper.update_layer).
+// expertAdapters are adapters on a mixture's parameters: A [rank × experts, in] and B [out, rank ×
+// experts] (peft 0.21, tuners/lora/layer.py, ParamWrapper.update_layer).
 func expertAdapters(layer *modelgraph.Layer, params map[string]int64, rank int64) []ops.Adapter {
 	var out []ops.Adapter
 	for j := range layer.Params {
@@ -67,7 +66,7 @@ func expertAdapters(layer *modelgraph.Layer, params map[string]int64, rank int64
 	return out
 }
 
-// adapters are those of layer i.
+// adapters are layer i's adapters.
 func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter) {
 	layer, workload := model.Layers[i].Layer, &model.Workload
 	if workload.LoRARank == 0 {
@@ -89,7 +88,7 @@ func adapters(model *Model, i int, projections []Projection) (out []ops.Adapter)
 	return out
 }
 
-// namesOf are those of a graph's experts, if they are parameters.
+// namesOf are the layer names of a graph's experts, if they are parameters.
 func namesOf(graph *modelgraph.Graph) *expertNames {
 	if slices.ContainsFunc(graph.Layers, isMixture) {
 		return fusedExperts[graph.Family]
@@ -97,9 +96,8 @@ func namesOf(graph *modelgraph.Graph) *expertNames {
 	return nil
 }
 
-// Targeted reports whether a target is that of a linear layer or of experts' parameters.
-// PEFT refuses one of the names that are fused into gate_up_proj without the other, which
-// it then returns.
+// Targeted reports that a target is a linear layer or experts' parameters. PEFT refuses one of the
+// names fused into gate_up_proj without the other, which Targeted returns as missing.
 func Targeted(graph *modelgraph.Graph, targets []string, target string) (found bool, missing string) {
 	one := []string{target}
 	names := namesOf(graph)

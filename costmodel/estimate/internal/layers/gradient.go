@@ -5,8 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// gradients shares out the gradient of each parameter: a tied one is made
-// first by the layer that runs last.
+// gradients assigns each parameter's gradient to a layer, a tied one first to the last that runs.
 func (model *Model) gradients() {
 	if model.Frozen {
 		model.adapterGradients()
@@ -61,8 +60,7 @@ func order(model *Model, i int) int {
 	return i
 }
 
-// eachGradient visits the parameters that get gradients, in module order, with the name
-// of the owner of those that are tied.
+// eachGradient visits the parameters with gradients in module order; tied ones with their owner's name.
 func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 	tied := make(map[string]bool)
 	for i := range model.Layers {
@@ -92,7 +90,7 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 	}
 }
 
-// adapterGradients are those of a frozen model: its adapters' alone.
+// adapterGradients are the gradients of a frozen model: only its adapters'.
 func (model *Model) adapterGradients() {
 	for i := range model.Layers {
 		if layer := &model.Layers[i]; layer.Runs {
@@ -102,10 +100,9 @@ func (model *Model) adapterGradients() {
 	}
 }
 
-// wholeGradient is how many parts of a tensor its gradient has. If several GPUs share the
-// rows of an embedding, each has the whole gradient. DTensor has no rule for a lookup's
-// backward over parts of the rows, so that weight.grad is Replicate (torch 2.11,
-// distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
+// wholeGradient is how many shards of a tensor its gradient has. If GPUs share an embedding's rows, each
+// has the whole gradient. DTensor has no rule for such a lookup's backward, so weight.grad is Replicate
+// (torch 2.11, distributed/tensor/_ops/_embedding_ops.py, embedding_dense_backward_strategy).
 func (model *Model) wholeGradient(layer *Layer) int64 {
 	if _, table := layer.Op.(modelgraph.Embedding); table && model.Rules.Modules != ops.Torchtitan { // its lookup is local (models/common/embedding.py)
 		return model.Workload.TP.Count()

@@ -13,10 +13,9 @@ import (
 // paddedTo times tp divides the vocabulary (arguments.py, make_vocab_size_divisible_by).
 const paddedTo = 128
 
-// ofMegatron is the graph of one GPU of Megatron-Core: its heads, its features of
-// feed-forward networks and of experts, its experts, and its rows of the padded
-// vocabulary (core/tensor_parallel/layers.py). Experts are cut by both degrees
-// (expert_tensor_parallel_size is that of other layers unless it is given).
+// ofMegatron is the graph of one GPU of Megatron-Core: its heads, its feed-forward features, its
+// experts, and its rows of the padded vocabulary (core/tensor_parallel/layers.py). Both degrees
+// split experts (expert_tensor_parallel_size defaults to that of other layers).
 func ofMegatron(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.Graph {
 	tensor, expert, vocab := workload.TP.Count(), workload.EP.Count(), vocabulary(graph)
 	out := copied(graph)
@@ -71,8 +70,8 @@ func ofTitan(graph *modelgraph.Graph, workload *costmodel.Workload) *modelgraph.
 	return out
 }
 
-// Degree is over how many GPUs FSDP2 cuts parameter j: torchtitan's experts over those
-// that have the same ones (distributed/parallel_dims.py, build_mesh: efsdp).
+// Degree is the number of FSDP2 shards of parameter j. torchtitan shards experts over the GPUs with
+// the same ones (distributed/parallel_dims.py, build_mesh: efsdp).
 func (part *Part) Degree(j int) int64 {
 	workload := &part.model.Workload
 	if workload.Runtime != value.Torchtitan || !Routed(part.Op, part.Params[j].Shape) {
@@ -81,7 +80,7 @@ func (part *Part) Degree(j int) int64 {
 	return max(1, workload.ShardDegree*workload.TP.Count()/workload.EP.Count())
 }
 
-// byColumns reports experts that are fewer than GPUs, whose second dimension is cut
+// byColumns reports experts that are fewer than GPUs, so FSDP2 shards their second dimension
 // (distributed/fsdp.py, apply_fsdp_to_decoder: expert_shard_placement).
 func (part *Part) byColumns(j int) bool {
 	op, _ := part.Op.(modelgraph.MoE)
@@ -104,8 +103,7 @@ func vocabulary(graph *modelgraph.Graph) int64 {
 	return -1
 }
 
-// tableOf reports an embedding or a head of the vocabulary; a table of positions is
-// whole on every GPU.
+// tableOf reports an embedding or a head of the vocabulary; a table of positions is whole on every GPU.
 func tableOf(op modelgraph.Op, vocab int64) bool {
 	switch op := op.(type) {
 	case modelgraph.Embedding:
@@ -183,9 +181,9 @@ func cutTokens(shape *ops.Shape, op modelgraph.Op, workload *costmodel.Workload)
 	}
 }
 
-// exchanges are what a layer sends to GPUs with other tokens of its sequences, and to
-// those with other experts. Keys, values and their gradients go round a ring
-// (TransformerEngine, context_parallel.py, cp_comm_type p2p).
+// exchanges are a layer's bytes to GPUs with other tokens of its sequences, and to those with other
+// experts. Keys, values and their gradients go round a ring (TransformerEngine,
+// context_parallel.py, cp_comm_type p2p).
 func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	workload, shape := &model.Workload, &layer.Shape
 	switch op := layer.Op.(type) {
@@ -216,9 +214,9 @@ func titanStages(model *Model) bool {
 	return model.Rules.Modules == ops.Torchtitan && model.Workload.Strategy.Traits().Staged
 }
 
-// gathersInput counts what tensor parallelism of torchtitan keeps: products read the
-// whole sequence, which is gathered for them from its parts, and pass on a part
-// (models/llama3/parallelize.py: PrepareModuleInput, RowwiseParallel with Shard(1)).
+// gathersInput adds what torchtitan's tensor parallelism keeps: products read the whole sequence,
+// gathered from its parts, and pass on a part (models/llama3/parallelize.py: PrepareModuleInput,
+// RowwiseParallel with Shard(1)).
 func gathersInput(model *Model, i int, cost *ops.Cost) {
 	degree := model.Workload.TP.Count()
 	if degree == 1 || !titanStages(model) {

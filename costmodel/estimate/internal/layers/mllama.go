@@ -12,11 +12,10 @@ func tileBlock(graph *modelgraph.Graph, unit int) bool {
 	return graph.Family == "mllama" && graph.Layers[of.First].Stream.Kind == modelgraph.Image && of.End-of.First > 1
 }
 
-// holdStates adds what mllama's tower holds in forward in addition to its blocks: the mask of
-// the tiles, the output of every block until the tower ends, and there, once more,
-// those that its features are made of, stacked and then side by side
-// (MllamaVisionEncoder.forward, encoder_states; MllamaVisionModel.forward). In
-// training the outputs are among what autograd keeps.
+// holdStates adds mllama's tower memory in forward beyond its blocks (MllamaVisionModel.forward,
+// MllamaVisionEncoder.forward, encoder_states). It keeps the tiles' mask and every block's output
+// until the tower ends. Its features are a further copy, stacked and then joined. Autograd keeps
+// the outputs in training.
 func holdStates(model *Model, units []costmodel.Unit) {
 	if model.Graph.Family != "mllama" {
 		return
@@ -41,18 +40,17 @@ func holdStates(model *Model, units []costmodel.Unit) {
 	}
 	for i := range model.Graph.Layers {
 		if features, ok := model.Graph.Layers[i].Op.(modelgraph.Linear); ok && last != nil && features.In > width && width > 0 {
-			parts := features.In / width // the last state, and those that are stacked
+			parts := features.In / width // the last state, and the stacked ones
 			end := &last.Layers[len(last.Layers)-1]
 			end.Forward = max(end.Forward, states+mask+(2*parts-1)*last.Output)
 		}
 	}
 }
 
-// trainTiles adds what autograd keeps of mllama's tower in addition to its blocks. Every
-// block reads one mask of the tiles. The global blocks multiply both results by gates,
-// and keep these (MllamaVisionEncoderLayer.forward, is_gated). The projector runs before
-// the language model, so that backward comes to it when all gradients of the language
-// model exist. It holds the joined features, their gradient and its output's.
+// trainTiles adds what autograd keeps of mllama's tower beyond its blocks. Every block reads one
+// mask of the tiles. The global blocks multiply both results by gates, and keep these
+// (MllamaVisionEncoderLayer.forward, is_gated). The projector's backward runs after the language
+// model's gradients exist; it holds the joined features, their gradient and its output's.
 func trainTiles(model *Model, units []costmodel.Unit) {
 	var first, last *costmodel.Unit
 	var mask int64

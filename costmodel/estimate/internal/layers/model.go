@@ -1,6 +1,5 @@
-// Package layers is a model under a resolved workload as an engine runs it: of
-// every layer the tensors that one GPU stores, what its op costs, and the
-// gradients that its backward makes.
+// Package layers is a model under a resolved workload as an engine runs it: each layer's tensors on
+// one GPU, its op's costs, and its gradients.
 package layers
 
 import (
@@ -13,8 +12,7 @@ import (
 
 // Model is a graph under a workload.
 type Model struct {
-	// Graph is what the layers are of; Tied is the graph as it was given, before
-	// [Rules.Untied] gave every user of a tied parameter a copy.
+	// Graph is the layers' graph; Tied is the given one, before [Rules.Untied] copied tied parameters.
 	Graph, Tied *modelgraph.Graph
 
 	Workload costmodel.Workload
@@ -27,7 +25,7 @@ type Model struct {
 	Frozen bool
 	// Recomputes: blocks run again in backward.
 	Recomputes bool
-	// Optimizer updates what is trained.
+	// Optimizer updates the trained parameters.
 	Optimizer Optimizer
 
 	follow func() ([2]int64, bool)
@@ -38,7 +36,7 @@ type Layer struct {
 	*modelgraph.Layer
 	// Runs: it sees a token, so that it gets gradients.
 	Runs bool
-	// Whole are all of its parameters, Shard those that one GPU stores.
+	// Whole are all of its parameters, Shard those on one GPU.
 	Whole, Shard Part
 	Grads        Gradient
 	// Shape and Cost are empty if nothing runs ([costmodel.Load]).
@@ -46,11 +44,10 @@ type Layer struct {
 	Cost  ops.Cost
 }
 
-// Part is what of a layer's parameters one GPU stores: all of them, or its
-// part of each.
+// Part is the part of a layer's parameters on one GPU: all of them, or a shard of each.
 type Part struct {
 	*modelgraph.Layer
-	// Adapters are those of the layer, whole.
+	// Adapters are the layer's, whole.
 	Adapters []ops.Adapter
 
 	degree int64         // over how many GPUs it is cut
@@ -65,19 +62,18 @@ type Matrix struct{ Rows, Columns int64 }
 // Numel is the number of elements.
 func (matrix Matrix) Numel() int64 { return matrix.Rows * matrix.Columns }
 
-// Shape is that of the tensor.
+// Shape is the tensor's shape.
 func (matrix Matrix) Shape() []int64 { return []int64{matrix.Rows, matrix.Columns} }
 
-// Gradient is what a layer's backward makes: First gradients, and Second ones
-// for parameters that a later layer gave one already. Waits are those that
-// wait, in the engine's buffer before AccumulateGrad, for a tied parameter's
-// other gradients: negative where the last of these comes and they go.
+// Gradient is a layer's new gradients: First ones, and Second ones for parameters that a later
+// layer gave one. Waits are those in autograd's buffer before AccumulateGrad that wait for a tied
+// parameter's others; negative at the last of these, which frees them.
 type Gradient struct{ First, Second, Waits int64 }
 
 // Unit are the layers of a unit in the order they run.
 func (model *Model) Unit(index int) []int { return model.Graph.Units[index].Exec }
 
-// Reads is the layer outside a unit whose output enters it, or -1.
+// Reads is the outside layer whose output enters a unit, or -1.
 func (model *Model) Reads(index int) int {
 	unit := &model.Graph.Units[index]
 	for _, i := range unit.Exec {

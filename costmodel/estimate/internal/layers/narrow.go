@@ -16,13 +16,12 @@ func copied(graph *modelgraph.Graph) *modelgraph.Graph {
 	return &out
 }
 
-// narrowed is the graph of one of the GPUs that share matrices: of attention it
-// has its heads, of feed-forward networks its features, of the embedding and
-// the head its part of the vocabulary. ColwiseParallel cuts projections into these by
-// rows, RowwiseParallel those out of them by columns (torch 2.11,
-// distributed/tensor/parallel/style.py). Every GPU has whole norms, as in torchtitan's
-// Llama (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a
-// multiple of the degree, and no layer is [Uncut].
+// narrowed is the graph of one of the GPUs that share matrices. It has its heads of attention, its
+// features of feed-forward networks, its part of the vocabulary in embedding and head.
+// ColwiseParallel splits projections into these by rows, RowwiseParallel those out of them by
+// columns (torch 2.11, distributed/tensor/parallel/style.py). Norms are whole, as in torchtitan's
+// Llama (torchtitan/models/llama3/infra/parallelize.py, apply_tp). Every side is a multiple of the
+// degree, and no layer is [Uncut].
 func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	out := copied(graph)
 	for i := range out.Layers {
@@ -48,9 +47,9 @@ func narrowed(graph *modelgraph.Graph, degree int64) *modelgraph.Graph {
 	return out
 }
 
-// cutWithWeight reports a parameter that is cut with a projection's weight: the
-// rows of an embedding, and the bias of a projection that is cut by rows.
-// Norms, and the bias that is added to a sum over the GPUs, are whole.
+// cutWithWeight reports a parameter that is split with a projection's weight: the rows of an
+// embedding, and the bias of a projection that is split by rows. Norms, and a bias added to a sum
+// over the GPUs, are whole.
 func cutWithWeight(graph *modelgraph.Graph, i, j int, columns map[int]bool) bool {
 	layer := &graph.Layers[i]
 	if _, table := layer.Op.(modelgraph.Embedding); table {
@@ -97,9 +96,9 @@ func narrowOp(op modelgraph.Op, degree int64) modelgraph.Op {
 	return op
 }
 
-// Uncut says what a layer is that tensor parallelism is not modelled of; empty
-// if it is. The plan of cuts is torchtitan's of Llama: q, k, v and two halves
-// of a gated network as linear layers of their own, in one stream of text.
+// Uncut names the kind of a layer without modelled tensor parallelism; empty if it is modelled. The
+// plan is torchtitan's for Llama: separate linear layers for q, k, v and two halves of a gated
+// network, in one stream of text.
 func Uncut(graph *modelgraph.Graph, i int) string {
 	layer := &graph.Layers[i]
 	if layer.Stream.Kind != modelgraph.Text {

@@ -8,8 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// New computes every layer. Sizes that would overflow are a
-// [*costmodel.FieldError].
+// New computes every layer. Sizes that would overflow are a [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
 	if rules.AutocastAdapters && storesFP32(graph) { // autocast casts the base, too
 		rules.Compute, rules.AutocastAdapters = workload.Precision, false
@@ -72,7 +71,7 @@ func costs(model *Model) (*Model, error) {
 	return model, nil
 }
 
-// storesFP32 reports a model whose weights are stored in 32 bits.
+// storesFP32 reports a model stored in 32 bits.
 func storesFP32(graph *modelgraph.Graph) bool {
 	var half, full int64
 	for i := range graph.Layers {
@@ -87,8 +86,7 @@ func storesFP32(graph *modelgraph.Graph) bool {
 	return full > half
 }
 
-// untied is the graph where every user of a tied parameter has a copy of its
-// own, with its own gradient and states.
+// untied is the graph with tied parameters copied for every user, with gradients and states each.
 func untied(graph *modelgraph.Graph) *modelgraph.Graph {
 	out := copied(graph)
 	for i := range out.Layers {

@@ -14,16 +14,13 @@ type Optimizer struct {
 	EMA bool
 	// Embeddings32: 8-bit states are fp32 for embeddings.
 	Embeddings32 bool
-	// Average is the size of an element of that average: a copy of the weights
-	// in their type (torch.optim.swa_utils.AveragedModel deep-copies the
-	// module; OpenPI's ema_params are a copy of params). 0: that of the weights
-	// that the optimizer updates.
+	// Average is the size of an element of that average, a copy of the weights in their type
+	// (torch.optim.swa_utils.AveragedModel; OpenPI's ema_params). 0: as the updated weights.
 	Average int64
 }
 
-// State is what the optimizer keeps of one tensor, of elements of so many bytes
-// each, with the moving average; and the temporaries of a step. A nil shape is
-// a tensor of unknown dimensions.
+// State is the optimizer's state of one tensor with elements of each bytes, including the moving
+// average, and a step's temporaries. A nil shape is a tensor of unknown dimensions.
 func (rule *Optimizer) State(shape []int64, numel, each int64) (state, transient int64) {
 	state, transient = kinds[rule.kind()].own(shape, numel, each)
 	if rule.EMA {
@@ -40,10 +37,9 @@ func (rule *Optimizer) Averaged(numel, each int64) int64 {
 	return numel * each
 }
 
-// Traffic is the bytes that a step reads and writes for an element of each
-// bytes: the gradient read, the weight and each state read and written.
-// DeepSpeed's 16-bit weights are written from the fp32 ones (stage_1_and_2.py
-// step).
+// Traffic is the bytes that a step reads and writes for an element of each bytes: it reads the
+// gradient, and reads and writes the weight and each state. DeepSpeed writes the 16-bit weights
+// from the fp32 ones (stage_1_and_2.py step).
 func (rule *Optimizer) Traffic(each int64) float64 {
 	weight := float64(each)
 	state := kinds[rule.kind()].moved(weight)
@@ -56,14 +52,11 @@ func (rule *Optimizer) Traffic(each int64) float64 {
 // kind is AdamW if none is asked for.
 func (rule *Optimizer) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
 
-// kinds are the optimizers, a row each. In torch.optim, states have the type of
-// the weights (zeros_like(param)).
+// kinds are the optimizers. In torch.optim states have the weights' type (zeros_like(param)).
 var kinds = map[string]struct {
-	// own is what it keeps of one tensor of elements of so many bytes each, and
-	// the temporaries of a step.
+	// own is the state of one tensor with elements of each bytes, and a step's temporaries.
 	own func(shape []int64, numel, each int64) (state, transient int64)
-	// moved is what a step reads of the states of an element, and writes again,
-	// in bytes.
+	// moved is the bytes of an element's states that a step reads, and writes again.
 	moved func(weight float64) float64
 }{
 	costmodel.AdamW:    {states(2), moved(2)},
@@ -102,10 +95,10 @@ func adamW8bit(_ []int64, numel, _ int64) (state, transient int64) {
 	return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
 }
 
-// adamWTorch has two states of torchao, with so many numbers in a byte, an fp32 scale
-// for each block of 256, as the Trainer asks for, and a table of fp32 values (torchao
-// 0.18, optim/adam.py, _new_buffer; subclass_8bit.py and subclass_4bit.py, zeros).
-// Tensors that are small or not whole blocks have states of their own type.
+// adamWTorch has two states of torchao, each with several numbers in a byte. An fp32 scale for each
+// block of 256 (the Trainer's) and a table of fp32 values come on top. Small tensors and partial
+// blocks keep their type (torchao 0.18, optim/adam.py, _new_buffer; subclass_8bit.py and
+// subclass_4bit.py, zeros).
 func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (state, transient int64) {
 	const block, least = 256, 4096
 	return func(_ []int64, numel, each int64) (state, transient int64) {
@@ -122,14 +115,13 @@ func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (st
 	}
 }
 
-// compiled reports an optimizer whose step compiles a function of one tensor.
+// compiled reports an optimizer with a step that compiles a function of one tensor.
 func (rule *Optimizer) compiled() bool {
 	return rule.kind() == value.AdamWTorch8bit || rule.kind() == value.AdamWTorch4bit
 }
 
-// pagedFrom is the number of elements from which on a state is in unified memory,
-// which PyTorch's allocator does not see (bitsandbytes 0.49, optim/optimizer.py,
-// Optimizer8bit.get_state_buffer: F.get_paged).
+// pagedFrom is the number of elements from which a state is in unified memory, outside PyTorch's
+// allocator (bitsandbytes 0.49, optim/optimizer.py, Optimizer8bit.get_state_buffer: F.get_paged).
 const pagedFrom = 100_000
 
 // pagedAdamW8bit keeps the maxima of its blocks on the GPU (Optimizer2State.init_state:
@@ -153,7 +145,7 @@ func pagedStates(numel, each int64) int64 {
 	return 2 * numel * each
 }
 
-// paged is what of a tensor's states is in unified memory.
+// paged is the bytes of a tensor's states in unified memory.
 func (rule *Optimizer) paged(numel int64) int64 {
 	switch rule.kind() {
 	case value.PagedAdamW8bit:
@@ -164,9 +156,8 @@ func (rule *Optimizer) paged(numel int64) int64 {
 	return 0
 }
 
-// forEmbedding is the optimizer of an embedding's weight: with 32 bits where the
-// program asks for that (transformers 5.17, trainer.py, create_optimizer:
-// register_module_override).
+// forEmbedding is the optimizer of an embedding's weight: in 32 bits if the program asks for it
+// (transformers 5.17, trainer.py, create_optimizer: register_module_override).
 func (rule *Optimizer) forEmbedding() *Optimizer {
 	wide := *rule
 	switch rule.kind() {
@@ -178,8 +169,7 @@ func (rule *Optimizer) forEmbedding() *Optimizer {
 	return &wide
 }
 
-// adamW32bit is bitsandbytes' AdamW with fp32 states whatever the weights' type;
-// devmap has it for embeddings alone.
+// adamW32bit is bitsandbytes' AdamW with fp32 states for all weights; devmap has it for embeddings.
 const adamW32bit = "adamw-32bit"
 
 func muon(shape []int64, numel, each int64) (state, transient int64) {
@@ -189,9 +179,8 @@ func muon(shape []int64, numel, each int64) (state, transient int64) {
 	return 2 * numel * each, 0
 }
 
-// adafactor keeps a row and a column of second moments in fp32 for a matrix,
-// all of them otherwise (Shazeer and Stern 2018, §3), and makes the update in
-// fp32.
+// adafactor keeps a row and a column of second moments in fp32 for a matrix, else all of them
+// (Shazeer and Stern 2018, §3), and makes the update in fp32.
 func adafactor(shape []int64, numel, _ int64) (state, transient int64) {
 	transient = 4 * numel
 	if len(shape) < 2 {

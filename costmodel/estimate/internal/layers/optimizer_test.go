@@ -18,9 +18,9 @@ func TestSmallStates(t *testing.T) {
 	}
 }
 
-// TestAdafactorShapes: Transformers' Adafactor (optimization.py,
-// _get_options and step) factors all that has two dimensions or more: means
-// over the last and over the last but one, in fp32; a vector has all moments.
+// TestAdafactorShapes: Transformers' Adafactor (optimization.py, _get_options and step) factors
+// tensors of two dimensions or more: means over the last and over the last but one, in fp32; a
+// vector has all moments.
 func TestAdafactorShapes(t *testing.T) {
 	for _, c := range []struct {
 		shape []int64
@@ -49,8 +49,7 @@ func stateOf(kind string, shape ...int64) int64 {
 	return state
 }
 
-// TestAverage: the moving average is a copy of the weights that the ops read,
-// which under a master's are others than those that the optimizer updates.
+// TestAverage: the moving average copies the ops' weights, not the optimizer's master weights.
 func TestAverage(t *testing.T) {
 	for average, want := range map[int64]int64{0: 2*4*100 + 4*100, 2: 2*4*100 + 2*100} {
 		rule := layers.Optimizer{Kind: costmodel.AdamW, EMA: true, Average: average}
@@ -60,8 +59,7 @@ func TestAverage(t *testing.T) {
 	}
 }
 
-// TestKinds: every optimizer that can be asked for has a row of its own, and
-// counts as no other.
+// TestKinds: every optimizer that can be asked for has a row of its own, and counts as no other.
 func TestKinds(t *testing.T) {
 	seen := map[[3]float64]string{}
 	for _, field := range costmodel.Fields() {
@@ -83,8 +81,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestPaged: states of tensors from 100,000 elements on are in unified memory, but for
-// the maxima of blocks of 256; smaller ones are as without pages.
+// TestPaged: states of tensors from 100,000 elements on are in unified memory, except the maxima of
+// blocks of 256; smaller ones are as without pages.
 func TestPaged(t *testing.T) {
 	for _, is := range []struct {
 		kind        string

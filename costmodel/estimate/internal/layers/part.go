@@ -50,9 +50,8 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 // AllLinear is PEFT's shorthand for every linear layer but the output head.
 const AllLinear = "all-linear"
 
-// targeted is PEFT's rule (peft/tuners/tuners_utils.py,
-// check_target_module_exists): a target names the module, or its end after a
-// dot.
+// targeted is PEFT's rule (peft/tuners/tuners_utils.py, check_target_module_exists): a target names
+// the module, or its end after a dot.
 func targeted(targets []string, linear *Projection) bool {
 	for _, target := range targets {
 		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
@@ -62,8 +61,7 @@ func targeted(targets []string, linear *Projection) bool {
 	return false
 }
 
-// DeclaredBytes are those of the parameters, where the model file declares
-// them in place of tensors.
+// DeclaredBytes are the parameters' bytes if the model file declares them instead of tensors.
 func (part *Part) DeclaredBytes() (int64, bool) {
 	if part.Declared == nil || part.Declared.ParamsBytes < 0 {
 		return 0, false
@@ -83,8 +81,7 @@ func (part *Part) Bytes() int64 {
 	return total
 }
 
-// ReadBytes is the loaded size of the parameters that the layer's forward
-// reads: of tied ones too.
+// ReadBytes is the loaded size of the parameters that the layer's forward reads: of tied ones too.
 func (part *Part) ReadBytes() int64 {
 	total := part.Bytes()
 	if _, ok := part.DeclaredBytes(); ok {
@@ -109,7 +106,7 @@ func (part *Part) Stored(j int) int64 {
 	}
 	workload, rules := &part.model.Workload, &part.model.Rules
 	tensor := &part.Params[j]
-	switch { // quantised tensors and those of a fixed type stay as they are
+	switch { // quantised tensors and those of a fixed type do not change
 	case workload.StoredTypes || !tensor.DType.Float() || rules.FrozenAsStored && part.model.Frozen:
 		return tensor.Bytes
 	case rules.Masters:
@@ -151,8 +148,7 @@ func own(model *Model, tensor *modelgraph.Tensor, bytes int64) int64 {
 	return bytes
 }
 
-// States are what the optimizer has of the layer between steps, and the
-// temporaries of one step.
+// States are the optimizer's states of the layer, and the temporaries of one step.
 func (part *Part) States() (state, transient int64) {
 	rule, each := part.optimizer(), ops.WeightBytes(part.model.Workload.Precision)
 	if part.model.Frozen {
@@ -191,7 +187,7 @@ func (part *Part) optimizer() *Optimizer {
 	return rule
 }
 
-// Paged is what the optimizer has of the layer in unified memory.
+// Paged is the optimizer's memory of the layer in unified memory.
 func (part *Part) Paged() (paged int64) {
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {

@@ -7,22 +7,19 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Projection is a weight [Out, In] of a torch.nn.Linear (or of GPT-2's Conv1D,
-// which has it transposed).
+// Projection is a weight [Out, In] of a torch.nn.Linear (or of GPT-2's Conv1D, which has it transposed).
 type Projection struct {
 	Param  int    // index in the layer's Params
 	Module string // full path
 	Below  string // path below the layer's
 	In     int64
 	Out    int64
-	// Head: it makes the logits. Output: the last one of attention or of a
-	// feed-forward network, whose result joins the residual stream. Up: the
-	// one of a gated network that passes no activation.
+	// Head: it makes the logits. Output: the last one of attention or of a feed-forward network,
+	// added to the residual stream. Up: a gated network's without activation.
 	Head, Output, Up bool
 }
 
-// These are what frameworks' modules call those projections that dimensions do
-// not distinguish from others of the same shape.
+// Framework names of projections that share their dimensions with others.
 var (
 	attentionOutputs = []string{"o_proj", "out_proj", "wo", "proj", "projection_layer", "dense", "c_proj", "o"}
 	squareMLPOutputs = []string{"down_proj", "w2", "fc2", "wo", "c_proj", "dense_4h_to_h", "dense"}
@@ -77,9 +74,8 @@ func hasProjections(op modelgraph.Op) bool {
 	return false
 }
 
-// otherModule reports matrices that are not a Linear's: routers hold a bare
-// parameter (modeling_mixtral.py, MixtralTopKRouter), T5's position bias is an
-// embedding.
+// otherModule reports matrices that are not a Linear's: routers hold a bare parameter
+// (modeling_mixtral.py, MixtralTopKRouter), T5's position bias is an embedding.
 func otherModule(op modelgraph.Op, below string) bool {
 	if _, ok := op.(modelgraph.MoE); ok && (below == "gate" || below == "router") {
 		return true

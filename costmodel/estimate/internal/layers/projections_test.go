@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TestProjections: which weights are linear layers, which way round, and which
-// lead back to the residual stream, by dimensions where these tell.
+// TestProjections: which weights are linear layers, their orientation, and which lead back to the
+// residual stream, by dimensions if these differ.
 func TestProjections(t *testing.T) {
 	weight := func(name string, out, in int64) modelgraph.Tensor {
 		tensor, err := modelgraph.NewTensor(name, modelgraph.BF16, out, in)
@@ -22,7 +22,7 @@ func TestProjections(t *testing.T) {
 		family string
 		op     modelgraph.Op
 		param  modelgraph.Tensor
-		want   string // module, in → out, and what it is
+		want   string // module, in → out, and its kind
 	}{
 		{"llama", attention, weight("q_proj.weight", 8, 8), "a.q_proj 8 8 head=false output=false up=false"},
 		{"llama", attention, weight("o_proj.weight", 8, 8), "a.o_proj 8 8 head=false output=true up=false"},

@@ -5,10 +5,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
-// quantised are the tensors that replace parameter j if its weight is
-// quantised, in bytes, or nil if it keeps its type. Every linear layer but the
-// output head is quantised (transformers/integrations/bitsandbytes.py,
-// replace_with_bnb_linear).
+// quantised are the tensors that replace parameter j if its weight is quantised, in bytes, or nil
+// if it keeps its type. Every linear layer but the output head is quantised
+// (transformers/integrations/bitsandbytes.py, replace_with_bnb_linear).
 func (part *Part) quantised(j int) []int64 {
 	tensor, linear := &part.Params[j], part.linear[j]
 	if linear == nil || linear.Head || tensor.Owner != "" {
@@ -31,8 +30,7 @@ func (part *Part) quantised(j int) []int64 {
 	return nil
 }
 
-// Packed is the size of parameter j's 4-bit weights without their statistics; 0
-// if it has none.
+// Packed is the size of parameter j's 4-bit weights without their statistics; 0 if it has none.
 func (part *Part) Packed(j int) int64 {
 	if parts := part.quantised(j); parts != nil && part.model.Workload.Quantize == value.NF4 {
 		return parts[0]
@@ -40,10 +38,9 @@ func (part *Part) Packed(j int) int64 {
 	return 0
 }
 
-// NF4 is bitsandbytes/functional.py quantize_4bit of so many weights: two
-// values a byte, an absolute maximum per 64 of them with the table of the 16
-// values; nested, the maxima are bytes, with an fp32 maximum per 256, their
-// mean and a table of 256.
+// NF4 is the bytes of bitsandbytes/functional.py quantize_4bit: two values a byte, an absolute
+// maximum per 64 of them, and the table of 16 values. Nested, maxima are bytes, with an fp32
+// maximum per 256, their mean and a table of 256.
 func NF4(weights int64, flat bool) []int64 {
 	blocks := (weights + 63) / 64
 	if flat {

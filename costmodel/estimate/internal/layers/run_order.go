@@ -7,9 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// RunOrder are the units in the order in which they run: each follows those that it
-// reads. Modules may be made in another (modeling_camembert.py, CamembertForMaskedLM:
-// lm_head first; modeling_opt.py, OPTDecoder: final_layer_norm).
+// RunOrder are the units in running order: each follows those that it reads. Module order may
+// differ (modeling_camembert.py, CamembertForMaskedLM, lm_head first; modeling_opt.py, OPTDecoder,
+// final_layer_norm).
 func RunOrder(graph *modelgraph.Graph) []int {
 	out, seen := make([]int, 0, len(graph.Units)), make([]bool, len(graph.Units))
 	var visit func(unit int)
@@ -31,8 +31,7 @@ func RunOrder(graph *modelgraph.Graph) []int {
 	return out
 }
 
-// InOrder is a table's Part if the graph's order is not that in which units run; it is
-// for one GPU, which has all of them.
+// InOrder is a table's Part if units run in another order than the graph's, for one GPU with all units.
 func InOrder(model *Model, units []costmodel.Unit) func(owned []int, copies bool) []costmodel.Unit {
 	order := RunOrder(model.Graph)
 	if slices.IsSorted(order) {

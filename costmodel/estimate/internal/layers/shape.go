@@ -52,9 +52,9 @@ func adapted(model *Model, i int, shape *ops.Shape) {
 	shape.InputSaved = shape.InputSaved || shape.Recompute && model.entersUnit(i)
 }
 
-// titan is what torchtitan's modules see otherwise: a block's checkpoint keeps
-// its input, and a tied head's gradient is gone when the table's comes, or not added to
-// it: with tensor parallelism each has a parameter.
+// titan sets differences of torchtitan's modules. A block's checkpoint keeps its input. A tied
+// head's gradient is gone when the table's comes, or separate from it: with tensor parallelism each
+// has a parameter.
 func (model *Model) titan(i int, shape *ops.Shape) {
 	shape.InputSaved = shape.Recompute && model.entersUnit(i)
 	if _, table := model.Layers[i].Op.(modelgraph.Embedding); table && (shape.Loss == value.LossChunked || model.Workload.TP.Count() > 1) {
@@ -126,8 +126,8 @@ func (model *Model) firstLinear() int {
 	return slices.IndexFunc(model.Graph.Layers, func(layer modelgraph.Layer) bool { return hasProjections(layer.Op) })
 }
 
-// float8 reports a weight that torchao's products read: that of a linear layer of a
-// block, but for the model's first.
+// float8 reports a weight of torchao's 8-bit products: blocks' linear layers except the model's
+// first.
 func (part *Part) float8(j int) bool {
 	model := part.model
 	if model.Workload.Float8 == "" || part.linear[j] == nil || !ops.Float8s(part.Op) {
@@ -142,16 +142,14 @@ func (part *Part) Gathered8(j int) bool {
 	return part.model.Workload.Float8 == value.TensorwiseGathered && part.model.Rules.Cut && part.float8(j)
 }
 
-// untrained reports a weight that the optimizer does not have. Accelerate wraps the
-// weights in new parameters after the optimizer is made, and replaces those of the
-// optimizer under FSDP2 alone (accelerate 1.15, accelerator.py, prepare and
-// _prepare_fsdp2; torchao 0.18, float8_linear.py, from_float).
+// untrained reports a weight that the optimizer misses. Accelerate wraps weights in new parameters
+// after making the optimizer, and replaces the optimizer's only under FSDP2 (accelerate 1.15,
+// accelerator.py, prepare and _prepare_fsdp2; torchao 0.18, float8_linear.py, from_float).
 func (part *Part) untrained(j int) bool {
 	return part.model.Workload.Float8 == value.TensorwiseGathered && !part.model.Rules.Cut && part.float8(j)
 }
 
-// loss is how the language model's loss is computed: Liger's own unless another is
-// asked for.
+// loss is how the language model's loss is computed: Liger's own unless another is asked for.
 func (model *Model) loss() string {
 	if model.Workload.Liger && model.Workload.Loss == "" {
 		return value.LossFused
@@ -159,14 +157,14 @@ func (model *Model) loss() string {
 	return model.Workload.Loss
 }
 
-// inputSaved reports that what a layer reads is kept by the layer that made it:
-// a norm counts its output, and a projection what its activation makes.
+// inputSaved reports that the layer before keeps this layer's input: a norm counts its output, and
+// a projection its activation's result.
 func (model *Model) inputSaved(i int) bool {
 	in := model.Layers[i].InputLayers
 	if len(in) == 0 {
 		return false
 	}
-	// Frozen linear layers keep no input, but those of LLM.int8().
+	// Frozen linear layers keep no input, except LLM.int8()'s.
 	reads := !model.Frozen || model.Workload.Quantize == value.Int8 || model.Rules.LinearInputs
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
@@ -197,7 +195,7 @@ func readsStream(model *Model, i int) bool {
 	return ok && norm.Post || embedded
 }
 
-// sharesInput reports a norm whose input an earlier one of the unit reads, too
+// sharesInput reports a norm with an input that an earlier layer of the unit reads, too
 // (modeling_gpt_neox.py, GPTNeoXLayer), or the unit's checkpoint keeps.
 func (model *Model) sharesInput(i int) bool {
 	in := model.Layers[i].InputLayers
@@ -231,8 +229,7 @@ func (model *Model) parallel(i int) bool {
 	return false
 }
 
-// entersUnit reports a layer that reads what enters a unit of several layers,
-// which a checkpoint keeps.
+// entersUnit reports a layer that reads what enters a unit of several layers, which a checkpoint keeps.
 func (model *Model) entersUnit(i int) bool {
 	layer := &model.Layers[i]
 	unit := &model.Graph.Units[layer.UnitIndex]
@@ -240,8 +237,7 @@ func (model *Model) entersUnit(i int) bool {
 	return len(in) > 0 && len(unit.Exec) > 1 && (in[0] < unit.First || in[0] >= unit.End)
 }
 
-// headAlone marks the norms that only a head in another unit reads, and those
-// heads.
+// headAlone marks the norms read only by a head in another unit, and those heads.
 func headAlone(graph *modelgraph.Graph) []bool {
 	out := make([]bool, len(graph.Layers))
 	readers := make([]int, len(graph.Layers))
@@ -263,8 +259,7 @@ func headAlone(graph *modelgraph.Graph) []bool {
 	return out
 }
 
-// inputs is the layer that embeds the tokens of a decoder, one all of whose
-// attention to text looks back, or -1.
+// inputs is the layer that embeds a decoder's tokens; -1 unless all attention to text is causal.
 func inputs(graph *modelgraph.Graph) int {
 	decoder := false
 	for i := range graph.Layers {
@@ -286,9 +281,9 @@ func inputs(graph *modelgraph.Graph) int {
 	return embedding(graph)
 }
 
-// persisting marks what a decoder's forward keeps that reads another stack: that stack's output,
-// and the embeddings of its own tokens (modeling_t5.py, T5Stack.forward: inputs_embeds;
-// modeling_bart.py, BartDecoder.forward).
+// persisting marks what a decoder's forward keeps while it reads another stack: that stack's
+// output, and its own embeddings (modeling_t5.py, T5Stack.forward, inputs_embeds; modeling_bart.py,
+// BartDecoder.forward).
 func persisting(graph *modelgraph.Graph) []bool {
 	out, crosses := make([]bool, len(graph.Layers)), false
 	for i := range graph.Layers {
@@ -315,8 +310,7 @@ func returnedStack(model *Model, persist []bool) (bytes int64) {
 	return bytes
 }
 
-// tokensOf is the number of tokens of a stream in one micro-batch, and the
-// length of one of its sequences.
+// tokensOf is a stream's number of tokens in one micro-batch, and the length of a sequence.
 func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, length int64) {
 	sequences := MicroBatch(workload)
 	switch stream.Kind {
@@ -336,8 +330,7 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 	return batch.Rows * batch.Tokens, batch.Tokens
 }
 
-// batchOf is the micro-batch that is counted. Training on what the program
-// generated reads it after the prompts.
+// batchOf is the counted micro-batch. Generated training tokens follow their prompts.
 func batchOf(workload *costmodel.Workload) trainer.Batch {
 	batch := trainer.Batch{Rows: MicroBatch(workload), Tokens: workload.Seq, Real: MicroBatch(workload) * workload.Seq}
 	if workload.Rows != nil {
@@ -353,9 +346,8 @@ func batchOf(workload *costmodel.Workload) trainer.Batch {
 	return batch
 }
 
-// fillRows says how rows are filled, as attention sees it. A row of documents
-// that positions keep apart, and a padded one, has a mask under SDPA and
-// eager attention (transformers/masking_utils.py, create_causal_mask).
+// fillRows sets attention's view of the rows. Rows of several documents, and padded ones, have a
+// mask under SDPA and eager attention (transformers/masking_utils.py, create_causal_mask).
 func fillRows(shape *ops.Shape, workload *costmodel.Workload, batch *trainer.Batch) {
 	packs := trainer.Of(workload.Preset).Packs
 	apart := batch.Documents > batch.Rows
@@ -391,8 +383,8 @@ func labelled(workload *costmodel.Workload, batch *trainer.Batch, tokens int64) 
 	return min(tokens, count+batch.Rows)
 }
 
-// LabelPositions is where a workload's program makes logits
-// ([trainer.Path.LabelPositions]): TRL's tiled loss alone makes them at labels.
+// LabelPositions are the positions with logits ([trainer.Path.LabelPositions]); among TRL's losses
+// only the tiled one restricts them.
 func LabelPositions(workload *costmodel.Workload) string {
 	where := trainer.Of(workload.Preset).Path.LabelPositions
 	if where == "all" && workload.Loss != value.LossTiled {
@@ -410,10 +402,9 @@ func MicroBatch(workload *costmodel.Workload) int64 {
 	return sequences
 }
 
-// ImageTokens is the number of tokens of a square image of the workload's size. If
-// only the area is bounded, it is the most of any image: sides are multiples, and
-// their product is within the area (qwen_vl_utils/vision_process.py, smart_resize).
-// Without both it is the stream's.
+// ImageTokens is the number of tokens of a square image of the workload's size. If only the area is
+// bounded, it is the most of any image: sides are multiples, and their product is within the area
+// (qwen_vl_utils/vision_process.py, smart_resize). Else it is the stream's own.
 func ImageTokens(stream modelgraph.Stream, workload *costmodel.Workload) int64 {
 	size, area := workload.ImageSize, workload.MaxPixels
 	if size == 0 && area == 0 || stream.Side == 0 {

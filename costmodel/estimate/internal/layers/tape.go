@@ -10,7 +10,7 @@ import (
 // tape is the memory of a step that ran (devmap.export), at a model's sizes.
 type tape struct {
 	layers []*tapedLayer // by layer; nil: it did not run
-	// returned is what the model returns, if the caller's device is counted apart.
+	// returned is the model's outputs, if the caller's device counts separately.
 	returned int64
 	train    bool
 	learned  bool // by a table, which has no blocks of parameters
@@ -25,29 +25,27 @@ type tapedLayer struct {
 	products                      bool
 }
 
-// tapedMoment is what exists at once. past is what only passes by, by the unit on whose
-// device it is.
+// tapedMoment is the bytes alive at once. past are temporary bytes, by the unit on the same device.
 type tapedMoment struct {
 	bytes int64
 	past  map[int]int64
 }
 
-// factors are those of a tape's bytes ([modelgraph.Layer]).
+// factors multiply a tape's bytes ([modelgraph.Layer]).
 func factors(model *Model) [6]int64 {
 	batch, seq := MicroBatch(&model.Workload), model.Workload.Seq
 	return [6]int64{1, batch, batch * seq, batch * seq * seq, seq, seq * seq}
 }
 
-// Taped reports that a step ran as the workload runs it: in the precision of the
-// weights, with all parameters trained, by a runtime that runs PyTorch's modules as they
-// are; and at the workload's sizes, or the tape says how its bytes grow.
+// Taped reports a recorded step that matches the workload: in the precision of the weights, with
+// all parameters trained, in a runtime with unchanged PyTorch modules. Its sizes are the
+// workload's, or the tape has growth rules.
 func Taped(model *Model) bool {
 	runs, same := taped(model)
 	return runs && same
 }
 
-// TapedElsewhere reports a step that ran as the workload runs it, but at another batch or
-// other lengths, and does not say how its bytes grow.
+// TapedElsewhere reports a recorded step at another batch or length, without growth rules.
 func TapedElsewhere(model *Model) bool {
 	runs, same := taped(model)
 	return runs && !same
@@ -183,7 +181,7 @@ func (tape *tape) forgets(model *Model) bool {
 	return !tape.train && model.Workload.Strategy.Traits().Staged
 }
 
-// clear takes off a unit what the tape has by layers.
+// clear sets what the tape has by layers to 0 in a unit.
 func (tape *tape) clear(unit *costmodel.Unit) {
 	if !tape.learned {
 		unit.Padding = 0
@@ -191,9 +189,8 @@ func (tape *tape) clear(unit *costmodel.Unit) {
 	unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
 }
 
-// apply sets the memory of units to that of the tape, on a device that owns some. Its
-// moments are of all layers together: what others keep by then, and their gradients, are
-// taken off, as the walk adds those of the device's own.
+// apply sets the units' memory to the tape's, on a device that owns some. The tape's moments are of all
+// layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's own.
 func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
 	var before, stage int64
 	forgets := tape.forgets(model)

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
 
-// applyTape sets units to the tape of the step, if the model has one that ran as the
-// workload does.
+// applyTape sets units to the tape of the step, if the model has one that ran as the workload does.
 func applyTape(model *Model, units []costmodel.Unit) {
 	if tape := tapeOf(model); tape != nil {
 		for u := range units {
@@ -28,8 +27,7 @@ func still(layer *Layer) (bytes int64) {
 	return bytes
 }
 
-// idle takes gradients and states of such parameters off a unit: torch.optim skips those
-// without a gradient.
+// idle removes such parameters' gradients and states from a unit, as torch.optim skips them.
 func idle(model *Model, index int, unit *costmodel.Unit) {
 	var frozen int64
 	for k, i := range model.Unit(index) {
@@ -43,8 +41,8 @@ func idle(model *Model, index int, unit *costmodel.Unit) {
 	}
 }
 
-// TapePart is a table's Part of [Units] that follow a tape, and what the model returns in
-// it; nil without one.
+// TapePart is a table's Part of [Units] with a tape, and the model's outputs in it; nil without
+// one.
 func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
 	tape := tapeOf(model)
 	if tape == nil {
@@ -68,9 +66,9 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 	}, tape.returned
 }
 
-// ownRests sets the padding of units that have a GPU of their own: its allocator cuts
-// blocks for their parameters and then for the optimizer's states
-// (CUDACachingAllocator.cpp, should_split). What it has cached by then is not followed.
+// ownRests sets the padding of units on a GPU of their own. Its allocator cuts blocks for their
+// parameters and then for the optimizer's states (CUDACachingAllocator.cpp, should_split), with
+// activations' cached blocks ignored.
 func ownRests(model *Model, owned []int, units []costmodel.Unit) {
 	cache := allocator.NewCache()
 	for states := range 2 {

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Units are those of a model, in the graph's order, and what is to be said of
-// them.
+// Units are a model's units, in the graph's order, and warnings.
 func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
 	if model.Rules.Padding || model.Rules.StatesApart || model.Rules.Cut || model.Rules.InOrder {
@@ -35,8 +34,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	return units, warnings
 }
 
-// largestStep leaves what a step adds to the unit with the most: the others' is gone by
-// then.
+// largestStep keeps only the largest unit's step temporaries: they are never alive together.
 func largestStep(units []costmodel.Unit) {
 	var largest *costmodel.Unit
 	for i := range units {
@@ -88,8 +86,8 @@ func (unit *adder) add(states *matrixStates) {
 		out.Output = layer.Cost.Output
 	}
 	unit.earlierRuns()
-	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of
-	// Transformers 5.17): gradient_checkpointing_enable leaves it as it is.
+	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of Transformers
+	// 5.17): gradient_checkpointing_enable leaves it unchanged.
 	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
 		out.Recompute = true
 		out.AutocastCopies = casts
@@ -106,8 +104,7 @@ func (unit *adder) add(states *matrixStates) {
 	keepInputs(unit.Model, unit.index, out)
 }
 
-// stores adds what is there at every moment, and is the size of what the
-// layer's forward reads.
+// stores adds the layer's permanent bytes, and returns the bytes that its forward reads.
 func (unit *adder) stores(layer *Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Shard.Bytes()
@@ -123,10 +120,9 @@ func (unit *adder) stores(layer *Layer) int64 {
 	return weights
 }
 
-// rotations is a program's own table of rotations, in fp32. torchtune's blocks share
-// one of every position that the model takes (0.6, modules/position_embeddings.py).
-// Each layer of torchtitan has one of the sequence's positions (0.3,
-// models/common/decoder.py, update_from_config).
+// rotations is a program's own fp32 table of rotations. torchtune's blocks share one of all the
+// model's positions (0.6, modules/position_embeddings.py). Each layer of torchtitan has one of the
+// sequence's positions (0.3, models/common/decoder.py, update_from_config).
 func (unit *adder) rotations(layer *Layer) int64 {
 	switch op := layer.Op.(type) {
 	case modelgraph.Rotary:
@@ -141,8 +137,7 @@ func (unit *adder) rotations(layer *Layer) int64 {
 	return 0
 }
 
-// trains adds what the optimizer has of a layer to its unit, and is the
-// layer's step with the gradients that it leaves.
+// trains adds the optimizer's tensors of a layer, and returns its step with the gradients it leaves.
 func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMemory {
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()
@@ -155,7 +150,7 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
 	if unit.Workload.OptimizerInBackward && !unit.Rules.Cut {
-		// A gradient is used up as it would be added to one that is there.
+		// The update uses a gradient up, as a sum with an existing one would.
 		out.StepTransient -= transient
 		step = accumulating(step, layer.Grads.Waits)
 		step.Backward += layer.Shard.updating()
@@ -166,9 +161,8 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	return step
 }
 
-// accumulating is a step whose parameters have gradients of earlier micro-batches. The
-// peak is in such a step, because all gradients exist throughout it. waits is a tied
-// parameter's new gradient, kept for the others.
+// accumulating is a step with gradients of earlier micro-batches, the peak's, since all gradients
+// exist throughout. waits is a tied parameter's new gradient, kept for the others.
 func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory {
 	step.Grads = waits
 	step.Backward = step.AccumPeak
@@ -176,12 +170,10 @@ func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory
 	return step
 }
 
-// embedsLast is the backward of a text embedding of a model with a tower. It
-// runs before the tower in forward, though it follows it, so that autograd
-// comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
-// then get_image_features): with a tied head, its gradient and the sum of both
-// are made when the whole tower has its gradients. The sum is a tensor of its
-// own, but for autocast, whose casts autograd may add to (input_buffer.cpp
+// embedsLast is the backward of a text embedding if the model has a tower. The embedding runs
+// before the tower (modeling_internvl.py InternVLModel.forward), so autograd reaches it last. With
+// a tied head, its gradient and the sum of both are made when the tower's gradients exist. The sum
+// is a new tensor, except under autocast, whose casts autograd may add to (input_buffer.cpp
 // accumulate; seen in fixtures/measured/vl_history.json, layers_time.json).
 func (unit *adder) embedsLast() {
 	out := &unit.out
@@ -199,9 +191,9 @@ func (unit *adder) embedsLast() {
 	}
 }
 
-// passOutputs charges the input of every recomputed unit to the unit that makes it, on
-// whose device it stays. The engine checkpoints a block's argument before the hook
-// copies it: GradientCheckpointingLayer wraps the hooked forward.
+// passOutputs moves the input of every recomputed unit to the unit that makes it, and keeps it on
+// that device. The engine checkpoints a block's argument before the hook copies it:
+// GradientCheckpointingLayer wraps the hooked forward.
 func passOutputs(model *Model, units []costmodel.Unit) {
 	windows, mask := windowMask(model)
 	for unit := range units {
@@ -221,8 +213,7 @@ func passOutputs(model *Model, units []costmodel.Unit) {
 	}
 }
 
-// Spread has units hold rests of the whole model, each by its part of the parameters, so
-// that a device has those of its units and equal units cost the same.
+// Spread divides the model's rests among units by parameters, so that equal units cost the same.
 func Spread(units []costmodel.Unit, rests int64) {
 	var total int64
 	for i := range units {

@@ -46,9 +46,8 @@ func Biased(model *Model, units []costmodel.Unit) (found, again bool) {
 	return found, again
 }
 
-// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until the
-// loss is dropped: in addition to what the unit makes again, too. That it stays
-// while the units before run backward is left out: no peak is there.
+// keepInputs keeps the inputs of 8-bit linear layers in a recomputed unit until the loss is
+// dropped, in addition to recomputed ones. Earlier units' backward is no peak, and is not counted.
 func keepInputs(model *Model, index int, out *costmodel.Unit) {
 	if !out.Recompute {
 		return
@@ -87,8 +86,8 @@ func (unit *adder) looksUp() bool {
 	})
 }
 
-// earlierRuns adds what earlier runs of a repeated unit keep to the backward of its last
-// run: the layers behind are back, of that run alone.
+// earlierRuns adds what earlier runs of a repeated unit keep to its last run's backward, when the
+// layers after it have released only that run.
 func (unit *adder) earlierRuns() {
 	var earlier int64
 	exec := unit.Unit(unit.index)
@@ -103,7 +102,7 @@ func (unit *adder) earlierRuns() {
 	}
 }
 
-// tableBefore is the table that a norm reads whose module follows its readers
+// tableBefore is the table that a norm reads if the norm's module follows its readers
 // (modeling_bart.py: layernorm_embedding), or -1.
 func tableBefore(model *Model, i int) int {
 	in := model.Layers[i].InputLayers

@@ -11,18 +11,16 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's
-// matrices, if every GPU runs the whole model. States come in the first step, after a
-// backward. If it freed wider activations, states are cut from them without a rest. If
-// activations are no wider, or are recomputed, those of one block alone are free. Then
-// the first states are cut from blocks of the loss, and each other takes a segment with
-// the rest of its weight. A gradient is made right after its layer's activations are
-// freed, recomputed or not. Under a device map the loss is on one GPU: what the first states
-// of the others have in addition depends on the map, and is not counted.
+// matrixStates are the allocator's rests of optimizer states and gradients of an MLP's matrices, if
+// every GPU runs the whole model. States come in the first step, after a backward. If it freed
+// wider activations, states are cut from them without a rest. If activations are no wider, or
+// recomputed, only one block's are free. Then the first states are cut from the loss's blocks, and
+// each other takes a segment with its weight's rest. A gradient is made right after its layer's
+// activations are freed, recomputed or not. Under a device map one GPU has the loss; the first
+// states' excess on the others depends on the map, and is not counted.
 type matrixStates struct {
 	model *Model
-	// lossBlocks is what is left of the loss's blocks while states are laid
-	// out, in the order of the
+	// lossBlocks is the rest of the loss's blocks while states are laid out.
 	lossBlocks int64
 	rests      []int64 // of parameters, by layer, if they follow one another
 }
@@ -86,12 +84,11 @@ func (model *Model) Followed() (rests [2]int64, ok bool) {
 	return model.follow()
 }
 
-// rests is what the allocator adds to the parameters of each layer where a GPU holds
-// the whole model, or its part of each tensor. Module._apply copies one tensor after
-// another to an empty GPU (torch/nn/modules/module.py), so that later ones lie in what
-// earlier ones left. PEFT's A and B come after the weight that they adapt; those of a
-// model that is made on its GPU ([Rules.InOrder]) are cast later, and count alone. With [Rules.StatesApart]
-// the optimizer's states come after all parameters.
+// rests is the allocator's rounding of each layer's parameters if a GPU holds the whole model, or a
+// shard of each tensor. Module._apply copies one tensor after another to an empty GPU
+// (torch/nn/modules/module.py), so later ones fill earlier ones' rests. PEFT's A and B follow the
+// weight that they adapt; under [Rules.InOrder] they are cast later, and count alone. With
+// [Rules.StatesApart] the optimizer's states come after all parameters.
 func (model *Model) rests() []int64 {
 	var pool allocator.Pool
 	out := make([]int64, len(model.Layers))
@@ -117,9 +114,8 @@ func (model *Model) rests() []int64 {
 	return out
 }
 
-// shareRests gives layers of the same tensors the mean of their rests: which of them
-// lies in what an earlier one left depends on the map, and units of equal layers must
-// cost the same for a search that counts them.
+// shareRests gives layers of the same tensors the mean of their rests. Which of them fills an
+// earlier one's rest depends on the map, and a search needs equal costs for equal layers.
 func shareRests(all [][]stored, rests []int64) {
 	alike := make(map[string][]int)
 	for i := range all {
@@ -137,8 +133,8 @@ func shareRests(all [][]stored, rests []int64) {
 	}
 }
 
-// stored is a tensor of a part, and how many of its size the optimizer has of it
-// apart from what a step has freed; adapter: it is PEFT's.
+// stored is a tensor of a part, and the number of its size in optimizer states outside a step's
+// freed blocks; adapter: it is PEFT's.
 type stored struct {
 	size, states int64
 	adapter      bool
@@ -167,8 +163,7 @@ func (part *Part) stored() (out []stored) {
 	return out
 }
 
-// joins reports a linear layer of q, k and v, which torchtitan has in one
-// (models/llama3, fuse_qkv).
+// joins reports a linear layer of q, k and v, which torchtitan has in one (models/llama3, fuse_qkv).
 func joins(part *Part, linear *Projection) bool {
 	_, attention := part.Op.(modelgraph.Attention)
 	return part.model.Rules.Modules == ops.Torchtitan && attention && linear != nil && !linear.Output

@@ -6,8 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// work is what a unit takes of its device's time, and what of it crosses the
-// links.
+// work is a unit's device time and its traffic across links.
 func work(model *Model, index int) costmodel.Work {
 	var out costmodel.Work
 	workload, run := &model.Workload, 0
@@ -40,13 +39,13 @@ func work(model *Model, index int) costmodel.Work {
 	if model.Train && model.Recomputes && out.Block {
 		out.Backward = both(out.Backward, out.Forward)
 	}
-	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
+	if workload.MicroBatches > 1 { // each gradient is added to the existing one
 		out.Backward.Traffic += 3 * float64(out.Trained*ops.WeightBytes(model.Rules.Compute))
 	}
 	return out
 }
 
-// passes are those of all its runs.
+// passes are the passes of all its runs.
 func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	times := layer.Times()
 	once, back := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs/float64(times), frozen)
@@ -57,8 +56,7 @@ func passes(layer *Layer, frozen bool) (forward, backward costmodel.Pass) {
 	return forward, backward
 }
 
-// profiled puts the seconds that a layer declares in the place of its
-// operations.
+// profiled puts the seconds that a layer declares in the place of its operations.
 func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (_, _ costmodel.Pass) {
 	if declared != nil && declared.ForwardSeconds >= 0 {
 		forward = costmodel.Pass{Profiled: declared.ForwardSeconds}
@@ -69,8 +67,7 @@ func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (
 	return forward, backward
 }
 
-// trained is the elements of a layer's own parameters that get gradients:
-// all, or its adapters' two matrices alone.
+// trained is the trained elements of a layer's own parameters: all, or its adapters' matrices.
 func trained(model *Model, layer *Layer) int64 {
 	var total int64
 	if model.Frozen {
@@ -87,8 +84,7 @@ func trained(model *Model, layer *Layer) int64 {
 	return total
 }
 
-// token is one forward of one token a sequence: a product reads every weight
-// once, attention the cache, half grown.
+// token is a forward of one token a sequence: it reads every weight once, and the cache half grown.
 func token(layer *Layer, sequences int64) costmodel.Pass {
 	forward, _ := passes(layer, true)
 	part := float64(max(1, sequences)) / float64(max(1, layer.Shape.Tokens))
@@ -102,9 +98,8 @@ func token(layer *Layer, sequences int64) costmodel.Pass {
 	}
 }
 
-// sums are those over the GPUs that share the layer: of its output, and of its
-// input's gradient; the embedding's input has none, and the head's output stays
-// cut, and a few numbers a token are summed.
+// sums are the all-reduces over GPUs that share the layer: of its output, and of its input's
+// gradient. The embedding's input has none; the head's output stays split, with a few sums a token.
 func sums(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 	if model.Workload.TP.Count() == 1 || !layer.Runs {
 		return

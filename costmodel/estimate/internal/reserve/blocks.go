@@ -36,7 +36,7 @@ func (out *Decoder) kernel(layer *layers.Layer, fused bool) (by replay.Kernel, m
 	return replay.Math, masked, !fused && out.layers.Rules.Compute == costmodel.FP32True
 }
 
-// attention is that of a layer, in the forms that are followed.
+// attention is a layer's attention, if its form is followed.
 func (out *Decoder) attention(i int, op *modelgraph.Attention) (replay.Layer, bool) {
 	layer := &out.layers.Layers[i]
 	by, masked, ok := out.kernel(layer, op.Fused)
@@ -67,7 +67,7 @@ func usual(op *modelgraph.Attention) bool {
 	return op.Rope && !op.Bidirectional && !op.Dropout && !op.QKNormWhole && turnOf(op) == replay.TurnAsIs
 }
 
-// headNorms are those of q and k.
+// headNorms are the norms of q and k.
 func (out *Decoder) headNorms(attention *replay.Attention, layer *layers.Layer, op *modelgraph.Attention) {
 	names := [2]string{"q_norm.weight", "k_norm.weight"}
 	if out.param(layer, names[0]) == nil { // modeling_lfm2.py

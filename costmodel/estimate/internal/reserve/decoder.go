@@ -9,11 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Decoder is a model whose tensors are followed.
+// Decoder is a model with followed tensors.
 type Decoder struct {
 	replay.Model
-	// Params are the base's, tied ones once, and Trained what gets gradients,
-	// both in the order of the modules.
+	// Params are the base's, tied ones once, Trained those with gradients, both in module order.
 	Params, Trained []*replay.Weight
 	// Owned are a layer's, with its adapters.
 	Owned map[int][]*replay.Weight
@@ -26,16 +25,16 @@ type Decoder struct {
 	weights map[string]*replay.Weight
 }
 
-// Follow is the model as its tensors are followed where every request matters: decoders
-// of normalisation, attention through a flash kernel and a feed-forward network, in this
-// order, without autocast, whose loss is made of all logits. It reports whether it is one.
+// Follow returns the model's tensors if every request can be followed, and reports whether. It
+// follows decoders of normalisation, attention through a flash kernel and a feed-forward network,
+// in this order, without autocast, with a loss of all logits.
 func Follow(model *layers.Model) (*Decoder, bool) {
 	out, ok := FollowWider(model)
 	return out, ok && !out.wider
 }
 
-// FollowWider follows other forms, too, for what the allocator adds to blocks: norms
-// after a layer, encoders, a forward alone, and layers by their linear layers.
+// FollowWider follows other forms too, for the allocator's rounding of blocks: norms after a layer,
+// encoders, a forward alone, and layers by their linear layers.
 func FollowWider(model *layers.Model) (*Decoder, bool) {
 	out := &Decoder{layers: model, weights: make(map[string]*replay.Weight), Owned: make(map[int][]*replay.Weight)}
 	if !inOneType(model) {
@@ -64,8 +63,8 @@ func FollowWider(model *layers.Model) (*Decoder, bool) {
 	return out, true
 }
 
-// inOneType reports a step in one type, a training's with all logits, and the layers of
-// Transformers and PEFT.
+// inOneType reports a step in one type, with all logits in training, of Transformers' and PEFT's
+// layers.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
 	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused

@@ -7,13 +7,12 @@ type Shards struct {
 	// Groups are the blocks' by their index, and the root's last.
 	Groups []ShardGroup
 	Ranks  int64
-	// Bytes of a stored element and of an adapter's; tensors that the optimizer
-	// has of each.
+	// Bytes of a stored element and of an adapter's; tensors that the optimizer has of each.
 	Stored, StoredAdapter int64
 	States                int64
 	MicroBatches, Steps   int
-	// Reduced: gradients of several micro-batches are summed where they are
-	// reduced; HSDP's all-reduce keeps each until the end of the step.
+	// Hybrid: gradients of several micro-batches are summed after reduction; HSDP's all-reduce
+	// keeps each until the end of the step.
 	Hybrid bool
 }
 
@@ -150,8 +149,7 @@ func (rank *shards) arrive(index int) {
 	rank.issue(index - 1)
 }
 
-// scatter is a group's post_backward (foreach_reduce): a loop variable holds
-// the last gradient.
+// scatter is a group's post_backward (foreach_reduce): a loop variable holds the last gradient.
 func (rank *shards) scatter(index int) {
 	group := &rank.Groups[index]
 	rank.let(index)

@@ -7,22 +7,20 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 )
 
-// Plain is a device that runs a part of a model under autograd alone: a device
-// map.
+// Plain is a device that runs a part of a model under autograd alone: a device map.
 type Plain struct {
-	// Stored is the size of a parameter's element, States the tensors that the
-	// optimizer has of each, and State their bytes and those of its temporaries.
+	// Stored is the size of a parameter's element. States is the number of its optimizer tensors,
+	// State their bytes and the temporaries'.
 	Stored, States      int64
 	State               func(numel, each int64) (state, transient int64)
 	MicroBatches, Steps int
 	Buckets, Rebuilds   bool // DDP's; it makes them again in the second step
-	// NewTokens are what inference generates: instead of steps there is a forward, and one
-	// for each of them.
+	// NewTokens is the number of tokens in inference: one forward each, instead of steps.
 	NewTokens int64
 }
 
-// Part is the part of a decoder that a device holds, by layers. With input the
-// caller's tensors are there, outputs among them unless they are dropped.
+// Part is a device's part of a decoder, by layers. With input it has the caller's tensors, and the
+// outputs unless they are dropped.
 func (out *Decoder) Part(contains func(layer int) bool, input, dropped bool) *Decoder {
 	part := *out
 	embeds, heads, ends := contains(out.Embedding.Index), contains(out.HeadIndex), contains(out.NormIndex)
@@ -64,7 +62,7 @@ func (out *Decoder) own(contains func(layer int) bool) {
 	}
 }
 
-// blocks takes those that the device holds, and says where tensors come from others.
+// blocks selects the device's blocks, and marks where tensors cross devices.
 func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
 	here := contains(whole.Embedding.Index) // whether the tensor at hand was made on the device
 	leave := func(on bool) {
@@ -93,7 +91,7 @@ func (out *Decoder) blocks(whole *Decoder, contains func(layer int) bool) {
 type plain struct {
 	*Plain
 	*Process
-	trained int64 // size of an element of what is trained
+	trained int64 // size of a trained element
 	buckets []*replay.Tensor
 }
 
@@ -111,8 +109,7 @@ func (device *Plain) Simulate(decoder *Decoder) [][2]int64 {
 	})
 }
 
-// Rests are what blocks have above their tensors, at the peak of the last step and
-// when it has ended.
+// Rests are what blocks have above their tensors, at the peak of the last step and when it has ended.
 func (device *Plain) Rests(decoder *Decoder) [2]int64 {
 	early, prompt := *decoder, *device
 	early.Early, early.up = true, true
@@ -169,9 +166,8 @@ func (device *plain) adapt() {
 	}
 }
 
-// infer runs a forward, and one for each of the new tokens but the last, which is not
-// fed again. Of many tokens it follows some, equally far apart: each makes all keys and
-// values again, a little larger.
+// infer runs a forward, and one for each new token but the last, which is not fed again. It follows
+// some of many tokens, equally far apart: each makes all keys and values again, a little larger.
 func (device *plain) infer() {
 	const followed = 16
 	device.Infer(device.Run, device, device.Length)
@@ -211,9 +207,9 @@ func (device *plain) step(first bool) {
 	device.Outputs = device.Outputs[:0]
 }
 
-// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one
-// bucket of all gradients. The second step frees it, and makes buckets in the order of
-// the gradients. Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
+// rebuild makes DDP's buckets before a step. If DDP rebuilds them, the first step has one bucket of
+// all gradients. The second step frees it, and makes buckets in the order of the gradients.
+// Sources: torch/nn/parallel/distributed.py, _ddp_init_helper;
 // torch/csrc/distributed/c10d/reducer.cpp, rebuild_buckets, initialize_buckets.
 func (device *plain) rebuild(step int) {
 	const first, others = 1 << 20, 25 << 20 // kDefaultFirstBucketBytes, bucket_cap_mb

@@ -6,17 +6,15 @@ import "github.com/devmap-dev/devmap/costmodel/internal/replay"
 type Process struct {
 	*replay.Run
 	*Decoder
-	// marks are what the allocator had reserved at most in each micro-batch, the
-	// optimizer's step with it.
+	// marks are the most reserved bytes in each micro-batch, the last one's with the optimizer's step.
 	marks []int64
-	// rests are those of blocks in the last one: at its peak, and at its end.
+	// rests are blocks' roundings in the last one: at its peak, and at its end.
 	rests [2]int64
 	// ranks that share states; part of the trained elements that is the rank's.
 	ranks, whole, part int64
 }
 
-// workspace is cuBLAS's, one a thread: that of sm_90 (CUDABlas.cpp,
-// parseChosenWorkspaceSize; torch 2.11).
+// workspace is cuBLAS's for sm_90, one a thread (CUDABlas.cpp, parseChosenWorkspaceSize; torch 2.11).
 const workspace = 32 << 20
 
 func newProcess(decoder *Decoder, ranks int64) Process {
@@ -39,9 +37,9 @@ func (process *Process) mark() {
 	process.Cache.ResetPeaks()
 }
 
-// either runs a process whose segments lie below those before them, as an H200's driver
-// places most, and one whose segments lie above, as where gaps are filled. Of free blocks
-// of one size a request takes that with the lowest address, so that the two may differ.
+// either runs a process with each new segment below earlier ones, as an H200's driver mostly does,
+// and one with each above, as in gaps. A request takes the lowest of equal free blocks, so results
+// may differ.
 func (out *Decoder) either(run func(*Decoder) []int64) [][2]int64 {
 	marks, above := pairs(run(out)), *out
 	above.up = true

@@ -69,7 +69,7 @@ func (state *parse) layer(i int) bool {
 	return state.half(i, layer.Op)
 }
 
-// table is the tokens', or one more whose rows are added.
+// table is the tokens' table, or a further one with rows to add.
 func (state *parse) table(i int, op *modelgraph.Embedding) bool {
 	layer := &state.layers.Layers[i]
 	out, weight := state.Decoder, state.param(layer, "weight")
@@ -133,7 +133,7 @@ func (state *parse) early(i int, op *modelgraph.Norm, norm *replay.Norm, residua
 	return false
 }
 
-// lastHalf is that of the last block so far, or nil.
+// lastHalf is the last block's last half, or nil.
 func (state *parse) lastHalf() *replay.Half {
 	blocks := len(state.Blocks)
 	if blocks == 0 {
@@ -146,8 +146,8 @@ func (state *parse) lastHalf() *replay.Half {
 	return &halves[1]
 }
 
-// follows reports a norm of what a half's body made: of the sum with the stream too, if
-// the next body's residual is the norm's output, or all blocks are so.
+// follows reports a norm of a half's body's result. It is of the sum with the stream if the next
+// body's residual is the norm's output, or all blocks are so.
 func (state *parse) follows(last *replay.Half, op *modelgraph.Norm, from int, residual, reads bool) bool {
 	return op.Post || last.BodyIndex == from && last.After == nil && (residual || !reads && state.Blocks[0].Halves[0].Sum)
 }
@@ -165,8 +165,7 @@ func (state *parse) readsTwice(norm int) (residual, reads bool) {
 	return false, false
 }
 
-// wait has a norm wait for its body. What it reads is the stream, unless layers are
-// parallel.
+// wait lets a norm wait for its body. It reads the stream unless layers are parallel.
 func (state *parse) wait(i, from int) bool {
 	if state.norm >= 0 || from != state.stream {
 		return false
@@ -192,13 +191,13 @@ func (state *parse) linear(i int, op *modelgraph.Linear) bool {
 	return true
 }
 
-// bare reports blocks whose last norm is the model's, too.
+// bare reports blocks with a last norm that is also the model's.
 func (out *Decoder) bare() bool {
 	out.NormIndex = out.HeadIndex
 	return len(out.Blocks) > 0 && out.Blocks[len(out.Blocks)-1].Halves[1].Sum
 }
 
-// half is attention or another layer whose output is added to the stream.
+// half is attention or another layer with an output added to the stream.
 func (state *parse) half(i int, op modelgraph.Op) bool {
 	out, layer := state.Decoder, &state.layers.Layers[i]
 	half := replay.Half{BodyIndex: i, NormIndex: i}

@@ -9,8 +9,7 @@ import (
 type ZeRO struct {
 	Settings zero.Settings
 	Ranks    int64
-	// Bytes of an element of gradients as they are made, as several are summed,
-	// and of the masters and each of States.
+	// Bytes of an element of new gradients, of summed ones, and of the masters and each of States.
 	Grad, Summed, Master int64
 	States               int64 // tensors that the optimizer has of each master
 	MicroBatches, Steps  int

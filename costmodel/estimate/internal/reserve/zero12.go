@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 )
 
-// parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): flat
-// weights; it updates a part of them.
+// parts is a rank under ZeRO 1 or 2 (DeepSpeed's stage_1_and_2.py): it updates a shard of flat
+// weights.
 type parts struct {
 	*ZeRO
 	*Process
@@ -29,7 +29,7 @@ func (rank *parts) stream() int {
 	return replay.Compute
 }
 
-// start is deepspeed.initialize of a module whose weights are on the GPU.
+// start is deepspeed.initialize of a module with weights on the GPU.
 func (rank *parts) start() {
 	rank.offset = make(map[*replay.Weight]int64)
 	var flat []*replay.Tensor
@@ -115,8 +115,8 @@ func (rank *parts) take(weight *replay.Weight) {
 	rank.entries = append(rank.entries, weight)
 }
 
-// reduce is reduce_ipg_grads: the bucket's gradients are reduced, and the rank's
-// own copied out (copy_grads_in_partition).
+// reduce is reduce_ipg_grads: it reduces the bucket and copies the rank's shard
+// (copy_grads_in_partition).
 func (rank *parts) reduce() {
 	if len(rank.entries) == 0 {
 		return
@@ -144,9 +144,7 @@ func (rank *parts) reduce() {
 	rank.filled, rank.entries = 0, rank.entries[:0]
 }
 
-// flatten lays slices of the bucket, by the rank that they belong to, end to end
-// where there are several, as many at once as are more than a bucket
-// (allreduce_and_scatter).
+// flatten joins a rank's slices of the bucket, up to a bucket's size (allreduce_and_scatter).
 func (rank *parts) flatten(each int64) {
 	for _, group := range rank.groups() {
 		var flat, wide *replay.Tensor
@@ -163,16 +161,15 @@ func (rank *parts) flatten(each int64) {
 // owns reports a parameter that begins in the rank's part.
 func (rank *parts) owns(weight *replay.Weight) bool { return rank.offset[weight] < rank.part }
 
-// compact reports that the rank's part of the gradients is summed in fp32 as it
-// is reduced (_build_compact_grad_partition_buffer).
+// compact reports fp32 sums of reduced gradients (_build_compact_grad_partition_buffer).
 func (rank *parts) compact() bool {
 	return rank.Settings.Stage == 2 && rank.Summed != rank.Grad && !rank.Settings.OffloadOptimizer
 }
 
-// group is what is reduced at once: runs of the bucket, each of one rank's.
+// group is the runs of the bucket that are reduced together, each for one rank.
 type group struct{ slices, elements int64 }
 
-// groups are those of the bucket (allreduce_and_scatter).
+// groups are the bucket's groups (allreduce_and_scatter).
 func (rank *parts) groups() (all []group) {
 	var now group
 	last := int64(-1)
@@ -192,7 +189,7 @@ func (rank *parts) groups() (all []group) {
 	return append(all, now)
 }
 
-// ownElements are those of the parameters that begin in the rank's part.
+// ownElements are the elements of parameters that begin in the rank's shard.
 func (rank *parts) ownElements() int64 {
 	var total int64
 	for weight, at := range rank.offset {
@@ -238,7 +235,7 @@ func (rank *parts) boundary() {
 	rank.release()
 }
 
-// flat is the rank's gradients end to end; one alone is taken as it is.
+// flat is the rank's joined gradients; a single one is not copied.
 func (rank *parts) flat() *replay.Tensor {
 	pieces := 0
 	for _, at := range rank.offset {

@@ -7,8 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
-// whole3 is a rank under ZeRO 3 (DeepSpeed's stage3.py): parts of every
-// parameter, gathered module by module.
+// whole3 is a rank under ZeRO 3 (DeepSpeed's stage3.py): shards, gathered module by module.
 type whole3 struct {
 	*ZeRO
 	*Process
@@ -33,9 +32,8 @@ func (rank *whole3) reduces() int {
 	return replay.Compute
 }
 
-// start is zero.Init, which makes each parameter whole and keeps its part, then
-// deepspeed.initialize, which lays the parts end to end by way of the host
-// (zero/utils.py, defragment), makes masters of them, and buffers.
+// start is zero.Init, which makes each parameter whole and keeps its shard. Then deepspeed.initialize
+// joins the shards by way of the host (zero/utils.py, defragment), and makes masters and buffers.
 func (rank *whole3) start() {
 	var cut []*replay.Tensor
 	params := rank.Params
@@ -131,8 +129,7 @@ func (rank *whole3) call(layer int, module string, ends, backward bool) {
 	}
 }
 
-// Gradient copies a gradient to the bucket on the stream that reduces
-// (__add_grad_to_ipg_bucket).
+// Gradient copies a gradient to the bucket on the stream that reduces (__add_grad_to_ipg_bucket).
 func (rank *whole3) Gradient(weight *replay.Weight) {
 	if rank.filled > 0 && rank.filled+weight.Numel > rank.Settings.ReduceBucket {
 		rank.reduce()
@@ -182,9 +179,8 @@ func (rank *whole3) reduce() {
 
 func (rank *whole3) boundary() {}
 
-// step is the optimizer's: norms in fp64, then group by group the gradients end
-// to end, in the masters' type, and the update; then parameters that persist
-// are gathered.
+// step is the optimizer's: norms in fp64, then for each group the joined gradients, in the masters'
+// type, and the update. Then persistent parameters are gathered.
 func (rank *whole3) step(first bool) {
 	if !rank.Settings.OffloadOptimizer {
 		for _, weight := range rank.Trained {
