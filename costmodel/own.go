@@ -5,7 +5,7 @@ import "fmt"
 // own are measurements of devmap's own engine on a GPU ("devmap probe"). They replace those of
 // [Device] when that engine runs; zero: not measured.
 type own struct {
-	// ContextBytes is a process's memory besides arenas: context, streams, kernels, libraries.
+	// ContextBytes is a process's memory outside arenas: context, streams, kernels, libraries.
 	// Arenas are in whole GranuleBytes.
 	ContextBytes int64 `json:"context_bytes"`
 	GranuleBytes int64 `json:"granule_bytes"`

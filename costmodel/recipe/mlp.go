@@ -2,8 +2,8 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// mlp is a gated network, down of act(gate(x)) · up(x), or down of act(up(x)). Backward keeps the
-// activation's input and makes its result again.
+// mlp is down(gated), with gated the product of act(gate) and up, or act(up) if there is no gate.
+// Backward keeps the activation's input and makes its result again.
 type mlp struct {
 	up         []*linear // gate and up; one if they are fused, or not gated
 	down       *linear

@@ -53,8 +53,8 @@ var engines = map[key]Engine{
 	{costmodel.Zero3, value.DeepSpeed}:      deepspeed{},
 }
 
-// Of returns the engine of a workload. If there is none it returns an error with the field, and the
-// most common engine's defaults.
+// Of returns the engine of a workload. If there is none, the error names the field, and the engine
+// has the common defaults ([base]).
 func Of(workload *costmodel.Workload) (Engine, error) {
 	if workload.Strategy == costmodel.DDP && trainer.Of(workload.Preset).Path.Megatron {
 		return megatron{}, nil
