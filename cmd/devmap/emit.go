@@ -71,7 +71,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := command.ofRelease(plan, file); err != nil {
 		return err
 	}
-	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file, command.Model); err != nil {
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source); err != nil {
 		return err
 	}
 	if err := command.Contradicted(plan); err != nil {
@@ -171,6 +171,9 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		path := filepath.Join(folder, name)
+		if err := out.Spare(cmd, out.Written{Flag: "output", Path: path}, ""); err != nil {
+			return nil, err
+		}
 		if there, fault := os.ReadFile(path); force || fault == nil && string(there) == files[name] {
 			continue
 		}

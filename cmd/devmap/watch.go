@@ -185,7 +185,10 @@ func (command *watchCommand) rank() (*watching.Ranked, error) {
 
 // merge compares the reports of all ranks.
 func (command *watchCommand) merge(cmd *cobra.Command) error {
-	merged, err := watching.Merge(command.Watch.Merge)
+	merged, files, err := watching.Merge(command.Watch.Merge)
+	if err == nil {
+		err = out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, "", files...)
+	}
 	if err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 	if len(plan.Devices) == 0 {
 		return nil, fmt.Errorf("%s: the plan has no devices to compare with; write it again with devmap plan", file)
 	}
-	return plan, out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file)
+	return plan, out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source)
 }
 
 // refuse reports flags that contradict each other.

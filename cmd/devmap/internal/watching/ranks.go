@@ -187,25 +187,26 @@ const (
 	aboveBytes = 20 << 20
 )
 
-// Merge reads the files of all ranks in a folder.
-func Merge(folder string) (*Merged, error) {
-	files, err := fs.Glob(os.DirFS(folder), "rank-*.json")
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("--merge %q: no file rank-NNNNN.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
+// Merge reads the files of all ranks in a folder, and returns their names.
+func Merge(folder string) (merged *Merged, files []string, err error) {
+	names, err := fs.Glob(os.DirFS(folder), "rank-*.json")
+	if err != nil || len(names) == 0 {
+		return nil, nil, fmt.Errorf("--merge %q: no file rank-NNNNN.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
 	}
-	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
-	for _, name := range files {
+	merged = &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
+	for _, name := range names {
 		file := filepath.Join(folder, name)
+		files = append(files, file)
 		data, err := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var one Ranked
 		if err := modelgraph.DecodeJSON(file, data, &one, false); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if fault := merged.fault(&one); fault != "" {
-			return nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
+			return nil, nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
 		}
 		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
 			one.ExitStatus = one.Report.Command.ExitStatus // from an older file
@@ -215,7 +216,7 @@ func Merge(folder string) (*Merged, error) {
 	slices.SortStableFunc(merged.Ranks, func(a, b Ranked) int { return a.Rank - b.Rank })
 	merged.compare()
 	merged.conclude()
-	return merged, nil
+	return merged, files, nil
 }
 
 // fault says why a report is not of the same job as earlier ones; "" if it is.
