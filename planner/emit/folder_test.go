@@ -200,6 +200,42 @@ func TestUnequalHosts(t *testing.T) {
 	}
 }
 
+// TestHostsInOrder: each target whose command names hosts refuses GPUs that alternate between hosts.
+func TestHostsInOrder(t *testing.T) {
+	for _, target := range emit.Targets() {
+		for _, name := range target.Golden {
+			input := golden(t, name)
+			if target.Folder == nil && target.Name != "verl" && target.Name != "deepspeed" {
+				continue
+			}
+			first := input.Plan.Topology.Devices[0]
+			input.Plan.Topology.Devices = []costmodel.Device{first, first, first, first}
+			for i := range input.Plan.Topology.Devices {
+				input.Plan.Topology.Devices[i].Host = fmt.Sprint("node", i%2)
+			}
+			if err := target.Refuse(input.Plan, ""); err == nil || !strings.Contains(err.Error(), "one host after another") {
+				t.Errorf("%s: %v", target.Name, err)
+			}
+		}
+	}
+}
+
+// TestLlamaFactoryHosts: the command for two hosts has the variables of LLaMA-Factory's launcher
+// (llamafactory/launcher.py).
+func TestLlamaFactoryHosts(t *testing.T) {
+	input := golden(t, "job-llamafactory")
+	devices := input.Plan.Topology.Devices
+	for i := range devices {
+		devices[i].Host = fmt.Sprint("node", 2*i/len(devices))
+	}
+	command, _ := target(t, "llamafactory").Usage(input, "x.yaml")
+	for _, want := range []string{"NNODES=2", fmt.Sprint("NPROC_PER_NODE=", len(devices)/2), `NODE_RANK="$NODE_RANK"`, `MASTER_ADDR="$MASTER_ADDR"`, `MASTER_PORT="$MASTER_PORT"`} {
+		if !slices.Contains(strings.Fields(command), want) {
+			t.Errorf("no %s in %s", want, command)
+		}
+	}
+}
+
 // TestCutRefused: what the layout of an engine cannot say is an error.
 func TestCutRefused(t *testing.T) {
 	for want, change := range map[string]func(plan *devicemap.Plan){

@@ -32,7 +32,7 @@ func init() {
 		}
 		target := register(&Target{
 			Name: program.name, File: program.file, Example: "llama-3.1-8b --gpus 4 --gpu h200-141gb --mode train --strategy pipeline --batch 8 --micro-batches 8", Golden: []string{"job-stages"},
-			needs: []need{training(program.name + " trains"), megatronPlan}, Write: write,
+			needs: []need{equalHosts, training(program.name + " trains"), megatronPlan}, Write: write,
 			Usage: func(input *Input, file string) (usage, note string) {
 				return command(input.Plan, file), program.note + leftOut(program.name, &input.Plan.Workload) + otherMegatron(input.Plan)
 			},
