@@ -82,9 +82,9 @@ func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
 	var words []any
 	for _, field := range costmodel.Fields() {
 		switch was, is := field.Text(asked), field.Text(form); {
-		case slices.Contains(degrees, field.Name):
+		case slices.Contains(degrees, field.Name) || was != is && (field.Name == "batch" || field.Name == "ep"):
 			words = append(words, costmodel.Setting{Field: field.Name, Value: cmp.Or(is, "1")})
-		case was != is && slices.Contains([]string{"batch", "ep", "recompute", "sequence_parallel"}, field.Name):
+		case was != is && (field.Name == "recompute" || field.Name == "sequence_parallel"):
 			words = append(words, costmodel.Setting{Field: field.Name, Value: is})
 		}
 	}

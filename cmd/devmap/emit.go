@@ -214,7 +214,11 @@ func noteFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fold
 		return err
 	}
 	_, note := target.Usage(input, folder)
-	notes := append([]string{note}, ask.Texts(target.Outside(input.Plan))...)
+	script = ""
+	if strings.Contains(files["run.sh"], "${SCRIPT:") {
+		script = "run.sh wants the training script in the variable SCRIPT, as in SCRIPT=train.py sh run.sh; the files for Kubernetes name it under env"
+	}
+	notes := append([]string{note, script}, ask.Texts(target.Outside(input.Plan))...)
 	if !planned {
 		notes = append(notes, input.Plan.Warnings...)
 	}

@@ -93,7 +93,7 @@ func (trainer *trainer) register() {
 		needs: []need{equalHosts, training(trainer.name + " trains"), trainer.preset, trainer.strategy},
 		Write: trainer.print,
 		Folder: func(input *Input) (map[string]string, error) {
-			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, trainer.file))
+			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, here(trainer.file)))
 		},
 		Usage: func(input *Input, file string) (usage, note string) {
 			note = trainer.note
