@@ -111,7 +111,7 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	case err != nil:
 		return err
 	case workload.Float8 != "" && (file == "bridge.yaml" || file == "verl.sh"):
-		return made.refuse("float8 %s, which its recipe sets", workload.Float8)
+		return refused("the plan for %q has float8 %s, and the recipe of this program sets it: emit --for megatron, or emit --for ms-swift-megatron", plan.Model.Name, workload.Float8)
 	case workload.Schedule == costmodel.GPipe:
 		return made.refuse("the schedule gpipe, and Megatron runs 1f1b and interleaved")
 	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:
