@@ -161,6 +161,9 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	if target.Folder == nil {
 		return nil, out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
 	}
+	if isFile(filepath.Clean(folder)) {
+		return nil, out.Usagef("-o %s is a file, and the job is a folder: name another", out.OneLine(folder))
+	}
 	files, err := target.Folder(input)
 	if err != nil {
 		return nil, asUsage(err)

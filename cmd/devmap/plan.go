@@ -310,7 +310,9 @@ func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) (note 
 		return nil, err
 	}
 	other := map[string][]string{"slurm": {"trainjob.yaml", "jobset.yaml"}, "kubernetes": {"job.sbatch"}}[command.Emit]
-	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool { return !slices.Contains(other, name) })
+	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool {
+		return !slices.Contains(other, name) || isFile(filepath.Join(command.folder, name)) // none is another job's
+	})
 }
 
 // write writes a plan or another document before any table, which then stands last,

@@ -97,19 +97,32 @@ func (ranked *Ranked) File(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%05d.json", ranked.Rank))
 }
 
+// Of sets the plan, and reports whether a file is a report of another job: with other ranks, or
+// with another plan.
+func (ranked *Ranked) Of(plan *devicemap.Plan, file string) (another bool, err error) {
+	if plan != nil {
+		digest := sha256.New()
+		if err := devicemap.WriteJSON(digest, plan); err != nil {
+			return false, err
+		}
+		ranked.PlanSHA256 = hex.EncodeToString(digest.Sum(nil))
+	}
+	var before Ranked
+	data, missing := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
+	read := missing == nil && modelgraph.DecodeJSON(file, data, &before, false) == nil
+	return read && (before.World != ranked.World || before.PlanSHA256 != ranked.PlanSHA256), nil
+}
+
 // Take sets the measurements of a rank's device, or of its host's devices.
 func (ranked *Ranked) Take(plan *devicemap.Plan, said *watch.Report) error {
-	ranked.Report = said
+	if ranked.Report = said; said == nil { // the command did not start
+		said = &watch.Report{}
+	}
 	if said.Command != nil {
 		ranked.ExitStatus = said.Command.ExitStatus
 	}
 	count := 1
 	if plan != nil {
-		digest := sha256.New()
-		if err := devicemap.WriteJSON(digest, plan); err != nil {
-			return err
-		}
-		ranked.PlanSHA256 = hex.EncodeToString(digest.Sum(nil))
 		if count = len(plan.Devices) / ranked.World; count*ranked.World != len(plan.Devices) {
 			return out.Usagef("--rank-from-env: %d ranks do not share the %d devices of the plan evenly: start one for each GPU, or one for each host", ranked.World, len(plan.Devices))
 		}
