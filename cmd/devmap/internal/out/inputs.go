@@ -58,11 +58,10 @@ func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error
 // named lists what may name a file that the command reads: its arguments, and the values of all
 // flags but those that name outputs.
 func named(cmd *cobra.Command) []string {
-	names := cmd.Flags().Args()
+	names := slices.Clone(cmd.Flags().Args())
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		names = names[:dash]
 	}
-	names = slices.Clone(names)
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"output", "trace", "snapshot"}, flag.Name) {
 			names = append(names, flag.Value.String())
