@@ -34,7 +34,7 @@ func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topolo
 		link.From, link.To = folded.Starts[link.From], folded.Starts[link.To]
 	case errors.As(err, &none):
 		workload := &problem.Costs.Workload
-		none.Msg = costmodel.Messagef("%v; a GPU is here a stage of %d: %v × %v", none.Msg, len(problem.Topology.Devices)/len(folded.Starts), costmodel.Set("dp", workload.DP), costmodel.Set("tp", workload.TP))
+		none.Msg = costmodel.Messagef("%v; a GPU is here a stage of %d: %v × %v × %v", none.Msg, len(problem.Topology.Devices)/len(folded.Starts), costmodel.Set("dp", workload.DP), costmodel.Set("tp", workload.TP), costmodel.Set("cp", workload.CP))
 	}
 	if sol == nil {
 		return nil, err

@@ -82,9 +82,9 @@ func (solver *solveCall) closest(form *costmodel.Workload) costmodel.Message {
 	var words []any
 	for _, field := range costmodel.Fields() {
 		switch was, is := field.Text(asked), field.Text(form); {
-		case slices.Contains(degrees, field.Name):
+		case slices.Contains(degrees, field.Name) || was != is && (field.Name == "batch" || field.Name == "ep"):
 			words = append(words, costmodel.Setting{Field: field.Name, Value: cmp.Or(is, "1")})
-		case was != is && slices.Contains([]string{"batch", "ep", "recompute", "sequence_parallel"}, field.Name):
+		case was != is && (field.Name == "recompute" || field.Name == "sequence_parallel"):
 			words = append(words, costmodel.Setting{Field: field.Name, Value: is})
 		}
 	}
@@ -289,11 +289,15 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Runtime != megatron { // torch's schedules allow at most one stage per micro-batch
 		most = min(units, max(1, open.MicroBatches))
 	}
+	least := int64(1)
+	if open.Schedule == costmodel.Interleaved && open.PP == costmodel.AutoDegree { // its chunks go round two stages or more
+		least, most = 2, max(2, most)
+	}
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
 			for _, pp := range degrees(stages, gpus/(tp*cp)) {
 				dp := gpus / (tp * cp * pp)
-				if pp > most || !shares(open.DP, dp, rows) {
+				if pp < least || pp > most || !shares(open.DP, dp, rows) {
 					continue
 				}
 				shared := dp * cp

@@ -71,7 +71,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := command.ofRelease(plan, file); err != nil {
 		return err
 	}
-	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file, command.Model); err != nil {
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source); err != nil {
 		return err
 	}
 	if err := command.Contradicted(plan); err != nil {
@@ -161,6 +161,9 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	if target.Folder == nil {
 		return nil, out.Usagef("-o %s is a folder, and --for %s writes one file: name it", out.OneLine(folder), target.Name)
 	}
+	if isFile(filepath.Clean(folder)) {
+		return nil, out.Usagef("-o %s is a file, and the job is a folder: name another", out.OneLine(folder))
+	}
 	files, err := target.Folder(input)
 	if err != nil {
 		return nil, asUsage(err)
@@ -171,6 +174,9 @@ func writeFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fol
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		path := filepath.Join(folder, name)
+		if err := out.Spare(cmd, out.Written{Flag: "output", Path: path}, ""); err != nil {
+			return nil, err
+		}
 		if there, fault := os.ReadFile(path); force || fault == nil && string(there) == files[name] {
 			continue
 		}
@@ -211,7 +217,11 @@ func noteFolder(cmd *cobra.Command, target *emit.Target, input *emit.Input, fold
 		return err
 	}
 	_, note := target.Usage(input, folder)
-	notes := append([]string{note}, ask.Texts(target.Outside(input.Plan))...)
+	script = ""
+	if strings.Contains(files["run.sh"], "${SCRIPT:") {
+		script = "run.sh wants the training script in the variable SCRIPT, as in SCRIPT=train.py sh run.sh; the files for Kubernetes name it under env"
+	}
+	notes := append([]string{note, script}, ask.Texts(target.Outside(input.Plan))...)
 	if !planned {
 		notes = append(notes, input.Plan.Warnings...)
 	}

@@ -76,7 +76,7 @@ Input:
 
 Output:
   -o, --output FILE              Write to FILE, atomically [standard output]
-      --force                    Replace files of a job
+      --force                    Replace existing files
       --json                     Write the program as JSON (--for program)
 `, "emit", "--help")
 	says(strings.Join(names, "\n")+"\n", "__complete", "emit", "plan.json", "--for", "")

@@ -108,7 +108,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"estimate"}}, arg, arg, command.TopologyFile()); err != nil {
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"estimate"}}, arg); err != nil {
 		return err
 	}
 	problem, err := command.Problem(arg)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -155,4 +157,32 @@ func planFile(t *testing.T, file string) *devicemap.Plan {
 		t.Fatal(err)
 	}
 	return plan
+}
+
+// TestSparesWhatIsRead: --force replaces no file that the command reads, whichever flag names it.
+func TestSparesWhatIsRead(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	write := func(name, text string) {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ds.json", `{"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}, "train_micro_batch_size_per_gpu": 1}`)
+	write("len.txt", "100\n200\n")
+	write("rank-00000.json", `{"format_version": "devmap.rank/v1", "rank": 0, "world": 1, "devices": []}`)
+	small := "qwen2.5-0.5b --gpus 2 --gpu h200-141gb --batch 1 --seq 64 --mode train "
+	devmap(t, 0, strings.Fields("plan "+small+"--strategy ddp --preset transformers --emit slurm -o "+folder)...)
+	devmap(t, 0, strings.Fields("plan "+small+"--strategy ddp --preset trl-sft -o "+at("sft.yaml"))...)
+	for _, args := range []string{
+		"plan " + small + "--ds-config DIR/ds.json -o DIR/ds.json", "estimate " + small + "--ds-config DIR/ds.json -o DIR/ds.json",
+		"plan " + small + "--preset DIR/training_args.yaml -o DIR/training_args.yaml", "plan " + small + "--lengths DIR/len.txt -o DIR/len.txt",
+		"plan " + small + "--preset DIR/training_args.yaml --emit slurm -o DIR", "emit DIR/sft.yaml --for trl -o DIR/", "watch --merge DIR -o DIR/rank-00000.json",
+	} {
+		var errs bytes.Buffer
+		if got := run(t.Context(), strings.Fields(strings.ReplaceAll(args, "DIR", folder)+" --force"), io.Discard, &errs); got != 2 || !strings.Contains(errs.String(), "which is read: name another file") {
+			t.Errorf("devmap %s: exit status %d\n%s", args, got, &errs)
+		}
+	}
 }

@@ -123,12 +123,12 @@ func (command *planCommand) spare(cmd *cobra.Command, arg string) error {
 	}
 	switch {
 	case command.Emit == "":
-		return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg, arg, command.TopologyFile())
+		return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg)
 	case command.Output == "" || command.JSON:
 		return out.Usagef("--emit %s writes a folder: name it with -o FOLDER, without --json", command.Emit)
 	}
 	command.folder, command.Output = command.Output, filepath.Join(command.Output, "plan.json")
-	return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg, arg, command.TopologyFile())
+	return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg)
 }
 
 // pipelineFolder is the folder of a diffusion pipeline that MODEL names, and the
@@ -310,7 +310,9 @@ func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) (note 
 		return nil, err
 	}
 	other := map[string][]string{"slurm": {"trainjob.yaml", "jobset.yaml"}, "kubernetes": {"job.sbatch"}}[command.Emit]
-	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool { return !slices.Contains(other, name) })
+	return writeFolder(cmd, target, input, command.folder, command.Force, func(name string) bool {
+		return !slices.Contains(other, name) || isFile(filepath.Join(command.folder, name)) // none is another job's
+	})
 }
 
 // write writes a plan or another document before any table, which then stands last,

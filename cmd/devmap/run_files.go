@@ -85,7 +85,7 @@ func (outputs runOutputs) readOnce(runs []planRun) error {
 
 func (outputs runOutputs) spareInputs(cmd *cobra.Command, one written, runs []planRun) error {
 	for i := range runs {
-		inputs := []string{runs[i].file, outputs.Run.Tokens, outputs.TopologyFile()}
+		var inputs []string
 		for _, name := range []string{"state.json", "state.safetensors"} {
 			inputs = append(inputs, filepath.Join(outputs.Run.Resume, name))
 		}

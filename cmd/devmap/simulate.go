@@ -48,7 +48,7 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := command.spare(cmd, file, command.Model); err != nil {
+	if err := command.spare(cmd, command.Model); err != nil {
 		return err
 	}
 	data, err := out.Interruptible(cmd.Context(), 0, file, func() ([]byte, error) {
@@ -87,14 +87,14 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 }
 
 // spare refuses to write over what is read, and two things to one file.
-func (command *simulateCommand) spare(cmd *cobra.Command, file, model string) error {
-	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, model, file, command.ScheduleFile, command.TopologyFile()); err != nil {
+func (command *simulateCommand) spare(cmd *cobra.Command, model string) error {
+	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, model); err != nil {
 		return err
 	}
 	if command.Trace != "" && command.Trace == command.Output {
 		return out.Usagef("--trace and --output both name %q", command.Trace)
 	}
-	return out.Spare(cmd, out.Written{Flag: "trace", Path: command.Trace}, model, file, command.ScheduleFile, command.TopologyFile())
+	return out.Spare(cmd, out.Written{Flag: "trace", Path: command.Trace}, model)
 }
 
 // program returns the program of the file, and the devices' GPUs if some share one. It compiles a
@@ -114,7 +114,7 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 	if err := command.Contradicted(plan); err != nil {
 		return nil, nil, err
 	}
-	if err := command.spare(cmd, file, plan.Model.Source); err != nil {
+	if err := command.spare(cmd, plan.Model.Source); err != nil {
 		return nil, nil, err
 	}
 	made, err := programOf(cmd, plan, file, command.Model, command.ScheduleFile)

@@ -110,7 +110,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err != nil {
 		return err
 	}
-	ranked, err := command.rank()
+	ranked, err := command.rank(plan)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 		return newWatchSession(plan, file, argv, &command.Watch)
 	})
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
-		return unstarted(cmd, start)
+		return command.unstarted(cmd, start, ranked, of, ofFile)
 	}
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	defer session.close()
 	ran, err := session.run(cmd, command.stdout(cmd))
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
-		return unstarted(cmd, start)
+		return command.unstarted(cmd, start, ranked, of, ofFile)
 	}
 	if err != nil {
 		return err
@@ -162,13 +162,15 @@ func (command *watchCommand) writeRank(cmd *cobra.Command, ranked *watching.Rank
 	if err := ranked.Take(plan, measured); err != nil {
 		return err
 	}
-	ranked.Report.Plan = file
+	if measured != nil { // else COMMAND did not start
+		measured.Plan = file
+	}
 	return out.Document(cmd, command.Output, true, func(to io.Writer) error { return devicemap.WriteJSON(to, ranked) })
 }
 
 // rank returns this process's rank for --rank-from-env, whose file is in the folder of --output;
 // nil without the flag.
-func (command *watchCommand) rank() (*watching.Ranked, error) {
+func (command *watchCommand) rank(plan *devicemap.Plan) (*watching.Ranked, error) {
 	if !command.Watch.RankFromEnv {
 		return nil, nil //nolint:nilnil // none is asked for
 	}
@@ -180,12 +182,19 @@ func (command *watchCommand) rank() (*watching.Ranked, error) {
 		return nil, fmt.Errorf("--output: %w", err)
 	}
 	command.Output = ranked.File(command.Output)
-	return ranked, nil
+	another, err := ranked.Of(plan, command.Output)
+	if another && !command.Force {
+		err = fmt.Errorf("%q is a report of another job, with other ranks or another plan: --force replaces it, or name another folder", command.Output)
+	}
+	return ranked, err
 }
 
 // merge compares the reports of all ranks.
 func (command *watchCommand) merge(cmd *cobra.Command) error {
-	merged, err := watching.Merge(command.Watch.Merge)
+	merged, files, err := watching.Merge(command.Watch.Merge)
+	if err == nil {
+		err = out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, "", files...)
+	}
 	if err != nil {
 		return err
 	}
@@ -217,7 +226,7 @@ func (command *watchCommand) plan(cmd *cobra.Command, file string) (*devicemap.P
 	if len(plan.Devices) == 0 {
 		return nil, fmt.Errorf("%s: the plan has no devices to compare with; write it again with devmap plan", file)
 	}
-	return plan, out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source, file)
+	return plan, out.Spare(cmd, out.Written{Flag: "output", Path: command.Output}, plan.Model.Source)
 }
 
 // refuse reports flags that contradict each other.
@@ -272,9 +281,14 @@ func (command *watchCommand) nothingLeft() error {
 	return out.Usagef("--baseline needs a command: devmap watch --baseline -- COMMAND")
 }
 
-// unstarted ends like a shell whose command did not start.
-func unstarted(cmd *cobra.Command, start *watching.StartError) error {
-	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
+// unstarted ends like a shell whose command did not start. A rank reports its status.
+func (command *watchCommand) unstarted(cmd *cobra.Command, start *watching.StartError, ranked *watching.Ranked, plan *devicemap.Plan, file string) error {
+	err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error())
+	if ranked != nil {
+		ranked.ExitStatus = &start.Status
+		err = errors.Join(err, command.writeRank(cmd, ranked, plan, file, nil))
+	}
+	if err != nil {
 		return err
 	}
 	return &out.ReportedError{Status: start.Status, Err: start}

@@ -43,7 +43,12 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
 	warnStored(table, graph, loaded)
-	if err := fill(table, loaded, &run, runtime, runtime.Rules(&run)); err != nil {
+	err = fill(table, loaded, &run, runtime, runtime.Rules(&run))
+	if err != nil && workload.DP == costmodel.AutoDegree { // the least share of open replicas
+		run.Batch = run.MicroBatches
+		err = fill(table, loaded, &run, runtime, runtime.Rules(&run))
+	}
+	if err != nil {
 		return table, err
 	}
 	countLoading(table, graph)

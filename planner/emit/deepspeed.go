@@ -18,6 +18,7 @@ var deepSpeed = register(&Target{
 	Name: "deepspeed", File: "ds_config.json",
 	Example: "llama-3.2-1b --gpus 2 --mode train --strategy zero2", Golden: []string{"zero1-true", "zero2", "zero3"},
 	needs: []need{
+		equalHosts,
 		runtime(deepSpeedRuntime, "DeepSpeed", costmodel.Messagef("%v, zero2 and zero3 are", costmodel.Set("strategy", "zero1"))),
 		training("deepspeed.initialize trains"),
 	},

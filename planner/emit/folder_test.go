@@ -76,6 +76,11 @@ func folders(t *testing.T, visit func(target *emit.Target, input *emit.Input, ho
 					t.Errorf("%s, %s: %v", target.Name, name, err)
 					continue
 				}
+				for file, needs := range map[string]string{"jobset.yaml": "- name: SCRIPT\n", "trainjob.yaml": "- name: SCRIPT\n"} {
+					if strings.Contains(files[file], needs) != strings.Contains(files["run.sh"], "${SCRIPT:") {
+						t.Errorf("%s: %s and run.sh differ on SCRIPT", target.Name, file)
+					}
+				}
 				visit(target, input, hosts, files)
 			}
 		}
@@ -87,6 +92,7 @@ func folders(t *testing.T, visit func(target *emit.Target, input *emit.Input, ho
 // with a misspelt key does.
 func TestFolders(t *testing.T) {
 	jobs := map[string]*jsonschema.Schema{"trainjob.yaml": readSchema("trainjob_v1alpha1"), "jobset.yaml": readSchema("jobset_v1alpha2")}
+	const shared = "                    - name: shared\n                      mountPath: /dev/shm\n"
 	misspelt := strings.NewReplacer("numNodes:", "numNode:", "completionMode:", "completionsMode:")
 	count := 0
 	folders(t, func(target *emit.Target, input *emit.Input, hosts int, files map[string]string) {
@@ -110,6 +116,12 @@ func TestFolders(t *testing.T) {
 		}
 		if want := fmt.Sprintf("#SBATCH --nodes=%d\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=%d\n", hosts, each); !strings.Contains(files["job.sbatch"], want) {
 			t.Errorf("%s: no %q in\n%s", target.Name, want, files["job.sbatch"])
+		}
+		if !strings.Contains(files["jobset.yaml"], shared) || !strings.HasSuffix(files["job.sbatch"], "/run.sh\" \"$@\"\n") {
+			t.Errorf("%s: no shared memory, or no arguments:\n%s%s", target.Name, files["jobset.yaml"], files["job.sbatch"])
+		}
+		if !strings.Contains(files["run.sh"], "\nexport PYTHONPATH=\"$HERE") { // torchtitan imports its module from there
+			t.Errorf("%s: Python does not find the folder:\n%s", target.Name, files["run.sh"])
 		}
 		for name, form := range jobs {
 			if err := accepts(t, form, files[name]); err != nil {
@@ -137,6 +149,7 @@ func TestFoldersRun(t *testing.T) {
 			}
 		}
 		command := exec.Command(box.sh, filepath.Join(folder, "run.sh"), "--more")
+		command.Dir = t.TempDir()
 		command.Env = []string{"PATH=" + box.bin + ":/usr/bin:/bin", "LOG=" + filepath.Join(folder, "log"), "SCRIPT=train.py", "MASTER_ADDR=first", "NODE_RANK=1"}
 		said, err := command.CombinedOutput()
 		log, _ := os.ReadFile(filepath.Join(folder, "log"))
@@ -145,6 +158,11 @@ func TestFoldersRun(t *testing.T) {
 		place := map[string][]string{"torchrun": {"--nnodes", "first:29500"}, "tune": {"--nnodes", "first:29500"}, "accelerate": {"--machine_rank", "1", "first"}}[launcher]
 		if err != nil || launcher == "." || words[len(words)-2] != "--more" {
 			t.Errorf("%s, %d hosts: %v, %s%q", target.Name, hosts, err, said, words)
+		}
+		for i, word := range words[1:] { // a file of the folder is found from any directory
+			if at := filepath.Base(word); files[at] != "" && filepath.Dir(word) != folder {
+				t.Errorf("%s: word %d, %q, is not in %s", target.Name, i, word, folder)
+			}
 		}
 		for _, word := range place {
 			if slices.Contains(words, word) != (hosts == 2) {
@@ -196,6 +214,42 @@ func TestUnequalHosts(t *testing.T) {
 		change(input.Plan.Topology.Devices)
 		if _, err := target(t, "torchtitan").Folder(input); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}
+
+// TestHostsInOrder: each target whose command names hosts refuses GPUs that alternate between hosts.
+func TestHostsInOrder(t *testing.T) {
+	for _, target := range emit.Targets() {
+		for _, name := range target.Golden {
+			input := golden(t, name)
+			if target.Folder == nil && target.Name != "verl" && target.Name != "deepspeed" {
+				continue
+			}
+			first := input.Plan.Topology.Devices[0]
+			input.Plan.Topology.Devices = []costmodel.Device{first, first, first, first}
+			for i := range input.Plan.Topology.Devices {
+				input.Plan.Topology.Devices[i].Host = fmt.Sprint("node", i%2)
+			}
+			if err := target.Refuse(input.Plan, ""); err == nil || !strings.Contains(err.Error(), "one host after another") {
+				t.Errorf("%s: %v", target.Name, err)
+			}
+		}
+	}
+}
+
+// TestLlamaFactoryHosts: the command for two hosts has the variables of LLaMA-Factory's launcher
+// (llamafactory/launcher.py).
+func TestLlamaFactoryHosts(t *testing.T) {
+	input := golden(t, "job-llamafactory")
+	devices := input.Plan.Topology.Devices
+	for i := range devices {
+		devices[i].Host = fmt.Sprint("node", 2*i/len(devices))
+	}
+	command, _ := target(t, "llamafactory").Usage(input, "x.yaml")
+	for _, want := range []string{"NNODES=2", fmt.Sprint("NPROC_PER_NODE=", len(devices)/2), `NODE_RANK="$NODE_RANK"`, `MASTER_ADDR="$MASTER_ADDR"`, `MASTER_PORT="$MASTER_PORT"`} {
+		if !slices.Contains(strings.Fields(command), want) {
+			t.Errorf("no %s in %s", want, command)
 		}
 	}
 }

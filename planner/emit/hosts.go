@@ -84,11 +84,12 @@ func torchrun(plan *devicemap.Plan) string {
 }
 
 // folder are the files of a job: the program's own, and run.sh, which starts it alone
-// or under a scheduler.
+// or under a scheduler. The command's files are those in [here].
 func folder(input *Input, name string, write func(io.Writer, *Input) error, command string) (map[string]string, error) {
 	if err := equalHosts(input.Plan); err != nil {
 		return nil, err
 	}
+	scripted := strings.Contains(command, " SCRIPT")
 	files, command := make(map[string]string), strings.Replace(command, " SCRIPT", ` "${SCRIPT:?the training script}"`, 1)
 	own := &strings.Builder{}
 	if err := write(own, input); err != nil {
@@ -96,7 +97,7 @@ func folder(input *Input, name string, write func(io.Writer, *Input) error, comm
 	}
 	for _, file := range []string{"run.sh", "job.sbatch", "trainjob.yaml", "jobset.yaml"} {
 		text := &strings.Builder{}
-		if err := form(text, file, input.Plan, map[string]any{"Here": true, "Command": command}); err != nil {
+		if err := form(text, file, input.Plan, map[string]any{"Here": true, "Command": command, "Script": scripted}); err != nil {
 			return nil, err
 		}
 		files[file] = text.String()
@@ -104,6 +105,10 @@ func folder(input *Input, name string, write func(io.Writer, *Input) error, comm
 	files[name] = own.String()
 	return files, nil
 }
+
+// here is the word of run.sh for a file in its folder: run.sh keeps the directory that it is called
+// in, where a training script and its data are.
+func here(file string) string { return `"$HERE/` + file + `"` }
 
 // jobName is a name for Kubernetes and Slurm: letters, digits and hyphens.
 func jobName(plan *devicemap.Plan) string {

@@ -25,7 +25,7 @@ type trainer struct {
 	config     bool                                   // form needs the model's config.json
 	start      string                                 // the command: file %[1]s on %[2]d GPUs
 	// launch starts one host of several: FILE, TORCHRUN for torchrun's arguments,
-	// MACHINE for the same in accelerate's.
+	// MACHINE for the same in accelerate's, and PLACE in variables.
 	launch, note string
 }
 
@@ -48,7 +48,7 @@ var trainers = []*trainer{
 	{
 		name: "llamafactory", file: "llamafactory.yaml", presets: []string{"llamafactory"}, strategies: sharded, write: llamaFactory,
 		start:  "FORCE_TORCHRUN=1 NPROC_PER_NODE=%[2]d llamafactory-cli train %[1]s",
-		launch: `env FORCE_TORCHRUN=1 llamafactory-cli train FILE`,
+		launch: `env FORCE_TORCHRUN=1PLACE llamafactory-cli train FILE`,
 		note:   "replace MODEL, DATASET, TEMPLATE and OUTPUT in the file",
 	},
 	{
@@ -90,10 +90,10 @@ func (trainer *trainer) register() {
 	register(&Target{
 		Name: trainer.name, File: trainer.file, Config: trainer.config,
 		Example: "llama-3.2-1b --gpus 2 --gpu h100-80gb --batch 1 --seq 1024 --preset " + trainer.presets[0], Golden: []string{"job-" + trainer.name},
-		needs: []need{training(trainer.name + " trains"), trainer.preset, trainer.strategy},
+		needs: []need{equalHosts, training(trainer.name + " trains"), trainer.preset, trainer.strategy},
 		Write: trainer.print,
 		Folder: func(input *Input) (map[string]string, error) {
-			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, trainer.file))
+			return folder(input, trainer.file, trainer.print, trainer.onHost(input.Plan, here(trainer.file)))
 		},
 		Usage: func(input *Input, file string) (usage, note string) {
 			note = trainer.note
@@ -134,11 +134,12 @@ func (trainer *trainer) onHost(plan *devicemap.Plan, file string) string {
 	if plan.Workload.Strategy == costmodel.DeviceMap { // a launcher's process drops the map (trl/trainer/sft_trainer.py)
 		return "python3 -m trl.scripts.sft --config " + file
 	}
-	machine, arguments := "", torchrun(plan)
-	if hosts, _ := hostsOf(plan); hosts > 1 {
+	machine, place, arguments := "", "", torchrun(plan)
+	if hosts, each := hostsOf(plan); hosts > 1 {
 		machine = ` --machine_rank "$NODE_RANK" --main_process_ip "$MASTER_ADDR" --main_process_port "$MASTER_PORT"`
+		place = fmt.Sprintf(` NNODES=%d NPROC_PER_NODE=%d NODE_RANK="$NODE_RANK" MASTER_ADDR="$MASTER_ADDR" MASTER_PORT="$MASTER_PORT"`, hosts, each)
 	}
-	return strings.NewReplacer(" TORCHRUN", " "+arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "FILE", file).Replace(trainer.launch)
+	return strings.NewReplacer(" TORCHRUN", " "+arguments, "RECIPE", recipe(&plan.Workload, arguments+" "), "MACHINE", machine, "PLACE", place, "FILE", file).Replace(trainer.launch)
 }
 
 // recipe is torchtune's, with torchrun's arguments; the one for one GPU takes none.

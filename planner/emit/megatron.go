@@ -17,7 +17,7 @@ import (
 // dataset differ (ConfigContainer.validate).
 func init() {
 	for _, program := range []struct{ name, file, start, note string }{
-		{"megatron", "megatron.sh", "sh FILE", "run it in a checkout of Megatron-LM, with the arguments of the model and the data behind it"},
+		{"megatron", "megatron.sh", "sh FILE", "run it in a checkout of Megatron-LM, or with MEGATRON that names one, with the arguments of the model and the data behind it"},
 		{"ms-swift-megatron", "swift-megatron.sh", "sh FILE", "replace MODEL and DATASET in the file"},
 		{"megatron-bridge", "bridge.yaml", "torchrun TORCHRUN SCRIPT --config-file FILE", "SCRIPT merges the file into the ConfigContainer of a recipe, as Megatron-Bridge's examples do"},
 		{"verl", "verl.sh", "sh FILE", "give the model, the data and the rollout behind it; the plan counts the actor's step alone, not rollout, reference and critic"},
@@ -28,16 +28,16 @@ func init() {
 			if made, err := cutOf(plan, "Megatron"); err == nil && serial(plan, made) && program.file == "bridge.yaml" {
 				start = "env CUDA_DEVICE_MAX_CONNECTIONS=1 " + start
 			}
-			return strings.NewReplacer("TORCHRUN", torchrun(plan), "FILE", quote.Path(file)).Replace(start)
+			return strings.NewReplacer("TORCHRUN", torchrun(plan), "FILE", file).Replace(start)
 		}
 		target := register(&Target{
 			Name: program.name, File: program.file, Example: "llama-3.1-8b --gpus 4 --gpu h200-141gb --mode train --strategy pipeline --batch 8 --micro-batches 8", Golden: []string{"job-stages"},
-			needs: []need{training(program.name + " trains"), megatronPlan}, Write: write,
+			needs: []need{equalHosts, training(program.name + " trains"), megatronPlan}, Write: write,
 			Usage: func(input *Input, file string) (usage, note string) {
-				return command(input.Plan, file), program.note + leftOut(program.name, &input.Plan.Workload) + otherMegatron(input.Plan)
+				return command(input.Plan, quote.Path(file)), program.note + leftOut(program.name, &input.Plan.Workload) + otherMegatron(input.Plan)
 			},
 			Folder: func(input *Input) (map[string]string, error) {
-				return folder(input, program.file, write, command(input.Plan, program.file))
+				return folder(input, program.file, write, command(input.Plan, here(program.file)))
 			},
 		})
 		if program.name == "verl" { // Ray starts its processes
@@ -111,7 +111,7 @@ func megatronFile(to io.Writer, file string, plan *devicemap.Plan) error {
 	case err != nil:
 		return err
 	case workload.Float8 != "" && (file == "bridge.yaml" || file == "verl.sh"):
-		return made.refuse("float8 %s, which its recipe sets", workload.Float8)
+		return refused("the plan for %q has float8 %s, and the recipe of this program sets it: emit --for megatron, or emit --for ms-swift-megatron", plan.Model.Name, workload.Float8)
 	case workload.Schedule == costmodel.GPipe:
 		return made.refuse("the schedule gpipe, and Megatron runs 1f1b and interleaved")
 	case workload.Optimizer != costmodel.AdamW || workload.LoRARank > 0 || workload.EMA:

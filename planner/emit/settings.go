@@ -55,7 +55,8 @@ func (target *Target) outside(plan *devicemap.Plan) []costmodel.Message {
 			how = setting.how[""]
 		}
 		if setting.field == "lora_rank" { // the targets belong to it
-			how = fmt.Sprintf(how, workload.LoRARank, pythonList(workload.LoRATargets))
+			targets := strings.Replace(pythonList(workload.LoRATargets), `["all-linear"]`, `"all-linear"`, 1) // PEFT compares a string alone
+			how = fmt.Sprintf(how, workload.LoRARank, targets)
 		}
 		notes = append(notes, costmodel.Messagef("the peaks count %v, which %s does not set: %s", costmodel.Set(setting.field, quote.Comment(value)), target.Name, how))
 	}

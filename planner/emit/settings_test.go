@@ -36,6 +36,7 @@ func TestOutside(t *testing.T) {
 		{"deepspeed", func(w *costmodel.Workload) {
 			w.Strategy, w.LoRARank, w.LoRATargets, w.LoRAPrecision = costmodel.Zero2, 8, []string{"q_proj"}, "bf16" // as DeepSpeed casts them
 		}, []string{"AdamW", "LoraConfig"}},
+		{"accelerate-config", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 8, []string{"all-linear"} }, []string{`LoraConfig(r=8, target_modules="all-linear")`, "dtype", "AdamW"}},
 		{"deepspeed", func(w *costmodel.Workload) { w.Attention = "flash" }, []string{"AdamW", "flash_attention_2"}},
 		{"openpi", func(w *costmodel.Workload) { w.Recompute = "full" }, []string{"jax.checkpoint"}},
 		{"openpi", func(w *costmodel.Workload) { w.EMA = true }, nil},

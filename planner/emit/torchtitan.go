@@ -22,7 +22,7 @@ var _ = register(&Target{
 	Help: `--for torchtitan writes a folder: a Python module with the configuration, the
 schedule of a pipeline, and scripts that start the job on one host or several.`,
 	Example: "llama-3.2-1b --gpus 2 --gpu h200-141gb --preset torchtitan --batch 2 --seq 2048", Golden: []string{"job-titan", "job-titan-stages"},
-	needs: []need{training("torchtitan trains"), titanPlan}, Write: titanConfig,
+	needs: []need{equalHosts, training("torchtitan trains"), titanPlan}, Write: titanConfig,
 	Usage: func(input *Input, file string) (usage, note string) {
 		note = "replace the names in capitals in " + titanModule + ".py"
 		if input.Plan.Workload.Strategy.Traits().Staged && input.Plan.Workload.Runtime != "torchtitan" {

@@ -54,7 +54,7 @@ func (f *flag) check(value string) error {
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
-	known := strings.Join(slices.Concat(f.values, f.later), ", ")
+	known := strings.Join(f.values, ", ")
 	switch guess := f.guess(value); {
 	case guess == "":
 		return out.Usagef("--%s %q is unknown (known: %s)", f.name, value, known)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/fixtures"
@@ -25,9 +26,9 @@ type Written struct {
 	Kinds      []string
 }
 
-// Spare refuses an output that would overwrite a file that is read, a file
-// of the model's folder that devmap did not write, or a file of another kind. Files are
-// compared, not names: the links of a download cache give one file several.
+// Spare refuses an output that would overwrite a file that is read (an argument's, a flag's, or one
+// of inputs), a file of the model's folder that devmap did not write, or a file of another kind.
+// Files are compared, not names: the links of a download cache give one file several.
 func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error {
 	flag, out := to.Flag, to.Path
 	target, err := os.Stat(out)
@@ -38,7 +39,7 @@ func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error
 		info, err := os.Stat(path)
 		return path != "" && err == nil && os.SameFile(info, target)
 	}
-	for _, in := range inputs {
+	for _, in := range append(inputs, named(cmd)...) {
 		if same(in) {
 			return Usagef("--%s %q is %q, which is read: name another file", flag, out, in)
 		}
@@ -52,6 +53,21 @@ func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error
 		return exists(out)
 	}
 	return nil
+}
+
+// named lists what may name a file that the command reads: its arguments, and the values of all
+// flags but those that name outputs.
+func named(cmd *cobra.Command) []string {
+	names := slices.Clone(cmd.Flags().Args())
+	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+		names = names[:dash]
+	}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"output", "trace", "snapshot"}, flag.Name) {
+			names = append(names, flag.Value.String())
+		}
+	})
+	return names
 }
 
 // forced reports --force.

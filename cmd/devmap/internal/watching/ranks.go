@@ -97,19 +97,32 @@ func (ranked *Ranked) File(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%05d.json", ranked.Rank))
 }
 
+// Of sets the plan, and reports whether a file is a report of another job: with other ranks, or
+// with another plan.
+func (ranked *Ranked) Of(plan *devicemap.Plan, file string) (another bool, err error) {
+	if plan != nil {
+		digest := sha256.New()
+		if err := devicemap.WriteJSON(digest, plan); err != nil {
+			return false, err
+		}
+		ranked.PlanSHA256 = hex.EncodeToString(digest.Sum(nil))
+	}
+	var before Ranked
+	data, missing := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
+	read := missing == nil && modelgraph.DecodeJSON(file, data, &before, false) == nil
+	return read && (before.World != ranked.World || before.PlanSHA256 != ranked.PlanSHA256), nil
+}
+
 // Take sets the measurements of a rank's device, or of its host's devices.
 func (ranked *Ranked) Take(plan *devicemap.Plan, said *watch.Report) error {
-	ranked.Report = said
+	if ranked.Report = said; said == nil { // the command did not start
+		said = &watch.Report{}
+	}
 	if said.Command != nil {
 		ranked.ExitStatus = said.Command.ExitStatus
 	}
 	count := 1
 	if plan != nil {
-		digest := sha256.New()
-		if err := devicemap.WriteJSON(digest, plan); err != nil {
-			return err
-		}
-		ranked.PlanSHA256 = hex.EncodeToString(digest.Sum(nil))
 		if count = len(plan.Devices) / ranked.World; count*ranked.World != len(plan.Devices) {
 			return out.Usagef("--rank-from-env: %d ranks do not share the %d devices of the plan evenly: start one for each GPU, or one for each host", ranked.World, len(plan.Devices))
 		}
@@ -187,25 +200,26 @@ const (
 	aboveBytes = 20 << 20
 )
 
-// Merge reads the files of all ranks in a folder.
-func Merge(folder string) (*Merged, error) {
-	files, err := fs.Glob(os.DirFS(folder), "rank-*.json")
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("--merge %q: no file rank-NNNNN.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
+// Merge reads the files of all ranks in a folder, and returns their names.
+func Merge(folder string) (merged *Merged, files []string, err error) {
+	names, err := fs.Glob(os.DirFS(folder), "rank-*.json")
+	if err != nil || len(names) == 0 {
+		return nil, nil, fmt.Errorf("--merge %q: no file rank-NNNNN.json is there: each rank writes one with devmap watch --rank-from-env -o %q", folder, folder)
 	}
-	merged := &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
-	for _, name := range files {
+	merged = &Merged{FormatVersion: "devmap.ranks/v1", Missing: []int{}, Failed: []FailedRank{}, NotMeasured: []Unmeasured{}, AbovePlan: []AbovePlan{}, Above: []AboveDevice{}}
+	for _, name := range names {
 		file := filepath.Join(folder, name)
+		files = append(files, file)
 		data, err := modelgraph.ReadSmall(file, "a report of a rank", 16<<20)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var one Ranked
 		if err := modelgraph.DecodeJSON(file, data, &one, false); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if fault := merged.fault(&one); fault != "" {
-			return nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
+			return nil, nil, fmt.Errorf("%s: %s: delete the files of other jobs", out.OneLine(file), fault)
 		}
 		if one.ExitStatus == nil && one.Report != nil && one.Report.Command != nil {
 			one.ExitStatus = one.Report.Command.ExitStatus // from an older file
@@ -215,7 +229,7 @@ func Merge(folder string) (*Merged, error) {
 	slices.SortStableFunc(merged.Ranks, func(a, b Ranked) int { return a.Rank - b.Rank })
 	merged.compare()
 	merged.conclude()
-	return merged, nil
+	return merged, files, nil
 }
 
 // fault says why a report is not of the same job as earlier ones; "" if it is.

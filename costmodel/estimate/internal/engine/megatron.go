@@ -86,7 +86,7 @@ func (megatron) Regions(model *layers.Model, table *costmodel.Table) error {
 					"devmap counts dense decoders alone under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("preset", "ms-swift"))
 			}
 			return costmodel.Refuse(program(&model.Workload),
-				"devmap counts decoders of text with plain attention, feed-forward networks and routed experts under Megatron, and layer %q is another: %v takes it", layer.Name, costmodel.Set("strategy", costmodel.FSDP))
+				"devmap counts decoders of text with plain attention, feed-forward networks and routed experts under Megatron, and layer %q is another: %v with %v takes it", layer.Name, costmodel.Set("runtime", "torch"), costmodel.Set("strategy", costmodel.FSDP))
 		}
 	}
 	table.Workspaces++

@@ -4,6 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"slices"
 )
 
 // cost sets the cost of the layer's op, or its declared cost.
@@ -122,8 +123,11 @@ func (model *Model) bound() error {
 				"with %d tokens the layers up to %q would take more than 2^60 bytes", layer.Shape.Tokens, layer.Name)
 		}
 	}
-	// A pipeline keeps something of every micro-batch until the step ends.
-	if parts := model.Workload.MicroBatches; model.Workload.Strategy.Traits().Staged && sum*float64(parts) > maxCost {
+	// A pipeline keeps something of every micro-batch until the step ends. Open degrees will cut it,
+	// and each form that they may have is bounded on its own.
+	work := &model.Workload
+	open := slices.Contains([]costmodel.Degree{work.DP, work.TP, work.CP, work.PP}, costmodel.AutoDegree)
+	if parts := work.MicroBatches; !open && work.Strategy.Traits().Staged && sum*float64(parts) > maxCost {
 		return costmodel.Refuse(costmodel.Set("micro_batches", parts),
 			"%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", parts, sum, int64(maxCost/sum))
 	}
