@@ -282,16 +282,10 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 	if open.Recompute == recomputeAuto {
 		recomputes = []string{costmodel.RecomputeNone, costmodel.RecomputeFull}
 	}
-	rows, most, stages := max(1, open.Batch/max(1, open.MicroBatches)), units, open.PP
+	rows, stages := max(1, open.Batch/max(1, open.MicroBatches)), open.PP
+	least, most := stageCounts(&open, units)
 	if open.Runtime != megatron && open.Runtime != torchtitan { // PP follows from the other degrees
 		stages = costmodel.AutoDegree
-	}
-	if open.Runtime != megatron { // torch's schedules allow at most one stage per micro-batch
-		most = min(units, max(1, open.MicroBatches))
-	}
-	least := int64(1)
-	if open.Schedule == costmodel.Interleaved && open.PP == costmodel.AutoDegree { // its chunks go round two stages or more
-		least, most = 2, max(2, most)
 	}
 	for _, tp := range degrees(open.TP, gpus) {
 		for _, cp := range degrees(open.CP, gpus/tp) {
@@ -313,6 +307,18 @@ func grid(open costmodel.Workload, gpus, units int64) (out []costmodel.Workload)
 		}
 	}
 	return out
+}
+
+// stageCounts bounds the number of stages.
+func stageCounts(open *costmodel.Workload, units int64) (least, most int64) {
+	least, most = 1, units
+	if open.Runtime != megatron { // torch's schedules allow at most one stage per micro-batch
+		most = min(units, max(1, open.MicroBatches))
+	}
+	if open.Schedule == costmodel.Interleaved && open.PP == costmodel.AutoDegree { // its chunks go round two stages or more
+		least, most = 2, max(2, most)
+	}
+	return least, most
 }
 
 // shares reports that replicas is the requested degree. For an open degree it reports that the

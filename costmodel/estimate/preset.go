@@ -37,10 +37,8 @@ func checkPreset(workload *costmodel.Workload) error {
 		return nil
 	case preset.Pipeline != "":
 		return refuse("preset", preset.Name, "the program trains a %s, a folder with a model_index.json, and this model is none: use %v", preset.Pipeline, costmodel.Set("preset", preset.Nearest))
-	case missing == preset.MissingLoRA && missing != "" && len(preset.LoRAUnder) > 0:
-		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v, or with %v and the flags of your run", missing, costmodel.Set("strategy", preset.LoRAUnder[0]), costmodel.Set("preset", preset.Nearest))
 	case missing != "":
-		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v and the flags of your run", missing, costmodel.Set("preset", preset.Nearest))
+		return uncounted(preset, missing)
 	case len(preset.Strategies) == 0:
 		return nil
 	case workload.Mode != costmodel.Train:
@@ -56,6 +54,15 @@ func checkPreset(workload *costmodel.Workload) error {
 		return err
 	}
 	return checkNoStages(workload, preset)
+}
+
+// uncounted refuses what of a program is not counted, and names what is.
+func uncounted(preset *trainer.Preset, missing string) error {
+	nearest := costmodel.Set("preset", preset.Nearest)
+	if missing == preset.MissingLoRA && len(preset.LoRAUnder) > 0 {
+		return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v, or with %v and the flags of your run", missing, costmodel.Set("strategy", preset.LoRAUnder[0]), nearest)
+	}
+	return refuse("preset", preset.Name, "devmap does not count %s yet: plan with %v and the flags of your run", missing, nearest)
 }
 
 // checkOptimizer refuses an optimizer that a program does not have.

@@ -1,10 +1,11 @@
 package layers
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"slices"
 )
 
 // cost sets the cost of the layer's op, or its declared cost.
