@@ -134,7 +134,7 @@ func (bench *valueBench) run(spread string, batch, tokens int, flags ...string) 
 	}
 	bench.devmap(append(args, strings.Fields("--mode "+spread)...)...)
 	var report valueReport
-	out := bench.devmap(append([]string{"run", plan, "--json", "--tokens", bench.path("ids")}, flags...)...)
+	out := bench.devmap(append([]string{"run", plan, "--json", "--force", "--tokens", bench.path("ids")}, flags...)...)
 	if err := json.Unmarshal(out, &report); err != nil || report.Verdict != "pass" {
 		bench.t.Errorf("%s: the report's verdict is %q (%v)", spread, report.Verdict, err)
 	}

@@ -23,7 +23,7 @@ var (
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Sizes are sizes of storages: products of sums of [factor of the workload by its index,
+	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
 	// number, atoms…]. An atom is $field, or tensor/side.
 	Sizes [][][]any `json:"sizes"`
 	// Parts are the steps of layers.
@@ -146,10 +146,9 @@ func (t *taping) measure(tree *typeTree) bool {
 					v, _ := t.of.find(field)
 					side, _ = number(v)
 				}
-				if side <= 0 {
+				if value *= side; value <= 0 || value > 1<<50 {
 					return false
 				}
-				value *= side
 			}
 			size[whole(product[0])] += int64(math.Round(value))
 		}

@@ -88,14 +88,20 @@ func taped(model *Model) (runs, same bool) {
 
 // longest bounds the bytes of a layer's tape.
 func longest(model *Model, layer int) (most float64) {
-	step := model.Layers[layer].Tape.Step(model.Train, model.Recomputes)
-	if step == nil {
+	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned
+	if step == nil && learned == nil {
 		return 0
 	}
 	factors := factors(model)
 	batch, seq := float64(MicroBatch(&model.Workload)), float64(model.Workload.Seq)
 	if batch*seq*seq > maxCost {
 		return 2 * maxCost
+	}
+	if learned != nil {
+		for _, moment := range learned.Forward {
+			most = max(most, atMost(moment.Bytes, factors))
+		}
+		return most + atMost(learned.Saved, factors) + atMost(learned.Returned, factors)
 	}
 	for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
 		var sum float64

@@ -24,6 +24,16 @@ func learns(model *Model) bool {
 		})
 }
 
+// atMost bounds the bytes of storages.
+func atMost(of storages, factors [6]int64) (sum float64) {
+	for _, one := range of {
+		for term, bytes := range one.Size {
+			sum += float64(max(0, one.Count)) * float64(bytes) * float64(factors[term])
+		}
+	}
+	return sum
+}
+
 // learnedTape is that prefill at the workload's sizes, of all layers together.
 func learnedTape(model *Model) *tape {
 	factors := factors(model)

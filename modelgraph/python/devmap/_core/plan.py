@@ -217,7 +217,7 @@ class Plan(Mapping[str, Union[int, str]]):
     >>> import devmap
     >>> plan = devmap.plan("gpt2", gpus=2)
     >>> plan
-    <devmap.Plan gpt2: inference, batch 1 × 1024, device-map on 2 GPUs, largest peak 449.4 MiB (GPU 0), fits, optimal, 1 warning>
+    <devmap.Plan gpt2: inference, batch 1 × 1024, device-map on 2 GPUs, largest peak 449.4 MiB (GPU 0), fits, optimal>
     >>> plan["transformer.wte"], plan.verdict, plan.fits
     (0, 'fits', True)
     """
