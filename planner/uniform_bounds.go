@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// repeats is a model with two of equal units in a row, for bounds of many forms. times says
-// how many units each of them stands for.
+// repeats is a model with at most two equal units in a row, for bounds of many forms. times
+// counts the units that each one represents.
 type repeats struct {
 	graph *modelgraph.Graph
 	times []float64
@@ -24,8 +24,8 @@ func allUnits(graph *modelgraph.Graph) *repeats {
 	return &repeats{graph, slices.Repeat([]float64{1}, len(graph.Units))}
 }
 
-// shortened leaves out units that equal the two before them. What reads a layer of these
-// reads the same layer of the last unit that stays.
+// shortened leaves out units that equal the two before them. Layers that read such a unit
+// read the last unit that remains.
 func shortened(graph *modelgraph.Graph) *repeats {
 	out, layers, replaced := &repeats{}, []modelgraph.Layer(nil), make(map[string]string)
 	for index := range graph.Units {

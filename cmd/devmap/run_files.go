@@ -42,8 +42,8 @@ func (outputs runOutputs) all(settings *planRun) []written {
 	return asked
 }
 
-// spare refuses, before anything runs, to write over what is read or two things
-// to one place, and to write where there is no folder.
+// spare refuses outputs before anything runs: over a file that is read, two in one place, or
+// in a folder that does not exist.
 func (outputs runOutputs) spare(cmd *cobra.Command, runs []planRun) error {
 	if err := outputs.readOnce(runs); err != nil {
 		return err

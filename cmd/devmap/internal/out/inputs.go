@@ -26,9 +26,9 @@ type Written struct {
 	Kinds      []string
 }
 
-// Spare refuses an output that would overwrite a file that is read (an argument's, a flag's, or one
-// of inputs), a file of the model's folder that devmap did not write, or a file of another kind.
-// Files are compared, not names: the links of a download cache give one file several.
+// Spare refuses an output that would overwrite a file that an argument, a flag or inputs name to
+// be read. It also refuses a file of the model's folder that devmap did not write, and a file of
+// another kind. It compares files, not names: links of a download cache give one file several.
 func Spare(cmd *cobra.Command, to Written, model string, inputs ...string) error {
 	flag, out := to.Flag, to.Path
 	target, err := os.Stat(out)
