@@ -2,7 +2,8 @@ package recipe
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// mlp is down(gated), with gated the product of act(gate) and up, or act(up) if there is no gate.
+// mlp applies down to the product of the activated gate and up; without a gate, to the activated
+// up.
 // Backward keeps the activation's input and makes its result again.
 type mlp struct {
 	up         []*linear // gate and up; one if they are fused, or not gated

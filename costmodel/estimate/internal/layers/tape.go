@@ -128,19 +128,8 @@ func tapeOf(model *Model) *tape {
 		}
 		return sum
 	}
-	units := make(map[string]int, len(model.Layers))
-	for i := range model.Layers {
-		units[model.Layers[i].Name] = model.Layers[i].UnitIndex
-	}
-	byUnit := func(of map[string][]int64) map[int]int64 {
-		out := make(map[int]int64, len(of))
-		for name, bytes := range of {
-			if unit, ok := units[name]; ok {
-				out[unit] += bytesOf(bytes)
-			}
-		}
-		return out
-	}
+	units := unitsByLayer(model)
+	byUnit := func(of map[string][]int64) map[int]int64 { return sumByUnit(units, of, bytesOf) }
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train}
 	apart := model.Workload.Strategy == costmodel.DeviceMap
 	for i := range model.Layers {

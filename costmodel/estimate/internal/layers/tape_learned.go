@@ -47,24 +47,15 @@ func learnedTape(model *Model) *tape {
 		}
 		return sum
 	}
-	units := make(map[string]int, len(model.Layers))
 	var order []int
 	for i := range model.Layers {
-		units[model.Layers[i].Name] = model.Layers[i].UnitIndex
 		if model.Layers[i].Learned != nil {
 			order = append(order, i)
 		}
 	}
 	slices.SortFunc(order, func(i, j int) int { return model.Layers[i].Learned.Rank - model.Layers[j].Learned.Rank })
-	byUnit := func(of map[string]storages) map[int]int64 {
-		out := make(map[int]int64, len(of))
-		for layer, some := range of {
-			if unit, ok := units[layer]; ok {
-				out[unit] += bytes(some)
-			}
-		}
-		return out
-	}
+	units := unitsByLayer(model)
+	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), learned: true}
 	var before int64
 	for _, i := range order {

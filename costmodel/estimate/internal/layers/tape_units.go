@@ -91,3 +91,23 @@ func ownRests(model *Model, owned []int, units []costmodel.Unit) {
 		}
 	}
 }
+
+// unitsByLayer returns the index of each layer's unit, by the layer's name.
+func unitsByLayer(model *Model) map[string]int {
+	units := make(map[string]int, len(model.Layers))
+	for i := range model.Layers {
+		units[model.Layers[i].Name] = model.Layers[i].UnitIndex
+	}
+	return units
+}
+
+// sumByUnit adds up the bytes of layers by their units. Unknown layers are left out.
+func sumByUnit[sized any](units map[string]int, of map[string]sized, bytes func(sized) int64) map[int]int64 {
+	out := make(map[int]int64, len(of))
+	for layer, some := range of {
+		if unit, ok := units[layer]; ok {
+			out[unit] += bytes(some)
+		}
+	}
+	return out
+}
