@@ -96,6 +96,33 @@ func (t *taping) fits() bool {
 			return false
 		}
 	}
+	if !t.bounded() {
+		return false
+	}
+	if v, ok := t.of.find(layerKinds); ok {
+		t.kinds, _ = v.([]any)
+	}
+	if t.line.Grouped != nil {
+		groups, _ := t.of.find("num_key_value_heads")
+		heads, _ := t.of.find("num_attention_heads")
+		if deepEqual(groups, heads) == *t.line.Grouped {
+			return false
+		}
+	}
+	return t.of.err == nil
+}
+
+// bounded finds the lengths that the tape holds for; false if the config has a window and the
+// builds had none.
+func (t *taping) bounded() bool {
+	for _, path := range []string{"sliding_window", "attention_chunk_size"} {
+		if _, known := t.line.Longer[path]; known {
+			continue
+		}
+		if v, _ := t.of.find(path); truth(v) { // no build had masks of a window
+			return false
+		}
+	}
 	t.most = math.MaxInt64
 	for path, above := range t.line.Longer {
 		v, _ := t.of.find(path)
@@ -109,17 +136,7 @@ func (t *taping) fits() bool {
 			t.most = min(t.most, int64(size))
 		}
 	}
-	if v, ok := t.of.find(layerKinds); ok {
-		t.kinds, _ = v.([]any)
-	}
-	if t.line.Grouped != nil {
-		groups, _ := t.of.find("num_key_value_heads")
-		heads, _ := t.of.find("num_attention_heads")
-		if deepEqual(groups, heads) == *t.line.Grouped {
-			return false
-		}
-	}
-	return t.of.err == nil
+	return true
 }
 
 // measure finds the values of the basis, and how many layers the list has.

@@ -42,3 +42,30 @@ func TestTapes(t *testing.T) {
 		}
 	}
 }
+
+// TestTapesOfWindows: a tape holds for lengths on the side of a window that the builds had. If
+// they had no window, it holds for no config that has one.
+func TestTapesOfWindows(t *testing.T) {
+	for class, of := range map[string]struct {
+		config fields
+		least  int64
+	}{
+		"MiniMaxM3VLForCausalLM": {fields{"model_type": "minimax_m3_vl_text"}, 129},
+		"Starcoder2ForCausalLM":  {fields{"model_type": "starcoder2", "sliding_window": 777}, -1},
+	} {
+		of.config["architectures"], of.config["dtype"] = []string{class}, "bfloat16"
+		graph, err := tableGraph(asJSON(t, of.config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := int64(-1)
+		for i := range graph.Layers {
+			if tape := graph.Layers[i].Learned; tape != nil {
+				least = tape.Least
+			}
+		}
+		if least != of.least {
+			t.Errorf("%s: a tape from %d tokens on, want %d", class, least, of.least)
+		}
+	}
+}
