@@ -49,7 +49,8 @@ func NewTensor(name string, dtype DType, shape ...int64) (Tensor, error) {
 
 // measure computes the element count and byte size from shape and type.
 func (tensor *Tensor) measure() error {
-	if tensor.DType.Bits() == 0 {
+	info := tensor.DType.info()
+	if info.bits == 0 && info.elements == 0 {
 		return fmt.Errorf("tensor %q has no dtype", tensor.Name)
 	}
 	count := uint64(1)
@@ -63,11 +64,23 @@ func (tensor *Tensor) measure() error {
 		}
 		count = lo
 	}
-	hi, lo := bits.Mul64(count, uint64(tensor.DType.Bits()))
+	if info.elements > 0 {
+		return tensor.measureBlocks(int64(count), info)
+	}
+	hi, lo := bits.Mul64(count, uint64(info.bits))
 	if size := lo/8 + (lo%8+7)/8; hi != 0 || size > uint64(maxBytes) {
 		return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", tensor.Name, tensor.Shape)
 	}
 	tensor.Numel, tensor.Bytes = int64(count), int64(lo/8+(lo%8+7)/8)
+	return nil
+}
+
+// measureBlocks computes the size of a type whose rows are cut into blocks.
+func (tensor *Tensor) measureBlocks(count int64, info dtypeInfo) error {
+	if last := len(tensor.Shape) - 1; last < 0 || tensor.Shape[last]%info.elements != 0 {
+		return fmt.Errorf("tensor %q: rows of shape %v are not whole blocks of %d elements of %s", tensor.Name, tensor.Shape, info.elements, info.name)
+	}
+	tensor.Numel, tensor.Bytes = count, count/info.elements*info.bytes
 	return nil
 }
 

@@ -8,16 +8,16 @@ import (
 )
 
 // ErrUnsupported is a file in a known form that devmap does not read.
-var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, .onnx, a folder with them, ORG/NAME of a model in a local cache")
+var ErrUnsupported = errors.New("is not built yet; known: model.json, config.json, .safetensors, .gguf, .onnx, a folder with them, ORG/NAME of a model in a local cache")
 
-// unsupported returns [ErrUnsupported] for a file in a form such as GGUF.
+// unsupported returns [ErrUnsupported] for a file in a form such as HDF5.
 func unsupported(path, form string) error {
 	return fmt.Errorf("%s: reading %s %w", path, form, ErrUnsupported)
 }
 
 var forms = map[string]string{
-	".gguf": "GGUF", ".onnx": "ONNX",
-	".bin": "PyTorch weights (pickle)", ".pt": "PyTorch weights (pickle)", ".pth": "PyTorch weights (pickle)", ".ckpt": "PyTorch weights (pickle)", ".pkl": "PyTorch weights (pickle)",
+	".onnx": "ONNX",
+	".bin":  "PyTorch weights (pickle)", ".pt": "PyTorch weights (pickle)", ".pth": "PyTorch weights (pickle)", ".ckpt": "PyTorch weights (pickle)", ".pkl": "PyTorch weights (pickle)",
 	".h5": "TensorFlow weights", ".msgpack": "Flax weights", ".npz": "NumPy weights", ".tflite": "TensorFlow Lite",
 }
 

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
@@ -27,11 +29,6 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	start := make([]byte, 4)
-	count, _ := f.ReadAt(start, 0)
-	if string(start[:count]) == "GGUF" {
-		return nil, unsupported(path, "GGUF")
-	}
 	if size > maxFileBytes {
 		return nil, fmt.Errorf("%s: %d bytes is more than the %d MiB that a model.json or config.json may have", path, size, maxFileBytes>>20)
 	}
@@ -40,6 +37,49 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return data, nil
+}
+
+// fromGGUF reads a GGUF file and the other files of its set.
+func fromGGUF(path string) (*modelgraph.Graph, error) {
+	file, err := gguf.Read(path, openRegular)
+	if err != nil {
+		return nil, err
+	}
+	base := filepath.Base(path)
+	return file.Graph(cmp.Or(file.Text("general.name"), strings.TrimSuffix(base, filepath.Ext(base))))
+}
+
+// isGGUF reports whether a file begins as GGUF files do.
+func isGGUF(path string) bool {
+	f, _, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	return gguf.Is(f)
+}
+
+// ggufOf is the one model among the GGUF files of a folder: a file, or the first of a set. Files of
+// encoders of images (mmproj) are no models of their own.
+func ggufOf(dir string, names []string) (string, error) {
+	var models []string
+	for _, name := range names {
+		if strings.EqualFold(filepath.Ext(name), ".gguf") && !strings.Contains(strings.ToLower(name), "mmproj") && !gguf.Later(name) {
+			models = append(models, name)
+		}
+	}
+	switch len(models) {
+	case 0:
+		return "", nil
+	case 1:
+		return filepath.Join(dir, models[0]), nil
+	}
+	const most = 20
+	more := ""
+	if len(models) > most {
+		more = fmt.Sprintf(" and %d more", len(models)-most)
+	}
+	return "", fmt.Errorf("%s: it has %d GGUF models: give one of them: %q%s", dir, len(models), models[:min(len(models), most)], more)
 }
 
 // fromBytes reads a file according to its contents.

@@ -149,10 +149,22 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 			return fromBytes(config, data, transformers)
 		}
 	}
+	if !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
+		names := make([]string, len(entries))
+		for i, entry := range entries {
+			names[i] = entry.Name()
+		}
+		if path, err := ggufOf(dir, names); err != nil || path != "" {
+			if err != nil {
+				return nil, err
+			}
+			return fromGGUF(path)
+		}
+	}
 	graph, err := hf.FromCheckpoint(dir, transformers)
 	if err != nil && !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
 		for _, entry := range entries {
-			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
+			if form := formOf(entry.Name()); form == "ONNX" {
 				return nil, unsupported(filepath.Join(dir, entry.Name()), form)
 			}
 		}
@@ -168,10 +180,12 @@ func isStored(entry fs.DirEntry) bool {
 
 // file reads one file by its ending, or by its first bytes if the ending shows nothing.
 func file(path, transformers string) (*modelgraph.Graph, error) {
-	switch ending := strings.ToLower(filepath.Ext(path)); ending {
-	case ".safetensors":
+	switch ending := strings.ToLower(filepath.Ext(path)); {
+	case ending == ".safetensors":
 		return hf.FromCheckpoint(path, transformers)
-	case ".json", "":
+	case ending == ".gguf", isGGUF(path):
+		return fromGGUF(path)
+	case ending == ".json", ending == "":
 	default:
 		if form := formOf(path); form != "" {
 			return nil, unsupported(path, form)

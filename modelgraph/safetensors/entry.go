@@ -85,8 +85,8 @@ func (parser *headerParser) readDType(tensor *Tensor) error {
 	if err != nil {
 		return err
 	}
-	// ParseDType also reads PyTorch's spellings, which the format lacks.
-	if tensor.DType, err = modelgraph.ParseDType(text); err != nil || tensor.DType.String() != text {
+	// ParseDType also reads PyTorch's spellings and types of GGUF, which the format lacks.
+	if tensor.DType, err = modelgraph.ParseDType(text); err != nil || tensor.DType.String() != text || tensor.DType.Bits() == 0 {
 		return parser.faultIn(tensor.Name, "unknown dtype %s", quote(text))
 	}
 	return nil
