@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
 const (
@@ -65,7 +66,10 @@ func readHeader(name string, reader io.ReaderAt, size int64) (*header, error) {
 func preamble(from *source) (tensors, keys int64) {
 	var magic [4]byte
 	from.bytes(magic[:])
-	if from.err == nil && string(magic[:]) != "GGUF" {
+	if text, _ := from.from.Peek(64); string(magic[:]) != "GGUF" && from.err == nil {
+		if what := filekind.Recognised(append(magic[:], text...)); what != "" {
+			from.fail("", "not a GGUF file: %s", what)
+		}
 		from.fail("", "not a GGUF file: it begins with %s", quoted(string(magic[:])))
 	}
 	switch version := from.u32(); {

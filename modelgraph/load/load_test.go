@@ -70,9 +70,12 @@ var paths = map[string]struct {
 	"adapter":        {files: map[string]string{"a.json": `{"peft_type":"LORA"}`}, arg: "a.json", err: "PEFT adapter, not of a model; give the base model and lora_rank"},
 	"list":           {files: map[string]string{"a.json": `[1]`}, arg: "a.json", err: "not a JSON object"},
 	"cut":            {files: map[string]string{"a.json": `{"model_type":`}, arg: "a.json", err: "a.json"},
-	"gguf":           {files: map[string]string{"a.gguf": "GGUF"}, arg: "a.gguf", err: "reading GGUF is not built yet; known: "},
-	"gguf inside":    {files: map[string]string{"d/a.gguf": "GGUF"}, arg: "d", err: "reading GGUF is not built yet"},
-	"gguf by bytes":  {files: map[string]string{"blob": "GGUF\x03"}, arg: "./blob", err: "reading GGUF is not built yet"},
+	"gguf":           {files: map[string]string{"a.gguf": ggufFile}, arg: "a.gguf", name: "a", params: 3},
+	"gguf inside":    {files: map[string]string{"d/a.gguf": ggufFile, "d/mmproj-a.gguf": ggufFile}, arg: "d", name: "a", params: 3},
+	"gguf by bytes":  {files: map[string]string{"blob": ggufFile}, arg: "./blob", name: "blob", params: 3},
+	"two gguf":       {files: map[string]string{"d/a.gguf": ggufFile, "d/b.gguf": ggufFile}, arg: "d", err: `it has 2 GGUF models: give one of them: ["a.gguf" "b.gguf"]`},
+	"no gguf":        {files: map[string]string{"a.gguf": "hello"}, arg: "a.gguf", err: `a.gguf: not a GGUF file: it begins with "hell"`},
+	"LFS gguf":       {files: map[string]string{"a.gguf": "version https://git-lfs.github.com/spec/v1\n"}, arg: "a.gguf", err: "git lfs pull"},
 	"onnx":           {files: map[string]string{"a.onnx": ""}, arg: "a.onnx", err: "it has no graph"},
 	"pickle":         {files: map[string]string{"a.pt": ""}, arg: "a.pt", err: "reading PyTorch weights (pickle) is not built yet"},
 	"LFS pointer":    {files: map[string]string{"a.safetensors": "version https://git-lfs.github.com/spec/v1\n"}, arg: "a.safetensors", err: "git lfs pull"},
@@ -90,6 +93,12 @@ var paths = map[string]struct {
 	"unknown name":   {arg: "org/none", err: "or fetch it: hf download org/none config.json"},
 	"unknown ending": {arg: "none.gguf", err: "no such file or folder"},
 }
+
+// ggufFile is a GGUF file with a key and a tensor of three elements.
+const ggufFile = "GGUF\x03\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
+	"\x14\x00\x00\x00\x00\x00\x00\x00general.architecture\x08\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00llama" +
+	"\x09\x00\x00\x00\x00\x00\x00\x00blk.0.w.a\x01\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
+	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
 func TestModel(t *testing.T) {
 	for name, c := range paths {
@@ -116,10 +125,10 @@ func TestModel(t *testing.T) {
 }
 
 func TestUnsupportedIsTyped(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.gguf")
-	write(t, path, "GGUF")
+	path := filepath.Join(t.TempDir(), "x.tflite")
+	write(t, path, "TFL3")
 	_, err := Model(path, Options{})
-	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "GGUF") {
+	if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "TensorFlow Lite") {
 		t.Errorf("%v is not unsupported", err)
 	}
 }

@@ -1,0 +1,205 @@
+package serving
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
+)
+
+// maxBlocks is llama.cpp's own limit (llama-hparams.h: LLAMA_MAX_LAYERS).
+const maxBlocks = 1024
+
+// expertParts are in the names of tensors that hold all experts of a block (llama.cpp:
+// LLM_FFN_EXPS_REGEX of common/common.h).
+var expertParts = []string{"_exps", "_chexps"}
+
+// Architectures by their memory (llama-arch.cpp: llm_arch_is_recurrent and llm_arch_is_hybrid).
+var (
+	recurrent = []string{"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"}
+	// hybrid blocks without keys are recurrent.
+	hybrid = []string{"jamba", "plamo2", "granitehybrid", "lfm2", "lfm2moe", "kimi-linear", "bailingmoe3"}
+	// every interval-th block has attention, and the others are recurrent.
+	intervals = []string{"qwen3next", "qwen35", "qwen35moe"}
+	// refused have caches of other forms.
+	refused = []string{"deepseek32", "deepseek4", "dflash", "dots3note", "glm-dsa", "glm5-next", "hy-v4", "kimi-k3", "minimax-01", "qwen4exp", "nanbeige", "t5", "t5encoder", "clip"}
+)
+
+// FromGGUF returns what llama.cpp's memory depends on. The error for a file without the keys that it
+// takes, or with a cache that is not counted here, is a [*modelgraph.SyntaxError].
+func FromGGUF(file *gguf.File) (*Model, error) {
+	fault := func(key, format string, args ...any) error {
+		return &modelgraph.SyntaxError{File: file.Path, Place: key, Msg: fmt.Sprintf(format, args...)}
+	}
+	arch := file.Architecture
+	if slices.Contains(refused, arch) || file.Has("attention.indexer.head_count") {
+		return nil, fault("general.architecture", "%q: its cache is not counted here", arch)
+	}
+	count := file.Number("block_count", 0)
+	if count <= 0 || count > maxBlocks {
+		return nil, fault(arch+".block_count", "%d is not a number of blocks from 1 to %d", count, maxBlocks)
+	}
+	model := &Model{
+		Architecture: arch, Blocks: make([]Block, count),
+		Width: file.Number("embedding_length", 0), Trained: file.Number("context_length", 0),
+		Experts: file.Number("expert_count", 0), ExpertsUsed: most(file.Numbers("expert_used_count", count)),
+		ExpertWidth: most(file.Numbers("expert_feed_forward_length", count)),
+		FeedForward: most(file.Numbers("feed_forward_length", count)),
+		Heads:       most(file.Numbers("attention.head_count", count)),
+		Vocabulary:  file.Number("vocab_size", file.Items("tokenizer.ggml.tokens")),
+	}
+	if model.Width <= 0 {
+		return nil, fault(arch+".embedding_length", "it is missing")
+	}
+	if model.Vocabulary == 0 {
+		model.Vocabulary = rows(file, "token_embd.weight")
+	}
+	model.weigh(file)
+	return model, model.caches(file, fault)
+}
+
+func most(numbers []int64) int64 {
+	if len(numbers) == 0 {
+		return 0
+	}
+	return slices.Max(numbers)
+}
+
+// rows is the number of rows of a table; 0 if there is none.
+func rows(file *gguf.File, name string) int64 {
+	for i := range file.Tensors {
+		if tensor := &file.Tensors[i]; tensor.Name == name && len(tensor.Shape) == 2 {
+			return tensor.Shape[0]
+		}
+	}
+	return 0
+}
+
+// weigh adds up the bytes of tensors by their place.
+func (model *Model) weigh(file *gguf.File) {
+	own, table := false, int64(0)
+	for i := range file.Tensors {
+		tensor := &file.Tensors[i]
+		switch number := gguf.Block(tensor.Name); {
+		case number >= 0 && number < int64(len(model.Blocks)):
+			model.Blocks[number].Bytes += tensor.Bytes
+			if slices.ContainsFunc(expertParts, func(part string) bool { return strings.Contains(tensor.Name, part) }) {
+				model.Blocks[number].Expert += tensor.Bytes
+			}
+		case gguf.Input(tensor.Name):
+			model.Input += tensor.Bytes
+			if tensor.Name == "token_embd.weight" {
+				table = tensor.Bytes
+			}
+		default:
+			model.Output += tensor.Bytes
+			own = own || tensor.Name == "output.weight"
+		}
+	}
+	if !own {
+		model.Output += table
+	}
+}
+
+// caches fills in what each block keeps of a token and of a sequence.
+func (model *Model) caches(file *gguf.File, fault func(key, format string, args ...any) error) error {
+	count := int64(len(model.Blocks))
+	heads := file.Numbers("attention.head_count", count)
+	keyed := file.Numbers("attention.head_count_kv", count)
+	if keyed == nil {
+		keyed = heads
+	}
+	if heads == nil && !slices.Contains(recurrent, model.Architecture) {
+		return fault(model.Architecture+".attention.head_count", "it is missing, or has numbers for fewer than %d blocks", count)
+	}
+	slides, tokens := sliding(file, count)
+	model.Window = tokens
+	recur := model.recurs(file, keyed)
+	state := recurrentState(file, model)
+	key, value := model.headWidths(file, heads, "")
+	slidingKey, slidingValue := model.headWidths(file, heads, "_swa")
+	model.Latent = file.Number("attention.key_length_mla", 0) > 0
+	kept := count - file.Number("nextn_predict_layers", 0)
+	shared := count - file.Number("attention.shared_kv_layers", 0)
+	if model.Architecture == "gemma3n" {
+		const ownCaches = 20 // gemma3n.cpp: n_layer_kv_from_start
+		shared = ownCaches
+	}
+	for i := range model.Blocks {
+		block := &model.Blocks[i]
+		block.Sliding = slides[i]
+		if recur[i] {
+			block.State = state
+		}
+		if (recur[i] && model.Architecture != "falcon-h1") || int64(i) >= min(kept, shared) || keyed == nil {
+			continue
+		}
+		block.Key, block.Value = keyed[i]*key, keyed[i]*value
+		if block.Sliding {
+			block.Key, block.Value = keyed[i]*slidingKey, keyed[i]*slidingValue
+		}
+		if model.Latent { // llama-kv-cache.cpp: keys alone, of one head
+			block.Value = 0
+		}
+	}
+	return nil
+}
+
+// headWidths are the widths of a head's keys and values (llama-model.cpp, load_hparams).
+func (model *Model) headWidths(file *gguf.File, heads []int64, kind string) (key, value int64) {
+	usual := int64(0)
+	if len(heads) > 0 && heads[0] > 0 {
+		usual = model.Width / heads[0]
+	}
+	key, value = file.Number("attention.key_length", usual), file.Number("attention.value_length", usual)
+	if kind == "" {
+		return key, value
+	}
+	return file.Number("attention.key_length"+kind, key), file.Number("attention.value_length"+kind, value)
+}
+
+// recurs lists the recurrent blocks.
+func (model *Model) recurs(file *gguf.File, keyed []int64) []bool {
+	recur := make([]bool, len(model.Blocks))
+	const usualInterval = 4
+	interval := max(1, file.Number("full_attention_interval", usualInterval))
+	feeds := file.Numbers("feed_forward_length", int64(len(recur)))
+	for i := range recur {
+		switch arch := model.Architecture; {
+		case slices.Contains(recurrent, arch), arch == "falcon-h1":
+			recur[i] = true
+		case slices.Contains(hybrid, arch):
+			recur[i] = keyed != nil && keyed[i] == 0
+		case arch == "nemotron_h", arch == "nemotron_h_moe":
+			recur[i] = keyed != nil && keyed[i] == 0 && feeds != nil && feeds[i] == 0
+		case slices.Contains(intervals, arch):
+			recur[i] = (int64(i)+1)%interval != 0
+		}
+	}
+	return recur
+}
+
+// recurrentState is the bytes of a block's state of one sequence, in fp32 (llama-hparams.cpp,
+// n_embd_r and n_embd_s).
+func recurrentState(file *gguf.File, model *Model) int64 {
+	const fp32 = 4
+	number := func(key string) int64 { return file.Number(key, 0) }
+	conv := number("ssm.conv_kernel")
+	switch width := number("wkv.head_size"); {
+	case width > 0:
+		return fp32 * model.Width * (file.Number("token_shift_count", 2) + width)
+	case number("shortconv.l_cache") > 0:
+		return fp32 * model.Width * (number("shortconv.l_cache") - 1)
+	case number("kda.head_dim") > 0:
+		const usualConv = 4
+		if conv == 0 {
+			conv = usualConv
+		}
+		head := number("kda.head_dim")
+		return fp32 * (3*(conv-1)*model.Heads*head + head*head*model.Heads)
+	}
+	inner, state := number("ssm.inner_size"), number("ssm.state_size")
+	return fp32 * (max(0, conv-1)*(inner+2*number("ssm.group_count")*state) + state*inner)
+}

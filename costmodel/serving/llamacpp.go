@@ -1,0 +1,175 @@
+package serving
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// LlamaCPP are the settings of llama.cpp that its memory depends on. The rules are those of
+// version 0.5.0 (ggml 0.25).
+type LlamaCPP struct {
+	Context   int64 // tokens of a sequence
+	Sequences int64 // -np; each has its own part of -c
+	// KeyType and ValueType are the types of the cache, such as f16.
+	KeyType, ValueType string
+	UBatch             int64 // -ub: tokens of one pass
+	// Outputs are the most rows of logits of one pass: those of a server's sequences, or a batch.
+	Outputs int64
+	// Pipelined: several devices work at a time, with four copies of their inputs (-sm layer without
+	// -ot and --n-cpu-moe, everything on devices; llama-context.cpp, pipeline_parallel).
+	Pipelined bool
+	// HostExperts are the first blocks whose experts stay on the host (--n-cpu-moe).
+	HostExperts int64
+}
+
+// cacheTypes are the types of the cache (common/arg.cpp, kv_cache_types): elements and bytes of a
+// block.
+var cacheTypes = map[string][2]int64{
+	"f32": {1, 4}, "f16": {1, 2}, "bf16": {1, 2}, "q8_0": {32, 34}, "q4_0": {32, 18}, "q4_1": {32, 20},
+	"iq4_nl": {32, 18}, "q5_0": {32, 22}, "q5_1": {32, 24},
+}
+
+// CacheTypes lists the types of the cache.
+func CacheTypes() []string { return slices.Sorted(maps.Keys(cacheTypes)) }
+
+// Memory is what one device holds, in bytes.
+type Memory struct{ Weights, Cache, Compute int64 }
+
+// Total is the sum.
+func (memory Memory) Total() int64 { return memory.Weights + memory.Cache + memory.Compute }
+
+// Units is the number of parts that llama.cpp places: the blocks and the output.
+func (model *Model) Units() int { return len(model.Blocks) + 1 }
+
+// Context256 is the cells of a sequence for so many tokens (llama-context.cpp: GGML_PAD).
+func (set *LlamaCPP) cells() int64 { return padded(set.Context, 256) }
+
+func padded(size, to int64) int64 { return (size + to - 1) / to * to }
+
+// slidingCells are those of a block that slides (llama-kv-cache-iswa.cpp).
+func (set *LlamaCPP) slidingCells(model *Model) int64 {
+	return padded(min(set.cells(), model.Window+set.UBatch), 256)
+}
+
+// cache is the bytes of a block's cache, and of its state.
+func (set *LlamaCPP) cache(model *Model, block *Block) int64 {
+	cells := set.cells()
+	if block.Sliding {
+		cells = set.slidingCells(model)
+	}
+	row := rowBytes(set.KeyType, block.Key) + rowBytes(set.ValueType, block.Value)
+	return set.Sequences * (cells*row + block.State)
+}
+
+func rowBytes(kind string, elements int64) int64 {
+	size := cacheTypes[kind]
+	return elements / size[0] * size[1]
+}
+
+// copies are the copies of the inputs of a device's part.
+func (set *LlamaCPP) copies() int64 {
+	if set.Pipelined {
+		return 4 // ggml-backend.cpp: GGML_SCHED_MAX_COPIES
+	}
+	return 1
+}
+
+// Devices returns what each of several devices holds that have so many units each, first the
+// blocks that no device has, and what the host holds. A device without units has nothing.
+func (set *LlamaCPP) Devices(model *Model, host int, counts []int) (devices []Memory, onHost Memory) {
+	onHost.Weights = model.Input
+	unit := 0
+	for ; unit < host; unit++ {
+		onHost.Weights += model.Blocks[unit].Bytes
+		onHost.Cache += set.cache(model, &model.Blocks[unit])
+	}
+	devices = make([]Memory, len(counts))
+	for i, count := range counts {
+		for at := unit; at < min(unit+count, len(model.Blocks)); at++ {
+			if int64(at) < set.HostExperts {
+				onHost.Weights += model.Blocks[at].Expert
+			}
+		}
+		devices[i] = set.Run(model, unit, unit+count)
+		unit += count
+	}
+	return devices, onHost
+}
+
+// Run is what a device holds that has the units from first to end.
+func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
+	for unit := first; unit < min(end, len(model.Blocks)); unit++ {
+		block := &model.Blocks[unit]
+		device.Weights += block.Bytes
+		if int64(unit) < set.HostExperts {
+			device.Weights -= block.Expert
+		}
+		device.Cache += set.cache(model, block)
+	}
+	if end == model.Units() && first < end {
+		device.Weights += model.Output
+	}
+	if first < end {
+		device.Compute = set.Compute(model, end == model.Units())
+	}
+	return device
+}
+
+// Compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
+// with flash attention. It was fitted to llama.cpp's own figures, exact for dense models. A pass
+// holds its inputs, the mask of the cells, and what a block makes.
+func (set *LlamaCPP) Compute(model *Model, output bool) int64 {
+	tokens, copies := min(set.UBatch, set.Context), set.copies()
+	mask := 2 * tokens * set.cells() * copies
+	if model.slides() {
+		mask += 2 * tokens * set.slidingCells(model) * copies
+	}
+	wide := 12 * tokens * model.FeedForward
+	input := 8 * tokens * model.Width
+	logits := 4 * min(tokens, set.Outputs) * model.Vocabulary
+	if !set.Pipelined {
+		return max(wide+input+mask, logits+4*tokens*model.Width)
+	}
+	input = 28 * tokens * model.Width
+	if !output {
+		return wide + input + mask
+	}
+	return max(wide+input, logits+36*tokens*model.Width) + mask
+}
+
+func (model *Model) slides() bool {
+	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.Sliding })
+}
+
+// Layers returns the units that each device gets for -ts and -ngl, and the blocks that stay on the
+// host before them (llama-model.cpp, load_tensors: the first device whose part of the cumulated
+// split is larger than the unit's place, in float32).
+func Layers(units int, split []float32, offloaded int) (host int, counts []int) {
+	host = max(0, units-offloaded)
+	offloaded = min(offloaded, units)
+	ends := make([]float32, len(split))
+	var sum float32
+	for i, part := range split {
+		sum += part
+		ends[i] = sum
+	}
+	for i := range ends {
+		ends[i] /= sum
+	}
+	counts = make([]int, len(split))
+	for unit := range offloaded {
+		place := float32(unit) / float32(offloaded)
+		device := slices.IndexFunc(ends, func(end float32) bool { return end > place })
+		if device < 0 {
+			device = len(split) - 1
+		}
+		counts[device]++
+	}
+	return host, counts
+}
+
+// String is the settings as flags of llama-server.
+func (set *LlamaCPP) String() string {
+	return fmt.Sprintf("-c %d -np %d -ub %d -ctk %s -ctv %s -fa on", set.cells()*set.Sequences, set.Sequences, set.UBatch, set.KeyType, set.ValueType)
+}

@@ -1,0 +1,30 @@
+package serving
+
+// Model is what an engine's memory depends on.
+type Model struct {
+	Architecture string
+	Blocks       []Block
+	Input        int64 // bytes of the embeddings, which stay on the host
+	Output       int64 // bytes of the last norm and the head; a shared head counts once more
+	Width        int64 // of the hidden state
+	FeedForward  int64 // width of a dense feed-forward, the widest
+	Vocabulary   int64
+	Heads        int64 // of a query, the most of a block
+	Experts      int64 // 0: none
+	ExpertsUsed  int64 // a token
+	ExpertWidth  int64 // of an expert's feed-forward
+	Trained      int64 // the longest context that it was trained for; 0: unknown
+	Window       int64 // tokens that a sliding block sees
+	Latent       bool  // keys and values are one latent (DeepSeek)
+}
+
+// Block is a layer with attention, or a recurrent one.
+type Block struct {
+	Bytes int64 // of all tensors
+	// Expert are the bytes of its experts among them, which may stay on the host.
+	Expert int64
+	// Key and Value are the elements of a token in the cache; both 0: no attention.
+	Key, Value int64
+	Sliding    bool  // it sees [Model.Window] tokens
+	State      int64 // bytes of a sequence's recurrent state
+}

@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel/serving"
+)
+
+// Question is what is to be planned.
+type Question struct {
+	Model   *serving.Model
+	Budgets []int64 // bytes that each device may hold, in the order of the engine's devices
+	// Set are the engine's settings. A Context of 0 asks for the longest; Pipelined and HostExperts
+	// are answers.
+	Set serving.LlamaCPP
+}
+
+// Answer is a placement with its settings.
+type Answer struct {
+	Set    serving.LlamaCPP
+	Host   int   // blocks on the host, the first ones
+	Counts []int // units of each device: blocks in order, and last the output
+	// Devices and OnHost are what each holds.
+	Devices []serving.Memory
+	OnHost  serving.Memory
+	// Limit is the device that stops a longer context, or -1: the context is the one asked for, or
+	// the model was trained for no longer one.
+	Limit int
+	// Share is the largest share of a budget. No other placement of this context has a smaller one.
+	Share float64
+}
+
+// InfeasibleError is a question without an answer.
+type InfeasibleError struct {
+	Context int64 // tokens that do not fit
+	Needs   int64 // bytes that every placement holds on devices, with all blocks on the host
+	Has     int64 // bytes of all budgets
+}
+
+// Error implements error.
+func (err *InfeasibleError) Error() string {
+	return fmt.Sprintf("nothing fits: with %d tokens and all blocks on the host, the output and its buffers take %d bytes, and the devices have %d", err.Context, err.Needs, err.Has)
+}
+
+// step is what contexts are multiples of (llama-context.cpp: GGML_PAD), and shortest the context
+// below which blocks leave the devices for the host (common/arg.cpp: -fitc).
+const step, shortest = 256, 4096
+
+// placed is a way to use the devices: what stays on the host.
+type placed struct{ host, experts int }
+
+// Solve returns the longest context that fits, or a placement of the context that is asked for. As
+// little as possible is on the host: the experts of the first blocks, or whole blocks. Among the
+// placements it takes the one whose largest share of a budget is smallest. A device's memory grows
+// with its run of units, so that filling one device after another decides what fits.
+func Solve(question Question) (*Answer, error) {
+	wanted := question.Set.Context
+	if wanted == 0 {
+		wanted = min(shortest, max(step, question.Model.Trained))
+	}
+	way, found := question.way(wanted)
+	if !found {
+		return nil, question.infeasible(wanted)
+	}
+	context, limit := wanted, -1
+	if question.Set.Context == 0 {
+		context, limit = question.longest(way, wanted)
+	}
+	return question.balanced(way, context, limit), nil
+}
+
+// way finds what must stay on the host for a context.
+func (question *Question) way(context int64) (placed, bool) {
+	blocks := len(question.Model.Blocks)
+	if question.Model.Experts > 0 {
+		for experts := range blocks + 1 {
+			if way := (placed{experts: experts}); question.fill(way, context, nil) {
+				return way, true
+			}
+		}
+	}
+	for host := range blocks + 1 {
+		if way := (placed{host: host}); question.fill(way, context, nil) {
+			return way, true
+		}
+	}
+	return placed{}, false
+}
+
+// settings are those of a way and a context.
+func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
+	set := question.Set
+	set.Context, set.HostExperts = context, int64(way.experts)
+	set.Pipelined = len(question.Budgets) > 1 && way.host == 0 && way.experts == 0
+	return set
+}
+
+// fill gives each device as many units as its budget holds, and reports whether all have a place.
+// counts, if not nil, gets the units of each.
+func (question *Question) fill(way placed, context int64, counts []int) bool {
+	set := question.settings(way, context)
+	return fillTo(question.Model, &set, way.host, question.Budgets, counts)
+}
+
+func fillTo(model *serving.Model, set *serving.LlamaCPP, host int, budgets []int64, counts []int) bool {
+	at, all := host, model.Units()
+	for i, budget := range budgets {
+		count := 0
+		for at+count < all && set.Run(model, at, at+count+1).Total() <= budget {
+			count++
+		}
+		if counts != nil {
+			counts[i] = count
+		}
+		at += count
+	}
+	return at == all
+}
+
+// longest finds the longest context of a way, from one that fits, and the device that stops a
+// longer one.
+func (question *Question) longest(way placed, fits int64) (context int64, limit int) {
+	most := max(fits, question.Model.Trained)
+	if question.fill(way, most, nil) {
+		return most, -1
+	}
+	low, high := fits/step, (most+step-1)/step // low fits, high does not
+	for low+1 < high {
+		if middle := (low + high) / 2; question.fill(way, middle*step, nil) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	context = max(fits, low*step)
+	counts := make([]int, len(question.Budgets))
+	question.fill(way, context+step, counts)
+	for i, count := range counts { // the last device that got units is the one that overflows
+		if count > 0 {
+			limit = i
+		}
+	}
+	return context, limit
+}
