@@ -23,6 +23,9 @@ const (
 // device before it runs, as its recipe (package recipe) says.
 const Devmap = "devmap"
 
+// LlamaCPP is the runtime that serves GGUF files.
+const LlamaCPP = "llama.cpp"
+
 // Traits are what follows from a strategy. All that depends on the strategy
 // asks for one of them, so that a strategy is a row of the table.
 type Traits struct {

@@ -10,7 +10,7 @@ type Workload struct {
 	Mode     Mode     `json:"mode"`
 	Strategy Strategy `json:"strategy"`
 	// Runtime is the engine: accelerate (naive model parallelism), torch (DDP, FSDP2 and
-	// torch.distributed.pipelining), lightning, deepspeed, torchtitan, megatron, jax or devmap.
+	// torch.distributed.pipelining), lightning, deepspeed, torchtitan, megatron, jax, llama.cpp or devmap.
 	// Programs of jax are compiled by XLA, such as OpenPI's. Lightning is torch with PyTorch
 	// Lightning's defaults. The project's own engine is devmap.
 	Runtime      string `json:"runtime"`
@@ -26,6 +26,8 @@ type Workload struct {
 	MaxPixels int64 `json:"max_pixels,omitzero"`
 	// ImagesMean is the mean number of images a sequence, Images the most; 0: all have Images.
 	ImagesMean float64 `json:"images_mean,omitzero"`
+
+	Serving
 
 	// Packing is how samples fill the rows of a micro-batch: none (a row each,
 	// padded to the longest), wrapped, packed or padding-free. Empty is none.
@@ -141,6 +143,18 @@ type Workload struct {
 	HostShards bool `json:"host_shards,omitzero"`
 }
 
+// Serving are the sizes of an engine that serves ([Serve]); zero under other modes.
+type Serving struct {
+	Context   int64 `json:"context,omitzero"`   // tokens of a sequence, with those that it generates
+	Sequences int64 `json:"sequences,omitzero"` // at a time
+	// KVType is the type of the cache of keys and values, by the engine's name for it.
+	KVType string `json:"kv_type,omitzero"`
+	// UBatch is the tokens of one pass of llama.cpp.
+	UBatch int64 `json:"ubatch,omitzero"`
+	// HostExperts are the first blocks whose experts stay on the host (llama.cpp: --n-cpu-moe).
+	HostExperts int64 `json:"host_experts,omitzero"`
+}
+
 // ReadDeepSpeed reads DeepSpeed's configuration file (ds_config.json); errors name file. It refuses
 // unknown keys, and keys with an effect on GPU memory that is not modelled.
 func (workload *Workload) ReadDeepSpeed(file string, text []byte) (err error) {
@@ -156,6 +170,7 @@ const (
 	Infer Mode = "infer" // one forward, or generation with NewTokens
 	Train Mode = "train" // a full step at iteration ≥ 2
 	Load  Mode = "load"  // weights and buffers only
+	Serve Mode = "serve" // an engine that serves, with the cache of its sequences
 )
 
 // The plain optimizers.

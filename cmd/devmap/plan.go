@@ -60,11 +60,15 @@ If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
 
 func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	command.began = time.Now()
-	if err := command.Refuse(); err != nil {
+	serves := command.Serves(load.IsGGUF(arg))
+	if err := command.Refuse(); err != nil && !serves {
 		return err
 	}
 	if err := command.spare(cmd, arg); err != nil {
 		return err
+	}
+	if serves {
+		return command.serve(cmd, arg)
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
 		asked, err := command.Pipeline(arg, folder, builtIn)

@@ -126,9 +126,20 @@ func checkValues(workload *costmodel.Workload) error {
 	return nil
 }
 
+// checkServing refuses an engine that serves, which planner/serve plans.
+func checkServing(workload *costmodel.Workload) error {
+	switch {
+	case workload.Runtime == costmodel.LlamaCPP:
+		return refuse("runtime", workload.Runtime, "%s serves GGUF files: devmap plan takes them, and no other command counts it yet", workload.Runtime)
+	case workload.Mode == costmodel.Serve:
+		return refuse("mode", workload.Mode, "an engine serves: %v, with devmap plan", costmodel.Set("runtime", costmodel.LlamaCPP))
+	}
+	return nil
+}
+
 // check refuses a workload that contradicts itself, of any model; else it is the engine that runs it.
 func check(workload *costmodel.Workload) (engine.Engine, error) {
-	if err := checkNumbers(workload); err != nil {
+	if err := cmp.Or(checkServing(workload), checkNumbers(workload)); err != nil {
 		return nil, err
 	}
 	generates := workload.Mode == costmodel.Infer || workload.Mode == costmodel.Train && trainer.Of(workload.Preset).Path.Generates

@@ -57,6 +57,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		model.Vocabulary = rows(file, "token_embd.weight")
 	}
 	model.weigh(file)
+	model.shape(file)
 	return model, model.caches(file, fault)
 }
 
@@ -127,9 +128,22 @@ func (model *Model) caches(file *gguf.File, fault func(key, format string, args 
 		const ownCaches = 20 // gemma3n.cpp: n_layer_kv_from_start
 		shared = ownCaches
 	}
+	feeds, experts := file.Numbers("feed_forward_length", count), file.Numbers("expert_feed_forward_length", count)
 	for i := range model.Blocks {
 		block := &model.Blocks[i]
-		block.Sliding = slides[i]
+		block.Sliding, block.head = slides[i], key
+		if block.Sliding {
+			block.head = slidingKey
+		}
+		if heads != nil {
+			block.Heads = heads[i]
+		}
+		if feeds != nil {
+			block.FeedForward = feeds[i]
+		}
+		if block.ExpertWidth = block.FeedForward; experts != nil {
+			block.ExpertWidth = experts[i]
+		}
 		if recur[i] {
 			block.State = state
 		}
@@ -202,4 +216,39 @@ func recurrentState(file *gguf.File, model *Model) int64 {
 	}
 	inner, state := number("ssm.inner_size"), number("ssm.state_size")
 	return fp32 * (max(0, conv-1)*(inner+2*number("ssm.group_count")*state) + state*inner)
+}
+
+// shape finds the form of each block by the names of its tensors.
+func (model *Model) shape(file *gguf.File) {
+	for i := range file.Tensors {
+		tensor := &file.Tensors[i]
+		number := gguf.Block(tensor.Name)
+		if number < 0 || number >= int64(len(model.Blocks)) {
+			continue
+		}
+		form := &model.Blocks[number].form
+		_, rest, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
+		switch rest {
+		case "attn_qkv.weight":
+			form.joined = true
+		case "attn_q_norm.weight":
+			form.normed = true
+		case "attn_q.bias", "attn_qkv.bias":
+			form.biased = true
+		case "attn_output.bias":
+			form.outBiased = true
+		case "attn_norm.bias":
+			form.layerNorm = true
+		case "post_attention_norm.weight":
+			form.after = true
+		case "post_ffw_norm.weight":
+			form.afterFeed = true
+		case "ffn_gate.weight":
+			form.gated = true
+		case "ffn_up.bias":
+			form.feedBiased = true
+		case "ffn_gate_inp.weight":
+			form.experts = true
+		}
+	}
 }

@@ -111,31 +111,9 @@ func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
 		device.Weights += model.Output
 	}
 	if first < end {
-		device.Compute = set.Compute(model, end == model.Units())
+		device.Compute = set.Compute(model, first, end)
 	}
 	return device
-}
-
-// Compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
-// with flash attention. It was fitted to llama.cpp's own figures, exact for dense models. A pass
-// holds its inputs, the mask of the cells, and what a block makes.
-func (set *LlamaCPP) Compute(model *Model, output bool) int64 {
-	tokens, copies := min(set.UBatch, set.Context), set.copies()
-	mask := 2 * tokens * set.cells() * copies
-	if model.slides() {
-		mask += 2 * tokens * set.slidingCells(model) * copies
-	}
-	wide := 12 * tokens * model.FeedForward
-	input := 8 * tokens * model.Width
-	logits := 4 * min(tokens, set.Outputs) * model.Vocabulary
-	if !set.Pipelined {
-		return max(wide+input+mask, logits+4*tokens*model.Width)
-	}
-	input = 28 * tokens * model.Width
-	if !output {
-		return wide + input + mask
-	}
-	return max(wide+input, logits+36*tokens*model.Width) + mask
 }
 
 func (model *Model) slides() bool {

@@ -1,5 +1,7 @@
 package serving
 
+import "slices"
+
 // Model is what an engine's memory depends on.
 type Model struct {
 	Architecture string
@@ -27,4 +29,14 @@ type Block struct {
 	Key, Value int64
 	Sliding    bool  // it sees [Model.Window] tokens
 	State      int64 // bytes of a sequence's recurrent state
+	// Heads of a query, FeedForward and ExpertWidth are the widths of its values.
+	Heads, FeedForward, ExpertWidth int64
+
+	head int64 // width of a query's head
+	form form
+}
+
+// Recurrent reports a model with recurrent blocks.
+func (model *Model) Recurrent() bool {
+	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.State > 0 })
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,6 +50,20 @@ func fromGGUF(path string) (*modelgraph.Graph, error) {
 	}
 	base := filepath.Base(path)
 	return file.Graph(cmp.Or(file.Text("general.name"), strings.TrimSuffix(base, filepath.Ext(base))))
+}
+
+// IsGGUF reports whether place is a GGUF file, or a folder whose model is one.
+func IsGGUF(place string) bool {
+	info, err := os.Stat(place)
+	if err != nil || !info.IsDir() {
+		return err == nil && isGGUF(place)
+	}
+	entries, err := os.ReadDir(place)
+	if err != nil || slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == hf.ConfigName || isStored(entry) }) {
+		return false
+	}
+	path, err := ggufOf(place, namesOf(entries))
+	return path != "" || err != nil
 }
 
 // isGGUF reports whether a file begins as GGUF files do.
@@ -184,4 +201,24 @@ func sniff(data []byte) topLevel {
 		}
 	}
 	return top
+}
+
+// GGUF reads the GGUF file, or that of a folder, that place names. The error for anything else is an
+// [ErrUnsupported].
+func GGUF(place string) (*gguf.File, error) {
+	path := place
+	info, err := os.Stat(place)
+	if err == nil && info.IsDir() {
+		entries, err := os.ReadDir(place)
+		if err != nil {
+			return nil, fmt.Errorf("listing folder: %w", err)
+		}
+		if path, err = ggufOf(place, namesOf(entries)); err != nil {
+			return nil, err
+		}
+	}
+	if path == "" || !strings.EqualFold(filepath.Ext(path), ".gguf") && !isGGUF(path) {
+		return nil, unsupported(place, "other files than GGUF")
+	}
+	return gguf.Read(path, openRegular)
 }

@@ -150,14 +150,11 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 		}
 	}
 	if !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
-		names := make([]string, len(entries))
-		for i, entry := range entries {
-			names[i] = entry.Name()
-		}
-		if path, err := ggufOf(dir, names); err != nil || path != "" {
-			if err != nil {
-				return nil, err
-			}
+		path, err := ggufOf(dir, namesOf(entries))
+		switch {
+		case err != nil:
+			return nil, err
+		case path != "":
 			return fromGGUF(path)
 		}
 	}
@@ -170,6 +167,14 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 		}
 	}
 	return graph, err
+}
+
+func namesOf(entries []fs.DirEntry) []string {
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names
 }
 
 // isStored reports whether a file is a safetensors file, or an index of some.

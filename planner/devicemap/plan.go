@@ -88,6 +88,16 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 	return plan
 }
 
+// NewServingPlan returns the plan of an engine that serves. It has no steps.
+func NewServingPlan(graph *modelgraph.Graph, workload *costmodel.Workload, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
+	plan := &Plan{
+		FormatVersion: planVersion, Workload: *workload, Topology: *topo, Devices: devices, DeviceMap: placed.Flatten(graph),
+		Verdict: worst(devices), Imbalance: imbalance(devices), Warnings: []string{},
+	}
+	plan.describe(graph)
+	return plan
+}
+
 // describe fills in the model and the kinds of its units.
 func (plan *Plan) describe(graph *modelgraph.Graph) {
 	model := &plan.Model

@@ -29,7 +29,7 @@ func (fault *fieldFault) in(file string) error {
 // strategyFault reports a strategy that does not match the rest of the plan.
 func (plan *Plan) strategyFault() *fieldFault {
 	workload := &plan.Workload
-	if len(plan.Phases) > 0 { // a diffusion pipeline has no strategy
+	if len(plan.Phases) > 0 || workload.Mode == costmodel.Serve { // these have no strategy
 		return nil
 	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()

@@ -51,6 +51,19 @@ func on(index int, device *costmodel.Device) Prediction {
 	return Prediction{Device: index, CapacityBytes: device.CapacityBytes, ReservedBytes: device.ReservedBytes}
 }
 
+// Serving returns the prediction of a device that serves: bytes of weights, of the cache of keys and
+// values, of buffers, and of the overhead beyond them.
+func Serving(index int, device *costmodel.Device, weights, cache, buffers, overhead int64) Prediction {
+	prediction := on(index, device)
+	peak := weights + cache + buffers
+	prediction.Predicted = Predicted{
+		ParamsBytes: weights, KVCacheBytes: cache, WorkspaceBytes: buffers, PeakAllocatedBytes: peak, OverheadBytes: overhead,
+		DeviceUsedBytes: peak + overhead, PeakAt: "serving",
+	}
+	prediction.settle()
+	return prediction
+}
+
 // settle computes the fields that follow from the peak.
 func (prediction *Prediction) settle() {
 	used := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes

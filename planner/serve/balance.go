@@ -17,36 +17,26 @@ func (question *Question) balanced(way placed, context int64, limit int) *Answer
 	for first := way.host; first < model.Units(); first++ {
 		for end := first + 1; end <= model.Units(); end++ {
 			total := float64(set.Run(model, first, end).Total())
-			for _, budget := range question.Budgets {
-				if share := total / float64(budget); budget > 0 && share <= 1 {
+			for _, device := range question.Devices {
+				if share := (total + float64(device.Overhead)) / float64(device.Budget); share <= 1 {
 					shares = append(shares, share)
 				}
 			}
 		}
 	}
 	slices.Sort(shares)
-	counts := make([]int, len(question.Budgets))
+	counts := make([]int, len(question.Devices))
 	best := sort.Search(len(shares), func(i int) bool {
-		return fillTo(model, &set, way.host, scaled(question.Budgets, shares[i]), nil)
+		return fillTo(model, &set, way.host, question.limits(shares[i]), nil)
 	})
 	share := 1.0
 	if best < len(shares) {
 		share = shares[best]
 	}
-	fillTo(model, &set, way.host, scaled(question.Budgets, share), counts)
+	fillTo(model, &set, way.host, question.limits(share), counts)
 	answer := &Answer{Set: set, Host: way.host, Counts: counts, Limit: limit, Share: share}
 	answer.Devices, answer.OnHost = set.Devices(model, way.host, counts)
 	return answer
-}
-
-// scaled are parts of budgets. A part is rounded up to the next whole byte, so that the run that
-// gave the share fits.
-func scaled(budgets []int64, share float64) []int64 {
-	parts := make([]int64, len(budgets))
-	for i, budget := range budgets {
-		parts[i] = min(budget, int64(float64(budget)*share)+1)
-	}
-	return parts
 }
 
 // infeasible says what does not fit.
@@ -54,25 +44,26 @@ func (question *Question) infeasible(context int64) error {
 	blocks := len(question.Model.Blocks)
 	set := question.settings(placed{host: blocks}, context)
 	err := &InfeasibleError{Context: context, Needs: set.Run(question.Model, blocks, blocks+1).Total()}
-	for _, budget := range question.Budgets {
-		err.Has += budget
+	for _, limit := range question.limits(1) {
+		err.Has += max(0, limit)
 	}
 	return err
 }
 
 // Usual is what llama.cpp does without -ts: it splits by free memory. It returns the longest
 // context, 0 if not even the shortest fits.
-func Usual(question Question, free []int64) (context int64, counts []int) {
-	split := make([]float32, len(free))
-	for i, bytes := range free {
-		split[i] = float32(bytes)
+func Usual(question Question) (context int64, counts []int) {
+	limits := question.limits(1)
+	split := make([]float32, len(limits))
+	for i, limit := range limits {
+		split[i] = float32(max(0, limit))
 	}
 	_, counts = serving.Layers(question.Model.Units(), split, question.Model.Units())
 	fits := func(context int64) bool {
 		set := question.settings(placed{}, context)
 		devices, _ := set.Devices(question.Model, 0, counts)
 		for i := range devices {
-			if devices[i].Total() > question.Budgets[i] {
+			if devices[i].Total() > limits[i] {
 				return false
 			}
 		}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
 )
@@ -9,11 +10,15 @@ import (
 // Question is what is to be planned.
 type Question struct {
 	Model   *serving.Model
-	Budgets []int64 // bytes that each device may hold, in the order of the engine's devices
+	Devices []Device // in the order of the engine
 	// Set are the engine's settings. A Context of 0 asks for the longest; Pipelined and HostExperts
 	// are answers.
 	Set serving.LlamaCPP
 }
+
+// Device is what a device has for the engine, in bytes: Budget in all, and Overhead of it for the
+// context of the driver, the libraries and a margin.
+type Device struct{ Budget, Overhead int64 }
 
 // Answer is a placement with its settings.
 type Answer struct {
@@ -26,7 +31,8 @@ type Answer struct {
 	// Limit is the device that stops a longer context, or -1: the context is the one asked for, or
 	// the model was trained for no longer one.
 	Limit int
-	// Share is the largest share of a budget. No other placement of this context has a smaller one.
+	// Share is the largest share of a budget, with the overhead. No other placement of this context
+	// has a smaller one.
 	Share float64
 }
 
@@ -91,7 +97,7 @@ func (question *Question) way(context int64) (placed, bool) {
 func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 	set := question.Set
 	set.Context, set.HostExperts = context, int64(way.experts)
-	set.Pipelined = len(question.Budgets) > 1 && way.host == 0 && way.experts == 0
+	set.Pipelined = len(question.Devices) > 1 && way.host == 0 && way.experts == 0
 	return set
 }
 
@@ -99,14 +105,24 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 // counts, if not nil, gets the units of each.
 func (question *Question) fill(way placed, context int64, counts []int) bool {
 	set := question.settings(way, context)
-	return fillTo(question.Model, &set, way.host, question.Budgets, counts)
+	return fillTo(question.Model, &set, way.host, question.limits(1), counts)
 }
 
-func fillTo(model *serving.Model, set *serving.LlamaCPP, host int, budgets []int64, counts []int) bool {
+// limits are what the units of each device may take for a share of its budget. A fraction of a byte
+// is rounded up, so that the run which has the share fits.
+func (question *Question) limits(share float64) []int64 {
+	limits := make([]int64, len(question.Devices))
+	for i, device := range question.Devices {
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead
+	}
+	return limits
+}
+
+func fillTo(model *serving.Model, set *serving.LlamaCPP, host int, limits []int64, counts []int) bool {
 	at, all := host, model.Units()
-	for i, budget := range budgets {
+	for i, limit := range limits {
 		count := 0
-		for at+count < all && set.Run(model, at, at+count+1).Total() <= budget {
+		for at+count < all && set.Run(model, at, at+count+1).Total() <= limit {
 			count++
 		}
 		if counts != nil {
@@ -133,7 +149,7 @@ func (question *Question) longest(way placed, fits int64) (context int64, limit 
 		}
 	}
 	context = max(fits, low*step)
-	counts := make([]int, len(question.Budgets))
+	counts := make([]int, len(question.Devices))
 	question.fill(way, context+step, counts)
 	for i, count := range counts { // the last device that got units is the one that overflows
 		if count > 0 {

@@ -23,6 +23,7 @@ type Request struct {
 	GPUs
 	Placement
 	work                costmodel.Workload
+	serving             costmodel.Serving
 	dsConfig, lengths   string
 	presetNotes         []string
 	preset              *presetting  // nil: no --preset

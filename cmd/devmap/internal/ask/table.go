@@ -6,12 +6,13 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/planner"
 )
 
 // flags lists all flags in the order of printing: those of the GPUs, then those of the workload in
 // the order of its fields.
-var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags)
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, servingFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags)
 
 // workloadFlags completes the flags of the workload's fields.
 func workloadFlags() []flag {
@@ -47,7 +48,7 @@ var ofWorkload = map[string]flag{
 		help: "{values}",
 		meant: map[string]string{
 			"training": "train", "finetune": "train", "fine-tune": "train", "sft": "train", "pretrain": "train",
-			"inference": "infer", "generate": "infer", "eval": "infer", "forward": "infer", "weights": "load", "loading": "load",
+			"inference": "infer", "generate": "infer", "eval": "infer", "forward": "infer", "weights": "load", "loading": "load", "serving": "serve",
 		},
 	},
 	"batch": {
@@ -62,7 +63,7 @@ var ofWorkload = map[string]flag{
 	"seq": {
 		help: "Tokens per sequence [model maximum, at most 2048]", leftOut: "2048, or the model's maximum if smaller",
 		idle: []*idleness{nothingRuns}, reopens: []string{"target-seq"}, // which is as --seq
-		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "context", "max-seq-length", "max_seq_length", "cutoff-len", "cutoff_len"},
+		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "max-seq-length", "max_seq_length", "cutoff-len", "cutoff_len"},
 	},
 	"target_seq": {
 		help: "Decoder tokens of an encoder-decoder model [--seq]", leftOut: "as --seq", idle: []*idleness{nothingRuns},
@@ -193,8 +194,8 @@ var ofWorkload = map[string]flag{
 	"runtime": {
 		help:    "Engine to model; see help strategies [by --strategy]",
 		reopens: []string{"lora-precision", "mem-fraction"},
-		later:   []string{"vllm", "llamacpp"},
-		meant:   map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
+		later:   []string{"vllm", "sglang"},
+		meant:   map[string]string{"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp", "llama-server": "llama.cpp", "ollama": "llama.cpp", "transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
 		help: "Pipeline schedule: {values} [1f1b]", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
@@ -287,6 +288,27 @@ var placementFlags = []flag{
 		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, defaultValue: noOffload,
 		help: "Move units off the GPUs; see devmap help offload", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
+	},
+}
+
+// servingFlags are those of an engine that serves.
+var servingFlags = []flag{
+	{
+		name: "context", at: func(request *Request) any { return &request.serving.Context }, on: onPlan, leftOut: "the most that fits",
+		help: "Tokens of a sequence [the most that fits]", also: []string{"ctx-size", "ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context-length", "context_length"},
+	},
+	{
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, on: onPlan, defaultValue: "1", leftOut: "1",
+		help: "Sequences at a time", also: []string{"parallel", "np", "n-parallel", "max-num-seqs", "max_num_seqs"},
+	},
+	{
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, on: onPlan, values: serving.CacheTypes(), defaultValue: "f16",
+		help: "Type of the KV cache; devmap help serving lists them", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
+		meant: map[string]string{"fp16": "f16", "fp32": "f32", "fp8": "q8_0", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
+	},
+	{
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, on: onPlan, defaultValue: "512", leftOut: "512",
+		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 }
 

@@ -90,6 +90,9 @@ func (printer *Printer) doing() string {
 	if workload.Mode == costmodel.Load {
 		return "weights only, " + cmp.Or(stored, string(workload.Precision))
 	}
+	if workload.Mode == costmodel.Serve {
+		return fmt.Sprintf("serving %s × %s tokens, %s cache", grouped(workload.Sequences), grouped(workload.Context), workload.KVType)
+	}
 	parts := []string{"inference", printer.sizes(), string(workload.Precision)}
 	if stored != "" {
 		parts[2] = stored + " weights, " + parts[2] + " activations"
@@ -174,6 +177,9 @@ func (printer *Printer) sizes() string {
 // spread returns the strategy and its engine.
 func (printer *Printer) spread() string {
 	workload := &printer.work
+	if workload.Mode == costmodel.Serve {
+		return workload.Runtime
+	}
 	name := string(workload.Strategy)
 	if workload.Strategy.Traits().Staged {
 		name += " " + string(workload.Schedule)

@@ -1,0 +1,24 @@
+package show
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/serve"
+)
+
+// Served prints what an engine that serves gets, and what it would choose itself.
+func (printer *Printer) Served(question *serve.Question, answer *serve.Answer) {
+	limit := "the context is the one asked for"
+	switch {
+	case answer.Limit >= 0:
+		limit = fmt.Sprintf("GPU %d is full", answer.Limit)
+	case question.Set.Context == 0:
+		limit = "the model was trained for no more"
+	}
+	printer.printf("Fits: %s of %s tokens, %s cache (%s).\n", Plural(answer.Set.Sequences, "sequence"), grouped(answer.Set.Context), answer.Set.KeyType, limit)
+	printer.printf("Host: %v.\n", costmodel.Bytes(answer.OnHost.Weights+answer.OnHost.Cache))
+	if usual, counts := serve.Usual(*question); question.Set.Context == 0 {
+		printer.printf("By free memory, llama.cpp would place %v: %s tokens.\n", counts, grouped(usual))
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/serve"
+)
+
+// serve plans for an engine that serves.
+func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
+	workload, topology, err := command.Serving()
+	if err != nil {
+		return err
+	}
+	file, err := load.GGUF(arg)
+	switch {
+	case errors.Is(err, load.ErrUnsupported):
+		return out.Usagef("--runtime %s: %s is no GGUF file: convert it with convert_hf_to_gguf.py of llama.cpp", costmodel.LlamaCPP, arg)
+	case err != nil:
+		return err
+	}
+	graph, err := ask.ReadModel(arg, ask.ReadingOf(command.Request))
+	if err != nil {
+		return err
+	}
+	model, err := serving.FromGGUF(file)
+	if err != nil {
+		return err
+	}
+	question := serve.Question{Model: model, Devices: serve.DevicesOf(topology), Set: serve.SettingsOf(&workload)}
+	answer, err := serve.Solve(question)
+	if err != nil {
+		return command.unserved(cmd, question, err)
+	}
+	plan := servingPlan(graph, workload, topology, &question, answer)
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err != nil || command.JSON {
+		return err
+	}
+	printer := show.New(cmd.ErrOrStderr(), graph, plan.Workload)
+	printer.Header(topology, nil)
+	printer.Devices(answer.Placed(graph), plan.Devices)
+	printer.Served(&question, answer)
+	printer.Warnings(plan.Warnings)
+	command.next(cmd, plan, written)
+	return nil
+}
+
+// servingPlan is the plan file of an answer.
+func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology, question *serve.Question, answer *serve.Answer) *devicemap.Plan {
+	workload.Context, workload.HostExperts = answer.Set.Context, answer.Set.HostExperts
+	plan := devicemap.NewServingPlan(graph, &workload, topology, answer.Placed(graph), answer.Predictions(topology))
+	objective := &plan.Objective
+	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Share
+	objective.Status, objective.Bound = "optimal", "every split of this context in order"
+	plan.Warnings = append(plan.Warnings, answer.Notes(question)...)
+	return plan
+}
+
+// unserved adds what would fit to an answer that nothing fits.
+func (command *planCommand) unserved(cmd *cobra.Command, question serve.Question, err error) error {
+	var none *serve.InfeasibleError
+	if !errors.As(err, &none) {
+		return err
+	}
+	return &out.Infeasible{Err: err, Helps: question.Changes()}
+}

@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// margin is what llama.cpp's --fit leaves free on each device for cuBLAS, CUDA's pools and graphs
+// (common/common.h: fit_params_target).
+const margin = 1 << 30
+
+// contexts are CUDA's contexts of llama.cpp by compute capability, in bytes: total less free memory
+// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090). Other GPUs get the largest.
+var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20}
+
+const largestContext = 472 << 20
+
+// DevicesOf are the devices of a topology.
+func DevicesOf(topology *costmodel.Topology) []Device {
+	devices := make([]Device, len(topology.Devices))
+	for i := range topology.Devices {
+		device := &topology.Devices[i]
+		context, known := contexts[device.ComputeCapability]
+		if !known {
+			context = largestContext
+		}
+		devices[i] = Device{Budget: device.Budget(), Overhead: context + margin}
+	}
+	return devices
+}
+
+// SettingsOf are the engine's settings of a workload.
+func SettingsOf(workload *costmodel.Workload) serving.LlamaCPP {
+	return serving.LlamaCPP{
+		Context: workload.Context, Sequences: workload.Sequences, KeyType: workload.KVType, ValueType: workload.KVType,
+		UBatch: workload.UBatch, Outputs: workload.Sequences, HostExperts: workload.HostExperts,
+	}
+}
+
+// Placed is the answer as a map of the graph's units.
+func (answer *Answer) Placed(graph *modelgraph.Graph) devicemap.Map {
+	var of []devicemap.Device // of blocks, and last of the output
+	for range answer.Host {
+		of = append(of, devicemap.CPU)
+	}
+	for device, count := range answer.Counts {
+		for range count {
+			of = append(of, devicemap.Device(device))
+		}
+	}
+	placed := make(devicemap.Map, len(graph.Units))
+	for i := range graph.Units {
+		name := graph.Units[i].Name
+		switch number := gguf.Block(name + "."); {
+		case number >= 0 && int(number) < len(of)-1:
+			placed[i] = of[number]
+		case gguf.Input(name):
+			placed[i] = devicemap.CPU
+		default:
+			placed[i] = of[len(of)-1]
+		}
+	}
+	return placed
+}
+
+// Predictions are what each device holds.
+func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Prediction {
+	predictions := make([]devicemap.Prediction, len(answer.Devices))
+	devices := DevicesOf(topology)
+	for i, memory := range answer.Devices {
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead)
+		predictions[i].Units = answer.Counts[i]
+	}
+	return predictions
+}
+
+// Notes are what a user must know of the answer.
+func (answer *Answer) Notes(question *Question) (notes []string) {
+	if model := question.Model; model.Experts > 0 || model.Latent || model.Recurrent() {
+		notes = append(notes, "the buffers of this kind of model were not compared with llama.cpp")
+	}
+	if trained := question.Model.Trained; trained > 0 && answer.Set.Context > trained {
+		notes = append(notes, fmt.Sprintf("the model was trained for %d tokens, and the context has %d", trained, answer.Set.Context))
+	}
+	return notes
+}
+
+// Changes are flags with which something fits.
+func (question *Question) Changes() (changes []string) {
+	try := func(flags string, change func(*Question)) {
+		other := *question
+		change(&other)
+		if answer, err := Solve(other); err == nil {
+			changes = append(changes, fmt.Sprintf("%s: %d tokens, fullest device %.1f %%, fits", flags, answer.Set.Context, 100*answer.Share))
+		}
+	}
+	if question.Set.Context > shortest {
+		try("--context 4096", func(other *Question) { other.Set.Context = shortest })
+	}
+	if question.Set.KeyType == "f16" {
+		try("--kv-type q8_0", func(other *Question) { other.Set.KeyType, other.Set.ValueType = "q8_0", "q8_0" })
+	}
+	for count := len(question.Devices) + 1; count <= 4*len(question.Devices) && len(changes) == 0; count++ {
+		try(fmt.Sprintf("--gpus %d", count), func(other *Question) {
+			for len(other.Devices) < count {
+				other.Devices = append(other.Devices[:len(other.Devices):len(other.Devices)], question.Devices[0])
+			}
+		})
+	}
+	return changes
+}
