@@ -27,6 +27,9 @@ var (
 	refused = []string{"deepseek32", "deepseek4", "dflash", "dots3note", "glm-dsa", "glm5-next", "hy-v4", "kimi-k3", "minimax-01", "qwen4exp", "nanbeige", "t5", "t5encoder", "clip"}
 )
 
+// unscaled architectures do not divide the weights of experts by their sum (norm_w of build_moe_ffn).
+var unscaled = []string{"gpt-oss", "qwen2moe"}
+
 // FromGGUF returns what llama.cpp's memory depends on. The error for a file without the keys that it
 // takes, or with a cache that is not counted here, is a [*modelgraph.SyntaxError].
 func FromGGUF(file *gguf.File) (*Model, error) {
@@ -56,9 +59,13 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 	if model.Vocabulary == 0 {
 		model.Vocabulary = rows(file, "token_embd.weight")
 	}
+	model.scaled = strings.HasPrefix(arch, "gemma") || file.Has("embedding_scale")
 	model.weigh(file)
+	if err := model.caches(file, fault); err != nil {
+		return nil, err
+	}
 	model.shape(file)
-	return model, model.caches(file, fault)
+	return model, nil
 }
 
 func most(numbers []int64) int64 {
@@ -227,6 +234,8 @@ func (model *Model) shape(file *gguf.File) {
 			continue
 		}
 		form := &model.Blocks[number].form
+		form.layerNorm, form.residualFirst = file.Has("attention.layer_norm_epsilon"), model.Architecture == "phi3"
+		form.late, form.afterTop, form.unscaled = model.Architecture == "gpt-oss", model.Architecture == "gpt-oss", slices.Contains(unscaled, model.Architecture)
 		_, rest, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
 		switch rest {
 		case "attn_qkv.weight":
@@ -238,17 +247,27 @@ func (model *Model) shape(file *gguf.File) {
 		case "attn_output.bias":
 			form.outBiased = true
 		case "attn_norm.bias":
-			form.layerNorm = true
+			form.normBiased = true
 		case "post_attention_norm.weight":
 			form.after = true
 		case "post_ffw_norm.weight":
 			form.afterFeed = true
 		case "ffn_gate.weight":
 			form.gated = true
+		case "ffn_up.weight":
+			form.gateJoined = tensor.Shape[0] == 2*model.Blocks[number].FeedForward
 		case "ffn_up.bias":
 			form.feedBiased = true
 		case "ffn_gate_inp.weight":
 			form.experts = true
+		case "ffn_gate_inp.bias":
+			form.biases = true
+		case "ffn_norm.weight":
+			form.feedNorm = true
+		case "ffn_up_shexp.weight":
+			form.shared, form.gated = tensor.Shape[0], true
+		case "ffn_gate_inp_shexp.weight":
+			form.sharedGate = true
 		}
 	}
 }

@@ -26,7 +26,7 @@ type LlamaCPP struct {
 // cacheTypes are the types of the cache (common/arg.cpp, kv_cache_types): elements and bytes of a
 // block.
 var cacheTypes = map[string][2]int64{
-	"f32": {1, 4}, "f16": {1, 2}, "bf16": {1, 2}, "q8_0": {32, 34}, "q4_0": {32, 18}, "q4_1": {32, 20},
+	"f16": {1, 2}, "bf16": {1, 2}, "q8_0": {32, 34}, "q4_0": {32, 18}, "q4_1": {32, 20},
 	"iq4_nl": {32, 18}, "q5_0": {32, 22}, "q5_1": {32, 24},
 }
 

@@ -18,6 +18,8 @@ type Model struct {
 	Trained      int64 // the longest context that it was trained for; 0: unknown
 	Window       int64 // tokens that a sliding block sees
 	Latent       bool  // keys and values are one latent (DeepSeek)
+
+	scaled bool // the embeddings are multiplied by a constant
 }
 
 // Block is a layer with attention, or a recurrent one.

@@ -6,19 +6,28 @@ import (
 
 // form is what of a block decides its values, as the names of its tensors show.
 type form struct {
-	joined     bool // q, k and v are one product
-	normed     bool // q and k are normed
-	biased     bool // q, k and v have a bias
-	outBiased  bool
-	layerNorm  bool // norms have a bias (LayerNorm), not RMS
-	after      bool // a norm follows attention
-	afterFeed  bool // a norm follows the feed-forward
-	parallel   bool // attention and the feed-forward read one norm
-	gated      bool // the feed-forward has a gate
-	gateJoined bool // gate and up are one product
-	feedBiased bool
-	experts    bool
-	shared     int64 // width of a shared expert
+	joined        bool // q, k and v are one product
+	normed        bool // q and k are normed
+	biased        bool // q, k and v have a bias
+	outBiased     bool
+	layerNorm     bool // norms are LayerNorm, not RMS
+	normBiased    bool
+	after         bool // a norm follows attention
+	afterFeed     bool // a norm follows the feed-forward
+	parallel      bool // attention and the feed-forward read one norm
+	gated         bool // the feed-forward has a gate
+	gateJoined    bool // gate and up are one product
+	feedBiased    bool
+	experts       bool
+	biases        bool  // of experts' products
+	shared        int64 // width of the shared expert; 0: none
+	sharedGate    bool  // it has a gate of its own
+	feedNorm      bool  // a norm comes before the feed-forward
+	late          bool  // the last block computes all tokens, not only those with logits
+	afterTop      bool  // softmax runs over the chosen experts alone
+	residualFirst bool  // the residual is the first operand of the last sum
+	unscaled      bool  // weights of experts are not divided by their sum
+	scaled        bool  // q or the logits are multiplied by a constant
 }
 
 // pass builds the values of a device's part of one pass.
@@ -31,6 +40,7 @@ type pass struct {
 	inputs []*value // copies of what other devices or the host made
 	masks  map[bool]*mask
 	places *value // positions
+	turns  map[rotation]*value
 	rows   *value // of the tokens with logits
 }
 
@@ -69,11 +79,8 @@ func (pass *pass) norm(of, normed *value, form *form) *value {
 	if normed != nil {
 		result = normed
 	}
-	if form.layerNorm {
-		result.over = false // ggml's NORM, unlike RMS_NORM
-		return over(over(result, outside), outside)
-	}
-	return over(result, outside)
+	result.over = result.over && !form.layerNorm // ggml's NORM, unlike RMS_NORM
+	return biasedIf(form.normBiased, over(result, outside))
 }
 
 func biasedIf(is bool, of *value) *value {
@@ -86,14 +93,17 @@ func biasedIf(is bool, of *value) *value {
 // Compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
 // with flash attention: the part of the model from block first to unit end.
 func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
-	tokens := min(set.UBatch, set.Context*set.Sequences)
-	pass := &pass{graph: &graph{seen: map[*value]bool{}}, set: set, model: model, tokens: tokens, masks: map[bool]*mask{}}
+	tokens := padded(min(set.UBatch, set.Context*set.Sequences), set.Sequences) // graph_reserve
+	pass := &pass{graph: &graph{seen: map[*value]bool{}}, set: set, model: model, tokens: tokens, masks: map[bool]*mask{}, turns: map[rotation]*value{}}
 	hidden := pass.input(4 * tokens * model.Width)
 	hidden.shape = [3]int64{model.Width, tokens, 1}
 	var normed *value // by the device before, which computes what has no weight
 	if first > 0 {
 		normed = pass.input(4 * tokens * model.Width)
 		normed.shape = hidden.shape
+	}
+	if first == 0 && model.scaled {
+		hidden = over(hidden)
 	}
 	for block := first; block < min(end, len(model.Blocks)); block++ {
 		hidden = pass.block(&model.Blocks[block], hidden, normed, block == len(model.Blocks)-1)
@@ -103,7 +113,11 @@ func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
 		pass.expand(over(hidden))
 	}
 	if end > len(model.Blocks) {
-		last := pass.norm(hidden, normed, &model.Blocks[len(model.Blocks)-1].form)
+		form := &model.Blocks[len(model.Blocks)-1].form
+		if form.late {
+			hidden = pass.pick(hidden)
+		}
+		last := pass.norm(hidden, normed, form)
 		last.kept = true
 		logits := made([3]int64{model.Vocabulary, hidden.shape[1], 1}, outside, last)
 		logits.kept = true
@@ -123,17 +137,13 @@ func (pass *pass) block(block *Block, hidden, before *value, last bool) *value {
 	form := &block.form
 	normed := pass.norm(hidden, before, form)
 	attended := pass.attention(block, normed)
-	if last {
-		if pass.rows == nil {
-			pass.rows = pass.input(4 * pass.logits())
-		}
-		attended = made([3]int64{pass.model.Width, pass.logits(), 1}, attended, pass.rows)
-		hidden = made([3]int64{pass.model.Width, pass.logits(), 1}, hidden, pass.rows)
+	if last && !form.late {
+		attended, hidden = pass.pick(attended), pass.pick(hidden)
 		if form.parallel {
-			normed = made(hidden.shape, normed, pass.rows)
+			normed = pass.pick(normed)
 		}
 	}
-	if form.after {
+	if form.after && form.feedNorm {
 		attended = pass.norm(attended, nil, form)
 	}
 	if form.parallel {
@@ -145,10 +155,23 @@ func (pass *pass) block(block *Block, hidden, before *value, last bool) *value {
 	if form.afterFeed {
 		fed = pass.norm(fed, nil, form)
 	}
+	if form.residualFirst {
+		return over(middle, fed)
+	}
 	return over(fed, middle)
 }
 
-func (pass *pass) logits() int64 { return min(pass.tokens, pass.set.Outputs) }
+// pick takes the rows of the tokens with logits.
+func (pass *pass) pick(of *value) *value {
+	if pass.rows == nil {
+		pass.rows = pass.input(4 * pass.logits())
+	}
+	return made([3]int64{of.shape[0], pass.logits(), 1}, of, pass.rows)
+}
+
+func (pass *pass) logits() int64 {
+	return min(pass.set.UBatch, pass.set.Context*pass.set.Sequences, pass.set.Outputs)
+}
 
 // attention adds the products of attention (llama-graph.cpp, build_qkv and build_attn).
 func (pass *pass) attention(block *Block, normed *value) *value {
@@ -173,6 +196,10 @@ func (pass *pass) attention(block *Block, normed *value) *value {
 		pass.places = pass.input(4 * u)
 	}
 	q, k = over(q, pass.places), over(k, pass.places)
+	ofKeys := rotation{side: turning(pass.set.KeyType, block.head), slides: block.Sliding}
+	q, k = pass.turn(q, ofKeys), pass.turn(k, ofKeys)
+	ofValues := rotation{side: min(turning(pass.set.ValueType, values[0]), leastTurn), values: true, slides: block.Sliding} // build_input_v_rot
+	v = pass.turn(v, ofValues)
 	pass.expand(q)
 	slides := pass.model.slides()
 	if slides {
@@ -193,14 +220,50 @@ func (pass *pass) attention(block *Block, normed *value) *value {
 	kernel := made([3]int64{values[0], block.Heads, u}, turned, outside, outside, with.cells)
 	flat := viewed([3]int64{values[0] * block.Heads, u, 1}, kernel)
 	pass.expand(flat)
+	flat = pass.turn(flat, ofValues)
 	return biasedIf(form.outBiased, made([3]int64{pass.model.Width, u, 1}, outside, flat))
+}
+
+// rotation is a matrix that rotates quantised keys, with their queries, or values.
+type rotation struct {
+	side           int64 // 0: none
+	values, slides bool
+}
+
+// leastTurn is the side of the smallest matrix that rotates a quantised cache.
+const leastTurn = 64
+
+// turning is the side of the matrix that rotates quantised keys, the largest power of two in a
+// head's width; 0: there is none (llama-kv-cache.cpp, attn_rot_k and build_input_k_rot).
+func turning(kind string, head int64) int64 {
+	if cacheTypes[kind][0] == 1 || head == 0 || head%leastTurn != 0 {
+		return 0
+	}
+	return head & -head
+}
+
+// turn rotates a value (llama-impl.h, llama_mul_mat_hadamard).
+func (pass *pass) turn(of *value, by rotation) *value {
+	const fp32 = 4
+	if by.side == 0 {
+		return of
+	}
+	if pass.turns[by] == nil {
+		pass.turns[by] = pass.input(fp32 * by.side * by.side)
+	}
+	flat := viewed([3]int64{by.side, of.shape[0] * of.shape[1] * of.shape[2] / by.side, 1}, of)
+	return viewed(of.shape, made(flat.shape, pass.turns[by], flat))
 }
 
 // feed adds the feed-forward (llama-graph.cpp, build_ffn).
 func (pass *pass) feed(block *Block, normed *value) *value {
 	form, u := &block.form, normed.shape[1]
 	if form.experts {
-		return pass.choose(block, normed)
+		chosen := pass.choose(block, normed)
+		if form.shared > 0 {
+			chosen = over(chosen, pass.shared(form, normed, u))
+		}
+		return chosen
 	}
 	return pass.dense(block.FeedForward, form, normed, u)
 }
@@ -220,25 +283,52 @@ func (pass *pass) dense(width int64, form *form, normed *value, u int64) *value 
 	return biasedIf(form.feedBiased, made([3]int64{pass.model.Width, u, 1}, outside, active))
 }
 
+// shared adds the expert of all tokens, with its gate if it has one (models/qwen2moe.cpp).
+func (pass *pass) shared(form *form, normed *value, u int64) *value {
+	var gate *value
+	if form.sharedGate {
+		logit := made([3]int64{1, u, 1}, outside, normed)
+		gate = over(over(logit), logit)
+	}
+	fed := pass.dense(form.shared, form, normed, u)
+	if gate != nil {
+		fed = over(fed, gate)
+	}
+	return fed
+}
+
 // choose adds a mixture of experts (llama-graph.cpp, build_moe_ffn).
 func (pass *pass) choose(block *Block, normed *value) *value {
-	model, u := pass.model, normed.shape[1]
+	model, form, u := pass.model, &block.form, normed.shape[1]
 	used := model.ExpertsUsed
-	logits := made([3]int64{model.Experts, u, 1}, outside, normed)
-	probs := over(logits)
+	logits := biasedIf(form.biases, made([3]int64{model.Experts, u, 1}, outside, normed))
+	probs := logits
+	if !form.afterTop {
+		probs = over(logits)
+	}
 	sorted := made([3]int64{model.Experts, u, 1}, probs)
 	chosen := viewed([3]int64{used, u, 1}, sorted)
 	weights := made([3]int64{1, used, u}, viewed([3]int64{1, model.Experts, u}, probs), chosen)
-	flat := viewed([3]int64{used, u, 1}, weights)
-	sum := over(made([3]int64{1, u, 1}, flat))
-	weights = viewed([3]int64{1, used, u}, over(flat, sum))
+	if form.afterTop {
+		weights = viewed([3]int64{1, used, u}, over(viewed([3]int64{used, u, 1}, weights)))
+	}
+	if !form.unscaled {
+		flat := viewed([3]int64{used, u, 1}, weights)
+		sum := over(made([3]int64{1, u, 1}, flat))
+		weights = viewed([3]int64{1, used, u}, over(flat, sum))
+	}
 	pass.expand(weights)
 	wide := [3]int64{block.ExpertWidth, used, u}
 	each := viewed([3]int64{model.Width, 1, u}, normed)
-	up := made(wide, outside, each, chosen)
-	gate := made(wide, outside, each, chosen)
-	active := made(wide, gate, up)
-	experts := over(made([3]int64{model.Width, used, u}, outside, active, chosen), weights)
+	product := func(shape [3]int64, of *value) *value {
+		result := made(shape, outside, of, chosen)
+		if form.biases {
+			result = over(result, outside, chosen)
+		}
+		return result
+	}
+	active := made(wide, product(wide, each), product(wide, each))
+	experts := over(product([3]int64{model.Width, used, u}, active), weights)
 	pass.expand(experts)
 	var parts []*value
 	for range used {

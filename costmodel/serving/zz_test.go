@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+func he() int64 { n, _ := strconv.ParseInt(os.Getenv("HE"), 10, 64); return n }
 func TestZZ(t *testing.T) {
 	open := func(p string) (*os.File, int64, error) {
 		f, e := os.Open(p)
@@ -38,7 +39,7 @@ func TestZZ(t *testing.T) {
 			f, _ := strconv.ParseFloat(x, 32)
 			split = append(split, float32(f))
 		}
-		set := LlamaCPP{Context: v[0], Sequences: v[1], UBatch: v[2], Outputs: v[3], KeyType: "f16", ValueType: "f16", Pipelined: v[5] == 1}
+		set := LlamaCPP{HostExperts: he(), Context: v[0], Sequences: v[1], UBatch: v[2], Outputs: v[3], KeyType: strings.Fields(line)[7], ValueType: strings.Fields(line)[7], Pipelined: v[5] == 1}
 		host, counts := Layers(m.Units(), split, int(v[4]))
 		d, h := set.Devices(m, host, counts)
 		for i, x := range d {
