@@ -8,20 +8,20 @@ import (
 // arena is the memory of one device as ggml's allocator places values in it (ggml/src/ggml-alloc.c,
 // ggml_dyn_tallocr). Free blocks are in the order of their places, the last one without an end.
 type arena struct {
-	free []freeBlock
-	most int64 // the end of the highest value so far
+	free      []freeBlock
+	most      int64 // the end of the highest value so far
+	alignment int64
 }
 
 type freeBlock struct{ at, size int64 }
 
-// alignment of CUDA's buffers (ggml-cuda.cu, ggml_backend_cuda_buffer_type_get_alignment).
-const alignment = 128
-
-func newArena() *arena { return &arena{free: []freeBlock{{0, math.MaxInt64 / 2}}} }
+func newArena(alignment int64) *arena {
+	return &arena{free: []freeBlock{{0, math.MaxInt64 / 2}}, alignment: alignment}
+}
 
 // take places a value in the smallest free block that holds it; the last block comes last.
 func (arena *arena) take(size int64) int64 {
-	size = padded(size, alignment)
+	size = padded(size, arena.alignment)
 	last := len(arena.free) - 1
 	best := last
 	for i := range arena.free[:last] {
@@ -41,7 +41,7 @@ func (arena *arena) take(size int64) int64 {
 
 // give frees a value, and joins the block with its neighbours.
 func (arena *arena) give(at, size int64) {
-	size = padded(size, alignment)
+	size = padded(size, arena.alignment)
 	i, _ := slices.BinarySearchFunc(arena.free, at, func(block freeBlock, at int64) int { return int(min(max(block.at-at, -1), 1)) })
 	arena.free = slices.Insert(arena.free, i, freeBlock{at, size})
 	if i+1 < len(arena.free) && at+size == arena.free[i+1].at {

@@ -45,7 +45,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		return nil, fault(arch+".block_count", "%d is not a number of blocks from 1 to %d", count, maxBlocks)
 	}
 	model := &Model{
-		Architecture: arch, Blocks: make([]Block, count),
+		Architecture: arch, Blocks: make([]Block, count), positions: 1,
 		Width: file.Number("embedding_length", 0), Trained: file.Number("context_length", 0),
 		Experts: file.Number("expert_count", 0), ExpertsUsed: most(file.Numbers("expert_used_count", count)),
 		ExpertWidth: most(file.Numbers("expert_feed_forward_length", count)),
@@ -58,6 +58,10 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 	}
 	if model.Vocabulary == 0 {
 		model.Vocabulary = rows(file, "token_embd.weight")
+	}
+	if sections := file.Numbers("rope.dimension_sections", 2); sections != nil && sections[0] > 0 && sections[1] > 0 {
+		const axes = 4 // llama-hparams.cpp, n_pos_per_embd
+		model.positions = axes
 	}
 	model.scaled = strings.HasPrefix(arch, "gemma") || file.Has("embedding_scale")
 	model.weigh(file)
@@ -89,20 +93,23 @@ func rows(file *gguf.File, name string) int64 {
 func (model *Model) weigh(file *gguf.File) {
 	own, table := false, int64(0)
 	for i := range file.Tensors {
+		const alignment = 32 // of each tensor
 		tensor := &file.Tensors[i]
+		size := padded(tensor.Bytes, alignment)
 		switch number := gguf.Block(tensor.Name); {
 		case number >= 0 && number < int64(len(model.Blocks)):
-			model.Blocks[number].Bytes += tensor.Bytes
+			model.Blocks[number].Bytes += size
 			if slices.ContainsFunc(expertParts, func(part string) bool { return strings.Contains(tensor.Name, part) }) {
-				model.Blocks[number].Expert += tensor.Bytes
+				model.Blocks[number].Expert += size
+				model.Blocks[number].Largest = max(model.Blocks[number].Largest, size)
 			}
 		case gguf.Input(tensor.Name):
-			model.Input += tensor.Bytes
+			model.Input += size
 			if tensor.Name == "token_embd.weight" {
-				table = tensor.Bytes
+				table = size
 			}
 		default:
-			model.Output += tensor.Bytes
+			model.Output += size
 			own = own || tensor.Name == "output.weight"
 		}
 	}
@@ -130,6 +137,9 @@ func (model *Model) caches(file *gguf.File, fault func(key, format string, args 
 	slidingKey, slidingValue := model.headWidths(file, heads, "_swa")
 	model.Latent = file.Number("attention.key_length_mla", 0) > 0
 	kept := count - file.Number("nextn_predict_layers", 0)
+	for i := max(0, kept); i < count; i++ { // a draft's blocks are not loaded (TENSOR_SKIP)
+		model.Blocks[i].Bytes, model.Blocks[i].Expert, model.Blocks[i].Largest = 0, 0, 0
+	}
 	shared := count - file.Number("attention.shared_kv_layers", 0)
 	if model.Architecture == "gemma3n" {
 		const ownCaches = 20 // gemma3n.cpp: n_layer_kv_from_start
@@ -269,5 +279,9 @@ func (model *Model) shape(file *gguf.File) {
 		case "ffn_gate_inp_shexp.weight":
 			form.sharedGate = true
 		}
+	}
+	for i := range model.Blocks {
+		form := &model.Blocks[i].form
+		form.parallel = !form.feedNorm && !form.after
 	}
 }

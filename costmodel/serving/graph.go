@@ -4,12 +4,13 @@ import "slices"
 
 // value is a tensor of one pass.
 type value struct {
-	shape [3]int64 // row first
-	size  int64    // bytes
-	of    *value   // the value that it is a view of; nil: none
-	over  bool     // its operation may write over an operand (ggml_op_can_inplace)
-	from  []*value
-	kept  bool // until the end of the pass: inputs of pipelined devices, and outputs
+	shape  [3]int64 // row first
+	size   int64    // bytes
+	of     *value   // the value that it is a view of; nil: none
+	over   bool     // its operation may write over an operand (ggml_op_can_inplace)
+	from   []*value
+	kept   bool // until the end of the pass: inputs of pipelined devices, and outputs
+	copied bool // from another device
 
 	children, views int
 	own             bool // it has a place in the arena
@@ -31,6 +32,9 @@ func (graph *graph) expand(result *value) {
 		return
 	}
 	graph.seen[result] = true
+	if result.copied {
+		return
+	}
 	for _, operand := range result.from {
 		graph.expand(operand)
 	}
@@ -60,8 +64,8 @@ func viewed(shape [3]int64, from *value) *value {
 }
 
 // place runs the pass through an arena, and returns its size (ggml_gallocr_alloc_graph_impl).
-func (graph *graph) place(inputs []*value) int64 {
-	arena := newArena()
+func (graph *graph) place(inputs []*value, alignment int64) int64 {
+	arena := newArena(alignment)
 	for _, input := range inputs {
 		arena.put(input)
 	}

@@ -1,7 +1,7 @@
 package serving
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -21,6 +21,17 @@ type LlamaCPP struct {
 	Pipelined bool
 	// HostExperts are the first blocks whose experts stay on the host (--n-cpu-moe).
 	HostExperts int64
+	// HostBlocks are the first blocks, which stay on the host (-ngl).
+	HostBlocks int64
+	// Alignment of tensors in a device's memory; 0: CUDA's.
+	Alignment int64
+}
+
+// alignment is that of CUDA's buffers if none is set (ggml-cuda.cu,
+// ggml_backend_cuda_buffer_type_get_alignment).
+func (set *LlamaCPP) alignment() int64 {
+	const ofCUDA = 128
+	return cmp.Or(set.Alignment, ofCUDA)
 }
 
 // cacheTypes are the types of the cache (common/arg.cpp, kv_cache_types): elements and bytes of a
@@ -42,7 +53,7 @@ func (memory Memory) Total() int64 { return memory.Weights + memory.Cache + memo
 // Units is the number of parts that llama.cpp places: the blocks and the output.
 func (model *Model) Units() int { return len(model.Blocks) + 1 }
 
-// Context256 is the cells of a sequence for so many tokens (llama-context.cpp: GGML_PAD).
+// cells are those of a sequence for its tokens (llama-context.cpp: GGML_PAD).
 func (set *LlamaCPP) cells() int64 { return padded(set.Context, 256) }
 
 func padded(size, to int64) int64 { return (size + to - 1) / to * to }
@@ -77,10 +88,10 @@ func (set *LlamaCPP) copies() int64 {
 
 // Devices returns what each of several devices holds that have so many units each, first the
 // blocks that no device has, and what the host holds. A device without units has nothing.
-func (set *LlamaCPP) Devices(model *Model, host int, counts []int) (devices []Memory, onHost Memory) {
+func (set *LlamaCPP) Devices(model *Model, counts []int) (devices []Memory, onHost Memory) {
 	onHost.Weights = model.Input
 	unit := 0
-	for ; unit < host; unit++ {
+	for ; unit < int(set.HostBlocks); unit++ {
 		onHost.Weights += model.Blocks[unit].Bytes
 		onHost.Cache += set.cache(model, &model.Blocks[unit])
 	}
@@ -111,13 +122,22 @@ func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
 		device.Weights += model.Output
 	}
 	if first < end {
-		device.Compute = set.Compute(model, first, end)
+		device.Compute = set.Compute(model, first, end) + set.copied(model, first, end)
 	}
 	return device
 }
 
 func (model *Model) slides() bool {
 	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.Sliding })
+}
+
+// copied is the room for experts of the host, which CUDA computes with for prompts: one tensor at a
+// time is copied to the device (ggml-backend.cpp, op_offload).
+func (set *LlamaCPP) copied(model *Model, first, end int) (largest int64) {
+	for unit := first; unit < min(end, int(set.HostExperts), len(model.Blocks)); unit++ {
+		largest = max(largest, model.Blocks[unit].Largest)
+	}
+	return largest
 }
 
 // Layers returns the units that each device gets for -ts and -ngl, and the blocks that stay on the
@@ -145,9 +165,4 @@ func Layers(units int, split []float32, offloaded int) (host int, counts []int) 
 		counts[device]++
 	}
 	return host, counts
-}
-
-// String is the settings as flags of llama-server.
-func (set *LlamaCPP) String() string {
-	return fmt.Sprintf("-c %d -np %d -ub %d -ctk %s -ctv %s -fa on", set.cells()*set.Sequences, set.Sequences, set.UBatch, set.KeyType, set.ValueType)
 }

@@ -19,7 +19,8 @@ type Model struct {
 	Window       int64 // tokens that a sliding block sees
 	Latent       bool  // keys and values are one latent (DeepSeek)
 
-	scaled bool // the embeddings are multiplied by a constant
+	scaled    bool  // the embeddings are multiplied by a constant
+	positions int64 // of a token: one, or one for each axis of an image
 }
 
 // Block is a layer with attention, or a recurrent one.
@@ -27,6 +28,8 @@ type Block struct {
 	Bytes int64 // of all tensors
 	// Expert are the bytes of its experts among them, which may stay on the host.
 	Expert int64
+	// Largest is the largest tensor of experts.
+	Largest int64
 	// Key and Value are the elements of a token in the cache; both 0: no attention.
 	Key, Value int64
 	Sliding    bool  // it sees [Model.Window] tokens

@@ -37,7 +37,6 @@ type pass struct {
 	set    *LlamaCPP
 	model  *Model
 	tokens int64
-	inputs []*value // copies of what other devices or the host made
 	masks  map[bool]*mask
 	places *value // positions
 	turns  map[rotation]*value
@@ -49,12 +48,23 @@ type mask struct{ cells, keys, values *value }
 
 // input is a copy of a value from elsewhere. Pipelined devices have several, which last.
 func (pass *pass) input(size int64) *value {
-	copied := &value{size: size, shape: [3]int64{size, 1, 1}, kept: pass.set.Pipelined}
-	pass.inputs = append(pass.inputs, copied)
-	for range pass.set.copies() - 1 {
-		pass.inputs = append(pass.inputs, &value{size: size, kept: true})
+	return &value{size: size, shape: [3]int64{size, 1, 1}, kept: pass.set.Pipelined, copied: true}
+}
+
+// inputs are all copies in the order in which the values first read them
+// (ggml_backend_sched_split_graph).
+func (pass *pass) inputs() (all []*value) {
+	for _, node := range pass.nodes {
+		for _, operand := range node.from {
+			if operand.copied && !slices.Contains(all, operand) {
+				all = append(all, operand)
+				for range pass.set.copies() - 1 {
+					all = append(all, &value{size: operand.size, kept: true})
+				}
+			}
+		}
 	}
-	return copied
+	return all
 }
 
 // maskOf are the inputs of a block's attention: the places of keys and values (64 bits), and a mask
@@ -95,12 +105,22 @@ func biasedIf(is bool, of *value) *value {
 func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
 	tokens := padded(min(set.UBatch, set.Context*set.Sequences), set.Sequences) // graph_reserve
 	pass := &pass{graph: &graph{seen: map[*value]bool{}}, set: set, model: model, tokens: tokens, masks: map[bool]*mask{}, turns: map[rotation]*value{}}
-	hidden := pass.input(4 * tokens * model.Width)
+	const fp32 = 4
+	hidden := pass.input(fp32 * tokens * model.Width)
 	hidden.shape = [3]int64{model.Width, tokens, 1}
-	var normed *value // by the device before, which computes what has no weight
-	if first > 0 {
-		normed = pass.input(4 * tokens * model.Width)
+	// What has no weight is computed by the device before, or after the host by this one.
+	var normed *value
+	if first > 0 && first == int(set.HostBlocks) {
+		hidden = pass.afterHost(&model.Blocks[first-1], hidden.shape)
+	}
+	if first > int(set.HostBlocks) {
+		normed = pass.input(hidden.size)
 		normed.shape = hidden.shape
+	}
+	if first == len(model.Blocks) && normed != nil { // rows with logits alone
+		normed.shape[1] = pass.logits()
+		normed.size = fp32 * normed.shape[0] * normed.shape[1]
+		hidden = normed
 	}
 	if first == 0 && model.scaled {
 		hidden = over(hidden)
@@ -109,13 +129,16 @@ func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
 		hidden = pass.block(&model.Blocks[block], hidden, normed, block == len(model.Blocks)-1)
 		normed = nil
 	}
-	if end < len(model.Blocks) {
+	if end <= len(model.Blocks) { // for the next device
+		if end == len(model.Blocks) && model.Blocks[end-1].form.late {
+			hidden = pass.pickKept(hidden)
+		}
 		pass.expand(over(hidden))
 	}
 	if end > len(model.Blocks) {
 		form := &model.Blocks[len(model.Blocks)-1].form
-		if form.late {
-			hidden = pass.pick(hidden)
+		if form.late && first < len(model.Blocks) {
+			hidden = pass.pickKept(hidden)
 		}
 		last := pass.norm(hidden, normed, form)
 		last.kept = true
@@ -124,12 +147,44 @@ func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
 		pass.expand(logits)
 	}
 	pass.expand(hidden)
-	inputs := pass.inputs
+	inputs := pass.inputs()
 	if !set.Pipelined {
-		pass.nodes = append(slices.Clone(inputs), pass.nodes...)
+		pass.nodes = append(inputs, pass.nodes...)
 		inputs = nil
 	}
-	return pass.place(inputs)
+	return pass.place(inputs, set.alignment())
+}
+
+// afterHost is the hidden state after a block of the host: its last sums have no weights, so that
+// the device computes them.
+func (pass *pass) afterHost(block *Block, shape [3]int64) *value {
+	copied := func(shape [3]int64) *value {
+		const fp32 = 4
+		result := pass.input(fp32 * shape[0] * shape[1] * shape[2])
+		result.shape = shape
+		return result
+	}
+	form, used := &block.form, pass.model.ExpertsUsed
+	fed := copied(shape)
+	switch {
+	case form.sharedGate:
+		logit := copied([3]int64{1, shape[1], 1})
+		gated := over(copied(shape), over(over(logit), logit))
+		fed = over(fed, gated)
+	case form.shared > 0:
+		fed = over(copied(shape), fed)
+	case form.experts:
+		fed = pass.joined(over(copied([3]int64{shape[0], used, shape[1]}), copied([3]int64{1, used, shape[1]})), shape)
+	}
+	return pass.sum(form, fed, copied(shape))
+}
+
+// sum adds the feed-forward to the residual.
+func (pass *pass) sum(form *form, fed, residual *value) *value {
+	if form.residualFirst {
+		return over(residual, fed)
+	}
+	return over(fed, residual)
 }
 
 // block adds a block with attention, and returns the hidden state after it.
@@ -155,10 +210,7 @@ func (pass *pass) block(block *Block, hidden, before *value, last bool) *value {
 	if form.afterFeed {
 		fed = pass.norm(fed, nil, form)
 	}
-	if form.residualFirst {
-		return over(middle, fed)
-	}
-	return over(fed, middle)
+	return pass.sum(form, fed, middle)
 }
 
 // pick takes the rows of the tokens with logits.
@@ -167,6 +219,12 @@ func (pass *pass) pick(of *value) *value {
 		pass.rows = pass.input(4 * pass.logits())
 	}
 	return made([3]int64{of.shape[0], pass.logits(), 1}, of, pass.rows)
+}
+
+// pickKept picks rows of a hidden state that lasts (llama-graph.cpp, t_h_nextn).
+func (pass *pass) pickKept(hidden *value) *value {
+	hidden.kept = true
+	return pass.pick(hidden)
 }
 
 func (pass *pass) logits() int64 {
@@ -193,7 +251,7 @@ func (pass *pass) attention(block *Block, normed *value) *value {
 		q, k = pass.norm(q, nil, form), pass.norm(k, nil, form)
 	}
 	if pass.places == nil {
-		pass.places = pass.input(4 * u)
+		pass.places = pass.input(4 * u * pass.model.positions)
 	}
 	q, k = over(q, pass.places), over(k, pass.places)
 	ofKeys := rotation{side: turning(pass.set.KeyType, block.head), slides: block.Sliding}
@@ -329,20 +387,24 @@ func (pass *pass) choose(block *Block, normed *value) *value {
 	}
 	active := made(wide, product(wide, each), product(wide, each))
 	experts := over(product([3]int64{model.Width, used, u}, active), weights)
+	return pass.joined(experts, [3]int64{model.Width, u, 1})
+}
+
+// joined adds up what the chosen experts made of each token.
+func (pass *pass) joined(experts *value, shape [3]int64) *value {
 	pass.expand(experts)
-	var parts []*value
-	for range used {
-		part := viewed([3]int64{model.Width, u, 1}, experts)
-		pass.expand(part)
-		parts = append(parts, part)
+	parts := make([]*value, experts.shape[1])
+	for i := range parts {
+		parts[i] = viewed(shape, experts)
+		pass.expand(parts[i])
 	}
 	total := parts[0]
 	for _, part := range parts[1:] {
 		total = over(total, part)
 		pass.expand(total)
 	}
-	if used == 1 {
-		total = made(total.shape, total)
+	if len(parts) == 1 {
+		total = made(shape, total)
 	}
 	return total
 }

@@ -3,8 +3,6 @@ package serve
 import (
 	"slices"
 	"sort"
-
-	"github.com/devmap-dev/devmap/costmodel/serving"
 )
 
 // balanced is the placement of a context with the smallest largest share of a budget. Every share
@@ -27,15 +25,15 @@ func (question *Question) balanced(way placed, context int64, limit int) *Answer
 	slices.Sort(shares)
 	counts := make([]int, len(question.Devices))
 	best := sort.Search(len(shares), func(i int) bool {
-		return fillTo(model, &set, way.host, question.limits(shares[i]), nil)
+		return fillTo(model, &set, question.limits(shares[i]), nil)
 	})
 	share := 1.0
 	if best < len(shares) {
 		share = shares[best]
 	}
-	fillTo(model, &set, way.host, question.limits(share), counts)
-	answer := &Answer{Set: set, Host: way.host, Counts: counts, Limit: limit, Share: share}
-	answer.Devices, answer.OnHost = set.Devices(model, way.host, counts)
+	fillTo(model, &set, question.limits(share), counts)
+	answer := &Answer{Set: set, Counts: counts, Limit: limit, Share: share}
+	answer.Devices, answer.OnHost = set.Devices(model, counts)
 	return answer
 }
 
@@ -48,27 +46,4 @@ func (question *Question) infeasible(context int64) error {
 		err.Has += max(0, limit)
 	}
 	return err
-}
-
-// Usual is what llama.cpp does without -ts: it splits by free memory. It returns the longest
-// context, 0 if not even the shortest fits.
-func Usual(question Question) (context int64, counts []int) {
-	limits := question.limits(1)
-	split := make([]float32, len(limits))
-	for i, limit := range limits {
-		split[i] = float32(max(0, limit))
-	}
-	_, counts = serving.Layers(question.Model.Units(), split, question.Model.Units())
-	fits := func(context int64) bool {
-		set := question.settings(placed{}, context)
-		devices, _ := set.Devices(question.Model, 0, counts)
-		for i := range devices {
-			if devices[i].Total() > limits[i] {
-				return false
-			}
-		}
-		return true
-	}
-	most := int(max(step, question.Model.Trained) / step)
-	return int64(sort.Search(most, func(i int) bool { return !fits(int64(i+1) * step) })) * step, counts
 }

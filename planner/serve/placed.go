@@ -45,7 +45,7 @@ func SettingsOf(workload *costmodel.Workload) serving.LlamaCPP {
 // Placed is the answer as a map of the graph's units.
 func (answer *Answer) Placed(graph *modelgraph.Graph) devicemap.Map {
 	var of []devicemap.Device // of blocks, and last of the output
-	for range answer.Host {
+	for range answer.Set.HostBlocks {
 		of = append(of, devicemap.CPU)
 	}
 	for device, count := range answer.Counts {

@@ -23,7 +23,6 @@ type Device struct{ Budget, Overhead int64 }
 // Answer is a placement with its settings.
 type Answer struct {
 	Set    serving.LlamaCPP
-	Host   int   // blocks on the host, the first ones
 	Counts []int // units of each device: blocks in order, and last the output
 	// Devices and OnHost are what each holds.
 	Devices []serving.Memory
@@ -96,7 +95,7 @@ func (question *Question) way(context int64) (placed, bool) {
 // settings are those of a way and a context.
 func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 	set := question.Set
-	set.Context, set.HostExperts = context, int64(way.experts)
+	set.Context, set.HostBlocks, set.HostExperts = context, int64(way.host), int64(way.experts)
 	set.Pipelined = len(question.Devices) > 1 && way.host == 0 && way.experts == 0
 	return set
 }
@@ -105,7 +104,7 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 // counts, if not nil, gets the units of each.
 func (question *Question) fill(way placed, context int64, counts []int) bool {
 	set := question.settings(way, context)
-	return fillTo(question.Model, &set, way.host, question.limits(1), counts)
+	return fillTo(question.Model, &set, question.limits(1), counts)
 }
 
 // limits are what the units of each device may take for a share of its budget. A fraction of a byte
@@ -118,8 +117,8 @@ func (question *Question) limits(share float64) []int64 {
 	return limits
 }
 
-func fillTo(model *serving.Model, set *serving.LlamaCPP, host int, limits []int64, counts []int) bool {
-	at, all := host, model.Units()
+func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts []int) bool {
+	at, all := int(set.HostBlocks), model.Units()
 	for i, limit := range limits {
 		count := 0
 		for at+count < all && set.Run(model, at, at+count+1).Total() <= limit {

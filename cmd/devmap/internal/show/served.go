@@ -18,7 +18,13 @@ func (printer *Printer) Served(question *serve.Question, answer *serve.Answer) {
 	}
 	printer.printf("Fits: %s of %s tokens, %s cache (%s).\n", Plural(answer.Set.Sequences, "sequence"), grouped(answer.Set.Context), answer.Set.KeyType, limit)
 	printer.printf("Host: %v.\n", costmodel.Bytes(answer.OnHost.Weights+answer.OnHost.Cache))
-	if usual, counts := serve.Usual(*question); question.Set.Context == 0 {
-		printer.printf("By free memory, llama.cpp would place %v: %s tokens.\n", counts, grouped(usual))
+	if question.Set.Context > 0 {
+		return
 	}
+	context, whole := serve.Fit(*question)
+	left := ""
+	if !whole && question.Model.Experts == 0 {
+		left = ", with blocks on the host"
+	}
+	printer.printf("llama.cpp's own --fit would choose %s tokens%s.\n", grouped(context), left)
 }

@@ -1,0 +1,150 @@
+package serving_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
+)
+
+// judged is a model that llama.cpp's own estimator measured (fixtures/oracle/llamacpp.py).
+type judged struct {
+	Family, Header  string
+	Size            int64 // of the file
+	Bytes, Elements int64 // of its tensors, as gguf-py counts them
+	Rows            []struct {
+		Context, Sequences, UBatch, Offloaded int64
+		KVType                                string `json:"kv_type"`
+		Split                                 []float32
+		Devices                               [][3]int64 // weights, cache, buffers
+	}
+}
+
+func judgedModels(t *testing.T) (models []judged) {
+	t.Helper()
+	file, err := os.Open("../../fixtures/oracle/llamacpp.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for decoder := json.NewDecoder(unpacked); decoder.More(); {
+		var model judged
+		if err := decoder.Decode(&model); err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, model)
+	}
+	return models
+}
+
+// read is the model's file, which has a header and no weights.
+func (model *judged) read(t *testing.T) *gguf.File {
+	t.Helper()
+	packed, err := base64.StdEncoding.DecodeString(model.Header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	header, err := io.ReadAll(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := os.WriteFile(path, header, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := gguf.Read(path, func(path string) (*os.File, int64, error) { file, err := os.Open(path); return file, model.Size, err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestLlamaCPP: the weights, the cache and the buffers of every device are those that llama.cpp
+// computes, byte for byte.
+func TestLlamaCPP(t *testing.T) {
+	devices, families := 0, map[string]bool{}
+	for _, judged := range judgedModels(t) {
+		file := judged.read(t)
+		var size, elements int64
+		for i := range file.Tensors {
+			size, elements = size+file.Tensors[i].Bytes, elements+file.Tensors[i].Numel
+		}
+		if size != judged.Bytes || elements != judged.Elements {
+			t.Errorf("%s: %d bytes of %d elements, gguf-py counts %d of %d", judged.Family, size, elements, judged.Bytes, judged.Elements)
+		}
+		model, err := serving.FromGGUF(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range judged.Rows {
+			const batch = 2048 // rows of logits of a tool that is no server
+			set := serving.LlamaCPP{Context: row.Context, Sequences: row.Sequences, UBatch: row.UBatch, KeyType: row.KVType, ValueType: row.KVType, Outputs: batch, Alignment: 32}
+			set.Pipelined = len(row.Split) > 1 && int(row.Offloaded) == model.Units()
+			host, counts := serving.Layers(model.Units(), row.Split, int(row.Offloaded))
+			set.HostBlocks = int64(host)
+			held, _ := set.Devices(model, counts)
+			for i, want := range row.Devices {
+				devices++
+				families[judged.Family] = true
+				if got := [3]int64{held[i].Weights, held[i].Cache, held[i].Compute}; got != want {
+					t.Errorf("%s, %+v, device %d of %v: %d, llama.cpp has %d", judged.Family, set, i, counts, got, want)
+				}
+			}
+		}
+	}
+	t.Logf("%d devices of %d families are exact", devices, len(families))
+}
+
+// TestLayers: 5,000 random splits place every unit as llama.cpp's std::upper_bound over float32
+// does, and a split by numbers of units gives these numbers.
+func TestLayers(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	for range 5000 {
+		blocks, devices := 1+random.IntN(120), 1+random.IntN(6)
+		split := make([]float32, devices)
+		ends := make([]float32, devices)
+		var sum float32
+		for i := range split {
+			split[i] = float32(random.IntN(8)) + random.Float32()
+			sum += split[i]
+			ends[i] = sum
+		}
+		offloaded := random.IntN(blocks + 3)
+		host, counts := serving.Layers(blocks+1, split, offloaded)
+		first, act := max(blocks+1-offloaded, 0), min(offloaded, blocks+1)
+		want := make([]int, devices)
+		for unit := first; unit <= blocks; unit++ {
+			want[sort.Search(devices, func(i int) bool { return ends[i]/sum > float32(unit-first)/float32(act) })]++
+		}
+		if host != first || !slices.Equal(counts, want) {
+			t.Fatalf("%d blocks, -ts %v -ngl %d: %d on the host and %v, want %d and %v", blocks, split, offloaded, host, counts, first, want)
+		}
+		forced := make([]float32, devices)
+		for i, count := range counts {
+			forced[i] = float32(count)
+		}
+		if act > 0 {
+			if _, again := serving.Layers(blocks+1, forced, act); !slices.Equal(again, counts) {
+				t.Fatalf("-ts %v -ngl %d gives %v", forced, act, again)
+			}
+		}
+	}
+}
