@@ -63,12 +63,13 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		const axes = 4 // llama-hparams.cpp, n_pos_per_embd
 		model.positions = axes
 	}
-	model.scaled = strings.HasPrefix(arch, "gemma") || file.Has("embedding_scale")
+	model.scaled = strings.HasPrefix(arch, "gemma") || arch == "minicpm" || file.Has("embedding_scale")
 	model.weigh(file)
 	if err := model.caches(file, fault); err != nil {
 		return nil, err
 	}
 	model.shape(file)
+	model.period = model.repeats()
 	return model, nil
 }
 
@@ -245,6 +246,8 @@ func (model *Model) shape(file *gguf.File) {
 		}
 		form := &model.Blocks[number].form
 		form.layerNorm, form.residualFirst = file.Has("attention.layer_norm_epsilon"), model.Architecture == "phi3"
+		const rotated = 4 // models/smollm3.cpp, no_rope_layer_step
+		form.unturned = model.Architecture == "smollm3" && (number+1)%rotated == 0
 		form.late, form.afterTop, form.unscaled = model.Architecture == "gpt-oss", model.Architecture == "gpt-oss", slices.Contains(unscaled, model.Architecture)
 		_, rest, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
 		switch rest {

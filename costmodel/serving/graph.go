@@ -63,8 +63,9 @@ func viewed(shape [3]int64, from *value) *value {
 	return &value{shape: shape, size: from.size, of: root, from: []*value{from}}
 }
 
-// place runs the pass through an arena, and returns its size (ggml_gallocr_alloc_graph_impl).
-func (graph *graph) place(inputs []*value, alignment int64) int64 {
+// place runs the pass through an arena, and returns its size (ggml_gallocr_alloc_graph_impl). after
+// is called after each value.
+func (graph *graph) place(inputs []*value, alignment int64, after func(node *value, arena *arena)) int64 {
 	arena := newArena(alignment)
 	for _, input := range inputs {
 		arena.put(input)
@@ -85,6 +86,7 @@ func (graph *graph) place(inputs []*value, alignment int64) int64 {
 				arena.drop(operand)
 			}
 		}
+		after(node, arena)
 	}
 	return arena.most
 }

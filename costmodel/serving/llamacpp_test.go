@@ -15,6 +15,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 // judged is a model that llama.cpp's own estimator measured (fixtures/oracle/llamacpp.py).
@@ -27,6 +28,13 @@ type judged struct {
 		KVType                                string `json:"kv_type"`
 		Split                                 []float32
 		Devices                               [][3]int64 // weights, cache, buffers
+	}
+	Fits []struct { // of --fit
+		Targets   []int64 `json:"targets_mib"`
+		Free      int64   `json:"free_mib"`
+		Context   int64
+		Offloaded int64
+		Host      bool // some experts are on the host
 	}
 }
 
@@ -111,6 +119,46 @@ func TestLlamaCPP(t *testing.T) {
 		}
 	}
 	t.Logf("%d devices of %d families are exact", devices, len(families))
+}
+
+// TestFit: llama.cpp's own --fit chooses the context that serve.Fit gives, or the next one: the rows
+// have free memory in whole MiB. serve.Solve finds one that
+// is no shorter, and no device holds more than its target.
+func TestFit(t *testing.T) {
+	fits, longer := 0, 0
+	for _, judged := range judgedModels(t) {
+		model, err := serving.FromGGUF(judged.read(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fit := range judged.Fits {
+			const mebi = 1 << 20
+			question := serve.Question{Model: model, Set: serving.LlamaCPP{Sequences: 1, KeyType: "f16", ValueType: "f16", UBatch: 512, Outputs: 2048, Alignment: 32}}
+			for _, target := range fit.Targets {
+				question.Devices = append(question.Devices, serve.Device{Budget: fit.Free * mebi, Margin: (fit.Free - target) * mebi})
+			}
+			fits++
+			if context, whole := serve.Fit(question); max(context-fit.Context, fit.Context-context) > 256 || model.Experts == 0 && whole != (int(fit.Offloaded) == model.Units() || fit.Offloaded < 0) {
+				t.Errorf("%s on %d MiB: %d tokens (all on devices: %v), --fit has %d with -ngl %d of %d", judged.Family, fit.Targets, context, whole, fit.Context, fit.Offloaded, model.Units())
+			}
+			answer, err := serve.Solve(question)
+			if err != nil {
+				continue
+			}
+			if !fit.Host && int(fit.Offloaded) == model.Units() && answer.Set.Context < fit.Context-256 {
+				t.Errorf("%s on %d MiB: %d tokens, fewer than the %d of --fit", judged.Family, fit.Targets, answer.Set.Context, fit.Context)
+			}
+			if answer.Set.Context > fit.Context {
+				longer++
+			}
+			for i, held := range answer.Devices {
+				if held.Total() > fit.Targets[i]*mebi {
+					t.Errorf("%s: device %d holds %d bytes, more than %d MiB", judged.Family, i, held.Total(), fit.Targets[i])
+				}
+			}
+		}
+	}
+	t.Logf("%d contexts are those of --fit; Solve finds a longer one in %d cases", fits, longer)
 }
 
 // TestLayers: 5,000 random splits place every unit as llama.cpp's std::upper_bound over float32

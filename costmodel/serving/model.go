@@ -20,6 +20,7 @@ type Model struct {
 	Latent       bool  // keys and values are one latent (DeepSeek)
 
 	scaled    bool  // the embeddings are multiplied by a constant
+	period    int   // blocks repeat after so many; 0: they do not
 	positions int64 // of a token: one, or one for each axis of an image
 }
 
@@ -44,4 +45,26 @@ type Block struct {
 // Recurrent reports a model with recurrent blocks.
 func (model *Model) Recurrent() bool {
 	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.State > 0 })
+}
+
+// repeats finds after how many blocks they repeat, as far as buffers depend on them.
+func (model *Model) repeats() int {
+	count := len(model.Blocks)
+	for period := 1; period <= count/2; period++ {
+		same := true
+		for i := period; i < count && same; i++ {
+			same = model.Blocks[i].like(&model.Blocks[i-period])
+		}
+		if same {
+			return period
+		}
+	}
+	return 0
+}
+
+// like reports a block with the same values.
+func (block *Block) like(other *Block) bool {
+	one, two := *block, *other
+	one.Bytes, one.Expert, one.Largest = two.Bytes, two.Expert, two.Largest
+	return one == two
 }

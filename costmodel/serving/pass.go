@@ -27,7 +27,7 @@ type form struct {
 	afterTop      bool  // softmax runs over the chosen experts alone
 	residualFirst bool  // the residual is the first operand of the last sum
 	unscaled      bool  // weights of experts are not divided by their sum
-	scaled        bool  // q or the logits are multiplied by a constant
+	unturned      bool  // positions do not rotate q and k
 }
 
 // pass builds the values of a device's part of one pass.
@@ -101,58 +101,106 @@ func biasedIf(is bool, of *value) *value {
 }
 
 // Compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
-// with flash attention: the part of the model from block first to unit end.
+// with flash attention: the part of the model from block first to unit end. Blocks repeat, and so
+// does the state of the allocator after some of them: it is enough to place a few.
 func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
-	tokens := padded(min(set.UBatch, set.Context*set.Sequences), set.Sequences) // graph_reserve
-	pass := &pass{graph: &graph{seen: map[*value]bool{}}, set: set, model: model, tokens: tokens, masks: map[bool]*mask{}, turns: map[rotation]*value{}}
-	const fp32 = 4
-	hidden := pass.input(fp32 * tokens * model.Width)
-	hidden.shape = [3]int64{model.Width, tokens, 1}
-	// What has no weight is computed by the device before, or after the host by this one.
-	var normed *value
-	if first > 0 && first == int(set.HostBlocks) {
-		hidden = pass.afterHost(&model.Blocks[first-1], hidden.shape)
+	blocks := min(end, len(model.Blocks)) - first
+	for _, cycle := range []int{model.period, 2 * model.period} {
+		const seen = 3 // cycles: two to compare, and one before them
+		few := seen*cycle + (blocks-seen*cycle)%max(1, cycle)
+		if cycle == 0 || few >= blocks {
+			continue
+		}
+		if size, repeats := set.place(model, first, end, blocks-few, cycle); repeats {
+			return size
+		}
 	}
-	if first > int(set.HostBlocks) {
-		normed = pass.input(hidden.size)
-		normed.shape = hidden.shape
-	}
-	if first == len(model.Blocks) && normed != nil { // rows with logits alone
-		normed.shape[1] = pass.logits()
-		normed.size = fp32 * normed.shape[0] * normed.shape[1]
-		hidden = normed
-	}
-	if first == 0 && model.scaled {
-		hidden = over(hidden)
-	}
+	size, _ := set.place(model, first, end, 0, 0)
+	return size
+}
+
+// state is that of the allocator after a block.
+type state struct {
+	free []freeBlock
+	at   int64 // the hidden state's place
+}
+
+// place places the values of a run of blocks, without some in the middle. It reports whether the
+// state after the second cycle of blocks is that after the first one: those that were left out then
+// change nothing.
+func (set *LlamaCPP) place(model *Model, first, end, without, cycle int) (size int64, repeats bool) {
+	pass := &pass{graph: &graph{seen: map[*value]bool{}}, set: set, model: model, masks: map[bool]*mask{}, turns: map[rotation]*value{}}
+	pass.tokens = padded(min(set.UBatch, set.Context*set.Sequences), set.Sequences) // graph_reserve
+	hidden, normed := pass.begin(first)
+	var ends []*value // of blocks
 	for block := first; block < min(end, len(model.Blocks)); block++ {
+		if block == first+2*cycle {
+			block += without
+		}
 		hidden = pass.block(&model.Blocks[block], hidden, normed, block == len(model.Blocks)-1)
-		normed = nil
+		ends, normed = append(ends, hidden), nil
 	}
-	if end <= len(model.Blocks) { // for the next device
-		if end == len(model.Blocks) && model.Blocks[end-1].form.late {
-			hidden = pass.pickKept(hidden)
-		}
-		pass.expand(over(hidden))
-	}
-	if end > len(model.Blocks) {
-		form := &model.Blocks[len(model.Blocks)-1].form
-		if form.late && first < len(model.Blocks) {
-			hidden = pass.pickKept(hidden)
-		}
-		last := pass.norm(hidden, normed, form)
-		last.kept = true
-		logits := made([3]int64{model.Vocabulary, hidden.shape[1], 1}, outside, last)
-		logits.kept = true
-		pass.expand(logits)
-	}
-	pass.expand(hidden)
+	pass.end(end, hidden, normed)
 	inputs := pass.inputs()
 	if !set.Pipelined {
 		pass.nodes = append(inputs, pass.nodes...)
 		inputs = nil
 	}
-	return pass.place(inputs, set.alignment())
+	states := map[*value]state{}
+	size = pass.graph.place(inputs, set.alignment(), func(node *value, arena *arena) {
+		if cycle > 0 && (node == ends[cycle-1] || node == ends[2*cycle-1]) {
+			states[node] = state{slices.Clone(arena.free), node.at}
+		}
+	})
+	if cycle == 0 {
+		return size, false
+	}
+	one, other := states[ends[cycle-1]], states[ends[2*cycle-1]]
+	return size, one.at == other.at && slices.Equal(one.free, other.free)
+}
+
+// begin is the hidden state before a block, and its norm without weights if the device before has
+// computed it: the scheduler gives what has no weight to that device, or after the host to this one.
+func (pass *pass) begin(first int) (hidden, normed *value) {
+	const fp32 = 4
+	copied := func(rows int64) *value {
+		result := pass.input(fp32 * rows * pass.model.Width)
+		result.shape = [3]int64{pass.model.Width, rows, 1}
+		return result
+	}
+	switch host := int(pass.set.HostBlocks); {
+	case first == 0 && pass.model.scaled:
+		return over(copied(pass.tokens)), nil
+	case first == 0:
+		return copied(pass.tokens), nil
+	case first == host:
+		return pass.afterHost(&pass.model.Blocks[first-1], [3]int64{pass.model.Width, pass.tokens, 1}), nil
+	case first == len(pass.model.Blocks): // rows with logits alone
+		normed = copied(pass.logits())
+		return normed, normed
+	}
+	return copied(pass.tokens), copied(pass.tokens)
+}
+
+// end adds what follows the last block of a device: the norm of the next block without weights, or
+// the output.
+func (pass *pass) end(end int, hidden, normed *value) {
+	blocks := pass.model.Blocks
+	form := &blocks[len(blocks)-1].form
+	late := form.late && end >= len(blocks) && normed == nil
+	if late { // t_h_nextn of llama-graph.cpp
+		hidden.kept = true
+		hidden = pass.pick(hidden)
+	}
+	if end <= len(blocks) {
+		pass.expand(over(hidden))
+		return
+	}
+	last := pass.norm(hidden, normed, form)
+	last.kept = true
+	logits := made([3]int64{pass.model.Vocabulary, hidden.shape[1], 1}, outside, last)
+	logits.kept = true
+	pass.expand(logits)
 }
 
 // afterHost is the hidden state after a block of the host: its last sums have no weights, so that
@@ -221,12 +269,6 @@ func (pass *pass) pick(of *value) *value {
 	return made([3]int64{of.shape[0], pass.logits(), 1}, of, pass.rows)
 }
 
-// pickKept picks rows of a hidden state that lasts (llama-graph.cpp, t_h_nextn).
-func (pass *pass) pickKept(hidden *value) *value {
-	hidden.kept = true
-	return pass.pick(hidden)
-}
-
 func (pass *pass) logits() int64 {
 	return min(pass.set.UBatch, pass.set.Context*pass.set.Sequences, pass.set.Outputs)
 }
@@ -250,10 +292,12 @@ func (pass *pass) attention(block *Block, normed *value) *value {
 	if form.normed {
 		q, k = pass.norm(q, nil, form), pass.norm(k, nil, form)
 	}
-	if pass.places == nil {
-		pass.places = pass.input(4 * u * pass.model.positions)
+	if !form.unturned {
+		if pass.places == nil {
+			pass.places = pass.input(4 * u * pass.model.positions)
+		}
+		q, k = over(q, pass.places), over(k, pass.places)
 	}
-	q, k = over(q, pass.places), over(k, pass.places)
 	ofKeys := rotation{side: turning(pass.set.KeyType, block.head), slides: block.Sliding}
 	q, k = pass.turn(q, ofKeys), pass.turn(k, ofKeys)
 	ofValues := rotation{side: min(turning(pass.set.ValueType, values[0]), leastTurn), values: true, slides: block.Sliding} // build_input_v_rot

@@ -16,7 +16,7 @@ func (question *Question) balanced(way placed, context int64, limit int) *Answer
 		for end := first + 1; end <= model.Units(); end++ {
 			total := float64(set.Run(model, first, end).Total())
 			for _, device := range question.Devices {
-				if share := (total + float64(device.Overhead)) / float64(device.Budget); share <= 1 {
+				if share := (total + float64(device.Overhead())) / float64(device.Budget); share <= 1 {
 					shares = append(shares, share)
 				}
 			}

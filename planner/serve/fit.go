@@ -7,12 +7,12 @@ import "github.com/devmap-dev/devmap/costmodel/serving"
 // layers split by free memory, and reduces the context on a line so that the sum fits. Then it
 // fills the devices from the last to the first.
 func Fit(question Question) (context int64, whole bool) {
-	model, devices := question.Model, question.Devices
-	longest := max(step, model.Trained)
-	free, targets := make([]float32, len(devices)), question.limits(1)
-	for i, device := range devices {
-		free[i] = float32(device.Budget - device.Overhead + margin)
+	free := make([]float32, len(question.Devices))
+	for i, device := range question.Devices {
+		free[i] = float32(device.Budget - device.Context)
 	}
+	model, targets := question.Model, question.limits(1)
+	longest := max(step, model.Trained)
 	_, counts := serving.Layers(model.Units(), free, model.Units())
 	used := func(context int64) (sum int64, fits bool, weights int64) {
 		set := question.settings(placed{}, context)
@@ -35,7 +35,7 @@ func Fit(question Question) (context int64, whole bool) {
 		target += limit
 	}
 	context = longest
-	if count := int64(len(devices)); most > target && longest > shortest {
+	if count := int64(len(targets)); most > target && longest > shortest {
 		if count > 1 {
 			waste := int64(2) // halves of a layer, or sixths with experts
 			if model.Experts > 0 {
@@ -47,6 +47,9 @@ func Fit(question Question) (context int64, whole bool) {
 		if least, _, _ := used(shortest); target > least {
 			context += (longest - shortest) * (target - least) / (most - least)
 			context = max(context-context%step, shortest)
+			if count == 1 { // it does not check its answer
+				return context, true
+			}
 		}
 	}
 	return context, question.filledBack(context, targets)

@@ -29,7 +29,7 @@ func DevicesOf(topology *costmodel.Topology) []Device {
 		if !known {
 			context = largestContext
 		}
-		devices[i] = Device{Budget: device.Budget(), Overhead: context + margin}
+		devices[i] = Device{Budget: device.Budget(), Context: context, Margin: margin}
 	}
 	return devices
 }
@@ -73,7 +73,7 @@ func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Pred
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
 	devices := DevicesOf(topology)
 	for i, memory := range answer.Devices {
-		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead)
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead())
 		predictions[i].Units = answer.Counts[i]
 	}
 	return predictions

@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
 )
@@ -16,9 +17,12 @@ type Question struct {
 	Set serving.LlamaCPP
 }
 
-// Device is what a device has for the engine, in bytes: Budget in all, and Overhead of it for the
-// context of the driver, the libraries and a margin.
-type Device struct{ Budget, Overhead int64 }
+// Device is what a device has for the engine, in bytes: Budget in all, Context of it for the
+// driver, and Margin that stays free for libraries.
+type Device struct{ Budget, Context, Margin int64 }
+
+// Overhead is what the model may not take.
+func (device Device) Overhead() int64 { return device.Context + device.Margin }
 
 // Answer is a placement with its settings.
 type Answer struct {
@@ -51,13 +55,20 @@ func (err *InfeasibleError) Error() string {
 // below which blocks leave the devices for the host (common/arg.cpp: -fitc).
 const step, shortest = 256, 4096
 
-// placed is a way to use the devices: what stays on the host.
-type placed struct{ host, experts int }
+// placed is a way to use the devices: what stays on the host, and whether devices work one after
+// another although all is on them.
+type placed struct {
+	host, experts int
+	inTurn        bool
+}
 
 // Solve returns the longest context that fits, or a placement of the context that is asked for. As
 // little as possible is on the host: the experts of the first blocks, or whole blocks. Among the
 // placements it takes the one whose largest share of a budget is smallest. A device's memory grows
 // with its run of units, so that filling one device after another decides what fits.
+//
+// Devices work at a time on parts of a prompt, with four copies of their inputs. They work in turn
+// only if llama.cpp's own --fit gives a longer context: it does not count the copies.
 func Solve(question Question) (*Answer, error) {
 	wanted := question.Set.Context
 	if wanted == 0 {
@@ -70,6 +81,10 @@ func Solve(question Question) (*Answer, error) {
 	context, limit := wanted, -1
 	if question.Set.Context == 0 {
 		context, limit = question.longest(way, wanted)
+		if chosen, whole := Fit(question); whole && context < chosen && way == (placed{}) {
+			way.inTurn = true
+			context, limit = question.longest(way, context)
+		}
 	}
 	return question.balanced(way, context, limit), nil
 }
@@ -96,7 +111,7 @@ func (question *Question) way(context int64) (placed, bool) {
 func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 	set := question.Set
 	set.Context, set.HostBlocks, set.HostExperts = context, int64(way.host), int64(way.experts)
-	set.Pipelined = len(question.Devices) > 1 && way.host == 0 && way.experts == 0
+	set.Pipelined = len(question.Devices) > 1 && way == (placed{})
 	return set
 }
 
@@ -112,7 +127,7 @@ func (question *Question) fill(way placed, context int64, counts []int) bool {
 func (question *Question) limits(share float64) []int64 {
 	limits := make([]int64, len(question.Devices))
 	for i, device := range question.Devices {
-		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead()
 	}
 	return limits
 }
@@ -120,10 +135,7 @@ func (question *Question) limits(share float64) []int64 {
 func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts []int) bool {
 	at, all := int(set.HostBlocks), model.Units()
 	for i, limit := range limits {
-		count := 0
-		for at+count < all && set.Run(model, at, at+count+1).Total() <= limit {
-			count++
-		}
+		count := sort.Search(all-at, func(more int) bool { return set.Run(model, at, at+more+1).Total() > limit })
 		if counts != nil {
 			counts[i] = count
 		}
