@@ -153,6 +153,8 @@ type Serving struct {
 	UBatch int64 `json:"ubatch,omitzero"`
 	// HostExperts are the first blocks whose experts stay on the host (llama.cpp: --n-cpu-moe).
 	HostExperts int64 `json:"host_experts,omitzero"`
+	// InTurn: devices work on a prompt one after another, which needs no copies of their inputs.
+	InTurn bool `json:"in_turn,omitzero"`
 }
 
 // ReadDeepSpeed reads DeepSpeed's configuration file (ds_config.json); errors name file. It refuses

@@ -61,8 +61,10 @@ If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
 func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	command.began = time.Now()
 	serves := command.Serves(load.IsGGUF(arg))
-	if err := command.Refuse(); err != nil && !serves {
-		return err
+	if !serves {
+		if err := command.Refuse(); err != nil {
+			return err
+		}
 	}
 	if err := command.spare(cmd, arg); err != nil {
 		return err

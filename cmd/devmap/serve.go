@@ -59,10 +59,11 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 
 // servingPlan is the plan file of an answer.
 func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology, question *serve.Question, answer *serve.Answer) *devicemap.Plan {
-	workload.Context, workload.HostExperts = answer.Set.Context, answer.Set.HostExperts
+	workload.Context, workload.HostExperts, workload.InTurn = answer.Set.Context, answer.Set.HostExperts, answer.InTurn
 	plan := devicemap.NewServingPlan(graph, &workload, topology, answer.Placed(graph), answer.Predictions(topology))
 	objective := &plan.Objective
-	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Share
+	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
+	objective.Gap = (answer.Share - answer.Bound) / answer.Share
 	objective.Status, objective.Bound = "optimal", "every split of this context in order"
 	plan.Warnings = append(plan.Warnings, answer.Notes(question)...)
 	return plan

@@ -27,6 +27,12 @@ var (
 	refused = []string{"deepseek32", "deepseek4", "dflash", "dots3note", "glm-dsa", "glm5-next", "hy-v4", "kimi-k3", "minimax-01", "qwen4exp", "nanbeige", "t5", "t5encoder", "clip"}
 )
 
+// judged architectures are those of fixtures/oracle/llamacpp.py.
+var judged = []string{
+	"command-r", "deci", "ernie4_5", "gemma", "gemma2", "gemma3", "gpt-oss", "granite", "hunyuan-dense", "internlm2", "llama", "minicpm", "mistral3",
+	"phi3", "qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen3moe", "qwen3vl", "smollm3", "xverse",
+}
+
 // unscaled architectures do not divide the weights of experts by their sum (norm_w of build_moe_ffn).
 var unscaled = []string{"gpt-oss", "qwen2moe"}
 
@@ -45,7 +51,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		return nil, fault(arch+".block_count", "%d is not a number of blocks from 1 to %d", count, maxBlocks)
 	}
 	model := &Model{
-		Architecture: arch, Blocks: make([]Block, count), positions: 1,
+		Architecture: arch, Judged: slices.Contains(judged, arch), Blocks: make([]Block, count), positions: 1,
 		Width: file.Number("embedding_length", 0), Trained: file.Number("context_length", 0),
 		Experts: file.Number("expert_count", 0), ExpertsUsed: most(file.Numbers("expert_used_count", count)),
 		ExpertWidth: most(file.Numbers("expert_feed_forward_length", count)),

@@ -18,6 +18,7 @@ type Model struct {
 	Trained      int64 // the longest context that it was trained for; 0: unknown
 	Window       int64 // tokens that a sliding block sees
 	Latent       bool  // keys and values are one latent (DeepSeek)
+	Judged       bool  // its buffers were compared with llama.cpp's own figures
 
 	scaled    bool  // the embeddings are multiplied by a constant
 	period    int   // blocks repeat after so many; 0: they do not

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sizes are those of gguf-py 0.19 (constants.py, GGML_QUANT_SIZES), and of ggml 0.25.3 for type 42
-// (ggml.c, type_traits).
+// sizes are those of gguf-py 0.19 (constants.py, GGML_QUANT_SIZES), and of ggml 0.25.3 for types 9
+// and 42 (ggml.c, type_traits).
 var sizes = []struct {
 	number          uint32
 	elements, bytes int64

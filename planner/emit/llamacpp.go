@@ -63,6 +63,9 @@ func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 	if workload.HostExperts > 0 {
 		flags = append(flags, "--n-cpu-moe", number(workload.HostExperts))
 	}
+	if workload.InTurn { // any -ot turns the copies off (llama-context.cpp, pipeline_parallel)
+		flags = append(flags, "-ot", quote.Shell(`token_embd\.weight=CPU`))
+	}
 	return flags, nil
 }
 

@@ -1,39 +1,25 @@
 package serve
 
-import (
-	"slices"
-	"sort"
-)
-
-// balanced is the placement of a context with the smallest largest share of a budget. Every share
-// is that of some run of units on some device, so that the smallest one that fits is found among
-// them.
+// balanced is the placement of a context with the smallest largest share of a budget. The search
+// ends when no share between the last two differs from both by more than precision.
 func (question *Question) balanced(way placed, context int64, limit int) *Answer {
+	const precision = 1e-9
 	set := question.settings(way, context)
-	model := question.Model
-	var shares []float64
-	for first := way.host; first < model.Units(); first++ {
-		for end := first + 1; end <= model.Units(); end++ {
-			total := float64(set.Run(model, first, end).Total())
-			for _, device := range question.Devices {
-				if share := (total + float64(device.Overhead())) / float64(device.Budget); share <= 1 {
-					shares = append(shares, share)
-				}
-			}
+	counts := make([]int, len(question.Devices))
+	low, high := 0.0, 1.0 // nothing fits into low, everything into high
+	for high-low > precision {
+		if middle := (low + high) / 2; fillTo(question.Model, &set, question.limits(middle), nil) {
+			high = middle
+		} else {
+			low = middle
 		}
 	}
-	slices.Sort(shares)
-	counts := make([]int, len(question.Devices))
-	best := sort.Search(len(shares), func(i int) bool {
-		return fillTo(model, &set, question.limits(shares[i]), nil)
-	})
-	share := 1.0
-	if best < len(shares) {
-		share = shares[best]
+	fillTo(question.Model, &set, question.limits(high), counts)
+	answer := &Answer{Set: set, InTurn: way.inTurn, Counts: counts, Limit: limit, Bound: low}
+	answer.Devices, answer.OnHost = set.Devices(question.Model, counts)
+	for i, device := range question.Devices {
+		answer.Share = max(answer.Share, float64(answer.Devices[i].Total()+device.Overhead())/float64(device.Budget))
 	}
-	fillTo(model, &set, question.limits(share), counts)
-	answer := &Answer{Set: set, Counts: counts, Limit: limit, Share: share}
-	answer.Devices, answer.OnHost = set.Devices(model, counts)
 	return answer
 }
 

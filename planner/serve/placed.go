@@ -81,11 +81,17 @@ func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Pred
 
 // Notes are what a user must know of the answer.
 func (answer *Answer) Notes(question *Question) (notes []string) {
-	if model := question.Model; model.Experts > 0 || model.Latent || model.Recurrent() {
-		notes = append(notes, "the buffers of this kind of model were not compared with llama.cpp")
+	if !question.Model.Judged {
+		notes = append(notes, fmt.Sprintf("the buffers of architecture %q were not compared with llama.cpp", question.Model.Architecture))
 	}
 	if trained := question.Model.Trained; trained > 0 && answer.Set.Context > trained {
 		notes = append(notes, fmt.Sprintf("the model was trained for %d tokens, and the context has %d", trained, answer.Set.Context))
+	}
+	if answer.InTurn {
+		notes = append(notes, "devices work on a prompt one after another, which is slower: copies of their inputs would take the place of some of the context")
+	}
+	if answer.Set.HostExperts > 0 {
+		notes = append(notes, fmt.Sprintf("experts of the first %d blocks are on the host", answer.Set.HostExperts))
 	}
 	return notes
 }

@@ -26,7 +26,9 @@ func (device Device) Overhead() int64 { return device.Context + device.Margin }
 
 // Answer is a placement with its settings.
 type Answer struct {
-	Set    serving.LlamaCPP
+	Set serving.LlamaCPP
+	// InTurn: devices work one after another although all is on them.
+	InTurn bool
 	Counts []int // units of each device: blocks in order, and last the output
 	// Devices and OnHost are what each holds.
 	Devices []serving.Memory
@@ -34,9 +36,9 @@ type Answer struct {
 	// Limit is the device that stops a longer context, or -1: the context is the one asked for, or
 	// the model was trained for no longer one.
 	Limit int
-	// Share is the largest share of a budget, with the overhead. No other placement of this context
-	// has a smaller one.
-	Share float64
+	// Share is the largest share of a budget, with the overhead. No other placement of this context,
+	// with blocks in order, has a share of Bound or less.
+	Share, Bound float64
 }
 
 // InfeasibleError is a question without an answer.

@@ -23,6 +23,16 @@ func (request *Request) Serves(gguf bool) bool {
 	return gguf && !request.Given("runtime", "mode", "strategy")
 }
 
+// idleServing reports flags of an engine that serves, if none does.
+func (request *Request) idleServing() error {
+	for _, f := range servingFlags {
+		if given := request.cmd.Flags().Lookup(f.name); given != nil && given.Changed {
+			return out.Usagef("--%s: it is for an engine that serves: give a GGUF file, or --runtime %s with one", f.name, costmodel.LlamaCPP)
+		}
+	}
+	return nil
+}
+
 // Serving returns the workload and the GPUs of an engine that serves. A flag without a meaning
 // there is an error.
 func (request *Request) Serving() (costmodel.Workload, *costmodel.Topology, error) {

@@ -303,7 +303,7 @@ var servingFlags = []flag{
 	},
 	{
 		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, on: onPlan, values: serving.CacheTypes(), defaultValue: "f16",
-		help: "Type of the KV cache; devmap help serving lists them", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
+		help: "Type of the KV cache", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "fp32": "f32", "fp8": "q8_0", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
 	},
 	{
