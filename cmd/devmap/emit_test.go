@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ func TestEmitExamples(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "flux", "model_index.json"), `{"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]}`)
 	write(t, filepath.Join(folder, "flux", "transformer", "config.json"), `{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`)
+	tinyGGUF(t, folder)
 	examples := strings.Split(newEmit().Example, "\n")
 	if len(examples) != len(emit.Targets()) {
 		t.Fatalf("%d examples for %d engines", len(examples), len(emit.Targets()))
@@ -42,6 +44,17 @@ func TestEmitExamples(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", example, len(written), err)
 		}
 	}
+}
+
+// tinyGGUF puts a small GGUF file into a folder.
+func tinyGGUF(t *testing.T, folder string) {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(here), "..", "..", "fixtures", "gguf", "tiny.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "tiny.gguf"), string(data))
 }
 
 // TestEmitLists: help, completion and errors list every engine, and an alias is

@@ -153,6 +153,9 @@ func emitted(t *testing.T, target *emit.Target, name string) (command string, is
 		write(t, filepath.Join(arguments[0], "model_index.json"), `{"_class_name": "FluxPipeline", "transformer": ["diffusers", "FluxTransformer2DModel"]}`)
 		write(t, filepath.Join(arguments[0], "transformer", "config.json"), `{"_class_name": "FluxTransformer2DModel", "guidance_embeds": true}`)
 	}
+	if strings.HasSuffix(arguments[0], ".gguf") {
+		tinyGGUF(t, ".")
+	}
 	plan := "plan of " + target.Name
 	if _, err := os.Stat(plan); err != nil || isFlux {
 		devmap(t, 0, append([]string{"plan", "-o", plan}, arguments...)...)

@@ -25,6 +25,8 @@ var allowed = map[string][]string{
 	"modelgraph/safetensors": {"modelgraph"},
 	"modelgraph/hf":          {"modelgraph", "modelgraph/safetensors"},
 	"modelgraph/gguf":        {"modelgraph"},
+	"costmodel/serving":      {"modelgraph", "modelgraph/gguf"},
+	"planner/serve":          {"modelgraph", "modelgraph/gguf", "costmodel", "costmodel/serving", "planner/devicemap"},
 	"modelgraph/onnx":        {"modelgraph"},
 	"modelgraph/benchfile":   {"modelgraph"},
 	"modelgraph/diffusers":   {"modelgraph", "modelgraph/hf", "modelgraph/safetensors"},
@@ -50,7 +52,7 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/catalogue",
 		"costmodel/estimate", "costmodel/phases", "costmodel/steptime", "costmodel/timeline", "planner", "planner/devicemap",
 	},
-	"planner/emit": {"modelgraph", "modelgraph/diffusers", "costmodel", "costmodel/order", "costmodel/phases", "planner/devicemap", "executor/program"},
+	"planner/emit": {"modelgraph", "modelgraph/diffusers", "modelgraph/gguf", "costmodel", "costmodel/serving", "costmodel/order", "costmodel/phases", "planner/devicemap", "executor/program"},
 
 	"executor/program": {"modelgraph", "costmodel"},
 	"executor/compile": {

@@ -42,6 +42,7 @@ func newPlan() *cobra.Command {
 		Long: `Find the split of a model across GPUs with the lowest peak memory.
 
 MODEL is a folder, a config.json, a .safetensors file, a model.json or a name.
+A GGUF file is planned for llama.cpp.
 The plan is written as JSON; a table goes to standard error. A terminal gets the
 table alone: -o FILE writes the plan.
 If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
@@ -60,9 +61,9 @@ If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
 
 func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	command.began = time.Now()
-	serves := command.Serves(load.IsGGUF(arg))
+	serves := ask.Serves(command.Request, load.IsGGUF(arg))
 	if !serves {
-		if err := command.Refuse(); err != nil {
+		if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse()); err != nil {
 			return err
 		}
 	}

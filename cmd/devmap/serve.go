@@ -19,7 +19,7 @@ import (
 
 // serve plans for an engine that serves.
 func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
-	workload, topology, err := command.Serving()
+	workload, topology, err := ask.ServingOf(command.Request)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	printer := show.New(cmd.ErrOrStderr(), graph, plan.Workload)
 	printer.Header(topology, nil)
 	printer.Devices(answer.Placed(graph), plan.Devices)
-	printer.Served(&question, answer)
+	show.Served(printer, &question, answer)
 	printer.Warnings(plan.Warnings)
 	command.next(cmd, plan, written)
 	return nil

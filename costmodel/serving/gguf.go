@@ -143,8 +143,8 @@ func (model *Model) caches(file *gguf.File, fault func(key, format string, args 
 	key, value := model.headWidths(file, heads, "")
 	slidingKey, slidingValue := model.headWidths(file, heads, "_swa")
 	model.Latent = file.Number("attention.key_length_mla", 0) > 0
-	kept := count - file.Number("nextn_predict_layers", 0)
-	for i := max(0, kept); i < count; i++ { // a draft's blocks are not loaded (TENSOR_SKIP)
+	loaded := count - file.Number("nextn_predict_layers", 0)
+	for i := max(0, loaded); i < count; i++ { // a draft's blocks are not loaded (TENSOR_SKIP)
 		model.Blocks[i].Bytes, model.Blocks[i].Expert, model.Blocks[i].Largest = 0, 0, 0
 	}
 	shared := count - file.Number("attention.shared_kv_layers", 0)
@@ -171,7 +171,7 @@ func (model *Model) caches(file *gguf.File, fault func(key, format string, args 
 		if recur[i] {
 			block.State = state
 		}
-		if (recur[i] && model.Architecture != "falcon-h1") || int64(i) >= min(kept, shared) || keyed == nil {
+		if (recur[i] && model.Architecture != "falcon-h1") || int64(i) >= min(loaded, shared) || keyed == nil {
 			continue
 		}
 		block.Key, block.Value = keyed[i]*key, keyed[i]*value
@@ -240,57 +240,4 @@ func recurrentState(file *gguf.File, model *Model) int64 {
 	}
 	inner, state := number("ssm.inner_size"), number("ssm.state_size")
 	return fp32 * (max(0, conv-1)*(inner+2*number("ssm.group_count")*state) + state*inner)
-}
-
-// shape finds the form of each block by the names of its tensors.
-func (model *Model) shape(file *gguf.File) {
-	for i := range file.Tensors {
-		tensor := &file.Tensors[i]
-		number := gguf.Block(tensor.Name)
-		if number < 0 || number >= int64(len(model.Blocks)) {
-			continue
-		}
-		form := &model.Blocks[number].form
-		form.layerNorm, form.residualFirst = file.Has("attention.layer_norm_epsilon"), model.Architecture == "phi3"
-		const rotated = 4 // models/smollm3.cpp, no_rope_layer_step
-		form.unturned = model.Architecture == "smollm3" && (number+1)%rotated == 0
-		form.late, form.afterTop, form.unscaled = model.Architecture == "gpt-oss", model.Architecture == "gpt-oss", slices.Contains(unscaled, model.Architecture)
-		_, rest, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
-		switch rest {
-		case "attn_qkv.weight":
-			form.joined = true
-		case "attn_q_norm.weight":
-			form.normed = true
-		case "attn_q.bias", "attn_qkv.bias":
-			form.biased = true
-		case "attn_output.bias":
-			form.outBiased = true
-		case "attn_norm.bias":
-			form.normBiased = true
-		case "post_attention_norm.weight":
-			form.after = true
-		case "post_ffw_norm.weight":
-			form.afterFeed = true
-		case "ffn_gate.weight":
-			form.gated = true
-		case "ffn_up.weight":
-			form.gateJoined = tensor.Shape[0] == 2*model.Blocks[number].FeedForward
-		case "ffn_up.bias":
-			form.feedBiased = true
-		case "ffn_gate_inp.weight":
-			form.experts = true
-		case "ffn_gate_inp.bias":
-			form.biases = true
-		case "ffn_norm.weight":
-			form.feedNorm = true
-		case "ffn_up_shexp.weight":
-			form.shared, form.gated = tensor.Shape[0], true
-		case "ffn_gate_inp_shexp.weight":
-			form.sharedGate = true
-		}
-	}
-	for i := range model.Blocks {
-		form := &model.Blocks[i].form
-		form.parallel = !form.feedNorm && !form.after
-	}
 }

@@ -4,13 +4,13 @@ import "slices"
 
 // value is a tensor of one pass.
 type value struct {
-	shape  [3]int64 // row first
-	size   int64    // bytes
-	of     *value   // the value that it is a view of; nil: none
-	over   bool     // its operation may write over an operand (ggml_op_can_inplace)
-	from   []*value
-	kept   bool // until the end of the pass: inputs of pipelined devices, and outputs
-	copied bool // from another device
+	shape   [3]int64 // row first
+	size    int64    // bytes
+	of      *value   // the value that it is a view of; nil: none
+	over    bool     // its operation may write over an operand (ggml_op_can_inplace)
+	from    []*value
+	lasting bool // until the end of the pass: inputs of pipelined devices, and outputs
+	copied  bool // from another device
 
 	children, views int
 	own             bool // it has a place in the arena
@@ -105,7 +105,7 @@ func (arena *arena) put(node *value) {
 
 // reuse takes the place of an operand that nothing else reads. A view has no place of its own.
 func (arena *arena) reuse(node, operand *value) bool {
-	if !operand.own || operand.kept || operand.shape != node.shape || operand.children != 1 || operand.views != 0 {
+	if !operand.own || operand.lasting || operand.shape != node.shape || operand.children != 1 || operand.views != 0 {
 		return false
 	}
 	node.at, operand.own = operand.at, false
@@ -122,7 +122,7 @@ func (arena *arena) drop(operand *value) {
 			return
 		}
 	}
-	if root.own && !root.kept {
+	if root.own && !root.lasting {
 		arena.give(root.at, root.size)
 		root.own = false
 	}

@@ -121,16 +121,16 @@ func TestLlamaCPP(t *testing.T) {
 			t.Errorf("%s is not among the judged architectures", judged.Family)
 		}
 		for _, row := range judged.Rows {
-			const batch = 2048 // rows of logits of a tool that is no server
+			const batch = 2048 // rows of logits in llama-fit-params
 			set := serving.LlamaCPP{Context: row.Context, Sequences: row.Sequences, UBatch: row.UBatch, KeyType: row.KVType, ValueType: row.KVType, Outputs: batch, Alignment: 32}
 			set.Pipelined = len(row.Split) > 1 && int(row.Offloaded) == model.Units()
 			host, counts := serving.Layers(model.Units(), row.Split, int(row.Offloaded))
 			set.HostBlocks = int64(host)
-			held, _ := set.Devices(model, counts)
+			used, _ := set.Devices(model, counts)
 			for i, want := range row.Devices {
 				devices++
 				families[judged.Family] = true
-				if got := [3]int64{held[i].Weights, held[i].Cache, held[i].Compute}; got != want {
+				if got := [3]int64{used[i].Weights, used[i].Cache, used[i].Compute}; got != want {
 					t.Errorf("%s, %+v, device %d of %v: %d, llama.cpp has %d", judged.Family, set, i, counts, got, want)
 				}
 			}
@@ -141,7 +141,7 @@ func TestLlamaCPP(t *testing.T) {
 
 // TestFit: llama.cpp's own --fit chooses the context that serve.Fit gives, or the next one: the rows
 // have free memory in whole MiB. serve.Solve finds one that
-// is no shorter, and no device holds more than its target.
+// is as long or longer, and no device holds more than its target.
 func TestFit(t *testing.T) {
 	fits, longer := 0, 0
 	for _, judged := range judgedModels(t) {
@@ -172,9 +172,9 @@ func TestFit(t *testing.T) {
 			if answer.Set.Context > fit.Context {
 				longer++
 			}
-			for i, held := range answer.Devices {
-				if held.Total() > fit.Targets[i]*mebi {
-					t.Errorf("%s: device %d holds %d bytes, more than %d MiB", judged.Family, i, held.Total(), fit.Targets[i])
+			for i, used := range answer.Devices {
+				if used.Total() > fit.Targets[i]*mebi {
+					t.Errorf("%s: device %d holds %d bytes, more than %d MiB", judged.Family, i, used.Total(), fit.Targets[i])
 				}
 			}
 		}

@@ -104,7 +104,7 @@ func (file *File) add(index, count int64, open Opener) error {
 	return nil
 }
 
-// nameOf is the name of a file of a set with another number, in words for an error; empty if the
+// nameOf is the name of a file of a set with another number, for an error; empty if the
 // path is not of the usual form.
 func nameOf(path string, number int) string {
 	parts := setName.FindStringSubmatch(filepath.Base(path))

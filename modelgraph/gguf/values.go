@@ -10,8 +10,8 @@ const (
 	maxKeyBytes   = 65_535  // llama.cpp's own limit is 2^30
 	maxTextBytes  = 1 << 30 // gguf.cpp: GGUF_MAX_STRING_LENGTH
 	maxArrayItems = 1 << 30 // gguf.cpp: GGUF_MAX_ARRAY_ELEMENTS
-	keptText      = 4096    // bytes; longer ones (chat templates) are checked, and not kept
-	keptItems     = 4096    // longer arrays (tokens) keep their length alone
+	shortText     = 4096    // bytes; longer ones (chat templates) are checked, and not kept
+	shortItems    = 4096    // longer arrays (tokens) keep their length alone
 )
 
 // value is one value of the metadata.
@@ -58,7 +58,7 @@ func readValues(from *source, count int64) map[string]value {
 // readText reads a string, and keeps a short one.
 func readText(from *source, place string) string {
 	length := from.length(place, "bytes of text", 1, maxTextBytes)
-	if length > keptText {
+	if length > shortText {
 		from.skip(length)
 		return ""
 	}
@@ -87,7 +87,7 @@ func readArray(from *source, place string, into *value) {
 				return
 			}
 		}
-	case into.items > keptItems:
+	case into.items > shortItems:
 		from.skip(into.items * least)
 	default:
 		into.numbers = make([]int64, into.items)

@@ -31,7 +31,7 @@ var languages = map[string]language{
 	"accelerate":        {"json", "python", ""},
 	"accelerate-config": {"yaml", "sh", ""}, "axolotl": {"yaml", "sh", ""}, "llamafactory": {"yaml", "sh", ""},
 	"lightning": {"yaml", "sh", ""}, "torchtune": {"yaml", "sh", ""}, "torchtitan": {"python", "sh", ""},
-	"megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
+	"llama.cpp": {"sh", "sh", ""}, "megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
 	"deepspeed":      {"json", "python", "SCRIPT, which calls "},
 	"diffusers":      {"python", "python", ""},
 	"ms-swift":       {"json", "sh", ""},
@@ -43,7 +43,7 @@ var languages = map[string]language{
 }
 
 // ownNames are targets whose files have the program's own names of modules.
-var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true}
+var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true, "llama.cpp": true}
 
 // TestHostileNames sends such names through every target: a shell and Python read
 // what it writes and says, and none of it runs.
@@ -64,7 +64,7 @@ func TestHostileNames(t *testing.T) {
 				}
 				if ownNames[target.Name] { // others are refused
 					known := golden(t, plan).Plan
-					input.Plan.Stages, input.Plan.Workload.LoRARank, input.Plan.Workload.LoRATargets = known.Stages, known.Workload.LoRARank, known.Workload.LoRATargets
+					input.Plan.Stages, input.Plan.DeviceMap, input.Plan.Workload.LoRARank, input.Plan.Workload.LoRATargets = known.Stages, known.DeviceMap, known.Workload.LoRARank, known.Workload.LoRATargets
 				}
 				for _, input.JSON = range []bool{false, true} {
 					if input.JSON && target.JSON == "" {
@@ -172,7 +172,7 @@ func newSandbox(tb testing.TB) *sandbox {
 	}
 	box.interpreter, _ = exec.LookPath("python3")
 	record := "#!" + box.sh + "\nfor a in \"$0\" \"$@\"; do printf '%s\\0' \"$a\"; done >>\"$LOG\"\n"
-	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron"} {
+	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron", "llama-server"} {
 		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil {
 			tb.Fatal(err)
 		}

@@ -40,8 +40,8 @@ func servedBy(runtime string) need {
 	}
 }
 
-// llamaFlags are the flags of a plan. A split is the units of each device, of which the output is
-// one (llama-model.cpp, load_tensors).
+// llamaFlags are the flags of a plan. A split is the units of each device. The output is one of them
+// (llama-model.cpp, load_tensors).
 func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 	workload := &plan.Workload
 	split, offloaded, err := unitsOf(plan)
@@ -86,6 +86,9 @@ func unitsOf(plan *devicemap.Plan) (split []int64, offloaded int64, err error) {
 			split[last]++
 			offloaded++
 		}
+	}
+	if offloaded == 0 {
+		return nil, 0, refused("the plan for %q has no blk.N on a device: it is not of a GGUF file", plan.Model.Name)
 	}
 	shares := make([]float32, len(split))
 	for i, count := range split {

@@ -1,3 +1,3 @@
 // Package serve plans a decoder for llama.cpp: the longest context, which device has which blocks,
-// and what stays on the host.
+// and which blocks are on the host.
 package serve

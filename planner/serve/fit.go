@@ -17,12 +17,12 @@ func Fit(question Question) (context int64, whole bool) {
 	used := func(context int64) (sum int64, fits bool, weights int64) {
 		set := question.settings(placed{}, context)
 		set.Outputs = max(set.Outputs, question.Set.Sequences)
-		held, _ := set.Devices(model, counts)
+		memory, _ := set.Devices(model, counts)
 		fits = true
-		for i := range held {
-			sum += held[i].Total()
-			weights += held[i].Weights
-			fits = fits && held[i].Total() <= targets[i]
+		for i := range memory {
+			sum += memory[i].Total()
+			weights += memory[i].Weights
+			fits = fits && memory[i].Total() <= targets[i]
 		}
 		return sum, fits, weights
 	}

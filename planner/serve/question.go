@@ -57,7 +57,7 @@ func (err *InfeasibleError) Error() string {
 // below which blocks leave the devices for the host (common/arg.cpp: -fitc).
 const step, shortest = 256, 4096
 
-// placed is a way to use the devices: what stays on the host, and whether devices work one after
+// placed is a way to use the devices: the blocks and experts on the host, and whether devices work one after
 // another although all is on them.
 type placed struct {
 	host, experts int

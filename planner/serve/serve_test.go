@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/serving"
 )
 
-// drawn is a random question with few blocks.
-func drawn(random *rand.Rand) Question {
+// sampled is a random question with few blocks.
+func sampled(random *rand.Rand) Question {
 	model := &serving.Model{Width: 256 * (1 + random.Int64N(4)), Vocabulary: 4096, Trained: 256 * (4 + random.Int64N(60)), Input: 1 << 20, Output: 1 << (20 + random.IntN(3))}
 	for range 1 + random.IntN(6) {
 		model.Blocks = append(model.Blocks, serving.Block{
@@ -44,10 +44,10 @@ func splits(units, devices int, each func(counts []int)) {
 func (question *Question) smallest(set serving.LlamaCPP) (share float64) {
 	share = 2
 	splits(question.Model.Units()-int(set.HostBlocks), len(question.Devices), func(counts []int) {
-		held, _ := set.Devices(question.Model, counts)
+		used, _ := set.Devices(question.Model, counts)
 		largest := 0.0
 		for i, device := range question.Devices {
-			largest = max(largest, float64(held[i].Total()+device.Overhead())/float64(device.Budget))
+			largest = max(largest, float64(used[i].Total()+device.Overhead())/float64(device.Budget))
 		}
 		share = min(share, largest)
 	})
@@ -59,7 +59,7 @@ func TestSolve(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	solved, none, hosted := 0, 0, 0
 	for range 300 {
-		question := drawn(random)
+		question := sampled(random)
 		answer, err := Solve(question)
 		if err != nil {
 			if !errors.As(err, new(*InfeasibleError)) {

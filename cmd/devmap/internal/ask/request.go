@@ -201,7 +201,7 @@ func (request *Request) Refuse() error {
 		return err
 	}
 	implyTraining(request)
-	return cmp.Or(request.idleServing(), request.normalise(), checkZeros(set, commands[request.cmd.Name()]), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
+	return cmp.Or(request.normalise(), checkZeros(set, commands[request.cmd.Name()]), request.refuseUnconstrained(), request.refuseOffload(), request.refuseSearch())
 }
 
 // checkZeros refuses values below 1 of flags that count something.

@@ -8,7 +8,7 @@ import (
 )
 
 // Served prints what an engine that serves gets, and what it would choose itself.
-func (printer *Printer) Served(question *serve.Question, answer *serve.Answer) {
+func Served(printer *Printer, question *serve.Question, answer *serve.Answer) {
 	limit := "the context is the one asked for"
 	switch {
 	case answer.Limit >= 0:

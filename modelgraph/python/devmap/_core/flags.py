@@ -17,7 +17,7 @@ Float8 = Literal["off", "tensorwise", "tensorwise-gathered", "rowwise"]
 Kernels = Literal["torch", "package"]
 LoraPrecision = Literal["fp32", "bf16"]
 Loss = Literal["eager", "chunked", "fused", "tiled"]
-Mode = Literal["infer", "train", "load"]
+Mode = Literal["infer", "train", "load", "serve"]
 Optimizer = Literal[
     "adamw",
     "adamw-foreach",
@@ -76,7 +76,17 @@ Preset = Literal[
 ]
 Quantize = Literal["off", "nf4", "int8"]
 Recompute = Literal["none", "full", "selective", "auto"]
-Runtime = Literal["accelerate", "deepspeed", "torch", "lightning", "jax", "torchtitan", "megatron", "devmap"]
+Runtime = Literal[
+    "accelerate",
+    "deepspeed",
+    "torch",
+    "lightning",
+    "jax",
+    "torchtitan",
+    "megatron",
+    "llama.cpp",
+    "devmap",
+]
 Schedule = Literal["1f1b", "gpipe", "interleaved"]
 Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 GPU = Literal[
@@ -117,6 +127,7 @@ GPU = Literal[
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
 Emit = Literal["slurm", "kubernetes"]
+KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 
 
 class Shared(Settings, total=False):
@@ -219,6 +230,7 @@ class PlanKeywords(Shared, total=False):
     cache_latents: Optional[bool]
     cfg_degree: Optional[int]
     component: Optional[str]
+    context: Optional[int]
     contiguous: Optional[bool]
     cp: Optional[Union[int, str]]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
@@ -231,6 +243,7 @@ class PlanKeywords(Shared, total=False):
     fully_shard_degree: Optional[int]
     gpu: Optional[Union[GPU, str]]
     height: Optional[int]
+    kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
     nodes: Optional[int]
     objective: Optional[Objective]
@@ -241,10 +254,12 @@ class PlanKeywords(Shared, total=False):
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     ring: Optional[int]
     sequence_parallel: Optional[bool]
+    sequences: Optional[int]
     steps: Optional[int]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
+    ubatch: Optional[int]
     ulysses: Optional[int]
     uniform: Optional[bool]
     vae_precision: Optional[str]
@@ -266,6 +281,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "float8": get_args(Float8),
     "gpu": get_args(GPU),
     "kernels": get_args(Kernels),
+    "kv_type": get_args(KvType),
     "lora_precision": get_args(LoraPrecision),
     "loss": get_args(Loss),
     "mode": get_args(Mode),
@@ -290,6 +306,7 @@ KINDS: dict[str, str] = {
     "cfg_degree": "int64",
     "compile": "bool",
     "component": "string",
+    "context": "int64",
     "contiguous": "bool",
     "cp": "degree",
     "dim": "stringArray",
@@ -313,6 +330,7 @@ KINDS: dict[str, str] = {
     "image_size": "int64",
     "images": "int64",
     "kernels": "string",
+    "kv_type": "string",
     "label_tokens": "float64",
     "lengths": "string",
     "liger": "bool",
@@ -346,6 +364,7 @@ KINDS: dict[str, str] = {
     "schedule": "string",
     "seq": "int64",
     "sequence_parallel": "bool",
+    "sequences": "int64",
     "shard_degree": "int64",
     "steps": "int64",
     "strategy": "string",
@@ -355,6 +374,7 @@ KINDS: dict[str, str] = {
     "topology": "string",
     "tp": "degree",
     "transformers": "string",
+    "ubatch": "int64",
     "ulysses": "int64",
     "uniform": "bool",
     "vae_precision": "string",
@@ -388,14 +408,15 @@ _NAMES = {
         "transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component contiguous cp dp ds_config ema "
-        "emit ep eval_batch eval_samples expert_capacity explain float8 force frames fully_shard_degree gpu "
-        "gpus gradient_as_bucket_view height image_size images kernels label_tokens lengths liger "
-        "lora_dropout lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction "
-        "micro_batches mode new_tokens nodes objective offload optimizer optimizer_in_backward packing pin "
-        "pipefusion pp precision preset quantize recompute reserve ring runtime schedule seq "
-        "sequence_parallel shard_degree steps strategy target_seq time_limit together topology tp "
-        "transformers ulysses uniform vae_precision vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp "
+        "ds_config ema emit ep eval_batch eval_samples expert_capacity explain float8 force frames "
+        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
+        "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mode new_tokens nodes objective offload optimizer "
+        "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute reserve ring "
+        "runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq time_limit "
+        "together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling "
+        "virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -410,11 +431,14 @@ OTHERS: dict[str, str] = {
     "bf16": "precision",
     "bits": "quantize",
     "bs": "batch",
+    "cache_type_k": "kv_type",
     "chunks": "micro_batches",
-    "context": "seq",
+    "context_length": "context",
     "context_parallel": "cp",
     "context_parallel_degree": "cp",
     "context_parallel_size": "cp",
+    "ctk": "kv_type",
+    "ctx_size": "context",
     "cutoff_len": "seq",
     "data_parallel": "dp",
     "data_parallel_degree": "dp",
@@ -443,6 +467,7 @@ OTHERS: dict[str, str] = {
     "hosts": "nodes",
     "image_max_pixels": "max_pixels",
     "iterations": "steps",
+    "kv_cache_dtype": "kv_type",
     "load_in_4bit": "quantize",
     "load_in_8bit": "quantize",
     "lora": "lora_rank",
@@ -451,16 +476,21 @@ OTHERS: dict[str, str] = {
     "max_memory": "gpus",
     "max_model_len": "seq",
     "max_new_tokens": "new_tokens",
+    "max_num_seqs": "sequences",
     "max_seq_len": "seq",
     "max_seq_length": "seq",
     "max_steps": "steps",
     "memory": "gpus",
     "microbatches": "micro_batches",
+    "n_ctx": "context",
     "n_gpus": "gpus",
+    "n_parallel": "sequences",
     "neat_packing": "packing",
     "ngpus": "gpus",
     "nnodes": "nodes",
+    "np": "sequences",
     "nproc_per_node": "gpus",
+    "num_ctx": "context",
     "num_gpus": "gpus",
     "num_machines": "nodes",
     "num_nodes": "nodes",
@@ -468,6 +498,7 @@ OTHERS: dict[str, str] = {
     "optim": "optimizer",
     "optimizer_in_bwd": "optimizer_in_backward",
     "overwrite": "force",
+    "parallel": "sequences",
     "per_device_eval_batch_size": "eval_batch",
     "per_device_train_batch_size": "batch",
     "pipeline_model_parallel_size": "pp",
@@ -493,6 +524,8 @@ OTHERS: dict[str, str] = {
     "tp_degree": "tp",
     "tp_size": "tp",
     "transformers_version": "transformers",
+    "ub": "ubatch",
+    "ubatch_size": "ubatch",
     "use_liger_kernel": "liger",
     "vram": "gpus",
     "xla_python_client_mem_fraction": "mem_fraction",
