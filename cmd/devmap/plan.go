@@ -74,18 +74,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return command.serve(cmd, arg)
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {
-		asked, err := command.Pipeline(arg, folder, builtIn)
-		if err != nil {
-			return err
-		}
-		notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
-		if training := asked.Diffusion.Workload.Train; training != nil {
-			notes = append(notes, command.IdleNotes(training)...)
-		}
-		if builtIn != nil && arg != folder {
-			notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
-		}
-		return command.plan(cmd, asked, notes)
+		return command.pipeline(cmd, arg, folder, builtIn)
 	}
 	if err := command.OfModel(arg); err != nil {
 		return err
@@ -117,6 +106,22 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	asked.Workload.Runtime, asked.Workload.Schedule = workload.Runtime, workload.Schedule
 	if command.IsFront() {
 		return command.front(cmd, asked, notes)
+	}
+	return command.plan(cmd, asked, notes)
+}
+
+// pipeline plans a diffusion pipeline.
+func (command *planCommand) pipeline(cmd *cobra.Command, arg, folder string, builtIn fs.FS) error {
+	asked, err := command.Pipeline(arg, folder, builtIn)
+	if err != nil {
+		return err
+	}
+	notes := append(ask.DefaultNotes(cmd), command.DeviceNotes(asked.Topology)...)
+	if training := asked.Diffusion.Workload.Train; training != nil {
+		notes = append(notes, command.IdleNotes(training)...)
+	}
+	if builtIn != nil && arg != folder {
+		notes = append(notes, fmt.Sprintf("%s is in no local cache: the built-in configs of %s are used", arg, folder))
 	}
 	return command.plan(cmd, asked, notes)
 }

@@ -41,7 +41,7 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	question := serve.Question{Model: model, Devices: serve.DevicesOf(topology), Set: serve.SettingsOf(&workload)}
 	answer, err := serve.Solve(question)
 	if err != nil {
-		return command.unserved(cmd, question, err)
+		return unserved(&question, err)
 	}
 	plan := servingPlan(graph, workload, topology, &question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
@@ -70,7 +70,7 @@ func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology 
 }
 
 // unserved adds what would fit to an answer that nothing fits.
-func (command *planCommand) unserved(cmd *cobra.Command, question serve.Question, err error) error {
+func unserved(question *serve.Question, err error) error {
 	var none *serve.InfeasibleError
 	if !errors.As(err, &none) {
 		return err

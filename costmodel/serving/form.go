@@ -33,7 +33,25 @@ type form struct {
 	unturned      bool  // positions do not rotate q and k
 }
 
-// shape finds the form of each block by the names of its tensors.
+// signs are the tensors of a block that show its form.
+var signs = map[string]func(form *form){
+	"attn_qkv.weight":            func(form *form) { form.joined = true },
+	"attn_q_norm.weight":         func(form *form) { form.normed = true },
+	"attn_q.bias":                func(form *form) { form.biased = true },
+	"attn_qkv.bias":              func(form *form) { form.biased = true },
+	"attn_output.bias":           func(form *form) { form.outBiased = true },
+	"attn_norm.bias":             func(form *form) { form.normBiased = true },
+	"post_attention_norm.weight": func(form *form) { form.after = true },
+	"post_ffw_norm.weight":       func(form *form) { form.afterFeed = true },
+	"ffn_norm.weight":            func(form *form) { form.feedNorm = true },
+	"ffn_gate.weight":            func(form *form) { form.gated = true },
+	"ffn_up.bias":                func(form *form) { form.feedBiased = true },
+	"ffn_gate_inp.weight":        func(form *form) { form.experts = true },
+	"ffn_gate_inp.bias":          func(form *form) { form.biases = true },
+	"ffn_gate_inp_shexp.weight":  func(form *form) { form.sharedGate = true },
+}
+
+// shape finds the form of each block by the names of its tensors, and by its architecture.
 func (model *Model) shape(file *gguf.File) {
 	for i := range file.Tensors {
 		tensor := &file.Tensors[i]
@@ -41,47 +59,25 @@ func (model *Model) shape(file *gguf.File) {
 		if number < 0 || number >= int64(len(model.Blocks)) {
 			continue
 		}
-		form := &model.Blocks[number].form
-		form.layerNorm, form.residualFirst = file.Has("attention.layer_norm_epsilon"), model.Architecture == "phi3"
-		const rotated = 4 // models/smollm3.cpp, no_rope_layer_step
-		form.unturned = model.Architecture == "smollm3" && (number+1)%rotated == 0
-		form.late, form.afterTop, form.unscaled = model.Architecture == "gpt-oss", model.Architecture == "gpt-oss", slices.Contains(unscaled, model.Architecture)
+		block := &model.Blocks[number]
 		_, rest, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
+		if sign := signs[rest]; sign != nil {
+			sign(&block.form)
+		}
 		switch rest {
-		case "attn_qkv.weight":
-			form.joined = true
-		case "attn_q_norm.weight":
-			form.normed = true
-		case "attn_q.bias", "attn_qkv.bias":
-			form.biased = true
-		case "attn_output.bias":
-			form.outBiased = true
-		case "attn_norm.bias":
-			form.normBiased = true
-		case "post_attention_norm.weight":
-			form.after = true
-		case "post_ffw_norm.weight":
-			form.afterFeed = true
-		case "ffn_gate.weight":
-			form.gated = true
 		case "ffn_up.weight":
-			form.gateJoined = tensor.Shape[0] == 2*model.Blocks[number].FeedForward
-		case "ffn_up.bias":
-			form.feedBiased = true
-		case "ffn_gate_inp.weight":
-			form.experts = true
-		case "ffn_gate_inp.bias":
-			form.biases = true
-		case "ffn_norm.weight":
-			form.feedNorm = true
+			block.form.gateJoined = tensor.Shape[0] == 2*block.FeedForward
 		case "ffn_up_shexp.weight":
-			form.shared, form.gated = tensor.Shape[0], true
-		case "ffn_gate_inp_shexp.weight":
-			form.sharedGate = true
+			block.form.shared, block.form.gated = tensor.Shape[0], true
 		}
 	}
+	arch := model.Architecture
 	for i := range model.Blocks {
+		const rotated = 4 // models/smollm3.cpp, no_rope_layer_step
 		form := &model.Blocks[i].form
 		form.parallel = !form.feedNorm && !form.after
+		form.layerNorm, form.residualFirst = file.Has("attention.layer_norm_epsilon"), arch == "phi3"
+		form.unturned = arch == "smollm3" && (i+1)%rotated == 0
+		form.late, form.afterTop, form.unscaled = arch == "gpt-oss", arch == "gpt-oss", slices.Contains(unscaled, arch)
 	}
 }

@@ -65,7 +65,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 	if model.Vocabulary == 0 {
 		model.Vocabulary = rows(file, "token_embd.weight")
 	}
-	if sections := file.Numbers("rope.dimension_sections", 2); sections != nil && sections[0] > 0 && sections[1] > 0 {
+	if sections := file.Numbers("rope.dimension_sections", 2); len(sections) == 2 && sections[0] > 0 && sections[1] > 0 {
 		const axes = 4 // llama-hparams.cpp, n_pos_per_embd
 		model.positions = axes
 	}
@@ -137,52 +137,62 @@ func (model *Model) caches(file *gguf.File, fault func(key, format string, args 
 		return fault(model.Architecture+".attention.head_count", "it is missing, or has numbers for fewer than %d blocks", count)
 	}
 	slides, tokens := sliding(file, count)
-	model.Window = tokens
-	recur := model.recurs(file, keyed)
-	state := recurrentState(file, model)
+	recur, state := model.recurs(file, keyed), recurrentState(file, model)
 	key, value := model.headWidths(file, heads, "")
 	slidingKey, slidingValue := model.headWidths(file, heads, "_swa")
-	model.Latent = file.Number("attention.key_length_mla", 0) > 0
-	loaded := count - file.Number("nextn_predict_layers", 0)
-	for i := max(0, loaded); i < count; i++ { // a draft's blocks are not loaded (TENSOR_SKIP)
-		model.Blocks[i].Bytes, model.Blocks[i].Expert, model.Blocks[i].Largest = 0, 0, 0
-	}
-	shared := count - file.Number("attention.shared_kv_layers", 0)
-	if model.Architecture == "gemma3n" {
-		const ownCaches = 20 // gemma3n.cpp: n_layer_kv_from_start
-		shared = ownCaches
-	}
-	feeds, experts := file.Numbers("feed_forward_length", count), file.Numbers("expert_feed_forward_length", count)
+	model.Window, model.Latent = tokens, file.Number("attention.key_length_mla", 0) > 0
+	cached := model.loaded(file)
 	for i := range model.Blocks {
 		block := &model.Blocks[i]
-		block.Sliding, block.head = slides[i], key
-		if block.Sliding {
-			block.head = slidingKey
+		keys, values := key, value
+		if block.Sliding = slides[i]; block.Sliding {
+			keys, values = slidingKey, slidingValue
 		}
-		if heads != nil {
-			block.Heads = heads[i]
-		}
-		if feeds != nil {
-			block.FeedForward = feeds[i]
-		}
-		if block.ExpertWidth = block.FeedForward; experts != nil {
-			block.ExpertWidth = experts[i]
-		}
-		if recur[i] {
+		if block.head = keys; recur[i] {
 			block.State = state
 		}
-		if (recur[i] && model.Architecture != "falcon-h1") || int64(i) >= min(loaded, shared) || keyed == nil {
+		if (recur[i] && model.Architecture != "falcon-h1") || int64(i) >= cached || keyed == nil {
 			continue
 		}
-		block.Key, block.Value = keyed[i]*key, keyed[i]*value
-		if block.Sliding {
-			block.Key, block.Value = keyed[i]*slidingKey, keyed[i]*slidingValue
-		}
+		block.Key, block.Value = keyed[i]*keys, keyed[i]*values
 		if model.Latent { // llama-kv-cache.cpp: keys alone, of one head
 			block.Value = 0
 		}
 	}
+	model.widths(file, heads)
 	return nil
+}
+
+// loaded drops the weights of a draft's blocks, which are not loaded (TENSOR_SKIP), and returns how
+// many blocks have a cache of their own.
+func (model *Model) loaded(file *gguf.File) int64 {
+	count := int64(len(model.Blocks))
+	loaded := count - file.Number("nextn_predict_layers", 0)
+	for i := max(0, loaded); i < count; i++ {
+		model.Blocks[i].Bytes, model.Blocks[i].Expert, model.Blocks[i].Largest = 0, 0, 0
+	}
+	if model.Architecture == "gemma3n" {
+		const own = 20 // gemma3n.cpp: n_layer_kv_from_start
+		return min(loaded, own)
+	}
+	return min(loaded, count-file.Number("attention.shared_kv_layers", 0))
+}
+
+// widths fills in the widths of each block's values.
+func (model *Model) widths(file *gguf.File, heads []int64) {
+	count := int64(len(model.Blocks))
+	feeds, experts := file.Numbers("feed_forward_length", count), file.Numbers("expert_feed_forward_length", count)
+	at := func(numbers []int64, i int, absent int64) int64 {
+		if i < len(numbers) {
+			return numbers[i]
+		}
+		return absent
+	}
+	for i := range model.Blocks {
+		block := &model.Blocks[i]
+		block.Heads, block.FeedForward = at(heads, i, 0), at(feeds, i, 0)
+		block.ExpertWidth = at(experts, i, block.FeedForward)
+	}
 }
 
 // headWidths are the widths of a head's keys and values (llama-model.cpp, load_hparams).
@@ -209,9 +219,9 @@ func (model *Model) recurs(file *gguf.File, keyed []int64) []bool {
 		case slices.Contains(recurrent, arch), arch == "falcon-h1":
 			recur[i] = true
 		case slices.Contains(hybrid, arch):
-			recur[i] = keyed != nil && keyed[i] == 0
+			recur[i] = len(keyed) > i && keyed[i] == 0
 		case arch == "nemotron_h", arch == "nemotron_h_moe":
-			recur[i] = keyed != nil && keyed[i] == 0 && feeds != nil && feeds[i] == 0
+			recur[i] = len(keyed) > i && keyed[i] == 0 && len(feeds) > i && feeds[i] == 0
 		case slices.Contains(intervals, arch):
 			recur[i] = (int64(i)+1)%interval != 0
 		}

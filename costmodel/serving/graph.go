@@ -63,9 +63,9 @@ func viewed(shape [3]int64, from *value) *value {
 	return &value{shape: shape, size: from.size, of: root, from: []*value{from}}
 }
 
-// place runs the pass through an arena, and returns its size (ggml_gallocr_alloc_graph_impl). after
+// run puts all values through an arena, and returns its size (ggml_gallocr_alloc_graph_impl). after
 // is called after each value.
-func (graph *graph) place(inputs []*value, alignment int64, after func(node *value, arena *arena)) int64 {
+func (graph *graph) run(inputs []*value, alignment int64, after func(node *value, arena *arena)) int64 {
 	arena := newArena(alignment)
 	for _, input := range inputs {
 		arena.put(input)

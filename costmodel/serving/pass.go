@@ -121,7 +121,7 @@ func (set *LlamaCPP) place(model *Model, first, end, without, cycle int) (size i
 		inputs = nil
 	}
 	states := map[*value]state{}
-	size = pass.graph.place(inputs, set.alignment(), func(node *value, arena *arena) {
+	size = pass.run(inputs, set.alignment(), func(node *value, arena *arena) {
 		if cycle > 0 && (node == ends[cycle-1] || node == ends[2*cycle-1]) {
 			states[node] = state{slices.Clone(arena.free), node.at}
 		}

@@ -91,7 +91,7 @@ func newArena(table *costmodel.Table, on Rank, dev *costmodel.Device) *arena {
 func (place *arena) hold(regions *costmodel.Regions) {
 	place.throughout.Params += regions.Weights
 	switch place.mode {
-	case costmodel.Load:
+	case costmodel.Load, costmodel.Serve:
 		return
 	case costmodel.Train:
 		place.throughout.OptimizerState += regions.Master + regions.State

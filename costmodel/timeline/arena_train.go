@@ -16,7 +16,7 @@ func (place *arena) events(emit func(stepEvent)) {
 		step.train()
 	case costmodel.Infer:
 		place.infer(emit)
-	case costmodel.Load:
+	case costmodel.Load, costmodel.Serve:
 	}
 }
 

@@ -44,7 +44,7 @@ func (emitter *emitter) deviceBody(device *device) {
 				inference{emitter}.runStage(device.stages[action.Chunk], int32(action.MicroBatch), round)
 			}
 		}
-	case costmodel.Load:
+	case costmodel.Load, costmodel.Serve:
 	}
 	emitter.unload(loaded)
 }

@@ -17,6 +17,7 @@ func FuzzReadHeader(f *testing.F) {
 }
 
 func checkHeader(t *testing.T, data []byte) {
+	t.Helper()
 	head, err := readHeader("f", bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		if strings.Contains(err.Error(), "\n") {

@@ -82,7 +82,7 @@ func readFile(path string, open Opener) (*header, error) {
 // add reads another file of the set.
 func (file *File) add(index, count int64, open Opener) error {
 	parts := setName.FindStringSubmatch(filepath.Base(file.Path))
-	if parts == nil || parts[2] != "00001" || parts[3] != fmt.Sprintf("%05d", count) {
+	if len(parts) == 0 || parts[2] != "00001" || parts[3] != fmt.Sprintf("%05d", count) {
 		return file.fault("split.count", "it is the first of %d files, whose name must end in -00001-of-%05d.gguf", count, count)
 	}
 	path := filepath.Join(filepath.Dir(file.Path), fmt.Sprintf("%s-%05d-of-%05d.gguf", parts[1], index+1, count))
@@ -124,5 +124,5 @@ func Is(data io.ReaderAt) bool {
 // Later reports whether a name is that of a file of a set after the first.
 func Later(name string) bool {
 	parts := setName.FindStringSubmatch(filepath.Base(name))
-	return parts != nil && parts[2] != "00001"
+	return len(parts) > 0 && parts[2] != "00001"
 }

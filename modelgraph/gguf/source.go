@@ -120,6 +120,7 @@ func (source *source) number(of kind) (value int64, whole bool) {
 		return int64(bits), bits <= math.MaxInt64
 	case kindI64:
 		return int64(bits), true
+	case kindF32, kindF64, kindString, kindArray:
 	}
 	return 0, false
 }

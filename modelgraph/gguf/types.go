@@ -47,6 +47,7 @@ func (kind kind) width() int64 {
 		return 4
 	case kindU64, kindI64, kindF64:
 		return 8
+	case kindString, kindArray:
 	}
 	return 0
 }

@@ -42,8 +42,11 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// fromGGUF reads a GGUF file and the other files of its set.
-func fromGGUF(path string) (*modelgraph.Graph, error) {
+// fromGGUF reads a GGUF file and the other files of its set, unless finding it failed.
+func fromGGUF(path string, fault error) (*modelgraph.Graph, error) {
+	if fault != nil {
+		return nil, fault
+	}
 	file, err := gguf.Read(path, openRegular)
 	if err != nil {
 		return nil, err

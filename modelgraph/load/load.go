@@ -149,17 +149,14 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 			return fromBytes(config, data, transformers)
 		}
 	}
-	if !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
-		path, err := ggufOf(dir, namesOf(entries))
-		switch {
-		case err != nil:
-			return nil, err
-		case path != "":
-			return fromGGUF(path)
+	alone := !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored)
+	if alone {
+		if path, err := ggufOf(dir, namesOf(entries)); path != "" || err != nil {
+			return fromGGUF(path, err)
 		}
 	}
 	graph, err := hf.FromCheckpoint(dir, transformers)
-	if err != nil && !contains(hf.ConfigName) && !slices.ContainsFunc(entries, isStored) {
+	if err != nil && alone {
 		for _, entry := range entries {
 			if form := formOf(entry.Name()); form == "ONNX" {
 				return nil, unsupported(filepath.Join(dir, entry.Name()), form)
@@ -189,7 +186,7 @@ func file(path, transformers string) (*modelgraph.Graph, error) {
 	case ending == ".safetensors":
 		return hf.FromCheckpoint(path, transformers)
 	case ending == ".gguf", isGGUF(path):
-		return fromGGUF(path)
+		return fromGGUF(path, nil)
 	case ending == ".json", ending == "":
 	default:
 		if form := formOf(path); form != "" {

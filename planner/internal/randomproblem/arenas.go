@@ -90,7 +90,7 @@ func (sampler *arenaSampler) size(most int64) int64 {
 func (sampler *arenaSampler) regions(first bool) costmodel.Regions {
 	regions := costmodel.Regions{Weights: 512 + sampler.size(sampler.weights), Output: costmodel.RegionAlign + sampler.size(sampler.message), Token: costmodel.RegionAlign}
 	switch sampler.mode {
-	case costmodel.Load:
+	case costmodel.Load, costmodel.Serve:
 		return regions
 	case costmodel.Infer:
 		regions.Cache, regions.Decode, regions.Forward = sampler.size(sampler.saved), sampler.size(sampler.saved), sampler.size(sampler.saved)
