@@ -157,10 +157,8 @@ func folder(dir, transformers string) (*modelgraph.Graph, error) {
 	}
 	graph, err := hf.FromCheckpoint(dir, transformers)
 	if err != nil && alone {
-		for _, entry := range entries {
-			if form := formOf(entry.Name()); form == "ONNX" {
-				return nil, unsupported(filepath.Join(dir, entry.Name()), form)
-			}
+		if i := slices.IndexFunc(entries, func(entry fs.DirEntry) bool { return formOf(entry.Name()) == "ONNX" }); i >= 0 {
+			return nil, unsupported(filepath.Join(dir, entries[i].Name()), "ONNX")
 		}
 	}
 	return graph, err
