@@ -126,6 +126,8 @@ func compilable(plan *devicemap.Plan, file, csv string) error {
 	switch traits := plan.Workload.Strategy.Traits(); {
 	case len(plan.Pipeline) > 0:
 		return out.Usagef("%s is a plan for a diffusion pipeline, for which devmap's engine has no program: devmap emit %s --for diffusers says how to run it", file, emit.Shell(file))
+	case plan.Workload.Mode == costmodel.Serve:
+		return out.Usagef("%s is a plan for %s, which serves: devmap emit %s --for %s writes its command", file, plan.Workload.Runtime, emit.Shell(file), plan.Workload.Runtime)
 	case traits.Replicated:
 		return out.Usagef("%s is a plan for %s, which has no program: plan with --strategy %s or %s", file, plan.Workload.Strategy, costmodel.Pipeline, costmodel.DeviceMap)
 	case csv != "" && !traits.Staged:

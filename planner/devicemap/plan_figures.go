@@ -29,14 +29,34 @@ func (fault *fieldFault) in(file string) error {
 // strategyFault reports a strategy that does not match the rest of the plan.
 func (plan *Plan) strategyFault() *fieldFault {
 	workload := &plan.Workload
-	if len(plan.Phases) > 0 || workload.Mode == costmodel.Serve { // these have no strategy
+	if len(plan.Phases) > 0 { // a diffusion pipeline has no strategy
 		return nil
+	}
+	if workload.Mode == costmodel.Serve {
+		return servingFault(workload)
 	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
 	if workload.Recompute == "auto" && !traits.Staged {
 		return faultOf("workload.recompute", "it is chosen for each stage of a pipeline, and strategy %q has none: plan again with the mode that you want", strategy)
 	}
 	return traitsFault(plan)
+}
+
+// servingFault reports sizes that no engine serves.
+func servingFault(workload *costmodel.Workload) *fieldFault {
+	if workload.Runtime != costmodel.LlamaCPP {
+		return faultOf("workload.runtime", "%q does not serve; %q does", workload.Runtime, costmodel.LlamaCPP)
+	}
+	const most = 1 << 32
+	for field, value := range map[string]int64{"context": workload.Context, "sequences": workload.Sequences, "ubatch": workload.UBatch} {
+		if value < 1 || value > most {
+			return faultOf("workload."+field, "%d is not between 1 and 2^32", value)
+		}
+	}
+	if workload.HostExperts < 0 || workload.HostExperts > most {
+		return faultOf("workload.host_experts", "%d is not between 0 and 2^32", workload.HostExperts)
+	}
+	return nil
 }
 
 // traitsFault reports a runtime, a schedule, stages or shards that the strategy cannot have.

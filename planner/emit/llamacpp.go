@@ -44,6 +44,9 @@ func servedBy(runtime string) need {
 // (llama-model.cpp, load_tensors).
 func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 	workload := &plan.Workload
+	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
+		return nil, refused("the plan for %q has a cache of type %q, which llama.cpp does not know (%s)", plan.Model.Name, workload.KVType, strings.Join(serving.CacheTypes(), ", "))
+	}
 	split, offloaded, err := unitsOf(plan)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
 )
 
@@ -50,7 +51,7 @@ type InfeasibleError struct {
 
 // Error implements error.
 func (err *InfeasibleError) Error() string {
-	return fmt.Sprintf("nothing fits: with %d tokens and all blocks on the host, the output and its buffers take %d bytes, and the devices have %d", err.Context, err.Needs, err.Has)
+	return fmt.Sprintf("nothing fits: with %d tokens and all blocks on the host, the output and its buffers take %v, and beyond CUDA's context and the margin of 1 GiB the GPUs have %v", err.Context, costmodel.Bytes(err.Needs), costmodel.Bytes(err.Has))
 }
 
 // step is what contexts are multiples of (llama-context.cpp: GGML_PAD), and shortest the context
