@@ -80,7 +80,7 @@ func biasedIf(is bool, of *value) *value {
 func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
 	blocks := min(end, len(model.Blocks)) - first
 	for _, cycle := range []int{model.period, 2 * model.period} {
-		const seen = 3 // cycles: two to compare, and one before them
+		const seen = 3 // cycles: two to compare, and one after them
 		few := seen*cycle + (blocks-seen*cycle)%max(1, cycle)
 		if cycle == 0 || few >= blocks {
 			continue
