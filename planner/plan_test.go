@@ -153,7 +153,7 @@ func TestPlanRefuses(t *testing.T) {
 		{g, work, unknown, `GPU 1: unknown GPU "rtx-4091" (known: h100-80gb,`},
 		{g, costmodel.Workload{Mode: costmodel.Train, Batch: 3, MicroBatches: 2}, gpus(1), "2 does not divide the batch of 3"},
 		{g, work, tiny, "does not fit"},
-		{g, costmodel.Workload{Mode: "dream"}, gpus(1), `mode: "dream" is unknown (known: infer, train, load)`},
+		{g, costmodel.Workload{Mode: "dream"}, gpus(1), `mode: "dream" is unknown (known: infer, train, load, serve)`},
 		{g, costmodel.Workload{Mode: costmodel.Train, Optimizer: "adam"}, gpus(1), `optimizer: "adam" is unknown (known: adamw,`},
 		{g, costmodel.Workload{Strategy: "fsdp3"}, gpus(1), `strategy: "fsdp3" is unknown`},
 		{g, costmodel.Workload{Strategy: costmodel.Auto}, gpus(1), "strategy: a plan has one strategy; strategy.Rows"},

@@ -84,12 +84,12 @@ func TestResolveRefuses(t *testing.T) {
 func TestResolveUnknown(t *testing.T) {
 	g := weights(t, modelgraph.BF16)
 	for want, workload := range map[string]costmodel.Workload{
-		`mode: "dream" is unknown (known: infer, train, load)`:  {Mode: "dream"},
-		`optimizer: "adamm" is unknown (known: adamw, `:         {Mode: costmodel.Train, Optimizer: "adamm"},
-		`recompute: "ful" is unknown (known: none, `:            {Mode: costmodel.Train, Recompute: "ful"},
-		`precision: "bf16" is unknown (known: bf16-true, `:      {Precision: "bf16"},
-		`attention: "fast" is unknown (known: sdpa, `:           {Attention: "fast"},
-		`schedule: "zb-h1" is unknown (known: 1f1b, gpipe, int`: {Strategy: costmodel.Pipeline, World: 2, Schedule: "zb-h1"},
+		`mode: "dream" is unknown (known: infer, train, load, serve)`: {Mode: "dream"},
+		`optimizer: "adamm" is unknown (known: adamw, `:               {Mode: costmodel.Train, Optimizer: "adamm"},
+		`recompute: "ful" is unknown (known: none, `:                  {Mode: costmodel.Train, Recompute: "ful"},
+		`precision: "bf16" is unknown (known: bf16-true, `:            {Precision: "bf16"},
+		`attention: "fast" is unknown (known: sdpa, `:                 {Attention: "fast"},
+		`schedule: "zb-h1" is unknown (known: 1f1b, gpipe, int`:       {Strategy: costmodel.Pipeline, World: 2, Schedule: "zb-h1"},
 	} {
 		if _, err := estimate.Resolve(g, workload); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
