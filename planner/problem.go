@@ -84,6 +84,10 @@ type Settings struct {
 	Progress func(Progress)
 
 	below float64 // a share from which on a solution is of no use; 0: none is
+	// step is the same for steps. one: this is one of many forms, so that a search of its cuts by
+	// trial ends early.
+	step float64
+	one  bool
 }
 
 // Progress is the state of the search for the largest share: the number of Probes, the Best share

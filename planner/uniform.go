@@ -177,9 +177,11 @@ func (search *formSearch) enough() float64 {
 // useful is a share from which on a cut is of no use; 0: none is.
 func (search *formSearch) useful() float64 {
 	switch {
+	case search.Objective == Time:
+		return 1 + instance.Tolerance
 	case search.best == nil && !search.fitsOnly:
 		return 0
-	case search.best == nil || search.failed != nil && search.fitsOnly || search.Objective == Time:
+	case search.best == nil || search.failed != nil && search.fitsOnly:
 		return 1 + instance.Tolerance
 	}
 	return search.best.LargestShare
@@ -210,10 +212,14 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end), time.Millisecond)
 	}
+	step := 0.
 	if search.best != nil && search.failed == nil {
 		limit /= 2
+		if search.Objective == Time {
+			step = search.best.Value
+		}
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful()})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful(), step: step, one: true})
 }
 
 // bounded gives the best solution the bound of all forms; all: they were all counted.

@@ -3,7 +3,6 @@ package stagememory
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -12,16 +11,26 @@ import (
 // solveLooped solves an interleaved pipeline. It tries all cuts if there are few. Otherwise it
 // searches for better cuts ([Looped.search]), then tries to prove that none are better
 // ([Looped.prove]), within the context and the effort.
-func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Duration) (*instance.Answer, error) {
+func solveLooped(ctx context.Context, peaks *instance.StagePeaks, limits instance.Limits) (*instance.Answer, error) {
 	in := peaks.In
 	if len(in.Pins) > 0 {
 		return nil, RefusePins(in)
 	}
 	looped := NewLooped(peaks)
+	looped.Quick = limits.Quick
+	if limits.Below > 0 {
+		if bound, _ := looped.counts(ctx, limits.Below); bound >= limits.Below {
+			return nil, instance.ErrNone
+		}
+	}
 	best, exact, stopped := looped.search(ctx)
-	proved := exact
-	if !exact && !stopped && best.most > looped.floor {
-		best, proved = looped.prove(ctx, best, proofEnds(effort))
+	proved := exact || best.most <= looped.floor
+	if !proved && !stopped {
+		ends := proofEnds(limits.Effort)
+		if looped.Quick {
+			ends = quickEnds
+		}
+		best, proved = looped.prove(ctx, best, ends)
 		stopped = ctx.Err() != nil
 	}
 	out := &instance.Answer{
@@ -29,7 +38,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Du
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
 	}
 	if looped.floor > out.LowerBound {
-		out.LowerBound, out.Bound = looped.floor, "largest run"
+		out.LowerBound, out.Bound = min(looped.floor, best.most), "largest run"
 	}
 	if proved { // all cuts were tried, or the rest is worse
 		out.LowerBound, out.Bound = best.most, "search"
