@@ -125,6 +125,15 @@ func (looped *Looped) setSizes(blocks blocks, sizes []int) bool {
 	return true
 }
 
+// EvenBlocks sets cuts with about as many blocks in each run; false if the model has none.
+func (looped *Looped) EvenBlocks() bool {
+	blocks, sizes := blocksOf(looped.StagePeaks), make([]int, len(looped.Cuts)-1)
+	for run := range sizes {
+		sizes[run] = len(blocks.at)*(run+1)/len(sizes) - len(blocks.at)*run/len(sizes)
+	}
+	return len(blocks.at) > 0 && looped.setSizes(blocks, sizes)
+}
+
 // deviceCount is the least share of a device with so many blocks or more, and the blocks of its
 // runs.
 type deviceCount struct {

@@ -51,9 +51,13 @@ func RefusePins(in *instance.Instance) error {
 	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "pins are not built for interleaved schedules: a GPU has several runs, and which of them a pin means is not searched; without pins, or with another schedule, it is planned"}
 }
 
-// Level sets the cuts with the smallest largest share that the search finds; false if it finds
-// none.
+// Level sets the cuts with the smallest largest share that the search finds, or a quick one;
+// false if it finds none.
 func (looped *Looped) Level(ctx context.Context) bool {
+	if looped.Quick {
+		_, set := looped.counts(ctx, looped.score().most)
+		return set
+	}
 	best, _, _ := looped.search(ctx)
 	return !math.IsInf(best.most, 1)
 }

@@ -84,19 +84,32 @@ const (
 
 // shorten tries cuts; it returns true if it tried all.
 func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, try, promising func() bool) bool {
-	evenTime(loop, costs)
-	if loop.Few() {
-		if try(); !promising() {
+	starts := []func() bool{
+		func() bool { evenTime(loop, costs); return true }, loop.EvenBlocks,
+		func() bool { loop.Even(); return loop.Level(ctx) },
+	}
+	if loop.Quick { // only the best of them is moved
+		var best []int
+		for _, start := range starts {
+			if start() && try() {
+				best = slices.Clone(loop.Cuts)
+			}
+		}
+		if best == nil || !promising() {
 			return false
 		}
+		starts = []func() bool{func() bool { copy(loop.Cuts, best); return true }}
+	}
+	if loop.Few() {
 		loop.Each(ctx, 1, func() { try() })
 		return ctx.Err() == nil
 	}
 	moved := 0
-	climb := func() {
-		if try(); !promising() {
-			return
+	for _, start := range starts {
+		if ctx.Err() != nil || !start() {
+			continue
 		}
+		try()
 		stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
 			if ctx.Err() != nil || loop.Quick && moved >= quickMoves || !loop.Move(lo, hi, by) {
 				return false
@@ -108,14 +121,6 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 			stagememory.Shift(loop.Cuts, lo, hi, -by)
 			return false
 		})
-	}
-	climb()
-	if ctx.Err() != nil {
-		return false
-	}
-	loop.Even()
-	if loop.Level(ctx) {
-		climb()
 	}
 	return false
 }
