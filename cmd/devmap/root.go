@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -98,8 +99,15 @@ func group(root *cobra.Command) {
 // that started it has printed them.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
-	if output := cmd.Flag("output"); output != nil && output.Value.String() == "-" {
-		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+	if output := cmd.Flag("output"); output != nil {
+		switch path := output.Value.String(); {
+		case path == "-":
+			return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+		case strings.HasPrefix(path, "-"): // the name is missing, and the next flag is in its place
+			return out.Usagef("--output %q begins as a flag: name a file, ./%s if that is its name", path, path)
+		case filepath.Base(path) == ask.ConfigName || path != "" && slices.Contains(ask.ConfigFiles(), path):
+			return out.Usagef("--output %q: devmap reads the defaults of its flags there: name another file", path)
+		}
 	}
 	notes, err := ask.ApplyDefaults(cmd)
 	if err != nil {

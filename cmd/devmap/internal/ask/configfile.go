@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	configName     = "devmap.toml"
+	ConfigName     = "devmap.toml"   // a file of defaults
 	configVariable = "DEVMAP_CONFIG" // a config file that replaces the others
 	maxDefaults    = 1 << 20         // bytes of a config file
 )
@@ -32,7 +32,7 @@ func ConfigFiles() []string {
 	if named := os.Getenv(configVariable); named != "" {
 		return []string{named}
 	}
-	files := []string{configName}
+	files := []string{ConfigName}
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if home, err := os.UserHomeDir(); folder == "" && err == nil && filepath.IsAbs(home) {
 		folder = filepath.Join(home, ".config")
@@ -41,7 +41,7 @@ func ConfigFiles() []string {
 		folder = roaming
 	}
 	if filepath.IsAbs(folder) { // required by the XDG specification
-		files = append(files, filepath.Join(folder, "devmap", configName))
+		files = append(files, filepath.Join(folder, "devmap", ConfigName))
 	}
 	return files
 }
