@@ -32,8 +32,8 @@ type search struct {
 	comparison
 	set   []costmodel.Setting
 	notes []string
-	// misfits are the problems that do not fit, of all steps.
-	misfits map[string]bool
+	// misfits are the problems that do not fit, of all steps; refused are those without an answer.
+	misfits, refused map[string]bool
 }
 
 // newSearch begins at a problem; nil if the catalogue lacks one of its GPUs.
@@ -43,7 +43,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 		return nil
 	}
 	options.Current = false // it is no change
-	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
+	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool), refused: make(map[string]bool)}
 }
 
 // change is the way to a row of a changed problem. Its settings are all differences of the two.

@@ -79,7 +79,11 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	case problem.trains() && !slices.ContainsFunc(out, alone): // with the same results neither
 		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
-	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	larger := slices.Concat(tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	if len(larger) == 0 && problem.trains() && !slices.ContainsFunc(out, func(change Change) bool { return tries.intrusion(&change) < ranks["lora_rank"] }) {
+		larger = tries.moreAndSame(ctx) // all others train less
+	}
+	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), larger)
 	if len(out) == 0 {
 		out = tries.combined(ctx)
 	}
@@ -109,7 +113,7 @@ func (problem *search) fitting(ctx context.Context, changed *search) []Change {
 	}
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
-		problem.misfits[changed.words()] = true
+		problem.misfits[changed.words()], problem.refused[changed.words()] = true, !ok
 		return nil
 	}
 	return []Change{problem.change(changed, &row)}
@@ -209,7 +213,10 @@ func (problem *remedies) several(ctx context.Context, changed *search, all []edi
 			applied = applied[:last] // which the next replaces
 		}
 		applied = append(applied, all[i])
-		found = problem.fitting(ctx, changed.edited(applied...))
+		with := changed.edited(applied...)
+		if found = problem.fitting(ctx, with); problem.refused[with.words()] {
+			applied = applied[:len(applied)-1]
+		}
 	}
 	for i := len(applied) - 2; i >= 0 && found != nil; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
