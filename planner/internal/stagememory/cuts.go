@@ -24,6 +24,7 @@ type Looped struct {
 	share    []float64
 	tried    int
 	floor    float64 // lower bound of the largest share of any cuts; set by search
+	bound    string  // its name
 }
 
 // score orders cuts: the largest share, then the sum of squares.
@@ -83,14 +84,21 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	looped.Even()
 	bound, set := looped.counts(ctx, looped.score().most*(1+1e-9))
-	if looped.floor = bound * (1 + 1e-12); set {
+	if looped.floor, looped.bound = bound*(1+1e-12), "numbers of blocks"; set {
 		if best = looped.score(); best.most <= looped.floor {
+			if !looped.Quick {
+				best = looped.descend(ctx) // balanced within that share
+			}
 			return best, false
 		}
 	}
 	best = score{math.Inf(1), 0}
 	var bestCuts []int
-	for _, start := range []func(){looped.Even, func() { looped.floor = max(looped.floor, looped.level(ctx)) }} {
+	for _, start := range []func(){looped.Even, func() {
+		if least := looped.level(ctx); least > looped.floor {
+			looped.floor, looped.bound = least, "largest run"
+		}
+	}} {
 		start()
 		if got := looped.descend(ctx); got.less(best) {
 			best, bestCuts = got, slices.Clone(looped.Cuts)

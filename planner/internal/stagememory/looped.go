@@ -38,7 +38,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, limits instanc
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
 	}
 	if looped.floor > out.LowerBound {
-		out.LowerBound, out.Bound = min(looped.floor, best.most), "largest run"
+		out.LowerBound, out.Bound = min(looped.floor, best.most), looped.bound
 	}
 	if proved { // all cuts were tried, or the rest is worse
 		out.LowerBound, out.Bound = best.most, "search"
