@@ -2,7 +2,6 @@ package stagememory
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -68,41 +67,37 @@ func blocksOf(peaks *instance.StagePeaks) (best blocks) {
 // counts bounds the largest share of any cuts by numbers of blocks. For each device it finds the
 // least share with so many blocks, over all ways to spread them over its runs. The blocks then go
 // one by one to the device that has the least share with one more. No cuts have all shares below
-// the largest of these. Cuts with these numbers are set if they exist. The bound is 0 if the model
-// has no blocks, or there are too many sizes. A bound of at least the cutoff is not computed any
-// further.
+// the largest of these. It sets cuts with these numbers if they exist. The bound is 0 if the model
+// has no blocks, or too many sizes, and at most the cutoff.
 func (looped *Looped) counts(ctx context.Context, cutoff float64) (bound float64, set bool) {
-	if costmodel.StageRulesOf(looped.In.Costs.Workload.Runtime).Arena {
-		return 0, false // its regions depend on more than a kind
-	}
 	count := blockCount{Looped: looped, blocks: blocksOf(looped.StagePeaks), cutoff: cutoff}
-	if len(count.at) == 0 {
+	if len(count.at) == 0 || costmodel.StageRulesOf(looped.In.Costs.Workload.Runtime).Arena { // its regions depend on more
 		return 0, false
 	}
-	ranks := len(looped.share)
-	needs, taken := make([][]deviceCount, ranks), make([]int, ranks)
-	for device := range ranks {
+	needs, taken := make([][]deviceCount, len(looped.share)), make([]int, len(looped.share))
+	for device := range needs {
 		if needs[device] = count.device(device); ctx.Err() != nil || count.tried > maxSizes {
 			return 0, false
 		}
 		bound = max(bound, needs[device][0].share)
 	}
+	more := func(device int) deviceCount { return needs[device][min(taken[device]+1, len(needs[device])-1)] }
 	for range count.at {
 		least := 0
-		for device := range ranks {
-			if needs[device][min(taken[device]+1, len(needs[device])-1)].share < needs[least][min(taken[least]+1, len(needs[least])-1)].share {
+		for device := range needs {
+			if more(device).share < more(least).share {
 				least = device
 			}
 		}
-		taken[least] = min(taken[least]+1, len(needs[least])-1)
-		if bound = max(bound, needs[least][taken[least]].share); bound >= cutoff {
+		if bound = max(bound, more(least).share); bound >= cutoff {
 			return cutoff, false
 		}
+		taken[least]++
 	}
 	sizes := make([]int, len(looped.Cuts)-1)
-	for device := range ranks {
+	for device := range needs {
 		for chunk, size := range needs[device][taken[device]].sizes {
-			sizes[chunk*ranks+device] = size
+			sizes[chunk*len(needs)+device] = size
 		}
 	}
 	return bound, looped.setSizes(count.blocks, sizes)
@@ -134,7 +129,7 @@ func (looped *Looped) EvenBlocks() bool {
 	return len(blocks.at) > 0 && looped.setSizes(blocks, sizes)
 }
 
-// deviceCount is the least share of a device with so many blocks or more, and the blocks of its
+// deviceCount is the least share of a device with a number of blocks or more, and the blocks of its
 // runs.
 type deviceCount struct {
 	share float64
@@ -150,35 +145,33 @@ type blockCount struct {
 	tried  int
 }
 
-// device returns the least shares by number of blocks, the last one at least the cutoff.
-func (count *blockCount) device(device int) []deviceCount {
-	chunks := int(count.schedule.Chunks)
-	out := []deviceCount{}
-	sizes := make([]int, chunks)
+// device returns the least shares by number of blocks. The last is the cutoff.
+func (count *blockCount) device(device int) (out []deviceCount) {
+	sizes := make([]int, count.schedule.Chunks)
 	var try func(chunk, total int)
 	try = func(chunk, total int) {
-		if chunk == chunks {
-			share := count.shareWith(device, sizes)
-			for len(out) <= total {
-				out = append(out, deviceCount{share: count.cutoff})
-			}
-			if share < out[total].share {
-				out[total] = deviceCount{share, slices.Clone(sizes)}
-			}
-			return
-		}
 		for size := count.least(chunk*len(count.share) + device); total+size <= len(count.at); size++ {
 			sizes[chunk] = size
 			clear(sizes[chunk+1:])
-			if count.tried++; count.tried > maxSizes || count.shareWith(device, sizes) >= count.cutoff {
-				break
+			count.tried++
+			share := count.shareWith(device, sizes)
+			switch {
+			case share >= count.cutoff || count.tried > maxSizes:
+				return
+			case chunk < len(sizes)-1:
+				try(chunk+1, total+size)
+				continue
 			}
-			try(chunk+1, total+size)
+			for len(out) <= total+size {
+				out = append(out, deviceCount{share: count.cutoff})
+			}
+			if share < out[total+size].share {
+				out[total+size] = deviceCount{share, slices.Clone(sizes)}
+			}
 		}
-		sizes[chunk] = 0
 	}
 	try(0, 0)
-	out = append(out, deviceCount{share: math.Max(count.cutoff, 0)})
+	out = append(out, deviceCount{share: count.cutoff})
 	for total := len(out) - 2; total >= 0; total-- { // more blocks may need less with other runs
 		if out[total+1].share < out[total].share {
 			out[total] = out[total+1]
@@ -200,21 +193,20 @@ func (count *blockCount) least(run int) int {
 func (count *blockCount) shareWith(device int, sizes []int) float64 {
 	runs, from := make([][2]int, len(sizes)), 0
 	for chunk, size := range sizes {
-		switch run := chunk*len(count.share) + device; {
-		case run == 0:
-			runs[chunk] = [2]int{0, 1}
-			if size > 0 {
-				runs[chunk][1] = count.at[size-1] + 1
-			}
-		case run == len(count.Cuts)-2:
-			runs[chunk] = [2]int{count.Count() - 1, count.Count()}
-			if size > 0 {
-				runs[chunk][0] = count.at[len(count.at)-size]
-			}
-		case size > 0:
-			runs[chunk] = [2]int{count.at[from], count.at[from+size-1] + 1}
+		first, end := 0, 0
+		if size > 0 {
+			first, end = count.at[from], count.at[from+size-1]+1
 		}
-		from += size
+		switch run := chunk*len(count.share) + device; run {
+		case 0:
+			first, end = 0, max(1, end)
+		case len(count.Cuts) - 2:
+			first, end = count.Count()-1, count.Count()
+			if size > 0 {
+				first = count.at[len(count.at)-size]
+			}
+		}
+		runs[chunk], from = [2]int{first, end}, from+size
 	}
 	return count.RunsShare(device, runs)
 }

@@ -46,7 +46,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 105},
 		{name: "lines without tests", value: module.lines(""), limit: 147_900},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 26_700},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 27_050},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),

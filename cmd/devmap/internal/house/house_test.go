@@ -97,7 +97,7 @@ func TestMeasured(t *testing.T) {
 		"methods of one type                                 2 (at most 25)\n    modelgraph.Tree 2\n",
 		"packages                                            5 (at most 105)\n",
 		"lines without tests                                48 (at most 147900)\n",
-		"lines of the planner without tests                  5 (at most 26700)\n",
+		"lines of the planner without tests                  5 (at most 27050)\n",
 		"files in one package                                4 (at most 30)\n    executor\n",
 		"exported names outside internal                     5 (at most 340)\n    modelgraph 4, planner 1\n",
 		"examples with their output                          1 (at least 8)  BEYOND\n",
