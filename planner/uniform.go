@@ -112,6 +112,7 @@ type formSearch struct {
 	failed  error
 	below   float64
 	looked  int
+	none    bool // a form has no cut that fits or is of use
 	stopped bool
 }
 
@@ -128,6 +129,7 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
 	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use, or fits
+		search.none = true
 		if search.Objective != Time {
 			search.below = min(search.below, max(form.below, search.useful()))
 		}
@@ -154,7 +156,8 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 
 // unfit is why nothing fits; nil: something does, or another fault is in the way.
 func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
-	if !errors.As(search.failed, &large) && search.best == nil && search.failed == nil {
+	if !errors.As(search.failed, &large) && search.best == nil && (search.failed == nil || search.none) {
+		search.failed = nil // what refuses some forms is not why others do not fit
 		return &InfeasibleError{Proved: all}
 	}
 	return large

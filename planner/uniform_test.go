@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -139,6 +140,22 @@ func TestUniformRefuses(t *testing.T) {
 	problem.Topology.Devices[7].CapacityBytes *= 2
 	if _, err := planner.Solve(t.Context(), problem, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "device 7 differs from device 0 in capacity_bytes: ") {
 		t.Errorf("other GPUs: %v", err)
+	}
+}
+
+// TestInterleavedMisfit: forms that do not fit are the answer, though others have too few
+// micro-batches for their stages.
+func TestInterleavedMisfit(t *testing.T) {
+	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+		problem := gridProblem(t, 256, "megatron", objective)
+		problem.Graph = readModel(t, "llama-3.1-405b")
+		work := &problem.Workload
+		work.Schedule, work.Batch, work.MicroBatches, work.Seq, work.Recompute, work.SequenceParallel = costmodel.Interleaved, 1024, 16, 4096, costmodel.RecomputeFull, true
+		sol, err := planner.Solve(t.Context(), problem, planner.Settings{})
+		var large *planner.InfeasibleError
+		if !errors.As(err, &large) || sol == nil || !large.Proved || sol.LargestShare <= 1 {
+			t.Errorf("%s: %v", objective, err)
+		}
 	}
 }
 
