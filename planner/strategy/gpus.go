@@ -32,7 +32,7 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 		}
 		low = high
 	}
-	step := max(1, problem.eachHost())
+	step := max(1, eachHost(problem.Topology.Devices))
 	if high > oneByOne {
 		step = max(step, hostGPUs)
 	}
@@ -51,8 +51,7 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 }
 
 // eachHost is the number of GPUs of each host of --nodes; 0: there is one host, or a file names them.
-func (problem *search) eachHost() int {
-	devices := problem.Topology.Devices
+func eachHost(devices []costmodel.Device) int {
 	each := slices.IndexFunc(devices, func(device costmodel.Device) bool { return device.Host != devices[0].Host })
 	for i := range devices {
 		if each > 0 && devices[i].Host != hostName(i/each) {
@@ -117,23 +116,10 @@ func (problem *search) on(count int) *search {
 // the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
-	topology := problem.other()
-	switch {
-	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
+	topology := problem.withCount(count)
+	if topology == nil || problem.fixed("gpus") || kind != "" && problem.fixed("gpu") {
 		return nil
-	case count > total && len(topology.Links) > 0:
-		return nil // its links are unknown
 	}
-	each := problem.eachHost()
-	if each > 0 && count%each > 0 {
-		return nil // hosts have equal numbers
-	}
-	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
-	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
-	for i := total; i < count && each > 0; i++ {
-		topology.Devices[i].Host = hostName(i / each)
-	}
-	topology.Links = slices.DeleteFunc(slices.Clone(topology.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
 	changed := *problem
 	changed.Topology, changed.set = topology, nil
 	if count != total {
@@ -156,6 +142,22 @@ func (problem *search) asking(count int, kind string) *search {
 		changed.Workload.ShardDegree = 0 // over all
 	}
 	return &changed
+}
+
+// withCount is a topology of count GPUs; nil if their links are unknown, or hosts would have
+// different numbers.
+func (problem *search) withCount(count int) *costmodel.Topology {
+	total, each, topology := len(problem.Topology.Devices), eachHost(problem.Topology.Devices), problem.other()
+	if count > total && len(topology.Links) > 0 || each > 0 && count%each > 0 {
+		return nil
+	}
+	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
+	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
+	for i := total; i < count && each > 0; i++ {
+		topology.Devices[i].Host = hostName(i / each)
+	}
+	topology.Links = slices.DeleteFunc(slices.Clone(topology.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
+	return topology
 }
 
 // other is the topology that other numbers of GPUs are taken from.

@@ -44,7 +44,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64, limits instance
 			step, share, out.Map = got, have, instance.Restored(order.unitMap(loop.Cuts), order.order)
 			return true
 		}
-		promising := func() bool { return !limits.Quick || limits.Step == 0 || step < limits.Step*(1+near) }
+		promising := func() bool { return limits.Step == 0 || step < limits.Step*(1+near) }
 		exact = shorten(ctx, loop, order.costs, try, promising) && exact
 	}
 	out.Stopped = ctx.Err() != nil
@@ -106,23 +106,27 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 	}
 	moved := 0
 	for _, start := range starts {
-		if ctx.Err() != nil || !start() {
-			continue
+		if ctx.Err() == nil && start() {
+			try()
+			moves(ctx, loop, &moved, try)
 		}
-		try()
-		stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
-			if ctx.Err() != nil || loop.Quick && moved >= quickMoves || !loop.Move(lo, hi, by) {
-				return false
-			}
-			moved += len(loop.Cuts)
-			if try() {
-				return true
-			}
-			stagememory.Shift(loop.Cuts, lo, hi, -by)
-			return false
-		})
 	}
 	return false
+}
+
+// moves moves cuts as long as one of them helps, and counts the runs in moved cuts.
+func moves(ctx context.Context, loop *stagememory.Looped, moved *int, try func() bool) {
+	stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
+		if ctx.Err() != nil || loop.Quick && *moved >= quickMoves || !loop.Move(lo, hi, by) {
+			return false
+		}
+		*moved += len(loop.Cuts)
+		if try() {
+			return true
+		}
+		stagememory.Shift(loop.Cuts, lo, hi, -by)
+		return false
+	})
 }
 
 // evenTime sets cuts with about the same time per run.

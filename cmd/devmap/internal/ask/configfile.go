@@ -20,8 +20,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
+// ConfigName is the name of a file of defaults.
+const ConfigName = "devmap.toml"
+
 const (
-	ConfigName     = "devmap.toml"   // a file of defaults
 	configVariable = "DEVMAP_CONFIG" // a config file that replaces the others
 	maxDefaults    = 1 << 20         // bytes of a config file
 )
