@@ -95,7 +95,7 @@ func group(root *cobra.Command) {
 	}
 }
 
-// checkOutputName refuses names of outputs that are no files, or files of defaults.
+// checkOutputName refuses a flag as the name of an output, and a file of defaults.
 func checkOutputName(cmd *cobra.Command) error {
 	output := cmd.Flag("output")
 	if output == nil {
@@ -104,7 +104,7 @@ func checkOutputName(cmd *cobra.Command) error {
 	switch path := output.Value.String(); {
 	case path == "-":
 		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
-	case strings.HasPrefix(path, "-"): // the name is missing, and the next flag is in its place
+	case strings.HasPrefix(path, "-"): // a flag was read as the missing name
 		return out.Usagef("--output %q begins as a flag: name a file, ./%s if that is its name", path, path)
 	case filepath.Base(path) == ask.ConfigName || path != "" && slices.Contains(ask.ConfigFiles(), path):
 		return out.Usagef("--output %q: devmap reads the defaults of its flags there: name another file", path)
