@@ -78,7 +78,7 @@ type Settings struct {
 	// Probes is the most targets that the search tries; 0: no limit.
 	Probes int
 	// FitsOnly: skip the search for the map closest to fitting. Best of the [*InfeasibleError] may
-	// then be nil.
+	// then be nil. Degrees that all stages share are the first that fit.
 	FitsOnly bool
 	// Progress, if not nil, receives the progress of the search.
 	Progress func(Progress)

@@ -119,6 +119,10 @@ type formSearch struct {
 // try finds the best cut of a form. It returns false if no later form is better, or the time has
 // ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
+	if search.fitsOnly && search.best != nil && search.failed == nil { // later forms are not looked at
+		search.below = min(search.below, form.below)
+		return false
+	}
 	if form.below >= search.enough() {
 		return false
 	}

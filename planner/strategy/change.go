@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -34,6 +35,28 @@ type search struct {
 	notes []string
 	// misfits are the problems that do not fit, of all steps; refused are those without an answer.
 	misfits, refused map[string]bool
+	// brief ends the search; nil: all is tried.
+	brief *brief
+}
+
+// brief ends the search for changes of a problem with open degrees. Each is a search over all
+// degrees, which takes up to a second. After the end, only GPUs and what follows are tried, until
+// something fits.
+type brief struct {
+	end         time.Time
+	found, wide bool
+}
+
+// hintTime is the time of such a search for all other changes.
+const hintTime = 500 * time.Millisecond
+
+// openDegrees reports a degree that the planner chooses.
+func openDegrees(workload *costmodel.Workload) bool {
+	return slices.Contains([]costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, costmodel.AutoDegree)
+}
+
+func (limit *brief) over() bool {
+	return limit != nil && (limit.found || !limit.wide) && time.Now().After(limit.end)
 }
 
 // newSearch begins at a problem; nil if the catalogue lacks one of its GPUs.
