@@ -119,11 +119,8 @@ type formSearch struct {
 // try finds the best cut of a form. It returns false if no later form is better, or the time has
 // ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
-	if search.fitsOnly && search.best != nil && search.failed == nil { // later forms are not looked at
-		search.below = min(search.below, form.below)
-		return false
-	}
 	if form.below >= search.enough() {
+		search.below = min(search.below, form.below)
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -171,6 +168,8 @@ func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
 // it needs if it does not fit.
 func (search *formSearch) enough() float64 {
 	switch {
+	case search.best != nil && search.failed == nil && search.fitsOnly:
+		return math.Inf(-1)
 	case search.best != nil && search.failed == nil:
 		return search.best.Value
 	case search.Objective == Time || search.best == nil && !search.fitsOnly:

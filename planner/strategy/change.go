@@ -35,28 +35,18 @@ type search struct {
 	notes []string
 	// misfits are the problems that do not fit, of all steps; refused are those without an answer.
 	misfits, refused map[string]bool
-	// brief ends the search; nil: all is tried.
-	brief *brief
+	*brief
 }
 
-// brief ends the search for changes of a problem with open degrees. Each is a search over all
-// degrees, which takes up to a second. After the end, only GPUs and what follows are tried, until
-// something fits.
+// brief ends the search for changes of a problem with open degrees: one takes up to a second. After
+// the end (zero: none) only GPUs and what follows are tried, until something fits.
 type brief struct {
 	end         time.Time
 	found, wide bool
 }
 
-// hintTime is the time of such a search for all other changes.
-const hintTime = 500 * time.Millisecond
-
-// openDegrees reports a degree that the planner chooses.
-func openDegrees(workload *costmodel.Workload) bool {
-	return slices.Contains([]costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}, costmodel.AutoDegree)
-}
-
 func (limit *brief) over() bool {
-	return limit != nil && (limit.found || !limit.wide) && time.Now().After(limit.end)
+	return !limit.end.IsZero() && (limit.found || !limit.wide) && time.Now().After(limit.end)
 }
 
 // newSearch begins at a problem; nil if the catalogue lacks one of its GPUs.
@@ -66,7 +56,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 		return nil
 	}
 	options.Current = false // it is no change
-	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool), refused: make(map[string]bool)}
+	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool), refused: make(map[string]bool), brief: &brief{}}
 }
 
 // change is the way to a row of a changed problem. Its settings are all differences of the two.

@@ -20,8 +20,9 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	from := newSearch(problem, options)
 	if from != nil {
 		from.fitsOnly = true
-		if openDegrees(&from.Workload) {
-			from.brief = &brief{end: time.Now().Add(hintTime)}
+		w := &from.Workload
+		if slices.Contains([]costmodel.Degree{w.DP, w.TP, w.CP, w.EP, w.PP}, costmodel.AutoDegree) {
+			from.end = time.Now().Add(time.Second / 2)
 		}
 	}
 	switch {
@@ -36,7 +37,7 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	changed.Objective = planner.Memory // it fits if anything does
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
 	changes := changed.smallest(ctx)
-	if from.brief == nil {
+	if from.end.IsZero() {
 		changes = from.within(ctx, changes)
 	}
 	for i := range changes { // of open degrees: some fit under either objective
@@ -90,9 +91,7 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	case problem.trains() && !slices.ContainsFunc(out, alone): // with the same results neither
 		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
-	if problem.brief != nil {
-		problem.brief.wide = true
-	}
+	problem.wide = true
 	larger := slices.Concat(tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
 	if len(larger) == 0 && problem.trains() && !slices.ContainsFunc(out, func(change Change) bool { return tries.intrusion(&change) < ranks["lora_rank"] }) {
 		larger = tries.moreAndSame(ctx) // all others train less
@@ -100,8 +99,8 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), larger)
 	switch {
 	case len(out) > 0:
-	case problem.brief != nil: // what was left out
-		problem.brief = nil
+	case !problem.end.IsZero(): // what was left out
+		problem.end = time.Time{}
 		return problem.smallest(ctx)
 	default:
 		out = tries.combined(ctx)
@@ -127,7 +126,7 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, none if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) []Change {
-	if changed == nil || problem.brief.over() || changed.Diffusion == nil && problem.misfits[changed.words()] {
+	if changed == nil || problem.over() || changed.Diffusion == nil && problem.misfits[changed.words()] {
 		return nil
 	}
 	row, ok := changed.first(ctx)
@@ -135,9 +134,7 @@ func (problem *search) fitting(ctx context.Context, changed *search) []Change {
 		problem.misfits[changed.words()], problem.refused[changed.words()] = true, !ok
 		return nil
 	}
-	if problem.brief != nil {
-		problem.brief.found = true
-	}
+	problem.found = true
 	return []Change{problem.change(changed, &row)}
 }
 

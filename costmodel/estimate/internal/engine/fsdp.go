@@ -135,22 +135,21 @@ func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 // state dict arrives whole, and becomes a shard. A tied one has two shards until weights are tied
 // again (accelerate 1.15, utils/fsdp_utils.py, fsdp2_load_full_state_dict).
 func broadcast(model *layers.Model) int64 {
-	var shards, kept, most int64
+	var shards, total, most int64
 	for i := range model.Layers {
 		part := &model.Layers[i].Shard
-		if shards += part.Bytes(); model.Workload.HostShards {
-			shards = 0
-		} else {
-			kept += part.Bytes()
-		}
+		shards, total = shards+part.Bytes(), total+part.Bytes()
 		for j := range part.Params {
-			if part.Params[j].Owner != "" || model.Workload.HostShards {
+			switch {
+			case model.Workload.HostShards: // the others are in host memory
+				shards, total = part.Stored(j), 0
+			case part.Params[j].Owner != "":
 				shards += part.Stored(j)
 			}
 			most = max(most, shards+model.Layers[i].Whole.Stored(j))
 		}
 	}
-	return most - kept
+	return most - total
 }
 
 // prepared is the size of a model built on the GPU: a state dict keeps it there while FSDP2 shards.
