@@ -42,7 +42,7 @@ type Table struct {
 	// Flat: the groups are FSDP1's. Prefetches: backward gathers the next early (BACKWARD_PRE).
 	Flat, Prefetches bool
 	// Prepared are the whole parameters that exist in addition to their shards while the model is
-	// sharded, if it was built on the GPU; 0: a group at a time.
+	// sharded: all if it was built on the GPU, one at a time if a state dict is broadcast; 0: not modelled.
 	Prepared int64
 	// Reference is a frozen model that training runs in addition.
 	Reference value.Reference

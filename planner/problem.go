@@ -78,12 +78,16 @@ type Settings struct {
 	// Probes is the most targets that the search tries; 0: no limit.
 	Probes int
 	// FitsOnly: skip the search for the map closest to fitting. Best of the [*InfeasibleError] may
-	// then be nil.
+	// then be nil. Degrees that all stages share are the first that fit.
 	FitsOnly bool
 	// Progress, if not nil, receives the progress of the search.
 	Progress func(Progress)
 
 	below float64 // a share from which on a solution is of no use; 0: none is
+	// step is the same for steps. one: this is one of many forms, so that a search of its cuts by
+	// trial ends early.
+	step float64
+	one  bool
 }
 
 // Progress is the state of the search for the largest share: the number of Probes, the Best share

@@ -36,7 +36,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	limit := cmp.Or(settings.TimeLimit, DefaultTimeLimit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	solver := &solveCall{Problem: &problem, fitsOnly: settings.FitsOnly, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit, Below: settings.below}}
+	solver := &solveCall{Problem: &problem, fitsOnly: settings.FitsOnly, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress, Effort: limit, Below: settings.below, Step: settings.step, Quick: settings.one}}
 	var sol *Solution
 	switch {
 	case open(in.Costs) && uniform(&in.Costs.Workload):

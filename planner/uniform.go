@@ -112,6 +112,7 @@ type formSearch struct {
 	failed  error
 	below   float64
 	looked  int
+	none    bool // a form has no cut that fits or is of use
 	stopped bool
 }
 
@@ -119,6 +120,7 @@ type formSearch struct {
 // ended.
 func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	if form.below >= search.enough() {
+		search.below = min(search.below, form.below)
 		return false
 	}
 	if search.stopped = search.best != nil && ctx.Err() != nil; search.stopped {
@@ -128,6 +130,7 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 	sol, err := search.solveForm(ctx, form)
 	search.looked++
 	if errors.Is(err, instance.ErrNone) { // no cut is below what is of use, or fits
+		search.none = true
 		if search.Objective != Time {
 			search.below = min(search.below, max(form.below, search.useful()))
 		}
@@ -154,7 +157,8 @@ func (search *formSearch) try(ctx context.Context, form *gridForm) bool {
 
 // unfit is why nothing fits; nil: something does, or another fault is in the way.
 func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
-	if !errors.As(search.failed, &large) && search.best == nil && search.failed == nil {
+	if !errors.As(search.failed, &large) && search.best == nil && (search.failed == nil || search.none) {
+		search.failed = nil // what refuses some forms is not why others do not fit
 		return &InfeasibleError{Proved: all}
 	}
 	return large
@@ -164,6 +168,8 @@ func (search *formSearch) unfit(all bool) (large *InfeasibleError) {
 // it needs if it does not fit.
 func (search *formSearch) enough() float64 {
 	switch {
+	case search.best != nil && search.failed == nil && search.fitsOnly:
+		return math.Inf(-1)
 	case search.best != nil && search.failed == nil:
 		return search.best.Value
 	case search.Objective == Time || search.best == nil && !search.fitsOnly:
@@ -177,9 +183,11 @@ func (search *formSearch) enough() float64 {
 // useful is a share from which on a cut is of no use; 0: none is.
 func (search *formSearch) useful() float64 {
 	switch {
+	case search.Objective == Time:
+		return 1 + instance.Tolerance
 	case search.best == nil && !search.fitsOnly:
 		return 0
-	case search.best == nil || search.failed != nil && search.fitsOnly || search.Objective == Time:
+	case search.best == nil || search.failed != nil && search.fitsOnly:
 		return 1 + instance.Tolerance
 	}
 	return search.best.LargestShare
@@ -210,10 +218,14 @@ func (search *formSearch) solveForm(ctx context.Context, form *gridForm) (*Solut
 	if end, ok := ctx.Deadline(); ok {
 		limit = max(time.Until(end), time.Millisecond)
 	}
+	step := 0.
 	if search.best != nil && search.failed == nil {
 		limit /= 2
+		if search.Objective == Time {
+			step = search.best.Value
+		}
 	}
-	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful()})
+	return Solve(ctx, problem, Settings{TimeLimit: limit, Probes: search.limits.Probes, FitsOnly: search.fitsOnly, below: search.useful(), step: step, one: true})
 }
 
 // bounded gives the best solution the bound of all forms; all: they were all counted.

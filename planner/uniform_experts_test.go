@@ -30,8 +30,8 @@ func TestUniformExperts(t *testing.T) {
 	}
 }
 
-// TestFitsOnly: with FitsOnly, a problem that does not fit is refused sooner. One that fits has the
-// same answer.
+// TestFitsOnly: with FitsOnly, a problem that does not fit is refused sooner. One that fits has an
+// answer that fits, with a bound of all forms.
 func TestFitsOnly(t *testing.T) {
 	for _, capacity := range []int64{1 << 30, 4 << 30, 80 << 30} {
 		problem := gridProblem(t, 8, "megatron", planner.Memory)
@@ -41,7 +41,7 @@ func TestFitsOnly(t *testing.T) {
 		whole, err := planner.Solve(t.Context(), problem, planner.Settings{})
 		fits, failed := planner.Solve(t.Context(), problem, planner.Settings{FitsOnly: true})
 		t.Logf("%d: %v %v", capacity, err, failed)
-		if (err == nil) != (failed == nil) || err == nil && fits.Value != whole.Value {
+		if (err == nil) != (failed == nil) || err == nil && (fits.LargestShare > 1 || fits.LowerBound > whole.Value) {
 			t.Errorf("%d: %v, and if it only has to fit %v", capacity, err, failed)
 		}
 		if large := (*planner.InfeasibleError)(nil); err != nil && (!errors.As(failed, &large) || !large.Proved) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -94,12 +95,29 @@ func group(root *cobra.Command) {
 	}
 }
 
+// checkOutputName refuses a flag as the name of an output, and a file of defaults.
+func checkOutputName(cmd *cobra.Command) error {
+	output := cmd.Flag("output")
+	if output == nil {
+		return nil
+	}
+	switch path := output.Value.String(); {
+	case path == "-":
+		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+	case strings.HasPrefix(path, "-"): // a flag was read as the missing name
+		return out.Usagef("--output %q begins as a flag: name a file, ./%s if that is its name", path, path)
+	case filepath.Base(path) == ask.ConfigName || path != "" && slices.Contains(ask.ConfigFiles(), path):
+		return out.Usagef("--output %q: devmap reads the defaults of its flags there: name another file", path)
+	}
+	return nil
+}
+
 // begin sets colours and defaults before a command runs. A worker prints no notes, as the process
 // that started it has printed them.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
-	if output := cmd.Flag("output"); output != nil && output.Value.String() == "-" {
-		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+	if err := checkOutputName(cmd); err != nil {
+		return err
 	}
 	notes, err := ask.ApplyDefaults(cmd)
 	if err != nil {

@@ -35,7 +35,8 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 		all[i] = &table.Units[i]
 	}
 	resident := ResidentOn(table, table.InputDevice, dev, false)
-	if resident.Prepared = prepared(table, all); !table.Flat && resident.Prepared+dev.ContextBytes > dev.Budget() {
+	resident.Prepared = prepared(table, all)
+	if there := !table.Flat && !value.OnHost(table.Workload.BuiltOn, table.Workload.Quantize); there && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
 	return between(table, all, &resident, engine, walk(engine(table, all, resident))), nil

@@ -123,6 +123,11 @@ func TestFolders(t *testing.T) {
 		if !strings.Contains(files["run.sh"], "\nexport PYTHONPATH=\"$HERE") { // torchtitan imports its module from there
 			t.Errorf("%s: Python does not find the folder:\n%s", target.Name, files["run.sh"])
 		}
+		_, patch, _ := strings.Cut(files["trainjob.yaml"], "\n  # runtimePatches:")
+		var patches map[string][]map[string]any
+		if err := yaml.Unmarshal([]byte("  runtimePatches:"+strings.ReplaceAll(patch, "\n  # ", "\n  ")), &patches); err != nil || len(patches["runtimePatches"]) != 1 {
+			t.Errorf("%s: the comment of trainjob.yaml is no patch: %v", target.Name, err)
+		}
 		for name, form := range jobs {
 			if err := accepts(t, form, files[name]); err != nil {
 				t.Errorf("%s, %s: %v", target.Name, name, err)

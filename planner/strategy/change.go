@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -32,8 +33,20 @@ type search struct {
 	comparison
 	set   []costmodel.Setting
 	notes []string
-	// misfits are the problems that do not fit, of all steps.
-	misfits map[string]bool
+	// misfits are the problems that do not fit, of all steps; refused are those without an answer.
+	misfits, refused map[string]bool
+	*brief
+}
+
+// brief ends the search for changes of a problem with open degrees: one takes up to a second. After
+// the end (zero: none) only GPUs and what follows are tried, until something fits.
+type brief struct {
+	end         time.Time
+	found, wide bool
+}
+
+func (limit *brief) over() bool {
+	return !limit.end.IsZero() && (limit.found || !limit.wide) && time.Now().After(limit.end)
 }
 
 // newSearch begins at a problem; nil if the catalogue lacks one of its GPUs.
@@ -43,7 +56,7 @@ func newSearch(problem planner.Problem, options Options) *search {
 		return nil
 	}
 	options.Current = false // it is no change
-	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool)}
+	return &search{comparison: comparison{Problem: problem, Options: options}, misfits: make(map[string]bool), refused: make(map[string]bool), brief: &brief{}}
 }
 
 // change is the way to a row of a changed problem. Its settings are all differences of the two.

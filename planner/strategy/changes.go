@@ -91,7 +91,7 @@ func same(workload *costmodel.Workload) []edit {
 	})
 	add(workload.Runtime == "megatron" && !workload.SequenceParallel && (workload.TP == costmodel.AutoDegree || workload.TP.Count() > 1), "",
 		func(w *costmodel.Workload) { w.SequenceParallel = true })
-	add(cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
+	add(slices.Contains([]string{"", costmodel.RecomputeNone, "selective"}, workload.Recompute), "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
 	add(workload.EvalBatch > 1, "", func(w *costmodel.Workload) { w.EvalBatch = 1 })
 	add(workload.EvalSamples > 0, lastSamples, func(w *costmodel.Workload) { w.EvalSamples = 0 })

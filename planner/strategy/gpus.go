@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,10 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// maxGPUs bounds the search for more GPUs.
-const maxGPUs = 64
+// maxGPUs bounds the search for more GPUs. Beyond oneByOne, their number is a multiple of hostGPUs.
+const (
+	maxGPUs  = 1024
+	oneByOne = 64
+	hostGPUs = 8
+)
 
-// moreGPUs is the change to the least sufficient number of GPUs: it doubles, then bisects.
+// moreGPUs is the change to the least sufficient number of GPUs: it doubles, then bisects. Hosts
+// stay whole.
 func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change {
 	on := func(count int) []Change { return problem.fitting(ctx, changed.on(count)) }
 	low := len(problem.Topology.Devices)
@@ -26,8 +32,15 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 		}
 		low = high
 	}
-	for low+1 < high && found != nil {
-		mid := (low + high) / 2
+	step := max(1, eachHost(problem.Topology.Devices))
+	if high > oneByOne {
+		step = max(step, hostGPUs)
+	}
+	for found != nil {
+		mid := (low + high) / 2 / step * step
+		if mid <= low {
+			break
+		}
 		if fits := on(mid); fits != nil {
 			high, found = mid, fits
 		} else {
@@ -36,6 +49,20 @@ func (problem *remedies) moreGPUs(ctx context.Context, changed *search) []Change
 	}
 	return found
 }
+
+// eachHost is the number of GPUs of each host of --nodes; 0: there is one host, or a file names them.
+func eachHost(devices []costmodel.Device) int {
+	each := slices.IndexFunc(devices, func(device costmodel.Device) bool { return device.Host != devices[0].Host })
+	for i := range devices {
+		if each > 0 && devices[i].Host != hostName(i/each) {
+			return 0
+		}
+	}
+	return max(0, each)
+}
+
+// hostName is the name of a host of --nodes.
+func hostName(index int) string { return fmt.Sprintf("node%d", index) }
 
 // larger are the problem on each larger GPU of the same maker and at least the same speed, the
 // smallest first. Empty if the devices differ or the catalogue lacks them.
@@ -89,16 +116,10 @@ func (problem *search) on(count int) *search {
 // the request cannot ask for them.
 func (problem *search) asking(count int, kind string) *search {
 	total := len(problem.Topology.Devices)
-	topology := problem.other()
-	switch {
-	case problem.fixed("gpus") || kind != "" && problem.fixed("gpu"):
+	topology := problem.withCount(count)
+	if topology == nil || problem.fixed("gpus") || kind != "" && problem.fixed("gpu") {
 		return nil
-	case count > total && len(topology.Links) > 0:
-		return nil // its links are unknown
 	}
-	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
-	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
-	topology.Links = slices.DeleteFunc(slices.Clone(topology.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
 	changed := *problem
 	changed.Topology, changed.set = topology, nil
 	if count != total {
@@ -121,6 +142,22 @@ func (problem *search) asking(count int, kind string) *search {
 		changed.Workload.ShardDegree = 0 // over all
 	}
 	return &changed
+}
+
+// withCount is a topology of count GPUs; nil if their links are unknown, or hosts would have
+// different numbers.
+func (problem *search) withCount(count int) *costmodel.Topology {
+	total, each, topology := len(problem.Topology.Devices), eachHost(problem.Topology.Devices), problem.other()
+	if count > total && len(topology.Links) > 0 || each > 0 && count%each > 0 {
+		return nil
+	}
+	more := slices.MaxFunc(topology.Devices, func(a, b costmodel.Device) int { return cmp.Compare(a.Budget(), b.Budget()) })
+	topology.Devices = slices.Concat(topology.Devices[:min(total, count)], slices.Repeat([]costmodel.Device{more}, max(0, count-total)))
+	for i := total; i < count && each > 0; i++ {
+		topology.Devices[i].Host = hostName(i / each)
+	}
+	topology.Links = slices.DeleteFunc(slices.Clone(topology.Links), func(link costmodel.Link) bool { return max(link.From, link.To) >= count })
+	return topology
 }
 
 // other is the topology that other numbers of GPUs are taken from.

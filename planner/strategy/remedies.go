@@ -141,13 +141,26 @@ func (problem *remedies) combined(ctx context.Context) []Change {
 	if problem.Workload.Mode != costmodel.Train {
 		spread = costmodel.DeviceMap
 	}
-	sized, sharded := problem.sized(), problem.withStrategy(spread)
+	sized, sharded := problem.sized(), problem.search
+	if problem.Workload.Strategy != spread {
+		sharded = problem.withStrategy(spread)
+	}
 	for _, edits := range [][]edit{nil, same(&sized), slices.Concat(same(&sized), problem.adapters)} {
 		if out := problem.moreGPUs(ctx, sharded.edited(edits...)); out != nil {
 			return out
 		}
 	}
 	return nil
+}
+
+// moreAndSame are the fewest GPUs with edits that keep the results, as few as are necessary there.
+func (problem *remedies) moreAndSame(ctx context.Context) []Change {
+	sized := problem.sized()
+	found := problem.moreGPUs(ctx, problem.edited(same(&sized)...))
+	if found == nil {
+		return nil
+	}
+	return problem.several(ctx, problem.on(len(found[0].To.Topology.Devices)), same(&sized))
 }
 
 // followChanges follows the pools of changes: each verdict is then of the change's plan.

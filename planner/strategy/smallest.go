@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
@@ -14,11 +15,15 @@ import (
 // come first: changes with the same result, then the optimizer's state, adapters, quantised weights
 // and ZeRO offload. Less work, another strategy, and more or larger GPUs follow. If no single
 // change of the same training is enough, they include several together. Once ctx is done, Smallest
-// tries nothing more.
+// tries nothing more. With open degrees it tries GPUs after half a second, and ends when something fits.
 func Smallest(ctx context.Context, problem planner.Problem, options Options) []Change {
 	from := newSearch(problem, options)
 	if from != nil {
 		from.fitsOnly = true
+		w := &from.Workload
+		if slices.Contains([]costmodel.Degree{w.DP, w.TP, w.CP, w.EP, w.PP}, costmodel.AutoDegree) {
+			from.end = time.Now().Add(time.Second / 2)
+		}
 	}
 	switch {
 	case from == nil:
@@ -31,7 +36,14 @@ func Smallest(ctx context.Context, problem planner.Problem, options Options) []C
 	changed := *from
 	changed.Objective = planner.Memory // it fits if anything does
 	changed.Fixed = append(slices.Clone(from.Fixed), "offload")
-	return useful(followChanges(ctx, distinct(from.within(ctx, changed.smallest(ctx)))))
+	changes := changed.smallest(ctx)
+	if from.end.IsZero() {
+		changes = from.within(ctx, changes)
+	}
+	for i := range changes { // of open degrees: some fit under either objective
+		changes[i].To.Objective = from.Objective
+	}
+	return useful(followChanges(ctx, distinct(changes)))
 }
 
 // useful leaves out changes that add to an earlier one under the same strategy and gain nothing.
@@ -79,8 +91,18 @@ func (problem *search) smallest(ctx context.Context) []Change {
 	case problem.trains() && !slices.ContainsFunc(out, alone): // with the same results neither
 		out = append(out, tries.several(ctx, problem, same(&sized))...)
 	}
-	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
-	if len(out) == 0 {
+	problem.wide = true
+	larger := slices.Concat(tries.moreGPUs(ctx, problem), tries.largerGPU(ctx))
+	if len(larger) == 0 && problem.trains() && !slices.ContainsFunc(out, func(change Change) bool { return tries.intrusion(&change) < ranks["lora_rank"] }) {
+		larger = tries.moreAndSame(ctx) // all others train less
+	}
+	out = slices.Concat(out, tries.lora(ctx), others, tries.sharded(ctx), tries.onHost(ctx), tries.offloaded(ctx), larger)
+	switch {
+	case len(out) > 0:
+	case !problem.end.IsZero(): // what was left out
+		problem.end = time.Time{}
+		return problem.smallest(ctx)
+	default:
 		out = tries.combined(ctx)
 	}
 	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(tries.intrusion(&a), tries.intrusion(&b)) })
@@ -104,14 +126,15 @@ func (problem *remedies) singles(ctx context.Context, all []edit) []Change {
 
 // fitting is the change to a problem, none if it does not fit.
 func (problem *search) fitting(ctx context.Context, changed *search) []Change {
-	if changed == nil || changed.Diffusion == nil && problem.misfits[changed.words()] {
+	if changed == nil || problem.over() || changed.Diffusion == nil && problem.misfits[changed.words()] {
 		return nil
 	}
 	row, ok := changed.first(ctx)
 	if !ok || !row.Fits {
-		problem.misfits[changed.words()] = true
+		problem.misfits[changed.words()], problem.refused[changed.words()] = true, !ok
 		return nil
 	}
+	problem.found = true
 	return []Change{problem.change(changed, &row)}
 }
 
@@ -209,7 +232,10 @@ func (problem *remedies) several(ctx context.Context, changed *search, all []edi
 			applied = applied[:last] // which the next replaces
 		}
 		applied = append(applied, all[i])
-		found = problem.fitting(ctx, changed.edited(applied...))
+		with := changed.edited(applied...)
+		if found = problem.fitting(ctx, with); problem.refused[with.words()] {
+			applied = applied[:len(applied)-1]
+		}
 	}
 	for i := len(applied) - 2; i >= 0 && found != nil; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)

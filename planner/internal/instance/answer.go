@@ -82,6 +82,9 @@ type Limits struct {
 	ValueOnly bool
 	// Below is a share from which on an answer is of no use; 0: none is.
 	Below float64
+	// Step is the same for steps. Quick: a search by trial takes a small number of steps.
+	Step  float64
+	Quick bool
 	// Effort is the time asked for, from which a search may work out a number of
 	// steps that ends it whatever the clock; 0: ten seconds.
 	Effort time.Duration

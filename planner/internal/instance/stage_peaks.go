@@ -83,6 +83,20 @@ func (peaks *StagePeaks) LeastShare(c, a, b int) float64 {
 	return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.residents[device].Workspace, false))
 }
 
+// RunsShare returns the share of a device whose runs have these items; an empty run makes it a lower
+// bound for any items there.
+func (peaks *StagePeaks) RunsShare(device int, runs [][2]int) float64 {
+	rank, empty := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}, false
+	for _, run := range runs {
+		rank.Chunks = append(rank.Chunks, peaks.interval(run[0], run[1]))
+		empty = empty || run[0] == run[1]
+	}
+	if empty {
+		return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.residents[device].Workspace, false))
+	}
+	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
+}
+
 func (peaks *StagePeaks) shareOf(device int, peak int64) float64 {
 	return float64(peak+peaks.Overhead[device]) / float64(peaks.In.Topology.Devices[device].Budget())
 }

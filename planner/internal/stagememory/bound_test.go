@@ -206,3 +206,76 @@ func TestLoopedBounds(t *testing.T) {
 		t.Errorf("%d interleaved pipelines, of %d the best was found: too few", loops, climbed)
 	}
 }
+
+// TestCounts compares the bound by numbers of blocks with the best of all cuts. The blocks follow
+// other layers, alternate with them, or are alone between the ends.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(71, 72))
+	bounds, found := 0, 0
+	for i := range randomproblem.Samples(150) {
+		gpus, chunks := 2+i%2, 2+i/2%2
+		p := declaredPipeline(t, rng, gpus, chunks)
+		if i%3 == 0 {
+			p = recomputedPipeline(t, rng, gpus, chunks)
+		} else {
+			p = patterned(t, rng, p, gpus*chunks+rng.IntN(5), i%3 == 1)
+		}
+		bound, share, err := stagememory.Counts(t.Context(), randomproblem.Instance(t, &p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(1)
+		exhaustive.Cuts(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
+			if m := exhaustive.LoopedMap(&p, cuts, []int{0, 1, 2}[:gpus]); m != nil {
+				best = min(best, randomproblem.LargestShare(&p, m))
+			}
+		})
+		if bound > best*(1+1e-12) || share < best*(1-1e-12) {
+			t.Fatalf("%d: %+v: no cuts are said to be below %v, its own have %v, and the best has %v", i, p.Costs.Workload, bound, share, best)
+		}
+		if bound > .9*best {
+			bounds++
+		}
+		if share <= bound*(1+1e-12) {
+			found++
+		}
+	}
+	if bounds < 50 || found < 15 {
+		t.Errorf("%d bounds are within a tenth, and %d are the share of cuts", bounds, found)
+	}
+}
+
+// patterned returns a pipeline of so many layers of a few kinds: some of one kind ahead of the
+// others, or in turn with them.
+func patterned(t *testing.T, rng *rand.Rand, p planner.Problem, count int, turns bool) planner.Problem {
+	t.Helper()
+	kinds, layers := p.Graph.Layers, []modelgraph.Layer(nil)
+	others := rng.IntN(3)
+	for i := range count {
+		kind := 1
+		switch {
+		case i == 0:
+			kind = 0
+		case i == count-1:
+			kind = len(kinds) - 1
+		case turns && i%2 == 0 || !turns && i <= others:
+			kind = 2
+		}
+		layer, declared := kinds[kind], *kinds[kind].Declared
+		declared.OutputBytes = 40
+		layer.Declared = &declared
+		layer.Name, layer.Inputs, layer.InputLayers, layer.Unit, layer.UnitIndex = fmt.Sprintf("u%d", i), nil, nil, "", 0
+		layers = append(layers, layer)
+	}
+	graph, err := modelgraph.New("patterned", layers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(graph, p.Costs.Workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Comm = costmodel.Comm{}
+	return planner.Problem{Graph: graph, Costs: table, Topology: p.Topology}
+}

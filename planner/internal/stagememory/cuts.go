@@ -19,10 +19,12 @@ const allCuts = 5000
 type Looped struct {
 	*instance.StagePeaks
 	Cuts     []int // of items, length p·v + 1
+	Quick    bool  // few random changes, and a short proof
 	schedule costmodel.Schedule
 	share    []float64
 	tried    int
 	floor    float64 // lower bound of the largest share of any cuts; set by search
+	bound    string  // its name
 }
 
 // score orders cuts: the largest share, then the sum of squares.
@@ -80,16 +82,34 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 
 // climb descends from two starts, then from random changes of the best cuts.
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
+	looped.Even()
+	bound, set := looped.counts(ctx, looped.score().most*(1+1e-9))
+	if looped.floor, looped.bound = bound*(1+1e-12), "numbers of blocks"; set {
+		if best = looped.score(); best.most <= looped.floor {
+			if !looped.Quick {
+				best = looped.descend(ctx) // balanced within that share
+			}
+			return best, false
+		}
+	}
 	best = score{math.Inf(1), 0}
 	var bestCuts []int
-	for _, start := range []func(){looped.Even, func() { looped.floor = looped.level(ctx) }} {
+	for _, start := range []func(){looped.Even, func() {
+		if least := looped.level(ctx); least > looped.floor {
+			looped.floor, looped.bound = least, "largest run"
+		}
+	}} {
 		start()
 		if got := looped.descend(ctx); got.less(best) {
 			best, bestCuts = got, slices.Clone(looped.Cuts)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 1)) // fixed seed: the same cuts every time
-	for range restarts {
+	again := restarts
+	if looped.Quick {
+		again = quickRestarts
+	}
+	for range again {
 		if ctx.Err() != nil || best.most <= looped.floor {
 			break
 		}

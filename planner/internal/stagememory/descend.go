@@ -7,11 +7,13 @@ import (
 	"slices"
 )
 
-// restarts is the number of random changes of the best cuts from which the search starts again.
+// restarts and quickRestarts are the numbers of random changes of the best cuts from which the search
+// starts again.
 // maxRuns limits the runs that [Looped.level] computes.
 const (
-	restarts = 30
-	maxRuns  = 20_000_000
+	restarts      = 30
+	quickRestarts = 3
+	maxRuns       = 20_000_000
 )
 
 // descend moves cuts as long as the score falls: one cut to any place between its neighbours, or a

@@ -86,3 +86,18 @@ func ProofWithin(ctx context.Context, in *instance.Instance, ends int) (out Proo
 	found, proved := looped.prove(ctx, start, ends)
 	return Proof{Start: start.most, Found: found.most, Proved: proved}, nil
 }
+
+// Counts returns the bound of [Looped.counts], and the largest share of its cuts; +Inf if it set
+// none.
+func Counts(ctx context.Context, in *instance.Instance) (bound, share float64, err error) {
+	items, err := in.Items()
+	if err != nil {
+		return 0, 0, err
+	}
+	looped := NewLooped(instance.NewStagePeaks(items))
+	bound, set := looped.counts(ctx, math.Inf(1))
+	if share = math.Inf(1); set {
+		share = looped.score().most
+	}
+	return bound, share, nil
+}

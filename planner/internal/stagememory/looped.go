@@ -3,7 +3,6 @@ package stagememory
 import (
 	"context"
 	"math"
-	"time"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -12,16 +11,26 @@ import (
 // solveLooped solves an interleaved pipeline. It tries all cuts if there are few. Otherwise it
 // searches for better cuts ([Looped.search]), then tries to prove that none are better
 // ([Looped.prove]), within the context and the effort.
-func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Duration) (*instance.Answer, error) {
+func solveLooped(ctx context.Context, peaks *instance.StagePeaks, limits instance.Limits) (*instance.Answer, error) {
 	in := peaks.In
 	if len(in.Pins) > 0 {
 		return nil, RefusePins(in)
 	}
 	looped := NewLooped(peaks)
+	looped.Quick = limits.Quick
+	if limits.Below > 0 {
+		if bound, _ := looped.counts(ctx, limits.Below); bound >= limits.Below {
+			return nil, instance.ErrNone
+		}
+	}
 	best, exact, stopped := looped.search(ctx)
-	proved := exact
-	if !exact && !stopped && best.most > looped.floor {
-		best, proved = looped.prove(ctx, best, proofEnds(effort))
+	proved := exact || best.most <= looped.floor
+	if !proved && !stopped {
+		ends := proofEnds(limits.Effort)
+		if looped.Quick {
+			ends = quickEnds
+		}
+		best, proved = looped.prove(ctx, best, ends)
 		stopped = ctx.Err() != nil
 	}
 	out := &instance.Answer{
@@ -29,7 +38,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, effort time.Du
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
 	}
 	if looped.floor > out.LowerBound {
-		out.LowerBound, out.Bound = looped.floor, "largest run"
+		out.LowerBound, out.Bound = min(looped.floor, best.most), looped.bound
 	}
 	if proved { // all cuts were tried, or the rest is worse
 		out.LowerBound, out.Bound = best.most, "search"
@@ -42,9 +51,13 @@ func RefusePins(in *instance.Instance) error {
 	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "pins are not built for interleaved schedules: a GPU has several runs, and which of them a pin means is not searched; without pins, or with another schedule, it is planned"}
 }
 
-// Level sets the cuts with the smallest largest share that the search finds; false if it finds
-// none.
+// Level sets the cuts with the smallest largest share that the search finds, or a quick one;
+// false if it finds none.
 func (looped *Looped) Level(ctx context.Context) bool {
+	if looped.Quick {
+		_, set := looped.counts(ctx, looped.score().most)
+		return set
+	}
 	best, _, _ := looped.search(ctx)
 	return !math.IsInf(best.most, 1)
 }

@@ -14,6 +14,9 @@ import (
 // every machine.
 const endsPerSecond = 500_000
 
+// quickEnds is their number for one of many forms.
+const quickEnds = 25_000
+
 // proofEnds returns the number of ends that a proof tries for a time limit. It rounds up to whole
 // seconds, as some time has passed before the search starts.
 func proofEnds(effort time.Duration) int {

@@ -35,7 +35,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	}
 	peaks := instance.NewStagePeaks(items)
 	if in.Looped() {
-		return solveLooped(ctx, peaks, limits.Effort)
+		return solveLooped(ctx, peaks, limits)
 	}
 	if limits.Below > 0 && peaks.Above(limits.Below) {
 		return nil, instance.ErrNone

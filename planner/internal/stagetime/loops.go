@@ -13,7 +13,7 @@ import (
 // looped finds cuts of an interleaved pipeline. It tries all cuts if there are few. Otherwise it
 // starts from the most balanced cuts in memory, and from cuts balanced in time, and moves them as
 // long as that shortens the step.
-func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
+func (pipeline *pipes) looped(ctx context.Context, caps []int64, limits instance.Limits) (*instance.Answer, error) {
 	if len(pipeline.in.Pins) > 0 {
 		return nil, stagememory.RefusePins(pipeline.in)
 	}
@@ -30,6 +30,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 			continue
 		}
 		loop := stagememory.NewLooped(order.peaks)
+		loop.Quick = limits.Quick
 		try := func() bool {
 			out.Tried++
 			if !order.withinUntil(ctx, loop.Cuts, caps) {
@@ -43,7 +44,8 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 			step, share, out.Map = got, have, instance.Restored(order.unitMap(loop.Cuts), order.order)
 			return true
 		}
-		exact = shorten(ctx, loop, order.costs, try) && exact
+		promising := func() bool { return limits.Step == 0 || step < limits.Step*(1+near) }
+		exact = shorten(ctx, loop, order.costs, try, promising) && exact
 	}
 	out.Stopped = ctx.Err() != nil
 	out.Proved = exact && !out.Stopped && len(pipeline.notes) == 0
@@ -73,35 +75,58 @@ func (order *pipeOrder) looped(cuts []int) float64 {
 	return *devicemap.StepSeconds(order.in.Timed(), order.in.Topology, placement)
 }
 
+// A start whose step is longer by this part than one of another form is not moved. quickMoves is
+// the number of runs in moved cuts after which a quick search ends.
+const (
+	near       = .05
+	quickMoves = 20_000
+)
+
 // shorten tries cuts; it returns true if it tried all.
-func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, try func() bool) bool {
+func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, try, promising func() bool) bool {
+	starts := []func() bool{
+		func() bool { evenTime(loop, costs); return true }, loop.EvenBlocks,
+		func() bool { loop.Even(); return loop.Level(ctx) },
+	}
+	if loop.Quick { // only the best of them is moved
+		var best []int
+		for _, start := range starts {
+			if start() && try() {
+				best = slices.Clone(loop.Cuts)
+			}
+		}
+		if best == nil || !promising() {
+			return false
+		}
+		starts = []func() bool{func() bool { copy(loop.Cuts, best); return true }}
+	}
 	if loop.Few() {
 		loop.Each(ctx, 1, func() { try() })
 		return ctx.Err() == nil
 	}
-	climb := func() {
-		try()
-		stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
-			if ctx.Err() != nil || !loop.Move(lo, hi, by) {
-				return false
-			}
-			if try() {
-				return true
-			}
-			stagememory.Shift(loop.Cuts, lo, hi, -by)
-			return false
-		})
-	}
-	evenTime(loop, costs)
-	climb()
-	if ctx.Err() != nil {
-		return false
-	}
-	loop.Even()
-	if loop.Level(ctx) {
-		climb()
+	moved := 0
+	for _, start := range starts {
+		if ctx.Err() == nil && start() {
+			try()
+			moves(ctx, loop, &moved, try)
+		}
 	}
 	return false
+}
+
+// moves moves cuts as long as one of them helps, and counts the runs in moved cuts.
+func moves(ctx context.Context, loop *stagememory.Looped, moved *int, try func() bool) {
+	stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
+		if ctx.Err() != nil || loop.Quick && *moved >= quickMoves || !loop.Move(lo, hi, by) {
+			return false
+		}
+		*moved += len(loop.Cuts)
+		if try() {
+			return true
+		}
+		stagememory.Shift(loop.Cuts, lo, hi, -by)
+		return false
+	})
 }
 
 // evenTime sets cuts with about the same time per run.

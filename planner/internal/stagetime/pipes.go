@@ -20,9 +20,9 @@ type pipes struct {
 
 // shortest returns the map within the caps with the shortest step. Ties go to the smallest largest
 // share.
-func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.Answer, error) {
+func (pipeline *pipes) shortest(ctx context.Context, caps []int64, limits instance.Limits) (*instance.Answer, error) {
 	if pipeline.in.Schedule().Chunks > 1 {
-		return pipeline.looped(ctx, caps)
+		return pipeline.looped(ctx, caps, limits)
 	}
 	stretches := pipeline.stretches(len(caps))
 	if stretches > maxStretches {

@@ -27,7 +27,7 @@ func (Method) Why(in *instance.Instance) string {
 }
 
 // Solve implements [instance.Method].
-func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	items, err := in.Items()
 	if err != nil {
 		return nil, err
@@ -45,5 +45,5 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 	if err != nil {
 		return nil, err
 	}
-	return solver.shortest(ctx, in.Caps)
+	return solver.shortest(ctx, in.Caps, limits)
 }

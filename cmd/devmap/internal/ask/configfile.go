@@ -20,8 +20,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
+// ConfigName is the name of a file of defaults.
+const ConfigName = "devmap.toml"
+
 const (
-	configName     = "devmap.toml"
 	configVariable = "DEVMAP_CONFIG" // a config file that replaces the others
 	maxDefaults    = 1 << 20         // bytes of a config file
 )
@@ -32,7 +34,7 @@ func ConfigFiles() []string {
 	if named := os.Getenv(configVariable); named != "" {
 		return []string{named}
 	}
-	files := []string{configName}
+	files := []string{ConfigName}
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if home, err := os.UserHomeDir(); folder == "" && err == nil && filepath.IsAbs(home) {
 		folder = filepath.Join(home, ".config")
@@ -41,7 +43,7 @@ func ConfigFiles() []string {
 		folder = roaming
 	}
 	if filepath.IsAbs(folder) { // required by the XDG specification
-		files = append(files, filepath.Join(folder, "devmap", configName))
+		files = append(files, filepath.Join(folder, "devmap", ConfigName))
 	}
 	return files
 }

@@ -48,6 +48,9 @@ func (asked *GPUs) otherGPUs(now *costmodel.Topology, count int, kind string) (s
 		if kind != "" {
 			other.gpu = kind
 		}
+		if asked.nodes > 1 { // each keeps its number of GPUs
+			other.nodes = asked.nodes * int64(count) / int64(total)
+		}
 	}
 	other.reserve = slices.Clone(other.reserve)
 	for i, reserve := range other.reserve {
@@ -66,6 +69,7 @@ func (asked *GPUs) insteadBy(other *GPUs) (set []costmodel.Setting, without []st
 		}
 	}
 	differs("gpus", asked.gpus, other.gpus)
+	differs("nodes", strconv.FormatInt(asked.nodes, 10), strconv.FormatInt(other.nodes, 10))
 	differs("gpu", asked.gpu, other.gpu)
 	if other.topology != asked.topology {
 		without = append(without, "topology")

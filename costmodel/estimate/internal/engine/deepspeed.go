@@ -55,6 +55,7 @@ func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	cut := workload.Strategy.Traits().Sharded
 	return layers.Rules{
 		Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsPersist: workload.MicroBatches > 1 && !cut,
+		Padding:      !cut && workload.LoRARank > 0,
 		LinearInputs: cut, // zero.Init puts its own linear function in place of torch's (zero/linear.py)
 	}
 }
@@ -105,9 +106,13 @@ type zeroSum struct {
 	transient int64 // of the optimizer itself
 }
 
-// states sets a unit's states to one rank's.
+// states sets a unit's states to one rank's. Flat buffers have no rounding of a tensor. ZeRO 1 and
+// 2 flatten trained tensors alone (stage_1_and_2.py, __init__), and module.to places frozen ones.
 func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
-	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded on its own
+	unit.OptimizerState, unit.StepTransient = 0, 0
+	if !sum.model.Frozen || sum.stage == 3 {
+		unit.Padding = 0
+	}
 	for _, i := range exec {
 		if !sum.model.Layers[i].Runs {
 			continue

@@ -131,9 +131,31 @@ func tiedAgain(model *layers.Model, group *costmodel.Group) int64 {
 	return size
 }
 
+// broadcast is most of what preparing a model of host memory has above its shards. Each parameter of the
+// state dict arrives whole, and becomes a shard. A tied one has two shards until weights are tied
+// again (accelerate 1.15, utils/fsdp_utils.py, fsdp2_load_full_state_dict).
+func broadcast(model *layers.Model) int64 {
+	var shards, total, most int64
+	for i := range model.Layers {
+		part := &model.Layers[i].Shard
+		shards, total = shards+part.Bytes(), total+part.Bytes()
+		for j := range part.Params {
+			switch {
+			case model.Workload.HostShards: // the others are in host memory
+				shards, total = part.Stored(j), 0
+			case part.Params[j].Owner != "":
+				shards += part.Stored(j)
+			}
+			most = max(most, shards+model.Layers[i].Whole.Stored(j))
+		}
+	}
+	return most - total
+}
+
 // prepared is the size of a model built on the GPU: a state dict keeps it there while FSDP2 shards.
 func prepared(model *layers.Model, table *costmodel.Table) {
-	if model.Workload.BuiltOn == value.BuiltOnCPU && model.Workload.Quantize == "" { // bitsandbytes quantises on the GPU
+	if value.OnHost(model.Workload.BuiltOn, model.Workload.Quantize) {
+		table.Prepared = broadcast(model)
 		return
 	}
 	for i := range model.Layers {
