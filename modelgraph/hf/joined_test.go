@@ -48,6 +48,7 @@ func TestJoinedUnits(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 2]]}`: "transformer.wpe", // with wte
 		`{"model_type": "clap", "architectures": ["ClapModel"]}`:                           "logit_scale_a",
+		`{"model_type": "sam", "vision_config": {"num_hidden_layers": 1}}`:                 "vision_encoder.pos_embed",
 	} {
 		graph, err := FromConfig("config.json", []byte(config))
 		if err != nil || !slices.ContainsFunc(graph.Joined, func(names []string) bool { return len(names) > 1 && slices.Contains(names, want) }) {
