@@ -251,6 +251,15 @@ def in_turn(trace: Trace, layers: list[Layer]) -> list[str]:
     return []
 
 
+def repeated(trace: Trace, layers: list[Layer]) -> list[str]:
+    """Parts that are called with one tensor twice. A hook copies each argument, and attention asks whether two are one tensor
+    (torch/nn/functional.py, _in_projection_packed)."""
+    parts = {layer.unit or layer.name for layer in layers if layer.params}
+    twice = {call.path: None for call in trace.calls if call.path in parts and len(set(call.inputs)) < len(call.inputs)}
+    said = "called with one tensor twice: if another GPU made it, hooks pass two copies, which peaks on several GPUs do not count"
+    return [f"{_names(list(twice))}: {said}"] if twice else []
+
+
 def _first(names: list[str]) -> str:
     return names[0] + (", …" if len(names) > 1 else "")
 
@@ -322,7 +331,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     rows = [size[0], size[2] or size[1]]
     if inputs is None and takes_labels(module) and len(first.logits) == 3 and first.logits[:2] == rows:
         seen.labels = {"labels": torch.zeros(rows, dtype=torch.int64)}
-    seen.warnings += in_turn(first.trace, layers)
+    seen.warnings += in_turn(first.trace, layers) + repeated(first.trace, layers)
     seen.staged = staged(first.layers, first.trace.events, ties_of(module) if usual(module) is None else ())
     if first.fault is not None:
         seen.warnings.append(

@@ -588,9 +588,14 @@ def results(value: Any, depth: int = 4) -> list[Any]:
     return found
 
 
+def named_loss(result: Any) -> Any:
+    """What a result, an object or a dict, calls its loss."""
+    return result.get("loss") if isinstance(result, Mapping) else getattr(result, "loss", None)
+
+
 def _backward(result: Any) -> None:
     """A backward of the loss, if the result names one, else of the sum of all results, each on its own device."""
-    loss = getattr(result, "loss", None)
+    loss = named_loss(result)
     tensors = [one for one in ([loss] if isinstance(loss, torch.Tensor) else results(result)) if one.requires_grad]
     if tensors:
         torch.autograd.backward(tensors, [torch.ones_like(one) for one in tensors])
