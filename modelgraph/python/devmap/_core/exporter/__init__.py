@@ -15,11 +15,9 @@ import torch
 from ..errors import DevmapError, spare
 from . import program, quantised, tape
 from .meet import groups_of
-from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
+from .module import FORMAT, Layer, entry, layers_of, ties_of, units_of, unwrap
 from .forward import arguments, usual
 from .seen import FROZEN, STOPPED, Seen, look, of_module
-
-FORMAT = "devmap.model/v1"
 
 
 def export(

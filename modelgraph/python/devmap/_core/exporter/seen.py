@@ -6,17 +6,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import re
+import tempfile
 from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import torch
 
+from .. import binary
+from ..errors import DevmapError
 from .adapters import set_apart
 from .flow import Flow, Part
 from .forward import Trace, prepare, reason, run, takes_labels, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
-from .module import Layer, copy_of, remakes, ties_of
+from .module import FORMAT, Layer, copy_of, entry, remakes, ties_of
 from .operations import joined, parts_of
 from .quantised import packed as packed_in, stored
 from .stages import in_order, staged
@@ -77,7 +83,7 @@ def links(flow: Flow, layers: list[Layer], of: dict[int, Part]) -> tuple[dict[st
         if name in plain:
             out[name] += [one for one in reads[name][1:] if one not in out[name]]
         elif parts[name].op.get("cross"):
-            out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
+            out[name] += [one for one in _keys(parts[name], made) if one not in (None, name, *out[name])][:1]
     return out, made
 
 
@@ -351,9 +357,29 @@ def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwarg
     flow = Flow(trace)
     logits = _logits(flow, result)
     out, parts = joined(layers, parts_of(flow, units, logits), units, trace.modules)
+    _agreed(out, parts)
     inputs, made = links(flow, out, parts)
     rest = rest_of(flow, out, parts, made)
     return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before), [] if logits is None else flow.shape(logits))
+
+
+def _agreed(layers: list[Layer], parts: dict[int, Part]) -> None:
+    """Drops operations that the program refuses, since their layers have other weights too (an indexer, relative positions)."""
+    mine = [layer for layer in layers if id(layer) in parts and layer.params]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.json")
+        while mine:
+            said = [{"name": layer.name, "op": parts[id(layer)].op, "params": [entry(name, one) for name, one in layer.params]} for layer in mine]
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"format_version": FORMAT, "name": "layers", "layers": said}, file)
+            try:
+                binary.run(["inspect", path])
+                return
+            except DevmapError as error:
+                place = re.search(r"layers\[(\d+)\].*op and params are of different sizes", str(error))
+                if place is None:  # what else is wrong, the model's own reader says
+                    return
+                del parts[id(mine.pop(int(place[1])))]
 
 
 def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
