@@ -43,6 +43,10 @@ var unseen = map[string]float64{"modernbert": 0.08, "bloom": 0.27, "mpt": 0.16, 
 // does not count. It shows only if that tensor is less than three times as wide as the model.
 var uncounted = map[string]float64{"bert": 0.03}
 
+// coarser are families whose readers keep parts whole that Transformers lets an engine split: it names
+// classes inside them, or the module of another key.
+var coarser = []string{"gemma3n", "hubert", "longformer", "sam", "sam_vision_model", "wav2vec2"}
+
 // counted returns the bytes of a batch that a family's reader counts in addition to an export. In
 // Whisper these are GELU's outputs of both convolutions, which [modelgraph.Conv] counts with an
 // activation, and half of the second's input. Autograd keeps only that input, as devmap.measure
@@ -62,9 +66,10 @@ func counted(family *modelgraph.Graph, workload costmodel.Workload) int64 {
 // TestExported: a family and its export give the same plan, with equal parameters and ties, units
 // equal to the byte, and peaks within a percent.
 func TestExported(t *testing.T) {
-	file := os.Getenv("DEVMAP_EXPORTED")
+	// Of models that are not recorded, readers have bands of their own (TestOracleCells): their peaks are printed.
+	file, beyond := os.Getenv("DEVMAP_EXPORTED"), (*testing.T).Logf
 	if file == "" {
-		file = "../fixtures/oracle/exported.jsonl.gz"
+		file, beyond = "../fixtures/oracle/exported.jsonl.gz", (*testing.T).Errorf
 	}
 	type tally struct{ models, same, peaks, near, extra int }
 	table, worst := map[string]*tally{}, map[string]float64{}
@@ -100,7 +105,7 @@ func TestExported(t *testing.T) {
 					continue
 				}
 				if max(off, -off) > nearPeak {
-					t.Errorf("%s %s: a peak of %d bytes, the family's is %d (%+.2f %%)", workload.Strategy, workload.Mode, have, want, 100*off)
+					beyond(t, "%s %s: a peak of %d bytes, the family's is %d (%+.2f %%)", workload.Strategy, workload.Mode, have, want, 100*off)
 					continue
 				}
 				row.near++
@@ -159,7 +164,7 @@ func sameModel(t *testing.T, family, exported *modelgraph.Graph) bool {
 	same := true
 	for what, of := range map[string]func(*modelgraph.Graph) []string{"parameters": parameters, "ties": ties, "units": units, "buffers": buffers} {
 		want, have := of(family), of(exported)
-		if slices.Equal(want, have) {
+		if slices.Equal(want, have) || what == "units" && slices.Contains(coarser, family.Family) {
 			continue
 		}
 		same = false

@@ -329,9 +329,10 @@ def _checkpointed(twin: torch.nn.Module, units: list[str]) -> None:
 MODES = ("train", "infer", "recompute")
 
 
-def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], answers: dict) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
+def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], answers: dict, far: int) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
     """The tape of each layer by name, as model.json has it, with inputs by mode; why a mode has none, whether
-    there were convolutions whose workspaces no cuDNN said, and parameters without a gradient."""
+    there were convolutions whose workspaces no cuDNN said, and parameters without a gradient. far is a length at which
+    growth is tried too, or 0: chunks and windows do not show in short sequences."""
     units = [unit for unit in dict.fromkeys(layer.unit for layer in layers if layer.params and layer.unit) if _holders(module, unit) > 1]
     size = lengths(*prepare(inputs["train"])[:2])
 
@@ -339,7 +340,7 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], a
         if alone:
             gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
-            parts, why = _tape(recorder, module, layers, units, prepare(inputs[mode]), size, mode)
+            parts, why = _tape(recorder, module, layers, units, prepare(inputs[mode]), size, mode, far)
             return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle or []}
 
     tapes: dict[str, dict] = {}
@@ -371,24 +372,30 @@ def _apart(runs: dict[str, Any]) -> dict[str, Any]:
     return {mode: run(False) for mode, run in runs.items()}
 
 
-def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str], inputs: tuple, size: tuple, mode: str) -> tuple[dict, str]:
+def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str], inputs: tuple, size: tuple, mode: str, far: int) -> tuple[dict, str]:
     args, kwargs, values = inputs
     names = [layer.name for layer in layers]
     points = _points(*size)
     runs: list[Ran] = []
+
+    def run(point: tuple[int, int, int]) -> Ran:
+        known = dict(values)
+        new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
+        new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
+        return step(recorder, module, {layer.name: layer.unit or layer.name for layer in layers}, units, *new, mode)
+
     for at, point in enumerate(points):
         if at == 2 and _proven(points, runs):
             points = points[:2]
             break
-        known = dict(values)
-        new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
-        new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
-        ran = step(recorder, module, {layer.name: layer.unit or layer.name for layer in layers}, units, *new, mode)
+        ran = run(point)
         if ran.failed and not runs:
             return {}, ran.failed
         if ran.failed or runs and ran.events != runs[0].events:
             break
         runs.append(ran)
+    if far and len(runs) == len(points) and not (ran := run((size[0], far, 0))).failed:
+        points, runs = [*points, (size[0], far, 0)], [*runs, ran]
     tape = Tape(runs, [point[:2] for point in points[: len(runs)]] if len(runs) == len(points) else points[:1], layers)
     return {label: part for label in names if (part := tape.of(label))}, ""
 
