@@ -234,6 +234,10 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: set[str]) -> list[str]
     if unread:
         said.append(f"{_names(unread)}: not called in this forward: known by weights alone")
     made = [name for name, _ in (*twin.named_parameters(), *twin.named_buffers()) if name not in before]
+    registered = {id(one) for one in twin.parameters()}
+    for number, line in trace.strays.items():
+        if id(trace.tensors[number]) not in registered:
+            said.append(f"{line} reads a parameter {list(trace.tensors[number].shape)} that the forward makes: no optimizer and no checkpoint has it; make it in __init__")
     if made:
         said.append(f"{_names(made)}: made in the forward: a device map made before has no place for it")
     return said
