@@ -269,7 +269,8 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     moved: dict[int, str] = {}
     for made, read in reversed(recorder.sums):
         for label in list(recorder.readers.get(made, ()))[:1]:
-            moved[made] = label
+            if made not in read:  # else it is made where its layer runs, and added to later
+                moved[made] = label
             for number in read:
                 recorder.readers.setdefault(number, {}).setdefault(label, False)
     summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
