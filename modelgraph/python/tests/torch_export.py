@@ -700,17 +700,20 @@ class AgreedTest(unittest.TestCase):
     def test_other_weights(self):
         """An operation whose layer has other weights too is none: devmap reads what export writes."""
 
-        class Indexed(Attend):
+        class Placed(Attend):
             def __init__(self):
                 super().__init__()
-                self.table = nn.Parameter(torch.zeros(16, WIDTH))
+                self.places = nn.Parameter(torch.zeros(16, 8))
 
             def forward(self, hidden):
-                return super().forward(hidden + self.table)
+                query, key, value = self.qkv(hidden).split([WIDTH, WIDTH // 2, WIDTH // 2], -1)
+                query, key, value = (one.unflatten(-1, (-1, 8)).transpose(1, 2) for one in (query, key, value))
+                made = nn.functional.scaled_dot_product_attention(query + self.places, key.repeat_interleave(2, 1), value.repeat_interleave(2, 1))
+                return self.out(made.transpose(1, 2).flatten(2))
 
-        model = devmap.export(Net(Indexed()), inputs=(IDS,))
-        self.assertEqual(sum(p["shape"] == [16, WIDTH] for layer in model["layers"] for p in layer.get("params", ())), 1)
-        self.assertGreater(devmap.inspect(model).params, 0)
+        model = devmap.export(Net(Placed()), inputs=(IDS,))
+        self.assertEqual(sum(p["shape"] == [16, 8] for layer in model["layers"] for p in layer.get("params", ())), 1)
+        self.assertEqual(devmap.inspect(model).params, sum(one.numel() for one in Net(Placed()).parameters()))
 
     def test_repeated(self):
         class Twice(nn.Module):
