@@ -328,7 +328,7 @@ func TestModulePeaks(t *testing.T) {
 			found := checkModule(t, graph, run, len(run.Oracle))
 			limit := 0.0045
 			if len(run.Oracle) > 1 {
-				limit = 0.008
+				limit = 0.009
 			}
 			for device, want := range run.Oracle {
 				if found.Devices[device].Units == 0 {
