@@ -20,6 +20,8 @@ type Table struct {
 	// to the device that the input is on (InputDevice).
 	OutputBytes int64
 	InputDevice int
+	// LossBytes is the most that the caller has there in addition, for its loss and the loss's gradient.
+	LossBytes int64
 	// OutputsDropped: the caller keeps the loss alone, so that the outputs are gone before backward
 	// begins. By default it keeps them to the end of the step.
 	OutputsDropped bool

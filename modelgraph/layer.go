@@ -117,6 +117,8 @@ type tapedStep struct {
 	Saved []int64 `json:"saved,omitzero"`
 	// Bytes that the model returns of it.
 	Returned []int64 `json:"returned,omitzero"`
+	// Most bytes of the caller's loss and of its gradient, with the layer that ran last.
+	Loss []int64 `json:"loss,omitzero"`
 	// Moments of its forward.
 	Forward []tapedMoment `json:"forward,omitzero"`
 	// Moments of its backward, with the new gradients of parameters of all layers.
@@ -165,7 +167,7 @@ func (tape *layerTape) check(place string) error {
 		if step == nil {
 			continue
 		}
-		all := slices.Concat([][]int64{step.Saved, step.Returned, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
+		all := slices.Concat([][]int64{step.Saved, step.Returned, step.Loss, {step.Rests}}, slices.Collect(maps.Values(step.Copied)))
 		for _, moment := range slices.Concat(step.Forward, step.Backward, step.Accumulate) {
 			all = append(all, moment.Bytes)
 			all = slices.AppendSeq(all, maps.Values(moment.Past))

@@ -76,7 +76,7 @@ func evaluation(table *costmodel.Table, model *layers.Model) error {
 	if rests, ok := model.Followed(); ok {
 		layers.Spread(out.Units, rests[1])
 	}
-	out.OutputBytes, out.OutputsDropped = 0, false
+	out.OutputBytes, out.LossBytes, out.OutputsDropped = 0, 0, false
 	table.Evaluation, table.Retained = &out, retained(forward)
 	return nil
 }

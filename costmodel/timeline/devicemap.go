@@ -11,6 +11,7 @@ import (
 type Resident struct {
 	Workspace int64 // throughout, if the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
+	Loss      int64 // the caller's loss and its gradient, ahead of backward
 	// OutputDropped: Output is gone before backward begins.
 	OutputDropped bool
 	// Buckets are buffers for communication, throughout.
@@ -37,7 +38,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	}
 	resident.Buckets, resident.LastGradients, resident.Reference = table.Buckets, table.LastGradients, table.Reference
 	if index == table.InputDevice {
-		resident.Output, resident.OutputDropped = table.OutputBytes, table.OutputsDropped
+		resident.Output, resident.Loss, resident.OutputDropped = table.OutputBytes, table.LossBytes, table.OutputsDropped
 	}
 	return resident
 }
@@ -90,7 +91,7 @@ func start(owned stretch, resident *Resident, emit func(stepEvent)) {
 // endForward hands over the outputs; then the gradients of the step before are
 // dropped, and the outputs if the caller does not keep them.
 func endForward(resident *Resident, before int64, emit func(stepEvent)) {
-	emit(stepEvent{Change: activations(resident.Output), What: "end of forward"})
+	emit(stepEvent{Change: activations(resident.Output), Over: activations(resident.Loss), What: "end of forward"})
 	gone := gradients(-before)
 	if resident.OutputDropped {
 		gone.Activations = -resident.Output
@@ -117,6 +118,7 @@ const (
 	ofComplete // saved, with caches that have grown: less than before if a window drops some
 	ofHead
 	ofOutput
+	ofLoss
 	deviceFigures
 )
 
@@ -133,7 +135,7 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 					Forward: value[ofForward], Backward: value[ofBackward], LastBackward: value[ofLast],
 					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofHead],
 				}
-				resident.Output = value[ofOutput]
+				resident.Output, resident.Loss = value[ofOutput], value[ofLoss]
 				return func(emit func(stepEvent)) { deviceMap(costmodel.Train, &owned, &resident, emit) }
 			})
 		}
@@ -151,7 +153,7 @@ func (summary Summary) Peak(resident Resident) int64 {
 	return form.peak([]int64{
 		ofThroughout: throughout, ofSaved: summary.Saved, ofGrads: summary.Grads,
 		ofForward: summary.Forward, ofBackward: summary.Backward, ofLast: summary.LastBackward, ofStep: summary.StepTransient,
-		ofComplete: summary.Saved + summary.CacheGrowth, ofHead: summary.HeadPeak, ofOutput: resident.Output,
+		ofComplete: summary.Saved + summary.CacheGrowth, ofHead: summary.HeadPeak, ofOutput: resident.Output, ofLoss: resident.Loss,
 	})
 }
 

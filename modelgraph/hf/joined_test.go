@@ -46,8 +46,11 @@ func TestJoinedUnits(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 2]]}`: "transformer.wpe", // with wte
-		`{"model_type": "clap", "architectures": ["ClapModel"]}`:                           "logit_scale_a",
+		`{"model_type": "gpt_neo", "num_layers": 2, "attention_types": [[["global"], 2]]}`:                                                           "transformer.wpe", // with wte
+		`{"model_type": "clap", "architectures": ["ClapModel"]}`:                                                                                     "logit_scale_a",
+		`{"model_type": "sam", "vision_config": {"num_hidden_layers": 1}}`:                                                                           "vision_encoder.pos_embed",
+		`{"model_type": "wav2vec2", "num_hidden_layers": 1}`:                                                                                         "wav2vec2.feature_projection.projection", // with the convolution after it
+		`{"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForSequenceClassification"], "use_weighted_layer_sum": true, "num_hidden_layers": 1}`: "layer_weights",
 	} {
 		graph, err := FromConfig("config.json", []byte(config))
 		if err != nil || !slices.ContainsFunc(graph.Joined, func(names []string) bool { return len(names) > 1 && slices.Contains(names, want) }) {

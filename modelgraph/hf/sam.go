@@ -66,10 +66,14 @@ func (model *sam) tower(modules *builder, path string) {
 	cfg, hidden := model.vision, model.vision.pos(0, "hidden_size")
 	out := cfg.pos(0, "output_channels")
 	var extra []string
+	from := len(modules.layers)
 	if cfg.flag("use_abs_pos") {
 		extra = append(extra, modules.add(dot(path, "pos_embed"), modelgraph.Parameter{}, nil, tensor("", 1, model.grid.rows, model.grid.columns, hidden)).Name)
 	}
 	model.patchEmbedding(modules, dot(path, "patch_embed.projection"), hidden)
+	if extra != nil {
+		modules.join(from) // SamVisionEncoder.forward adds the positions
+	}
 	inner := cfg.optional(0, "mlp_dim")
 	if inner == 0 {
 		inner = int64(min(cfg.float(4, "mlp_ratio")*float64(hidden), maxDim))

@@ -55,7 +55,8 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	if class == "Model" {
 		model.path = ""
 	}
-	if (class == "ForSequenceClassification" || class == "ForXVector" || class == "ForAudioFrameClassification") && cfg.has("use_weighted_layer_sum") && cfg.flag("use_weighted_layer_sum") {
+	weighted := (class == "ForSequenceClassification" || class == "ForXVector" || class == "ForAudioFrameClassification") && cfg.has("use_weighted_layer_sum") && cfg.flag("use_weighted_layer_sum")
+	if weighted {
 		modules.add("layer_weights", modelgraph.Parameter{}, nil, tensor("", cfg.count(0, "num_hidden_layers")+1))
 	}
 	if cfg.float(0, "mask_time_prob") > 0 || cfg.float(0, "mask_feature_prob") > 0 {
@@ -67,7 +68,11 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 		extracted = addLayerNorm(modules, dot(projection, "layer_norm"), wide, extracted)
 	}
 	modules.hidden = addLinear(modules, dot(projection, "projection"), wide, model.hidden, "", extracted)
+	from := len(modules.layers)
 	model.encoder(dot(model.path, "encoder"))
+	if weighted {
+		modules.join(from, "layer_weights") // the class's forward stacks the outputs of all layers
+	}
 	model.head(class, model.adapted(class), wide, extracted)
 }
 
@@ -264,6 +269,7 @@ func (model *speech) positions(path string) string {
 		return norm.Name
 	}
 	place := func() (placed string) {
+		defer modules.join(len(modules.layers), modules.hidden) // no hook moves what the convolution reads, and the encoder adds its result
 		bias := modules.add(dot(name, "bias"), modelgraph.Parameter{}, nil, tensor("", hidden)).Name
 		return modules.add(dot(name, "parametrizations.weight"), op, []string{modules.hidden, bias},
 			tensor("original0", 1, 1, kernel), tensor("original1", hidden, in, kernel)).Name

@@ -38,6 +38,7 @@ func (model *whisper) audioClassifier(modules *builder, cfg *config) {
 	}
 	states := model.encoderStack(modules, "encoder")
 	if weighted {
+		modules.join(0) // forward stacks the outputs of all layers
 		modules.layers[0].Inputs = states
 		modules.hidden = modules.layers[0].Name
 	}

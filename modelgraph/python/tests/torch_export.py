@@ -635,6 +635,112 @@ class OddModulesTest(unittest.TestCase):
             self.assertNotIn("stopped", said(devmap.export(net, inputs=self.ROWS, values={line: answer})))
 
 
+class Drawn(nn.Module):
+    """A small part on the first GPU, whose result is as large as what the second computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.place, self.paint = nn.Linear(256, 256), nn.Linear(256, 1024)
+
+    def forward(self, rows):
+        return torch.relu(self.paint(torch.relu(self.place(rows))))
+
+
+class Read(nn.Module):
+    """Two modules of the last GPU keep one tensor of the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.make, self.key, self.value = nn.Linear(256, 1024), nn.Linear(1024, 256), nn.Linear(1024, 256)
+
+    def forward(self, rows):
+        made = self.make(rows)
+        return (self.key(made) * self.value(made)).mean()
+
+
+class Chunks(nn.Module):
+    """Modules that are called in turn; what one call makes for the other GPU is gone in the next."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(256, 1024), nn.Linear(1280, 256)
+
+    def forward(self, rows):
+        return sum(self.last(torch.cat([torch.relu(self.first(one)), one], -1)).mean() for one in rows.chunk(4))
+
+
+class SeveralTest(unittest.TestCase):
+    """Peaks on two GPUs are those of devmap.measure."""
+
+    @unittest.skipUnless(importlib.util.find_spec("accelerate"), "needs accelerate")
+    def test_peaks(self):
+        import accelerate
+
+        def step(make, places):
+            model = accelerate.dispatch_model(make(), device_map=places, force_hooks=True)
+            optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+            for number in range(2):
+                result = model(torch.zeros(8192, 256, device="cuda"))
+                result.mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                del result
+                if number == 0:
+                    torch.cuda.reset_peak_memory_stats(0), torch.cuda.reset_peak_memory_stats(1)
+
+        workload = {"gpus": 2, "gpu": "h200-141gb", "mode": "train", "batch": 8192, "precision": "32-true", "preset": "accelerate-loop"}
+        for make, places in ((Drawn, {"place": 0, "paint": 1}), (Read, {"make": 0, "key": 1, "value": 1}), (Chunks, {"first": 0, "last": 1})):
+            with self.subTest(make.__name__):
+                peaks = [one.predicted.peak_allocated_bytes for one in devmap.check(make(), places, inputs=(torch.zeros(8192, 256),), **workload).devices]
+                for have, want in zip(peaks, devmap.measure(step, make, places, gpu="h200", gpus=2).peaks):
+                    self.assertLess(abs(have / want - 1), 0.01, f"{have} for {want}")
+
+
+class AgreedTest(unittest.TestCase):
+    def test_other_weights(self):
+        """An operation whose layer has other weights too is none: devmap reads what export writes."""
+
+        class Placed(Attend):
+            def __init__(self):
+                super().__init__()
+                self.places = nn.Parameter(torch.zeros(16, 8))
+
+            def forward(self, hidden):
+                query, key, value = self.qkv(hidden).split([WIDTH, WIDTH // 2, WIDTH // 2], -1)
+                query, key, value = (one.unflatten(-1, (-1, 8)).transpose(1, 2) for one in (query, key, value))
+                made = nn.functional.scaled_dot_product_attention(query + self.places, key.repeat_interleave(2, 1), value.repeat_interleave(2, 1))
+                return self.out(made.transpose(1, 2).flatten(2))
+
+        model = devmap.export(Net(Placed()), inputs=(IDS,))
+        self.assertEqual(sum(p["shape"] == [16, 8] for layer in model["layers"] for p in layer.get("params", ())), 1)
+        self.assertEqual(devmap.inspect(model).params, sum(one.numel() for one in Net(Placed()).parameters()))
+
+    def test_repeated(self):
+        class Twice(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.make, self.mix = nn.Linear(8, 8), nn.ModuleList([nn.MultiheadAttention(8, 2)])
+
+            def forward(self, rows):
+                made = self.make(rows)
+                return self.mix[0](made, made, made)[0]
+
+        said = devmap.export(Twice(), inputs=(torch.zeros(2, 4, 8),), steps=False)["warnings"]
+        self.assertTrue(any(one.startswith("mix.0: called with one tensor twice") for one in said), said)
+
+    def test_stray(self):
+        class Stray(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.own = nn.Linear(8, 8)
+
+            def forward(self, rows):
+                return self.own(rows) @ nn.Parameter(torch.zeros(8, 8, device=rows.device))
+
+        said = devmap.export(Stray(), inputs=(torch.zeros(2, 8),), steps=False)["warnings"]
+        self.assertTrue(any(re.match(r"torch_export.py:\d+ reads a parameter \[8, 8\] that the forward makes", one) for one in said), said)
+
+
 class DocumentTest(unittest.TestCase):
     def test_as_written(self):
         """The example of docs/own-engine.md, and the layer that it shows."""

@@ -234,6 +234,23 @@ class Data(unittest.TestCase):
         self.assertEqual(len(inside), 1)
         self.assertGreater(inside[0], 8 * 128 * 64 * 64 * 2)
 
+    def test_an_encoder_layer_without_gradients(self):
+        """The input, the sum ahead of the network, its hidden tensor of four and the result: 7 · 16 MiB, as an H200 has (ViT infer
+        of fixtures/measured/exported_h200.jsonl). With a mask torch's other code runs, with ReLU's result: 10 · 16 MiB or more."""
+
+        def peak(**masks):
+            def step():
+                layer = nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True, device="cuda").eval()
+                rows = torch.zeros(16, 512, 512, device="cuda")
+                with torch.no_grad():
+                    layer(rows, **{name: one.to("cuda") for name, one in masks.items()})
+
+            return devmap.measure(step, gpu="h200").peaks[0] // MIB
+
+        rest = 12 + 32 + 1  # weights, cuBLAS's workspaces
+        self.assertEqual(peak(), 7 * 16 + rest)
+        self.assertGreaterEqual(peak(src_mask=torch.zeros(512, 512)), 10 * 16 + rest)
+
     def test_a_recurrent_layer(self):
         """Four gates and a cell of each step in fp32, which is what backward needs, and the weights in one buffer."""
         kept = {}

@@ -24,7 +24,7 @@ CASES = {
 
 
 def exported(net):
-    return {layer["name"]: layer for layer in devmap.export(net)["layers"]}
+    return {layer["name"]: layer for layer in devmap.export(net, steps=False)["layers"]}
 
 
 def blocks(net):
@@ -62,13 +62,13 @@ class PeftTest(unittest.TestCase):
     def test_several_adapters(self):
         net = get_peft_model(tiny.build("llama"), CASES["attention"][1])
         net.add_adapter("second", LoraConfig(r=4, target_modules=["k_proj", "q_proj"]))
-        model = devmap.export(net)
+        model = devmap.export(net, steps=False)
         self.assertEqual(devmap.inspect(model).params, sum(one.numel() for one in net.parameters()))
         self.assertIn("lora_A.second", "\n".join(model["warnings"]))
 
     def test_prompt(self):
         """The prompt's table and that of the tokens are on one GPU: peft joins their results."""
-        said = "\n".join(devmap.export(get_peft_model(tiny.build("llama"), CASES["prompt"][1]))["warnings"])
+        said = "\n".join(devmap.export(get_peft_model(tiny.build("llama"), CASES["prompt"][1]), steps=False)["warnings"])
         self.assertRegex(said, r"prompt_encoder.default.embedding, word_embeddings: peft_model\.py:\d+ \(cat")
 
 

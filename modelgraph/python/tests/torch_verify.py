@@ -297,6 +297,16 @@ class StagesTest(unittest.TestCase):
             self.assertRegex(found.message, words)
         self.assertTrue(devmap.verify(Alternating(), {"a": 0, "b": 1}, inputs=self.LENGTHS))
 
+    def test_hooks(self):
+        """A hook that moves what a module reads ends torch's trace, which has one device; Accelerate's hooks move it back."""
+        net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+        places, inputs = {"0": 0, "1": 1}, (torch.zeros(4, 8),)
+        self.assertTrue(devmap.verify(net, places, inputs=inputs, engine="torch"))
+        net[0].register_forward_pre_hook(lambda _, args: tuple(one.to("cuda:1") for one in args))
+        found = devmap.verify(net, places, inputs=inputs, engine="torch")
+        self.assertRegex(found.message, r"addmm at torch_verify.py:\d+ in 0 \(Linear\) reads tensors on cuda:1 and cuda:0|reads tensors on cuda:0 and cuda:1")
+        self.assertTrue(devmap.verify(net, places, inputs=inputs))
+
     def test_ties(self):
         """Names of one parameter are on one device, for both engines, and one stage holds them."""
         net = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8))

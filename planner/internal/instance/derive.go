@@ -137,7 +137,7 @@ func (in *Instance) Relaxed() *Instance {
 		best.Own.ContextBytes = min(best.Own.ContextBytes, device.Own.ContextBytes)
 	}
 	table.Comm.Contexts = nil
-	table.OutputBytes = 0 // any device in the order may be the input's device
+	table.OutputBytes, table.LossBytes = 0, 0 // any device in the order may be the input's device
 	out.Costs, out.Pins = &table, nil
 	out.Topology = &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{best}, len(in.Topology.Devices))}
 	out.Caps = slices.Repeat([]int64{slices.Max(in.Caps)}, len(in.Caps))

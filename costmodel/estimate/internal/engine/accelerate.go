@@ -23,8 +23,8 @@ func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
 
 func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputBytes = outputs(model) + pixels(model)
-	if part, returned := layers.TapePart(model, table.Units); part != nil {
-		table.OutputBytes, table.Part = returned, part
+	if part, returned, loss := layers.TapePart(model, table.Units); part != nil {
+		table.OutputBytes, table.LossBytes, table.Part = returned, loss, part
 		return
 	}
 	if model.Workload.OneGPU {

@@ -11,9 +11,9 @@ import (
 type tape struct {
 	layers []*tapedLayer // by layer; nil: it did not run
 	// returned is the model's outputs, if the caller's device counts separately.
-	returned int64
-	train    bool
-	learned  bool // by a table, which has no blocks of parameters
+	returned, loss int64
+	train          bool
+	learned        bool // by a table, which has no blocks of parameters
 }
 
 // tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
@@ -139,7 +139,7 @@ func tapeOf(model *Model) *tape {
 		}
 		layer := &tapedLayer{saved: bytesOf(step.Saved), rests: step.Rests, products: step.Products, copied: byUnit(step.Copied)}
 		if apart {
-			out.returned += bytesOf(step.Returned)
+			out.returned, out.loss = out.returned+bytesOf(step.Returned), out.loss+bytesOf(step.Loss)
 		} else {
 			layer.saved += bytesOf(step.Returned)
 		}

@@ -41,12 +41,12 @@ func idle(model *Model, index int, unit *costmodel.Unit) {
 	}
 }
 
-// TapePart is a table's Part of [Units] with a tape, and the model's outputs in it; nil without
-// one.
-func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned int64) {
+// TapePart is a table's Part of [Units] with a tape, and the model's outputs and the caller's loss in
+// it; nil without one.
+func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copies bool) []costmodel.Unit, returned, loss int64) {
 	tape := tapeOf(model)
 	if tape == nil {
-		return nil, 0
+		return nil, 0, 0
 	}
 	return func(owned []int, copies bool) []costmodel.Unit {
 		all := make([]costmodel.Unit, len(units))
@@ -63,7 +63,7 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 			ownRests(model, owned, out)
 		}
 		return out
-	}, tape.returned
+	}, tape.returned, tape.loss
 }
 
 // ownRests sets the padding of units on a GPU of their own. Its allocator cuts blocks for their

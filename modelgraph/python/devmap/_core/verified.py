@@ -78,7 +78,10 @@ def verify(module: Any, device_map: Mapping[str, Union[int, str]], inputs: Any, 
     if given is None:
         raise DevmapError("verify: pass inputs=(…), the arguments of one forward")
     args, kwargs = forward.arguments(given)
-    ran = run(module, device_map, args, kwargs, engine=engine)
+    # torch.distributed.pipelining traces the module on one device, where a hook that moves a tensor to another one ends the trace.
+    ran = run(module, {"": 0}, args, kwargs, engine=engine, backward=False) if engine == "torch" else {"meetings": []}
+    if not ran["meetings"]:
+        ran = run(module, device_map, args, kwargs, engine=engine)
     if not ran["meetings"] and ran["failed"]:
         raise DevmapError(f"verify: the forward fails by itself: {ran['failed']}")
     if not ran["meetings"] and (engine == "accelerate" or forward.usual(module) is None):

@@ -15,11 +15,9 @@ import torch
 from ..errors import DevmapError, spare
 from . import program, quantised, tape
 from .meet import groups_of
-from .module import Layer, entry, layers_of, ties_of, units_of, unwrap
-from .forward import arguments, usual
+from .module import FORMAT, Layer, entry, layers_of, ties_of, units_of, unwrap
+from .forward import SEQ, arguments, usual
 from .seen import FROZEN, STOPPED, Seen, look, of_module
-
-FORMAT = "devmap.model/v1"
 
 
 def export(
@@ -83,7 +81,8 @@ def export(
             if inputs is None:  # a step with the loss of tokens, and one that fills a cache
                 taking = {mode: {**given, **seen.labels} for mode in tape.MODES}
                 taking["infer"] = {name: one for name, one in given.items() if name != "use_cache"}
-            said, still = _tapes(module, model, seen, taking, dict(values or {}))
+            far = min(16 * SEQ, longest or 16 * SEQ) if inputs is None and list(seen.size) == ["batch", "precision", "seq"] else 0
+            said, still = _tapes(module, model, seen, taking, dict(values or {}), far if far > SEQ else 0)
             warnings = [one for one in warnings if not (still and one.endswith(FROZEN))] + said
     if warnings:
         model["warnings"] = warnings
@@ -98,12 +97,12 @@ def export(
     return model
 
 
-def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: dict[str, Any], values: dict) -> tuple[list[str], bool]:
+def _tapes(module: torch.nn.Module, model: dict[str, Any], seen: Seen, inputs: dict[str, Any], values: dict, far: int) -> tuple[list[str], bool]:
     """Adds the memory of a step to layers, and what a backward gives no gradient. Models of Transformers whose operations are
     all known have rules, which also know the losses of trainers. Also: whether parameters without a gradient are marked."""
     if quantised.any_in(module) or usual(module) is not None and not seen.declared:
         return [], False
-    parts, why, unasked, idle = tape.play(module, seen.layers, inputs, values)
+    parts, why, unasked, idle = tape.play(module, seen.layers, inputs, values, far)
     for layer in model["layers"]:
         if layer["name"] in parts:
             layer["tape"] = parts[layer["name"]]

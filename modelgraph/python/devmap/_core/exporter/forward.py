@@ -187,6 +187,7 @@ class Trace(TorchFunctionMode):
         self.sizes: dict[object, int] = {}  # bytes of a storage
         self.numbers: dict[int, int] = {}
         self.added: set[str] = set()  # parameters of adapters
+        self.strays: dict[int, str] = {}  # lines that read a parameter which the module did not have
         self.beside: set[int] = set()  # steps of adapters
         self.events: list[tuple[str, tuple[str, ...], str]] = []  # calls of modules and reads of parameters: path, names, line
         self.asked: dict[str, int] = {}  # lines that ask for the truth of data, and how often
@@ -279,7 +280,10 @@ class Trace(TorchFunctionMode):
 
     def _read(self, inputs: list[int]) -> None:
         """Notes which parameters an operation reads, also through views."""
-        for names in (self._names.get(storage_of(self.tensors[number])) for number in inputs):
+        for number in inputs:
+            names = self._names.get(storage_of(self.tensors[number]))
+            if isinstance(self.tensors[number], torch.nn.Parameter) and number not in self.parameters:
+                self.strays.setdefault(number, line_of(sys._getframe(2)))
             if names:
                 self.events.append((self._scopes[-1], tuple(names), line_of(sys._getframe(2))))
 

@@ -16,6 +16,8 @@ from ..errors import DevmapError
 from ..measure import rebound
 from . import program, quantised
 
+FORMAT = "devmap.model/v1"
+
 # Parameters that are one tensor under several names.
 
 

@@ -6,17 +6,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import re
+import tempfile
 from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import torch
 
+from .. import binary
+from ..errors import DevmapError
 from .adapters import set_apart
 from .flow import Flow, Part
 from .forward import Trace, prepare, reason, run, takes_labels, tensors_in, usual
 from .memory import OWN_CODE, Bytes, declared, holder_of, plain_layers, resized, rest_of, sizes
-from .module import Layer, copy_of, remakes, ties_of
+from .module import FORMAT, Layer, copy_of, entry, remakes, ties_of
 from .operations import joined, parts_of
 from .quantised import packed as packed_in, stored
 from .stages import in_order, staged
@@ -77,7 +83,7 @@ def links(flow: Flow, layers: list[Layer], of: dict[int, Part]) -> tuple[dict[st
         if name in plain:
             out[name] += [one for one in reads[name][1:] if one not in out[name]]
         elif parts[name].op.get("cross"):
-            out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
+            out[name] += [one for one in _keys(parts[name], made) if one not in (None, name, *out[name])][:1]
     return out, made
 
 
@@ -228,6 +234,10 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: set[str]) -> list[str]
     if unread:
         said.append(f"{_names(unread)}: not called in this forward: known by weights alone")
     made = [name for name, _ in (*twin.named_parameters(), *twin.named_buffers()) if name not in before]
+    registered = {id(one) for one in twin.parameters()}
+    for number, line in trace.strays.items():
+        if id(trace.tensors[number]) not in registered:
+            said.append(f"{line} reads a parameter {list(trace.tensors[number].shape)} that the forward makes: no optimizer and no checkpoint has it; make it in __init__")
     if made:
         said.append(f"{_names(made)}: made in the forward: a device map made before has no place for it")
     return said
@@ -249,6 +259,15 @@ def in_turn(trace: Trace, layers: list[Layer]) -> list[str]:
             if begins[one] < begins[other] < ends[one] < ends[other]:
                 return [f"{one} and {other} are called in turn: each counts once, and stages of a pipeline do not hold them apart"]
     return []
+
+
+def repeated(trace: Trace, layers: list[Layer]) -> list[str]:
+    """Parts that are called with one tensor twice. A hook copies each argument, and attention asks whether two are one tensor
+    (torch/nn/functional.py, _in_projection_packed)."""
+    parts = {layer.unit or layer.name for layer in layers if layer.params}
+    twice = {call.path: None for call in trace.calls if call.path in parts and len(set(call.inputs)) < len(call.inputs)}
+    said = "called with one tensor twice: if another GPU made it, hooks pass two copies, which peaks on several GPUs do not count"
+    return [f"{_names(list(twice))}: {said}"] if twice else []
 
 
 def _first(names: list[str]) -> str:
@@ -322,7 +341,7 @@ def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], in
     rows = [size[0], size[2] or size[1]]
     if inputs is None and takes_labels(module) and len(first.logits) == 3 and first.logits[:2] == rows:
         seen.labels = {"labels": torch.zeros(rows, dtype=torch.int64)}
-    seen.warnings += in_turn(first.trace, layers)
+    seen.warnings += in_turn(first.trace, layers) + repeated(first.trace, layers)
     seen.staged = staged(first.layers, first.trace.events, ties_of(module) if usual(module) is None else ())
     if first.fault is not None:
         seen.warnings.append(
@@ -342,9 +361,29 @@ def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwarg
     flow = Flow(trace)
     logits = _logits(flow, result)
     out, parts = joined(layers, parts_of(flow, units, logits), units, trace.modules)
+    _agreed(out, parts)
     inputs, made = links(flow, out, parts)
     rest = rest_of(flow, out, parts, made)
     return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before), [] if logits is None else flow.shape(logits))
+
+
+def _agreed(layers: list[Layer], parts: dict[int, Part]) -> None:
+    """Drops operations that the program refuses, since their layers have other weights too (an indexer, relative positions)."""
+    mine = [layer for layer in layers if id(layer) in parts and layer.params]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.json")
+        while mine:
+            said = [{"name": layer.name, "op": parts[id(layer)].op, "params": [entry(name, one) for name, one in layer.params]} for layer in mine]
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"format_version": FORMAT, "name": "layers", "layers": said}, file)
+            try:
+                binary.run(["inspect", path])
+                return
+            except DevmapError as error:
+                place = re.search(r"layers\[(\d+)\].*op and params are of different sizes", str(error))
+                if place is None:  # what else is wrong, the model's own reader says
+                    return
+                del parts[id(mine.pop(int(place[1])))]
 
 
 def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:

@@ -57,6 +57,7 @@ class _Windows(Places):
         first = next(iter(units), "")  # code that runs before any layer is called has its first tensors
         self.begins: list[tuple[int, str]] = [(0, first)]  # sequence numbers of autograd at which another layer began
         self.now, self.entered, self.phase = first, [], STATIC
+        self.returned = 1 << 62  # the sequence number of autograd at which the model returned: later nodes are the caller's
 
     def _enter(self, module: torch.nn.Module, _: Any) -> None:
         path = self.paths.get(id(module), "")
@@ -110,6 +111,7 @@ class _Recorder(Ledger):
         self.savers: dict[int, list[str]] = {}  # by the storage, the layers whose backward needs it
         self.readers: dict[int, dict[str, bool]] = {}  # by the storage, the layers whose operations read it, and whether code after their units does
         self.sums: list[tuple[int, set[int]]] = []  # of gradients: autograd makes them where the tensor was made
+        self.callers: set[int] = set()  # storages that the caller made: its loss, and the gradient of the results
         self.windows.begin(module, units)
 
     def born(self, size: int, device: int, place: Place, inside: bool = False) -> int:
@@ -120,6 +122,8 @@ class _Recorder(Ledger):
         self.after.append(self.windows.outside())
         node = torch._C._current_autograd_node() if self.windows.phase == BACKWARD else None
         self.nodes[number] = node._sequence_nr() if node is not None else -1
+        if self.windows.returned <= (torch.autograd._get_sequence_nr() if self.windows.phase == FORWARD else self.nodes[number]) < 1 << 62:
+            self.callers.add(number)
         return number
 
     def die(self, number: int) -> None:
@@ -175,6 +179,7 @@ class Ran(NamedTuple):
     after: list[bool]
     moved: dict[int, str]  # sums of gradients, by the layer whose GPU has them
     summed: set[int]  # gradients of parameters that another call adds to
+    callers: set[int]
     inside: dict[int, str]
     products: list[str]
     biased: list[str]
@@ -232,6 +237,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
             with torch.set_grad_enabled(mode != "infer"), torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
                 result = twin(*args, **kwargs)
                 result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
+                windows.returned = torch.autograd._get_sequence_nr()
                 loss = _loss(result) if mode != "infer" else None
                 if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
                     failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
@@ -263,13 +269,14 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     moved: dict[int, str] = {}
     for made, read in reversed(recorder.sums):
         for label in list(recorder.readers.get(made, ()))[:1]:
-            moved[made] = label
+            if made not in read:  # else it is made where its layer runs, and added to later
+                moved[made] = label
             for number in read:
                 recorder.readers.setdefault(number, {}).setdefault(label, False)
     summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
@@ -303,7 +310,7 @@ def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, st
 
 def _loss(result: Any) -> Any:
     """The loss that a result names, else the mean of all results in fp32."""
-    found = getattr(result, "loss", None)
+    found = placed.named_loss(result)
     if isinstance(found, torch.Tensor):
         return found
     tensors = [one for one in placed.results(result) if one.requires_grad]
@@ -323,9 +330,10 @@ def _checkpointed(twin: torch.nn.Module, units: list[str]) -> None:
 MODES = ("train", "infer", "recompute")
 
 
-def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], answers: dict) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
+def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], answers: dict, far: int) -> tuple[dict[str, dict], dict[str, str], bool, list[str]]:
     """The tape of each layer by name, as model.json has it, with inputs by mode; why a mode has none, whether
-    there were convolutions whose workspaces no cuDNN said, and parameters without a gradient."""
+    there were convolutions whose workspaces no cuDNN said, and parameters without a gradient. far is a length at which
+    growth is tried too, or 0: chunks and windows do not show in short sequences."""
     units = [unit for unit in dict.fromkeys(layer.unit for layer in layers if layer.params and layer.unit) if _holders(module, unit) > 1]
     size = lengths(*prepare(inputs["train"])[:2])
 
@@ -333,7 +341,7 @@ def play(module: torch.nn.Module, layers: list[Layer], inputs: dict[str, Any], a
         if alone:
             gc.freeze()  # what was there before is not looked through after each step
         with _session(alone, answers) as recorder:
-            parts, why = _tape(recorder, module, layers, units, prepare(inputs[mode]), size, mode)
+            parts, why = _tape(recorder, module, layers, units, prepare(inputs[mode]), size, mode, far)
             return {"parts": parts, "failed": why, "unasked": recorder.unasked, "idle": recorder.idle or []}
 
     tapes: dict[str, dict] = {}
@@ -365,24 +373,30 @@ def _apart(runs: dict[str, Any]) -> dict[str, Any]:
     return {mode: run(False) for mode, run in runs.items()}
 
 
-def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str], inputs: tuple, size: tuple, mode: str) -> tuple[dict, str]:
+def _tape(recorder: _Recorder, module: Any, layers: list[Layer], units: list[str], inputs: tuple, size: tuple, mode: str, far: int) -> tuple[dict, str]:
     args, kwargs, values = inputs
     names = [layer.name for layer in layers]
     points = _points(*size)
     runs: list[Ran] = []
+
+    def run(point: tuple[int, int, int]) -> Ran:
+        known = dict(values)
+        new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
+        new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
+        return step(recorder, module, {layer.name: layer.unit or layer.name for layer in layers}, units, *new, mode)
+
     for at, point in enumerate(points):
         if at == 2 and _proven(points, runs):
             points = points[:2]
             break
-        known = dict(values)
-        new = memory.resized(args, size, point, known), memory.resized(kwargs, size, point, known)
-        new = tree_map(lambda one: known.get(id(one), _zeros(one)) if isinstance(one, torch.Tensor) else one, new)
-        ran = step(recorder, module, {layer.name: layer.unit or layer.name for layer in layers}, units, *new, mode)
+        ran = run(point)
         if ran.failed and not runs:
             return {}, ran.failed
         if ran.failed or runs and ran.events != runs[0].events:
             break
         runs.append(ran)
+    if far and len(runs) == len(points) and not (ran := run((size[0], far, 0))).failed:
+        points, runs = [*points, (size[0], far, 0)], [*runs, ran]
     tape = Tape(runs, [point[:2] for point in points[: len(runs)]] if len(runs) == len(points) else points[:1], layers)
     return {label: part for label in names if (part := tape.of(label))}, ""
 
@@ -422,6 +436,7 @@ class Tape:
         self.layers = {layer.name for layer in layers}
         self.kept: dict[str, list[int]] = {}
         self.returned: dict[str, list[int]] = {}
+        self.loss = [0] * len(TERMS)
         self.copied: dict[str, dict[str, list[int]]] = {}
         self.moments: dict[tuple[str, str], list[tuple[list[int], list[int], dict[str, list[int]]]]] = {}
         self.products = first.products
@@ -464,13 +479,13 @@ class Tape:
             if kind == "input":
                 owner = self.order[0] if self.order else ""
                 self._keep(self.kept, owner, size)
-                self._copies(ran, number, owner, size)
+                self._copies(ran, number, owner, owner, size)
             elif kind == "" and phase == FORWARD and (end is None or end[1] != FORWARD and ran.trains):
                 owner = max(label, end[0] if end else label, key=self._place)
                 self._keep(self.kept, owner, size)
                 if in_turn:
                     self.held[number] = owner, {self.units.get(one, one) for one in (label, *ran.savers[number - 1], *ran.readers[number - 1])}
-                self._copies(ran, number, owner, size)
+                self._copies(ran, number, owner, label, size)
             elif kind == "output":
                 self._keep(self.returned, label, size)
             else:
@@ -486,11 +501,14 @@ class Tape:
             for before, label in zip(ran.biased, ran.biased[1:]):
                 self._keep(self.copied.setdefault(label, {}), before, sizes[0])
 
-    def _copies(self, ran: Ran, number: int, owner: str, size: list[int]) -> None:
-        """What layers save of another's: on other GPUs each has a copy."""
+    def _copies(self, ran: Ran, number: int, owner: str, maker: str, size: list[int]) -> None:
+        """What units save of another's. A hook copies it for each unit that is called with it, if another GPU made it."""
+        unit = {one: self.units.get(one, one) for one in (owner, maker, *ran.savers[number - 1])}
+        seen = {unit[owner]}
         for saver in ran.savers[number - 1]:
-            if saver != owner:
-                self._keep(self.copied.setdefault(saver, {}), owner, size)
+            if unit[saver] not in seen:
+                seen.add(unit[saver])
+                self._keep(self.copied.setdefault(saver, {}), owner if unit[saver] == unit[maker] else maker, size)
 
     def _read(self, ran: Ran) -> None:
         """The moments: births, since the most is there after one."""
@@ -499,15 +517,22 @@ class Tape:
         if ran.biased and sizes:
             _add(alive, sizes[0], 1)
         here: set[int] = set()  # of those that pass by
+        callers = [0] * len(TERMS)
         uncut: dict[str, list[int]] = {}  # rests of gradients, which the layer's own size has not
-        node = None
+        node, window, windows = None, 0, {}  # windows: of births, since what a call made for another GPU is there no longer in the next
+        before = ""
         for (number, label, phase), after in zip(ran.events, ran.after):
+            window, before = window + (label != before), label
+            windows.setdefault(number, window)
             kind, size = ran.kinds[abs(number) - 1], self.sizes[abs(number) - 1]
             if kind in _ELSEWHERE:
                 continue
             if abs(number) in self.passing or abs(number) in self.held:
                 (here.add if number > 0 else here.discard)(abs(number))
             _add(grads if kind == "grad" else alive, size, 1 if number > 0 else -1)
+            if abs(number) in ran.callers:
+                _add(callers, size, 1 if number > 0 else -1)
+                self.loss = [max(pair) for pair in zip(self.loss, callers)]
             if number < 0:
                 continue
             if ran.nodes[number - 1] != node:
@@ -520,7 +545,7 @@ class Tape:
             for one in here:
                 if one in self.held:
                     home, touched = self.held[one]
-                    if self._place(home) > self._place(label) and self.units.get(label, label) not in touched:
+                    if self._place(home) > self._place(label) and (windows[one] != window or self.units.get(label, label) not in touched):
                         self._keep(past, home, self.sizes[one - 1])
                     continue
                 home, touched, called = self.passing[one]
@@ -571,6 +596,8 @@ class Tape:
             out["rests"] = self.rests[label]
         if label in self.products:
             out["products"] = True
+        if any(self.loss) and label == self.order[-1]:
+            out["loss"] = _short(self.loss)
         return out
 
 

@@ -35,6 +35,7 @@ class Calls:
             id(torch._C._nn.scaled_dot_product_attention): (torch._C._nn.scaled_dot_product_attention, self._attention),
         }
         found = [(torch._VF, name, functools.partial(recurrent.run, getattr(torch._C._VariableFunctions, name), name)) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")]
+        found += [(torch.overrides, "has_torch_function", functools.partial(_watched, torch.overrides.has_torch_function)), (torch, "_transformer_encoder_layer_fwd", _encoder_layer)]
         for module in list(sys.modules.values()):
             for name, value in list(getattr(module, "__dict__", {}).items()):
                 if id(value) in instead:
@@ -51,6 +52,32 @@ class Calls:
             kernel = attention.choose(asked, self.machine)
             self.chosen[kernel] += 1
             return attention.run(asked, kernel)
+
+
+def _watched(function: Callable[..., bool], tensors: Any) -> bool:
+    """Whether functions of these tensors are watched, which the user's step does not do. An encoder layer without gradients and
+    masks is one kernel there."""
+    frame = sys._getframe(1)
+    alone = frame.f_code is torch.nn.TransformerEncoderLayer.forward.__code__ and tensors[0].is_cuda
+    return not (alone and frame.f_locals["src_mask"] is None and frame.f_locals["src_key_padding_mask"] is None) and function(tensors)
+
+
+def _encoder_layer(src: Any, _: int, heads: int, qkv: Any, qkv_bias: Any, out: Any, out_bias: Any, __: bool, first: bool, eps: float, scale1: Any, shift1: Any, scale2: Any, shift2: Any, up: Any, up_bias: Any, down: Any, down_bias: Any, *___: Any) -> Any:
+    """native/transformers/transformer.cpp, transformer_encoder_layer_forward: sums and the activation are in place."""
+    functions = torch.nn.functional
+
+    def normed(tensor: Any, scale: Any, shift: Any) -> Any:
+        return functions.layer_norm(tensor, scale.shape, scale, shift, eps)
+
+    def attended(tensor: Any) -> Any:
+        parts = [one.unflatten(-1, (heads, -1)).transpose(1, 2) for one in functions.linear(tensor, qkv, qkv_bias).chunk(3, -1)]
+        return functions.linear(functions.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2), out, out_bias)
+
+    hidden = attended(normed(src, scale1, shift1) if first else src).add_(src)
+    hidden = hidden if first else normed(hidden, scale1, shift1)
+    wide = functions.linear(normed(hidden, scale2, shift2) if first else hidden, up, up_bias)
+    hidden = functions.linear(wide, down, down_bias).add_(hidden)
+    return hidden if first else normed(hidden, scale2, shift2)
 
 
 def _lower(value: Any, dtype: Any) -> Any:

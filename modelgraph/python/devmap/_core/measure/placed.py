@@ -413,6 +413,7 @@ class _Stages(_Functions):
     def __init__(self, judge: _Judge) -> None:
         super().__init__(judge)
         self.judge, self.now = judge, torch.device("cuda", 0)
+        self.traced = False  # all is one stage, as the trace sees it: nothing crosses
         self.owned: dict[int, str] = {}  # storage of a parameter to its name
         self.storages: list[Any] = []  # these live on, so that no other has their address: cuDNN's weights are put into one
         self.names: dict[int, str] = {}  # stage to the module that it began with
@@ -433,7 +434,7 @@ class _Stages(_Functions):
         raise Split(meeting)
 
     def _arrived(self, value: Any) -> Any:
-        if not isinstance(value, FakeTensor) or value.fake_device.type != "cuda" or value.fake_device == self.now:
+        if self.traced or not isinstance(value, FakeTensor) or value.fake_device.type != "cuda" or value.fake_device == self.now:
             return value
         name = self.owned.get(value.untyped_storage()._cdata)
         if name is not None:
@@ -453,6 +454,7 @@ _ASKED = frozenset("__get__ __set__ size dim numel stride is_contiguous element_
 def stage(module: torch.nn.Module, device_map: Mapping[str, Union[int, str]], judge: _Judge, functions: _Stages) -> None:
     """Puts a copy's tensors on the GPUs of their stages, and notes the calls of each stage's modules."""
     stages = {key: torch.device("cuda", number) for key, number in device_map.items() if isinstance(number, int)}
+    functions.traced = len(set(stages.values())) == 1
     for name, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         device = _nearest(stages, name)
         if device is None:
@@ -537,7 +539,7 @@ def step(
 ) -> Run:
     """One forward of a copy under the map, and a backward of the sum of its results. alone: this process is for it.
     With the engine "torch" the map is of stages."""
-    machine = Machine.of(1 + max((device for device in device_map.values() if isinstance(device, int)), default=0))
+    machine = Machine.of(MOST if "" in device_map else 1 + max((device for device in device_map.values() if isinstance(device, int)), default=0))
     places = Places()
     judge = (_Judge if stops else _Noting)(machine, places)
     failed = ""
@@ -588,9 +590,14 @@ def results(value: Any, depth: int = 4) -> list[Any]:
     return found
 
 
+def named_loss(result: Any) -> Any:
+    """What a result, an object or a dict, calls its loss."""
+    return result.get("loss") if isinstance(result, Mapping) else getattr(result, "loss", None)
+
+
 def _backward(result: Any) -> None:
     """A backward of the loss, if the result names one, else of the sum of all results, each on its own device."""
-    loss = getattr(result, "loss", None)
+    loss = named_loss(result)
     tensors = [one for one in ([loss] if isinstance(loss, torch.Tensor) else results(result)) if one.requires_grad]
     if tensors:
         torch.autograd.backward(tensors, [torch.ones_like(one) for one in tensors])
