@@ -10,6 +10,9 @@ import (
 
 // This file has Python's operations on values that expressions of type tables use.
 
+// maxRounds bounds lists that an expression makes.
+const maxRounds = 100_000
+
 func apply(op string, xs []any) (any, bool) {
 	switch len(xs) {
 	case 1:
