@@ -235,3 +235,21 @@ func TestOfStages(t *testing.T) {
 		}
 	}
 }
+
+// TestLabels: another name of num_labels counts first, as TimmWrapperConfig.from_dict has it.
+func TestLabels(t *testing.T) {
+	timm, plain := &typeConfig{Alias: map[string]string{"num_classes": "num_labels"}}, &typeConfig{Labels: 3}
+	for _, c := range []struct {
+		class *typeConfig
+		said  map[string]any
+		want  float64
+	}{
+		{timm, map[string]any{"num_classes": 7.0, "num_labels": 4.0, "id2label": map[string]any{"0": "a"}}, 7},
+		{timm, map[string]any{"num_labels": 4.0}, 4},
+		{plain, map[string]any{"num_classes": 7.0}, 3},
+	} {
+		if got := labels(c.class, c.said); got != c.want {
+			t.Errorf("%v: %v labels, want %v", c.said, got, c.want)
+		}
+	}
+}
