@@ -198,3 +198,58 @@ func TestPartsOfLists(t *testing.T) {
 		}
 	}
 }
+
+// TestOfStages: stages of a backbone, and those that it gives, by what a file says of them.
+func TestOfStages(t *testing.T) {
+	for text, want := range map[string]string{
+		`["stages",2,1]`:                       `["stem","stage1","stage2"]`,
+		`["stages",2,0]`:                       `["stage1","stage2"]`,
+		`["stages","'x",1]`:                    "",
+		`["stages",1e9,1]`:                     "",
+		`["stages",null,1]`:                    "",
+		`["outputs",["stages",3,1],null,null]`: `[3]`,
+		`["outputs",["stages",3,1],["list","'stage2"],null]`: `[2]`,
+		`["outputs",["stages",3,0],["list","'stage2"],null]`: `[1]`,
+		`["outputs",["stages",3,1],null,["list",1,-1]]`:      `[1,-1]`,
+		`["outputs",["stages",3,1],["list","'stage4"],null]`: "", // there is none
+		`["outputs",["stages",3,1],["list",2],null]`:         "",
+		`["outputs",["stages",3,1],"'stage2",null]`:          "",
+		`["outputs",["stages",3,1],null,2]`:                  "",
+		`["outputs",["stages",0,0],null,null]`:               "",
+		`["outputs",7,null,null]`:                            "",
+		`["outnames",["stages",3,1],null,null]`:              `["stage3"]`,
+		`["outnames",["stages",3,1],null,["list",0,-1]]`:     `["stem","stage3"]`,
+		`["outnames",["stages",3,1],["list","'stem"],null]`:  `["stem"]`,
+		`["outnames",["stages",3,1],null,["list",4]]`:        "",
+		`["outnames",["stages",3,1],null,["list",-5]]`:       "",
+		`["outnames",["stages",3,1],null,["list",1.5]]`:      "",
+		`["outnames",["stages",3,1],null,["list","'stem"]]`:  "",
+	} {
+		var e any
+		if err := json.Unmarshal([]byte(text), &e); err != nil {
+			t.Fatal(err)
+		}
+		of := &evaluation{}
+		if got := of.eval(e, nil); (of.err == nil) != (want != "") || of.err == nil && inJSON(got) != want {
+			t.Errorf("%s is %v, error %v, want %s", text, got, of.err, want)
+		}
+	}
+}
+
+// TestLabels: another name of num_labels counts first, as TimmWrapperConfig.from_dict has it.
+func TestLabels(t *testing.T) {
+	timm, plain := &typeConfig{Alias: map[string]string{"num_classes": "num_labels"}}, &typeConfig{Labels: 3}
+	for _, c := range []struct {
+		class *typeConfig
+		said  map[string]any
+		want  float64
+	}{
+		{timm, map[string]any{"num_classes": 7.0, "num_labels": 4.0, "id2label": map[string]any{"0": "a"}}, 7},
+		{timm, map[string]any{"num_labels": 4.0}, 4},
+		{plain, map[string]any{"num_classes": 7.0}, 3},
+	} {
+		if got := labels(c.class, c.said); got != c.want {
+			t.Errorf("%v: %v labels, want %v", c.said, got, c.want)
+		}
+	}
+}

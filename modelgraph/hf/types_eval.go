@@ -197,9 +197,6 @@ func (of *evaluation) star(xs []any, stars []int) any {
 	return float64(stars[int(at)]) + ahead
 }
 
-// maxRounds bounds lists that an expression makes.
-const maxRounds = 100_000
-
 // each makes a list: its length, and an expression for its elements.
 func (of *evaluation) each(xs []any, stars []int) any {
 	count, ok := number(of.eval(xs[0], stars))

@@ -80,6 +80,9 @@ func (obj *typeObject) pinned(path string, want any) bool {
 		return want == obj.class.Type
 	}
 	v, ok := obj.values[path]
+	if !ok {
+		v, ok = obj.extra[path]
+	}
 	return ok && deepEqual(v, want)
 }
 
@@ -302,7 +305,13 @@ func (obj *typeObject) rotary(path string) (any, bool) {
 	return v, ok && v != nil
 }
 
+// labels is the number of labels. A class may have another name for it, which counts first.
 func labels(c *typeConfig, said map[string]any) any {
+	for name, to := range c.Alias {
+		if n, ok := said[name].(float64); ok && to == "num_labels" {
+			return n
+		}
+	}
 	if ids, ok := said["id2label"].(map[string]any); ok {
 		return float64(len(ids))
 	}

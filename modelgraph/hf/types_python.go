@@ -10,6 +10,9 @@ import (
 
 // This file has Python's operations on values that expressions of type tables use.
 
+// maxRounds bounds lists that an expression makes.
+const maxRounds = 100_000
+
 func apply(op string, xs []any) (any, bool) {
 	switch len(xs) {
 	case 1:
@@ -40,8 +43,59 @@ func apply(op string, xs []any) (any, bool) {
 			parts[i] = fmt.Sprint(x)
 		}
 		return strings.Join(parts, "."), true
+	case "stages", "outputs", "outnames":
+		return ofStages(op, xs)
 	}
 	return nil, false
+}
+
+// ofStages are the names of a backbone's stages, and the numbers and names of those that it gives by the file's
+// out_features and out_indices (backbone_utils.py, set_output_features_output_indices).
+func ofStages(op string, xs []any) (any, bool) {
+	if op == "stages" {
+		n, ok := number(xs[0])
+		if !ok || n > maxRounds {
+			return nil, false
+		}
+		var names []any
+		if xs[1] != 0.0 {
+			names = append(names, "stem")
+		}
+		for k := range int(n) {
+			names = append(names, fmt.Sprintf("stage%d", k+1))
+		}
+		return names, true
+	}
+	names, ok := xs[0].([]any)
+	features, indices := xs[1], xs[2]
+	if op == "outputs" {
+		features, indices = indices, features
+	}
+	switch {
+	case !ok || len(names) == 0:
+		return nil, false
+	case features != nil:
+		_, ok = features.([]any)
+		return features, ok
+	case indices == nil && op == "outputs":
+		return []any{float64(len(names) - 1)}, true
+	case indices == nil:
+		return names[len(names)-1:], true
+	}
+	list, ok := indices.([]any)
+	var out []any
+	for _, x := range list {
+		var found bool
+		if op == "outputs" {
+			if k := slices.IndexFunc(names, func(name any) bool { return deepEqual(name, x) }); k >= 0 {
+				out, found = append(out, float64(k)), true
+			}
+		} else if k, isNumber := number(x); isNumber && k == math.Trunc(k) && k < float64(len(names)) && k >= -float64(len(names)) {
+			out, found = append(out, names[(int(k)+len(names))%len(names)]), true
+		}
+		ok = ok && found
+	}
+	return out, ok
 }
 
 func ofOne(op string, x any) (any, bool) {

@@ -216,13 +216,13 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
 		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
 		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
-		// No build had both embeddings: the table does not know which is first.
-		`{"model_type":"data2vec-vision","use_absolute_position_embeddings":true,"use_mask_token":true}`: "use_mask_token",
-		`{"model_type":"segformer","depths":"xyz"}`:                                                      "depths",
-		`{"model_type":"segformer","depths":3}`:                                                          "depths",
-		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                                             "num_hidden_layers",
-		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:                              "mlp_bias",
-		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`:                   "output_hidden_size",
+		// Arguments of timm make other models.
+		`{"model_type":"timm_wrapper","num_classes":2,"model_args":{"in_chans":1}}`:    "model_args",
+		`{"model_type":"segformer","depths":"xyz"}`:                                    "depths",
+		`{"model_type":"segformer","depths":3}`:                                        "depths",
+		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                           "num_hidden_layers",
+		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:            "mlp_bias",
+		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`: "output_hidden_size",
 		// No Auto class makes the class, and the builds had the default type.
 		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
 		// A VoxtralConfig gives its text's config fields.
