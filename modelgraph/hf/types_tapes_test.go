@@ -25,7 +25,7 @@ func TestTapes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
 		return &graph.Layers[at]
 	}
-	tape := head(nil).Learned
+	tape := head(nil).Learned.Step(false, false, false)
 	if tape == nil {
 		t.Fatal("no tape")
 	}
@@ -60,7 +60,7 @@ func TestTapesOfWindows(t *testing.T) {
 		}
 		least := int64(-1)
 		for i := range graph.Layers {
-			if tape := graph.Layers[i].Learned; tape != nil {
+			if tape := graph.Layers[i].Learned.Step(false, false, false); tape != nil {
 				least = tape.Least
 			}
 		}
