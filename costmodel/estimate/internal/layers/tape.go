@@ -283,6 +283,9 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit in
 	}
 	order = slices.DeleteFunc(order, func(i int) bool { return tape.layers[i] == nil })
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(tape.layers[i].rank, tape.layers[j].rank) })
+	for _, i := range order {
+		grads[i] -= model.Layers[i].Grads.Waits
+	}
 	add(1)
 	var returned int64
 	for _, i := range slices.Backward(order) {
