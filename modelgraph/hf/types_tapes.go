@@ -104,7 +104,7 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 		typeTapeTable.Read(text, line)
 		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
 		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int)}
-		if t.fits() && t.measure(tree) {
+		if computed(tree, class, of) == nil && len(of.contested) == 0 && t.fits() && t.measure(tree) {
 			t.addAll()
 		}
 		return
