@@ -124,7 +124,7 @@ func (t *taping) fits() bool {
 			return false
 		}
 	}
-	if !t.bounded() {
+	if !t.bounded() || slices.ContainsFunc(t.layers, t.otherKernel) {
 		return false
 	}
 	for _, path := range t.line.Kinds {
@@ -147,6 +147,16 @@ func (t *taping) fits() bool {
 		}
 	}
 	return t.of.err == nil
+}
+
+// otherKernel reports heads that cuDNN's attention does not run (devmap.measure, attention.py). Builds
+// had Gemma 4's wide heads of full attention as its config class has them.
+func (t *taping) otherKernel(layer modelgraph.Layer) bool {
+	attention, _ := layer.Op.(modelgraph.Attention)
+	if wide, ok := number(t.of.object.byDefault(t.line.Inside + "global_head_dim")); ok && int64(wide) == attention.HeadDim {
+		return false
+	}
+	return (attention.HeadDim|attention.ValueDim)%8 != 0 || max(attention.HeadDim, attention.ValueDim) > 256
 }
 
 // bounded finds the lengths that the tape holds for; false if the config has a window and the
