@@ -33,8 +33,8 @@ type Layer struct {
 	Declared *Declared
 	// Tape is what the layer did to memory in steps that ran without data, or nil.
 	Tape *layerTape
-	// Learned is what a table of types says of its forward, or nil.
-	Learned *learned.Tape
+	// Learned is what a table of types says of its steps, or nil.
+	Learned learned.Steps
 
 	// InputLayers are the indexes of the layers that Inputs name, and UnitIndex
 	// that of the layer's unit in [Graph.Units]: [New] finds both.

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
-// The memory of a prefill of the newest release's classes, layer by layer, as functions of config
+// The memory of steps of the newest release's classes, layer by layer, as functions of config
 // fields and sides of tensors: fixtures/oracle/tapes.py finds it.
 var (
 	//go:embed types-tapes.jsonl.gz
@@ -19,17 +20,24 @@ var (
 	typeTapeTable = embedded.New("types-tapes.jsonl.gz", typeTapesGz)
 )
 
+// oldestTaped is the oldest release that tapes were compared with.
+const oldestTaped = "5.17"
+
 // typeTapes is the line of a model class.
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
-	// number, atoms…]. An atom is $field, or tensor/side.
-	Sizes [][][]any `json:"sizes"`
+	// number, atoms…]. An atom is $field, or tensor/side; a slash before it divides. A size may also
+	// be [a kernel's rule, indexes of its sizes…].
+	Sizes [][]any `json:"sizes"`
 	// Parts are the steps of layers.
-	Parts []tapePart `json:"parts"`
-	// Layers are [name with stars, [place, kind of the layer, part]…], in execution order.
-	Layers [][]any `json:"layers"`
+	Parts []tapePart          `json:"parts"`
+	Modes map[string]tapeMode `json:"modes"`
+	// Inside is the field of the model that a text runs through and a dot, empty if it is the whole.
+	Inside string `json:"inside"`
+	// Kinds are the fields that have a text for each layer.
+	Kinds []string `json:"kinds"`
 	// Pins are values of fields, Like whether fields are above 0, Grouped whether heads share keys
 	// and values, as in all builds.
 	Pins    map[string]any  `json:"pins"`
@@ -39,16 +47,28 @@ type typeTapes struct {
 	Longer map[string]bool `json:"longer"`
 }
 
+// A tapeMode is a kind of step.
+type tapeMode struct {
+	Batch int64 `json:"batch"` // the least
+	// Older: release 5.17 ran the same step, so that those between do.
+	Older bool `json:"older"`
+	// Layers are [name with stars, [place, kind of the layer, part]…], in execution order.
+	Layers [][]any `json:"layers"`
+}
+
 // A tapeSum is a list of [index of a size, number of storages].
 type tapeSum [][2]int64
 
 // tapePart is a [learned.Tape] of sums.
 type tapePart struct {
-	Saved    tapeSum            `json:"saved"`
-	Returned tapeSum            `json:"returned"`
-	Forward  []tapeMoment       `json:"forward"`
-	Copied   map[string]tapeSum `json:"copied"`
-	Products bool               `json:"products"`
+	Saved    tapeSum      `json:"saved"`
+	Returned tapeSum      `json:"returned"`
+	Forward  []tapeMoment `json:"forward"`
+	Backward []tapeMoment `json:"backward"`
+	// Accumulate is left out if it is as Backward.
+	Accumulate []tapeMoment       `json:"accumulate"`
+	Copied     map[string]tapeSum `json:"copied"`
+	Products   bool               `json:"products"`
 }
 
 type tapeMoment struct {
@@ -58,25 +78,33 @@ type tapeMoment struct {
 
 // taping evaluates a line for a config.
 type taping struct {
+	in     *release
 	line   *typeTapes
 	of     *evaluation
-	sizes  [][6]int64
+	sizes  []tapeSize
 	layers []modelgraph.Layer
 	index  map[string]int
 	least  int64 // tokens of a sequence
 	most   int64
-	count  int   // layers of the list
-	kinds  []any // of these
+	count  int      // layers of the list
+	kinds  []string // of these
 }
 
-// addTapes gives layers the memory of a prefill, if the line of the class fits the config.
+// tapeSize is a size at a config: factors of the workload, or those of a rule's sizes.
+type tapeSize struct {
+	size [6]int64
+	rule string
+	of   [][6]int64
+}
+
+// addTapes gives layers the memory of steps, if the line of the class fits the config.
 func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
 		line := new(typeTapes)
 		typeTapeTable.Read(text, line)
 		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
-		t := &taping{line: line, of: of, layers: layers, index: make(map[string]int)}
-		if t.fits() && t.measure(tree) {
+		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int)}
+		if computed(tree, class, of) == nil && len(of.contested) == 0 && t.fits() && t.measure(tree) {
 			t.addAll()
 		}
 		return
@@ -96,15 +124,24 @@ func (t *taping) fits() bool {
 			return false
 		}
 	}
-	if !t.bounded() {
+	if !t.bounded() || slices.ContainsFunc(t.layers, t.otherKernel) {
 		return false
 	}
-	if v, ok := t.of.find(layerKinds); ok {
-		t.kinds, _ = v.([]any)
+	for _, path := range t.line.Kinds {
+		v, _ := t.of.find(path)
+		list, _ := v.([]any)
+		for i, one := range list {
+			kind, _ := one.(string)
+			if i < len(t.kinds) {
+				t.kinds[i] += " " + kind
+			} else {
+				t.kinds = append(t.kinds, kind)
+			}
+		}
 	}
 	if t.line.Grouped != nil {
-		groups, _ := t.of.find("num_key_value_heads")
-		heads, _ := t.of.find("num_attention_heads")
+		groups, _ := t.of.find(t.line.Inside + "num_key_value_heads")
+		heads, _ := t.of.find(t.line.Inside + "num_attention_heads")
 		if deepEqual(groups, heads) == *t.line.Grouped {
 			return false
 		}
@@ -112,10 +149,21 @@ func (t *taping) fits() bool {
 	return t.of.err == nil
 }
 
+// otherKernel reports heads that cuDNN's attention does not run (devmap.measure, attention.py). Builds
+// had Gemma 4's wide heads of full attention as its config class has them.
+func (t *taping) otherKernel(layer modelgraph.Layer) bool {
+	attention, _ := layer.Op.(modelgraph.Attention)
+	if wide, ok := number(t.of.object.byDefault(t.line.Inside + "global_head_dim")); ok && int64(wide) == attention.HeadDim {
+		return false
+	}
+	return (attention.HeadDim|attention.ValueDim)%8 != 0 || max(attention.HeadDim, attention.ValueDim) > 256
+}
+
 // bounded finds the lengths that the tape holds for; false if the config has a window and the
 // builds had none.
 func (t *taping) bounded() bool {
 	for _, path := range []string{"sliding_window", "attention_chunk_size"} {
+		path = t.line.Inside + path
 		if _, known := t.line.Longer[path]; known {
 			continue
 		}
@@ -152,31 +200,63 @@ func (t *taping) measure(tree *typeTree) bool {
 			sides[key] = float64(side)
 		}
 	}
-	for _, sum := range t.line.Sizes {
-		var size [6]int64
-		for _, product := range sum {
-			value, _ := number(product[1])
-			for _, atom := range product[2:] {
-				name, _ := atom.(string)
-				side := sides[name]
-				if field, ok := strings.CutPrefix(name, "$"); ok {
-					v, _ := t.of.find(field)
-					side, _ = number(v)
-				}
-				if value *= side; value <= 0 || value > 1<<50 {
-					return false
-				}
+	for _, one := range t.line.Sizes {
+		var size tapeSize
+		ok := true
+		if rule, ruled := one[0].(string); ruled {
+			size.rule = rule
+			for _, index := range one[1:] {
+				size.of = append(size.of, t.sizes[whole(index)].size)
 			}
-			size[whole(product[0])] += int64(math.Round(value))
+		} else if size.size, ok = t.sum(one, sides); !ok {
+			return false
 		}
 		t.sizes = append(t.sizes, size)
 	}
 	for i := range t.layers {
 		name := t.layers[i].Name
 		t.index[name] = i
-		if at := numbersIn(name); len(at) > 0 {
+		if at := numbersIn(name); len(at) > 0 && t.line.runs(starred(name)) {
 			t.count = max(t.count, at[0]+1)
 		}
 	}
 	return t.count != 1
+}
+
+// sum is a sum of products; false if a factor of it is not known or 0.
+func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, ok bool) {
+	for _, one := range products {
+		product, _ := one.([]any)
+		value, _ := number(product[1])
+		for _, atom := range product[2:] {
+			name, _ := atom.(string)
+			name, divides := strings.CutPrefix(name, "/")
+			side := sides[name]
+			if field, ok := strings.CutPrefix(name, "$"); ok {
+				v, _ := t.of.find(field)
+				side, _ = number(v)
+			}
+			if side <= 0 {
+				return size, false
+			}
+			if divides {
+				side = 1 / side
+			}
+			if value *= side; value > 1<<50 {
+				return size, false
+			}
+		}
+		size[whole(product[0])] += int64(math.Round(value))
+	}
+	return size, true
+}
+
+// runs reports a layer of a tape, by its name with stars.
+func (line *typeTapes) runs(name string) bool {
+	for _, mode := range line.Modes {
+		if slices.ContainsFunc(mode.Layers, func(row []any) bool { return row[0] == name }) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,7 +13,8 @@ import (
 func (t *taping) storages(of tapeSum) learned.Storages {
 	out := make(learned.Storages, len(of))
 	for i, one := range of {
-		out[i].Size, out[i].Count = t.sizes[one[0]], one[1]
+		size := &t.sizes[one[0]]
+		out[i].Count, out[i].Size, out[i].Rule, out[i].Of = one[1], size.size, size.rule, size.of
 	}
 	return out
 }
@@ -80,7 +81,7 @@ func (t *taping) part(row []any, number int) *tapePart {
 			place = "middle"
 		}
 		if number < len(t.kinds) {
-			kind, _ = t.kinds[number].(string)
+			kind = t.kinds[number]
 		}
 	}
 	choices, _ := row[1].([]any)
@@ -110,30 +111,52 @@ func (t *taping) named(name string, own int) string {
 
 // addAll gives layers their tapes.
 func (t *taping) addAll() {
-	all, ok := t.order(t.line.Layers)
-	if !ok {
-		return
-	}
-	for rank, one := range all {
-		layer := &t.layers[one.layer]
-		own := 0
-		if at := numbersIn(layer.Name); len(at) > 0 {
-			own = at[0]
+	for mode, of := range t.line.Modes {
+		if !of.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
+			continue
 		}
-		byLayer := func(of map[string]tapeSum) map[string]learned.Storages {
-			out := make(map[string]learned.Storages, len(of))
-			for name, sum := range of {
-				out[t.named(name, own)] = t.storages(sum)
+		all, ok := t.order(of.Layers)
+		if !ok {
+			continue
+		}
+		for rank, one := range all {
+			layer := &t.layers[one.layer]
+			if layer.Learned == nil {
+				layer.Learned = make(learned.Steps)
 			}
-			return out
+			tape := t.tape(layer.Name, one.part)
+			tape.Rank, tape.Batch = rank, of.Batch
+			layer.Learned[mode] = tape
 		}
-		tape := &learned.Tape{
-			Rank: rank, Least: t.least, Most: t.most, Saved: t.storages(one.part.Saved), Returned: t.storages(one.part.Returned), Copied: byLayer(one.part.Copied), Products: one.part.Products,
-			Forward: make([]learned.Moment, len(one.part.Forward)),
-		}
-		for i, moment := range one.part.Forward {
-			tape.Forward[i] = learned.Moment{Bytes: t.storages(moment.Bytes), Past: byLayer(moment.Past)}
-		}
-		layer.Learned = tape
 	}
+}
+
+// tape is a part at a layer's place.
+func (t *taping) tape(name string, part *tapePart) *learned.Tape {
+	own := 0
+	if at := numbersIn(name); len(at) > 0 {
+		own = at[0]
+	}
+	byLayer := func(of map[string]tapeSum) map[string]learned.Storages {
+		out := make(map[string]learned.Storages, len(of))
+		for other, sum := range of {
+			out[t.named(other, own)] = t.storages(sum)
+		}
+		return out
+	}
+	moments := func(of []tapeMoment) learned.Moments {
+		out := make(learned.Moments, len(of))
+		for i, moment := range of {
+			out[i].Bytes, out[i].Past = t.storages(moment.Bytes), byLayer(moment.Past)
+		}
+		return out
+	}
+	tape := &learned.Tape{
+		Least: t.least, Most: t.most, Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
+		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
+	}
+	if part.Accumulate == nil {
+		tape.Accumulate = tape.Backward
+	}
+	return tape
 }

@@ -25,7 +25,7 @@ func TestTapes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
 		return &graph.Layers[at]
 	}
-	tape := head(nil).Learned
+	tape := head(nil).Learned.Step(false, false, false)
 	if tape == nil {
 		t.Fatal("no tape")
 	}
@@ -36,6 +36,8 @@ func TestTapes(t *testing.T) {
 		"another activation":    {"hidden_act": "silu"},
 		"heads that share keys": {"num_key_value_heads": 4},
 		"a single layer":        {"num_hidden_layers": 1},
+		"heads of 12":           {"hidden_size": 768, "num_attention_heads": 64, "num_key_value_heads": 64},
+		"heads of 320":          {"hidden_size": 1280, "num_attention_heads": 4, "num_key_value_heads": 4},
 	} {
 		if head(more).Learned != nil {
 			t.Errorf("%s: no build had it", name)
@@ -60,12 +62,51 @@ func TestTapesOfWindows(t *testing.T) {
 		}
 		least := int64(-1)
 		for i := range graph.Layers {
-			if tape := graph.Layers[i].Learned; tape != nil {
+			if tape := graph.Layers[i].Learned.Step(false, false, false); tape != nil {
 				least = tape.Least
 			}
 		}
 		if least != of.least {
 			t.Errorf("%s: a tape from %d tokens on, want %d", class, least, of.least)
+		}
+	}
+}
+
+// TestTapesOfModes: training has other tapes, without the logits if the caller drops them. A model
+// inside has its own fields. A release with another step has no tape.
+func TestTapesOfModes(t *testing.T) {
+	nanochat := fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 4096}
+	for _, of := range []struct {
+		config  fields
+		release string
+		head    string
+		vocab   int64 // of the results
+	}{
+		{nanochat, newest.name, "lm_head", 4096},
+		{nanochat, "5.17", "lm_head", 4096},
+		{fields{"model_type": "voxtral", "architectures": []string{"VoxtralForConditionalGeneration"}}, newest.name, "lm_head", 131072},
+		{fields{"model_type": "vaultgemma", "architectures": []string{"VaultGemmaForCausalLM"}, "vocab_size": 4096}, "5.17", "lm_head", 0},
+	} {
+		of.config["dtype"] = "bfloat16"
+		graph, err := FromConfig("config.json", asJSON(t, of.config), of.release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
+		steps := graph.Layers[at].Learned
+		if of.vocab == 0 {
+			if steps != nil {
+				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.release)
+			}
+			continue
+		}
+		for _, recompute := range []bool{false, true} {
+			keeps, drops := steps.Step(true, recompute, false), steps.Step(true, recompute, true)
+			if keeps == nil || drops == nil {
+				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.release)
+			} else if len(keeps.Returned) != 2 || keeps.Returned[0].Size[2] != 2*of.vocab || len(drops.Returned) != 0 || len(keeps.Backward) == 0 {
+				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.release, keeps.Returned, drops.Returned)
+			}
 		}
 	}
 }

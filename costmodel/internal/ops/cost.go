@@ -61,38 +61,6 @@ func (cost *Cost) adapted(shape *Shape, saved int64) {
 	cost.peak(backwardPoint{work + cost.Output, shape.NewGrads, shape.NewGrads})
 }
 
-// These sizes are of an H100 or H200; ReduceBuffer divides sums for them.
-const (
-	processors       = 132
-	processorThreads = 2048
-)
-
-// ReduceBuffer returns the bytes of partial sums for a sum over rows of a [rows, columns] tensor. A
-// bias's gradient is such a sum, and so is that of a norm's weight. Source:
-// ATen/native/cuda/Reduce.cuh, setReduceConfig and ReduceConfig::global_memory_size. A block has
-// 128 threads, 32 along the columns with 4 columns each. If a thread would have 256 values or more,
-// several blocks divide the rows.
-func ReduceBuffer(rows, columns int64) int64 {
-	const (
-		vector, width, height = 4, 32, 4
-		least, most           = 16, 256 // values per thread
-	)
-	if columns%vector != 0 || columns < vector*width {
-		return 0
-	}
-	values := up(rows, height)
-	blocks := up(columns/vector, width)
-	target := int64(processors * processorThreads / (width * height))
-	if values < most || blocks > target {
-		return 0
-	}
-	parts := max(min(up(target, blocks), up(values, least)), up(values, most))
-	if parts < 2 {
-		return 0
-	}
-	return 4 * columns * parts * width * vector // fp32
-}
-
 func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }
 
 // remainder returns the bytes that the block of a large tensor has in addition to it

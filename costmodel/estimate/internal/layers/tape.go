@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -13,7 +14,7 @@ type tape struct {
 	// returned is the model's outputs, if the caller's device counts separately.
 	returned, loss int64
 	train          bool
-	learned        bool // by a table, which has no blocks of parameters
+	learned        bool // by a table: it has no blocks of parameters, and moments are relative
 }
 
 // tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
@@ -23,6 +24,8 @@ type tapedLayer struct {
 	forward, backward, accumulate []tapedMoment
 	copied                        map[int]int64
 	products                      bool
+	// A learned layer's place among those that run, and the results in saved.
+	rank, returned int64
 }
 
 // tapedMoment is the bytes alive at once. past are temporary bytes, by the unit on the same device.
@@ -88,7 +91,7 @@ func taped(model *Model) (runs, same bool) {
 
 // longest bounds the bytes of a layer's tape.
 func longest(model *Model, layer int) (most float64) {
-	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned
+	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
 	if step == nil && learned == nil {
 		return 0
 	}
@@ -98,7 +101,7 @@ func longest(model *Model, layer int) (most float64) {
 		return 2 * maxCost
 	}
 	if learned != nil {
-		for _, moment := range learned.Forward {
+		for _, moment := range slices.Concat(learned.Forward, learned.Backward, learned.Accumulate) {
 			most = max(most, atMost(moment.Bytes, factors))
 		}
 		return most + atMost(learned.Saved, factors) + atMost(learned.Returned, factors)
@@ -187,8 +190,9 @@ func (tape *tape) clear(unit *costmodel.Unit) {
 // apply sets the units' memory to the tape's, on a device that owns some. The tape's moments are of all
 // layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's own.
 func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
-	var before, stage int64
+	var stage int64
 	forgets := tape.forgets(model)
+	shifts := tape.shifts(model, units, owns)
 	for u := range units {
 		unit := &units[u]
 		tape.clear(unit)
@@ -205,8 +209,7 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			unit.Products = unit.Products || layer.products
 			unit.Padding += layer.rests
 			step.Saved = layer.saved
-			step.Forward = max(step.Saved, largest(layer.forward, owns)-before)
-			before += step.Saved
+			step.Forward = max(step.Saved, largest(layer.forward, owns)+shifts[i].forward)
 			if forgets {
 				step.Saved, step.Forward = 0, step.Forward+stage
 				if owns(u) {
@@ -221,21 +224,73 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			}
 		}
 	}
-	var grads int64
 	for u := len(units) - 1; u >= 0 && tape.train; u-- {
 		for k := len(units[u].Layers) - 1; k >= 0; k-- {
-			step, layer := &units[u].Layers[k], tape.layers[model.Unit(u)[k]]
+			i := model.Unit(u)[k]
+			step, layer := &units[u].Layers[k], tape.layers[i]
 			if layer != nil {
-				step.AccumPeak = largest(layer.accumulate, owns) - before - tape.returned
-				step.Backward = largest(layer.backward, owns) - before - tape.returned - grads
-				before -= layer.saved
+				step.AccumPeak = largest(layer.accumulate, owns) + shifts[i].backward
+				step.Backward = largest(layer.backward, owns) + shifts[i].backward + shifts[i].grads
 			}
 			if units[u].ResidentGrads > 0 {
 				step.Backward, step.BackwardGrads = step.AccumPeak, 0
 			}
 			step.Backward = max(step.Backward, step.Grads-step.Saved, 0)
 			step.BackwardGrads = min(step.BackwardGrads, step.Backward)
-			grads += step.Grads
 		}
 	}
+}
+
+// shift is what moments of a layer's forward and backward have less than the walk needs, and less
+// of gradients.
+type shift struct{ forward, backward, grads int64 }
+
+// shifts are those of layers. A recorded step's moments have all that exists. A table's are without
+// what layers before keep and later gradients, where layers count in the order in which they run.
+func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit int) bool) []shift {
+	shifts := make([]shift, len(tape.layers))
+	saved, grads := make([]int64, len(shifts)), make([]int64, len(shifts))
+	var order []int
+	for u := range units {
+		for k, i := range model.Unit(u) {
+			layer := tape.layers[i]
+			order = append(order, i)
+			if !tape.learned || layer != nil && owns(u) {
+				grads[i] = units[u].Layers[k].Grads
+			}
+			if layer != nil && (!tape.learned || owns(u)) {
+				saved[i] = layer.saved
+			}
+		}
+	}
+	add := func(sign int64) {
+		var before, later int64
+		for _, i := range order {
+			shifts[i].forward += sign * before
+			before += saved[i]
+		}
+		for _, i := range slices.Backward(order) {
+			shifts[i].grads += sign * later
+			later += grads[i]
+		}
+	}
+	add(-1)
+	if !tape.learned {
+		for i := range shifts {
+			shifts[i].backward = shifts[i].forward - saved[i] - tape.returned
+		}
+		return shifts
+	}
+	order = slices.DeleteFunc(order, func(i int) bool { return tape.layers[i] == nil })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(tape.layers[i].rank, tape.layers[j].rank) })
+	for _, i := range order {
+		grads[i] -= model.Layers[i].Grads.Waits
+	}
+	add(1)
+	var returned int64
+	for _, i := range slices.Backward(order) {
+		shifts[i].backward = shifts[i].forward + returned
+		returned += tape.layers[i].returned
+	}
+	return shifts
 }

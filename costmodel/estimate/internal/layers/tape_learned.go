@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -12,63 +13,103 @@ import (
 type storages = []struct {
 	Count int64
 	Size  [6]int64
+	Rule  string
+	Of    [][6]int64
 }
 
-// learns reports a prefill that a table of types has.
+// moments are those of a tape ([learned.Moments]).
+type moments = []struct {
+	Bytes storages
+	Past  map[string]storages
+}
+
+// learns reports a step that a table of types has: of a loop by hand, with eager loss of all tokens.
 func learns(model *Model) bool {
 	workload := &model.Workload
-	return workload.Mode == costmodel.Infer && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
-		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels &&
+	return workload.Mode != costmodel.Load && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
+		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels && !(model.Train && trainsApart(workload)) &&
 		slices.ContainsFunc(model.Layers, func(layer Layer) bool {
-			return layer.Learned != nil && workload.Seq >= layer.Learned.Least && workload.Seq <= layer.Learned.Most
+			tape := layer.Learned.Step(model.Train, model.Recomputes, workload.LossOnly)
+			return tape != nil && MicroBatch(workload) >= tape.Batch && workload.Seq >= tape.Least && workload.Seq <= tape.Most
 		})
 }
 
-// atMost bounds the bytes of storages.
+// trainsApart reports a loss or a batch that no learned step had.
+func trainsApart(workload *costmodel.Workload) bool {
+	return workload.Liger || workload.Loss != "" && workload.Loss != value.LossEager || workload.LabelTokens > 0 || workload.Rows != nil
+}
+
+// bytesAt is the size of storages, as the allocator cuts their blocks.
+func bytesAt(of storages, factors [6]int64) (sum int64) {
+	at := func(size [6]int64) (sum int64) {
+		for term, factor := range size {
+			sum += factor * factors[term]
+		}
+		return sum
+	}
+	for _, one := range of {
+		size := at(one.Size)
+		if one.Rule != "" {
+			sizes := make([]int64, len(one.Of))
+			for i, of := range one.Of {
+				sizes[i] = at(of)
+			}
+			if size = ops.InKernel(one.Rule, sizes); size == 0 {
+				continue
+			}
+		}
+		sum += one.Count * (size + allocator.Rounding(size))
+	}
+	return sum
+}
+
+// atMost bounds the bytes of storages. A rule is at most 64 KiB for each element of its sizes.
 func atMost(of storages, factors [6]int64) (sum float64) {
 	for _, one := range of {
 		for term, bytes := range one.Size {
 			sum += float64(max(0, one.Count)) * float64(bytes) * float64(factors[term])
 		}
+		most := float64(max(0, one.Count)) * (64 << 10)
+		for _, size := range one.Of {
+			var all float64
+			for term, bytes := range size {
+				all += float64(bytes) * float64(factors[term])
+			}
+			most *= all
+		}
+		if one.Rule != "" {
+			sum += most
+		}
 	}
 	return sum
 }
 
-// learnedTape is that prefill at the workload's sizes, of all layers together.
+// learnedTape is that step at the workload's sizes.
 func learnedTape(model *Model) *tape {
 	factors := factors(model)
-	bytes := func(of storages) (sum int64) {
-		for _, one := range of {
-			var size int64
-			for term, factor := range one.Size {
-				size += factor * factors[term]
-			}
-			sum += one.Count * (size + allocator.Rounding(size))
-		}
-		return sum
-	}
-	var order []int
-	for i := range model.Layers {
-		if model.Layers[i].Learned != nil {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(i, j int) int { return model.Layers[i].Learned.Rank - model.Layers[j].Learned.Rank })
+	bytes := func(of storages) int64 { return bytesAt(of, factors) }
 	units := unitsByLayer(model)
 	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
-	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), learned: true}
-	var before int64
-	for _, i := range order {
-		step := model.Layers[i].Learned
-		layer := &tapedLayer{saved: bytes(step.Saved), products: step.Products, copied: byUnit(step.Copied)}
-		for _, moment := range step.Forward {
-			layer.forward = append(layer.forward, tapedMoment{bytes(moment.Bytes) + before, byUnit(moment.Past)})
+	at := func(of moments) (all []tapedMoment) {
+		for _, moment := range of {
+			all = append(all, tapedMoment{bytes(moment.Bytes), byUnit(moment.Past)})
 		}
-		before += layer.saved
-		if model.Workload.Strategy == costmodel.DeviceMap {
-			out.returned += bytes(step.Returned)
+		return all
+	}
+	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train, learned: true}
+	for i := range model.Layers {
+		step := model.Layers[i].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
+		if step == nil {
+			continue
+		}
+		layer := &tapedLayer{
+			saved: bytes(step.Saved), products: step.Products, copied: byUnit(step.Copied), rank: int64(step.Rank),
+			forward: at(step.Forward), backward: at(step.Backward), accumulate: at(step.Accumulate),
+		}
+		if returned := bytes(step.Returned); model.Workload.Strategy == costmodel.DeviceMap {
+			out.returned += returned
 		} else {
-			layer.saved += bytes(step.Returned)
+			layer.saved, layer.returned = layer.saved+returned, returned
 		}
 		out.layers[i] = layer
 	}

@@ -28,7 +28,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .. import binary, verified
 from ..errors import DevmapError
-from ..measure import convolutions, fake_copies, placed
+from ..measure import convolutions, fake_copies, hidden, placed
 from ..measure.calls import Calls
 from ..measure.events import WORKSPACE, Ledger
 from ..measure.machine import Machine, pretended
@@ -107,6 +107,7 @@ class _Recorder(Ledger):
         self.products: set[str] = set()
         self.biased: list[str] = []  # layers with products that add a bias, which have a workspace more
         self.inside: dict[int, str] = {}  # memory inside kernels, by the storage
+        self.ruled_by: dict[int, tuple[str, tuple[int, ...]]] = {}  # a kernel's rule and its sizes
         self.nodes: dict[int, int] = {}  # by the storage, the node of autograd that made it
         self.savers: dict[int, list[str]] = {}  # by the storage, the layers whose backward needs it
         self.readers: dict[int, dict[str, bool]] = {}  # by the storage, the layers whose operations read it, and whether code after their units does
@@ -118,6 +119,8 @@ class _Recorder(Ledger):
         number = super().born(size, device, place, inside)
         if inside:
             self.inside[number] = place.operation
+        if isinstance(size, hidden.Taken):
+            self.ruled_by[number] = size.rule, size.sizes
         self.events.append((number, self.windows.label(), self.windows.phase))
         self.after.append(self.windows.outside())
         node = torch._C._current_autograd_node() if self.windows.phase == BACKWARD else None
@@ -181,6 +184,7 @@ class Ran(NamedTuple):
     summed: set[int]  # gradients of parameters that another call adds to
     callers: set[int]
     inside: dict[int, str]
+    ruled_by: dict[int, tuple[str, tuple[int, ...]]]
     products: list[str]
     biased: list[str]
     failed: str
@@ -218,8 +222,9 @@ def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
         yield recorder
 
 
-def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str) -> Ran:
-    """One forward of a copy, and in training a backward of the loss that it returns, else of the mean of its results."""
+def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str, drops: bool = False) -> Ran:
+    """One forward of a copy, and in training a backward of the loss that it returns, else of the mean of its results.
+    drops: the caller keeps the loss alone."""
     twin, args, kwargs = fake_copies(recorder, (module, args, dict(kwargs)))
     twin.train(mode != "infer")
     recorder.begin(twin, layers)
@@ -241,6 +246,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
                 loss = _loss(result) if mode != "infer" else None
                 if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
                     failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
+                result = None if drops else result
                 windows.phase = BACKWARD
                 if loss is not None:
                     loss.backward()
@@ -276,7 +282,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, recorder.ruled_by, sorted(recorder.products), recorder.biased, failed, mode != "infer")
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:

@@ -92,6 +92,7 @@ class Ledger(TorchDispatchMode):
     """
 
     even = False  # logs workspaces of no bytes too, so that steps of all sizes have the same events
+    ruled = False  # the same for memory inside kernels that has a rule
 
     def __init__(self, machine: Machine, values: Values, places: Places) -> None:
         super().__init__()
@@ -384,7 +385,7 @@ class Ledger(TorchDispatchMode):
         if sizes is None:
             return []
         place = self.places.here(f"inside {name}")
-        return [self.born(size, index, place, inside=True) for size in sizes(*args, **kwargs) if size]
+        return [self.born(size, index, place, inside=True) for size in sizes(*args, **kwargs) if size or self.ruled and isinstance(size, hidden.Taken)]
 
     def _workspace(self, name: str, args: Any, index: int) -> None:
         """Each thread that multiplies has its own: the caller's, and autograd's for each GPU (CuBLASHandlePool.cpp)."""

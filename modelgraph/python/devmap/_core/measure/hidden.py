@@ -38,6 +38,19 @@ def _rounded(number: int, to: int) -> int:
     return -(-number // to) * to
 
 
+class Taken(int):
+    """Bytes that one of RULES has for sizes. Tapes keep the sizes, as the bytes are no product of them."""
+
+    rule: str
+    sizes: tuple[int, ...]
+
+
+def _by(rule: str, *sizes: int) -> Taken:
+    taken = Taken(RULES[rule](*sizes))
+    taken.rule, taken.sizes = rule, sizes
+    return taken
+
+
 def _softmax_backward(grad, output, *_, **__):
     """native/cuda/SoftMax.cu, softmax_backward_cuda_out: grad * output, in the layout of grad; host_softmax_backward copies it
     into the usual layout."""
@@ -54,45 +67,66 @@ def _flash_backward(_grad, q, k, _v, *_, **__):
     """native/transformers/cuda/flash_attn/flash_api.cpp, mha_bwd: softmax_d, dq_accum; wide dk and dv for grouped heads.
     cuDNN's own workspace is not published; the same sizes hold on an H200."""
     batch, heads, length, width = q.shape
-    rows = _rounded(length, 128)
-    wide = _rounded(width, 32 if width <= 128 else 64)
     grouped = [k.element_size() * batch * k.shape[2] * heads * width] * 2 if k.shape[1] != heads else []
-    return [4 * batch * rows * heads * wide, 4 * batch * heads * rows, *grouped]
+    return [_by("flash", batch * heads, length, width), _by("flash", batch * heads, length, 1), *grouped]
+
+
+def _flash(heads: int, length: int, width: int) -> int:
+    """mha_bwd rounds the length and the width of a head up."""
+    wide = 1 if width == 1 else _rounded(width, 32 if width <= 128 else 64)
+    return 4 * heads * _rounded(length, 128) * wide
 
 
 def _efficient_backward(grad, q, *_, **__):
     """native/transformers/cuda/attention_backward.cu, _efficient_attention_backward: delta, and the workspace of
-    kernel_backward.h: dq in fp32 by tiles of 128 queries and 64 values, and 32 bytes a tile. A gradient of another layout
-    than [batch, length, heads, width] is copied."""
+    kernel_backward.h. A gradient of another layout than [batch, length, heads, width] is copied."""
     batch, heads, length, width = q.shape
-    tiles, copied = -(-length // 128), [] if grad.transpose(1, 2).is_contiguous() else [grad.nbytes]
-    return copied + [4 * batch * heads * length, batch * heads * tiles * (4 * 128 * _rounded(width, 64) + 32)]
+    copied = [] if grad.transpose(1, 2).is_contiguous() else [grad.nbytes]
+    return [*copied, 4 * batch * heads * length, _by("efficient", batch * heads, length, width)]
+
+
+def _efficient(heads: int, length: int, width: int) -> int:
+    """kernel_backward.h: dq in fp32 by tiles of 128 queries and 64 values, and 32 bytes a tile"""
+    return heads * -(-length // 128) * (4 * 128 * _rounded(width, 64) + 32)
 
 
 def _efficient_forward(q, _k, v, *_, **__):
-    """native/transformers/cuda/attention.cu, _efficient_attention_forward: an fp32 accumulator of the output above 128"""
-    wide = max(q.shape[-1], v.shape[-1]) > 128 and q.element_size() < 4
-    return [4 * q.shape[0] * q.shape[1] * q.shape[2] * v.shape[-1]] if wide else []
+    """native/transformers/cuda/attention.cu, _efficient_attention_forward"""
+    return [_by("wide", q.shape[0] * q.shape[1] * q.shape[2], q.shape[-1], v.shape[-1])] if q.element_size() < 4 else []
+
+
+def _wide(rows: int, width: int, values: int) -> int:
+    """An fp32 accumulator of the output, if heads are wider than 128."""
+    return 4 * rows * values if max(width, values) > 128 else 0
 
 
 def _embedding_backward(grad, indices, rows, *_, **__):
-    """native/cuda/EmbeddingBackwardKernel.cu: above 3,072 indices they are sorted, and a partial segment of 10 has a row of
-    fp32"""
+    """native/cuda/EmbeddingBackwardKernel.cu: indices are sorted"""
     count = indices.numel()
-    if count <= 3072:
-        return []
-    return [8 * count] * 4 + [4 * (-(-count // 10) + min(count, rows)) * grad.shape[-1]]
+    return [_by("sorted", count)] * 4 + [_by("segments", count, rows, grad.shape[-1])]
+
+
+def _sorted(count: int) -> int:
+    """native/cuda/Embedding.cu, embedding_dense_backward_cuda: above 3,072 indices"""
+    return 8 * count if count > 3072 else 0
+
+
+def _segments(count: int, rows: int, width: int) -> int:
+    """A partial segment of 10 indices has a row of fp32."""
+    return 4 * (-(-count // 10) + min(count, rows)) * width if count > 3072 else 0
 
 
 def _layer_norm_backward(_grad, x, shape, *_, **__):
-    """native/cuda/layer_norm_kernel.cu, LaunchGammaBetaBackwardCUDAKernel: with many short rows, parts of the gradients of
-    weight and bias, four for each 128 rows, and their sum's parts"""
+    """native/cuda/layer_norm_kernel.cu, LaunchGammaBetaBackwardCUDAKernel: parts of the gradients of weight and bias, and
+    their sum's parts"""
     width = math.prod(shape)
     rows = x.numel() // max(1, width)
-    if rows <= 64 * 1024 or width // 32 >= MULTIPROCESSORS // 2:
-        return []
-    parts = 4 * -(-rows // 128)
-    return [parts * width * x.element_size()] * 2 + _parts_of_sum(parts, width)
+    return [_by("norm", rows, width, x.element_size())] * 2 + [_by("norm sum", rows, width)]
+
+
+def _norm_parts(rows: int, width: int) -> int:
+    """With many short rows, four for each 128 rows."""
+    return 4 * -(-rows // 128) if rows > 64 * 1024 and width // 32 < MULTIPROCESSORS // 2 else 0
 
 
 def _sum(tensor, dim=None, *_, **__):
@@ -102,10 +136,11 @@ def _sum(tensor, dim=None, *_, **__):
     order = sorted(range(tensor.dim()), key=lambda one: -tensor.stride(one))
     if not dims or sorted(order[: len(dims)]) != dims or len(dims) == tensor.dim() or not tensor.permute(order).is_contiguous():
         return []
-    return _parts_of_sum(math.prod(tensor.shape[one] for one in dims), tensor.numel() // max(1, math.prod(tensor.shape[one] for one in dims)))
+    rows = math.prod(tensor.shape[one] for one in dims)
+    return [_by("sum", rows, tensor.numel() // max(1, rows))]
 
 
-def _parts_of_sum(rows: int, columns: int) -> list[int]:
+def _parts_of_sum(rows: int, columns: int) -> int:
     """setReduceConfig and ReduceConfig.global_memory_size: a thread has up to 4 columns. Rows are cut over blocks where a
     thread would have 256 values."""
     vector = 4 if columns % 4 == 0 else 2 if columns % 2 == 0 else 1
@@ -115,9 +150,22 @@ def _parts_of_sum(rows: int, columns: int) -> list[int]:
     across = min(power(columns // vector), threads // down)
     values, blocks, target = -(-rows // down), -(-columns // (across * vector)), MULTIPROCESSORS * (2048 // (across * down))
     if values < 256 or blocks > target:
-        return []
+        return 0
     parts = max(min(-(-target // blocks), -(-values // 16)), -(-values // 256))
-    return [4 * columns * parts * across * vector] if parts > 1 else []
+    return 4 * columns * parts * across * vector if parts > 1 else 0
+
+
+# costmodel/internal/ops/kernels.go has the same.
+RULES: dict[str, Callable[..., int]] = {
+    "sum": _parts_of_sum,
+    "flash": _flash,
+    "efficient": _efficient,
+    "wide": _wide,
+    "sorted": _sorted,
+    "segments": _segments,
+    "norm": lambda rows, width, element: _norm_parts(rows, width) * width * element,
+    "norm sum": lambda rows, width: _parts_of_sum(_norm_parts(rows, width), width),
+}
 
 
 def _mse(tensor, _target, reduction=1, *_, **__):
