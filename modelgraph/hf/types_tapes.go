@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
+	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
 
 // The memory of steps of the newest release's classes, layer by layer, as functions of config
@@ -81,20 +81,13 @@ type taping struct {
 	in     *release
 	line   *typeTapes
 	of     *evaluation
-	sizes  []tapeSize
+	sizes  learned.Storages // one of each
 	layers []modelgraph.Layer
 	index  map[string]int
 	least  int64 // tokens of a sequence
 	most   int64
 	count  int      // layers of the list
 	kinds  []string // of these
-}
-
-// tapeSize is a size at a config: factors of the workload, or those of a rule's sizes.
-type tapeSize struct {
-	size [6]int64
-	rule string
-	of   [][6]int64
 }
 
 // addTapes gives layers the memory of steps, if the line of the class fits the config.
@@ -200,63 +193,30 @@ func (t *taping) measure(tree *typeTree) bool {
 			sides[key] = float64(side)
 		}
 	}
-	for _, one := range t.line.Sizes {
-		var size tapeSize
-		ok := true
+	t.sizes = make(learned.Storages, len(t.line.Sizes))
+	for i, one := range t.line.Sizes {
+		ok, size := true, &t.sizes[i]
 		if rule, ruled := one[0].(string); ruled {
-			size.rule = rule
+			size.Rule = rule
 			for _, index := range one[1:] {
-				size.of = append(size.of, t.sizes[whole(index)].size)
+				size.Of = append(size.Of, t.sizes[whole(index)].Size)
 			}
-		} else if size.size, ok = t.sum(one, sides); !ok {
+		} else if size.Size, ok = t.sum(one, sides); !ok {
 			return false
 		}
-		t.sizes = append(t.sizes, size)
+	}
+	runs := make(map[any]bool)
+	for _, mode := range t.line.Modes {
+		for _, row := range mode.Layers {
+			runs[row[0]] = true
+		}
 	}
 	for i := range t.layers {
 		name := t.layers[i].Name
 		t.index[name] = i
-		if at := numbersIn(name); len(at) > 0 && t.line.runs(starred(name)) {
+		if at := numbersIn(name); len(at) > 0 && runs[starred(name)] {
 			t.count = max(t.count, at[0]+1)
 		}
 	}
 	return t.count != 1
-}
-
-// sum is a sum of products; false if a factor of it is not known or 0.
-func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, ok bool) {
-	for _, one := range products {
-		product, _ := one.([]any)
-		value, _ := number(product[1])
-		for _, atom := range product[2:] {
-			name, _ := atom.(string)
-			name, divides := strings.CutPrefix(name, "/")
-			side := sides[name]
-			if field, ok := strings.CutPrefix(name, "$"); ok {
-				v, _ := t.of.find(field)
-				side, _ = number(v)
-			}
-			if side <= 0 {
-				return size, false
-			}
-			if divides {
-				side = 1 / side
-			}
-			if value *= side; value > 1<<50 {
-				return size, false
-			}
-		}
-		size[whole(product[0])] += int64(math.Round(value))
-	}
-	return size, true
-}
-
-// runs reports a layer of a tape, by its name with stars.
-func (line *typeTapes) runs(name string) bool {
-	for _, mode := range line.Modes {
-		if slices.ContainsFunc(mode.Layers, func(row []any) bool { return row[0] == name }) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -13,8 +14,8 @@ import (
 func (t *taping) storages(of tapeSum) learned.Storages {
 	out := make(learned.Storages, len(of))
 	for i, one := range of {
-		size := &t.sizes[one[0]]
-		out[i].Count, out[i].Size, out[i].Rule, out[i].Of = one[1], size.size, size.rule, size.of
+		out[i] = t.sizes[one[0]]
+		out[i].Count = one[1]
 	}
 	return out
 }
@@ -159,4 +160,32 @@ func (t *taping) tape(name string, part *tapePart) *learned.Tape {
 		tape.Accumulate = tape.Backward
 	}
 	return tape
+}
+
+// sum is a sum of products; false if a factor of it is not known or 0.
+func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, ok bool) {
+	for _, one := range products {
+		product, _ := one.([]any)
+		value, _ := number(product[1])
+		for _, atom := range product[2:] {
+			name, _ := atom.(string)
+			name, divides := strings.CutPrefix(name, "/")
+			side := sides[name]
+			if field, ok := strings.CutPrefix(name, "$"); ok {
+				v, _ := t.of.find(field)
+				side, _ = number(v)
+			}
+			if side <= 0 {
+				return size, false
+			}
+			if divides {
+				side = 1 / side
+			}
+			if value *= side; value > 1<<50 {
+				return size, false
+			}
+		}
+		size[whole(product[0])] += int64(math.Round(value))
+	}
+	return size, true
 }

@@ -4,7 +4,7 @@ package learned
 
 // Storages are numbers of storages of a size: bytes as factors of 1, batch, batch·seq,
 // batch·seq², seq and seq². If Rule is not empty, a kernel has it for the sizes Of
-// (costmodel/internal/ops/kernels.go).
+// (costmodel/internal/ops/cost.go).
 type Storages = []struct {
 	Count int64
 	Size  [6]int64
@@ -18,15 +18,9 @@ type Steps map[string]*Tape
 
 // Step is the tape of a kind, or nil.
 func (steps Steps) Step(train, recompute, drops bool) *Tape {
-	kind := "train"
-	if recompute {
-		kind = "recompute"
-	}
-	switch {
-	case !train:
-		kind = "infer"
-	case drops:
-		kind += " drops"
+	kind := "infer"
+	if train {
+		kind = map[bool]string{false: "train", true: "recompute"}[recompute] + map[bool]string{true: " drops"}[drops]
 	}
 	return steps[kind]
 }

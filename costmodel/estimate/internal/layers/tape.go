@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -239,58 +238,4 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			step.BackwardGrads = min(step.BackwardGrads, step.Backward)
 		}
 	}
-}
-
-// shift is what moments of a layer's forward and backward have less than the walk needs, and less
-// of gradients.
-type shift struct{ forward, backward, grads int64 }
-
-// shifts are those of layers. A recorded step's moments have all that exists. A table's are without
-// what layers before keep and later gradients, where layers count in the order in which they run.
-func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit int) bool) []shift {
-	shifts := make([]shift, len(tape.layers))
-	saved, grads := make([]int64, len(shifts)), make([]int64, len(shifts))
-	var order []int
-	for u := range units {
-		for k, i := range model.Unit(u) {
-			layer := tape.layers[i]
-			order = append(order, i)
-			if !tape.learned || layer != nil && owns(u) {
-				grads[i] = units[u].Layers[k].Grads
-			}
-			if layer != nil && (!tape.learned || owns(u)) {
-				saved[i] = layer.saved
-			}
-		}
-	}
-	add := func(sign int64) {
-		var before, later int64
-		for _, i := range order {
-			shifts[i].forward += sign * before
-			before += saved[i]
-		}
-		for _, i := range slices.Backward(order) {
-			shifts[i].grads += sign * later
-			later += grads[i]
-		}
-	}
-	add(-1)
-	if !tape.learned {
-		for i := range shifts {
-			shifts[i].backward = shifts[i].forward - saved[i] - tape.returned
-		}
-		return shifts
-	}
-	order = slices.DeleteFunc(order, func(i int) bool { return tape.layers[i] == nil })
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(tape.layers[i].rank, tape.layers[j].rank) })
-	for _, i := range order {
-		grads[i] -= model.Layers[i].Grads.Waits
-	}
-	add(1)
-	var returned int64
-	for _, i := range slices.Backward(order) {
-		shifts[i].backward = shifts[i].forward + returned
-		returned += tape.layers[i].returned
-	}
-	return shifts
 }

@@ -95,25 +95,10 @@ def _efficient_forward(q, _k, v, *_, **__):
     return [_by("wide", q.shape[0] * q.shape[1] * q.shape[2], q.shape[-1], v.shape[-1])] if q.element_size() < 4 else []
 
 
-def _wide(rows: int, width: int, values: int) -> int:
-    """An fp32 accumulator of the output, if heads are wider than 128."""
-    return 4 * rows * values if max(width, values) > 128 else 0
-
-
 def _embedding_backward(grad, indices, rows, *_, **__):
     """native/cuda/EmbeddingBackwardKernel.cu: indices are sorted"""
     count = indices.numel()
     return [_by("sorted", count)] * 4 + [_by("segments", count, rows, grad.shape[-1])]
-
-
-def _sorted(count: int) -> int:
-    """native/cuda/Embedding.cu, embedding_dense_backward_cuda: above 3,072 indices"""
-    return 8 * count if count > 3072 else 0
-
-
-def _segments(count: int, rows: int, width: int) -> int:
-    """A partial segment of 10 indices has a row of fp32."""
-    return 4 * (-(-count // 10) + min(count, rows)) * width if count > 3072 else 0
 
 
 def _layer_norm_backward(_grad, x, shape, *_, **__):
@@ -155,14 +140,15 @@ def _parts_of_sum(rows: int, columns: int) -> int:
     return 4 * columns * parts * across * vector if parts > 1 else 0
 
 
-# costmodel/internal/ops/kernels.go has the same.
+# costmodel/internal/ops/cost.go has the same.
 RULES: dict[str, Callable[..., int]] = {
     "sum": _parts_of_sum,
     "flash": _flash,
     "efficient": _efficient,
-    "wide": _wide,
-    "sorted": _sorted,
-    "segments": _segments,
+    "wide": lambda rows, width, values: 4 * rows * values if max(width, values) > 128 else 0,  # an fp32 accumulator of the output
+    # native/cuda/Embedding.cu, embedding_dense_backward_cuda. A partial segment of 10 indices has a row of fp32.
+    "sorted": lambda count: 8 * count if count > 3072 else 0,
+    "segments": lambda count, rows, width: 4 * (-(-count // 10) + min(count, rows)) * width if count > 3072 else 0,
     "norm": lambda rows, width, element: _norm_parts(rows, width) * width * element,
     "norm sum": lambda rows, width: _parts_of_sum(_norm_parts(rows, width), width),
 }
