@@ -84,7 +84,8 @@ type taping struct {
 	sizes  learned.Storages // one of each
 	layers []modelgraph.Layer
 	index  map[string]int
-	least  int64 // tokens of a sequence
+	shared map[*tapePart]learned.Tape // of parts that name no layer by a distance
+	least  int64                      // tokens of a sequence
 	most   int64
 	count  int      // layers of the list
 	kinds  []string // of these
@@ -96,7 +97,7 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 		line := new(typeTapes)
 		typeTapeTable.Read(text, line)
 		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
-		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int)}
+		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int), shared: make(map[*tapePart]learned.Tape)}
 		if computed(tree, class, of) == nil && len(of.contested) == 0 && t.fits() && t.measure(tree) {
 			t.addAll()
 		}
@@ -146,10 +147,8 @@ func (t *taping) fits() bool {
 // had Gemma 4's wide heads of full attention as its config class has them.
 func (t *taping) otherKernel(layer modelgraph.Layer) bool {
 	attention, _ := layer.Op.(modelgraph.Attention)
-	if wide, ok := number(t.of.object.byDefault(t.line.Inside + "global_head_dim")); ok && int64(wide) == attention.HeadDim {
-		return false
-	}
-	return (attention.HeadDim|attention.ValueDim)%8 != 0 || max(attention.HeadDim, attention.ValueDim) > 256
+	wide, _ := number(t.of.object.byDefault(t.line.Inside + "global_head_dim"))
+	return int64(wide) != attention.HeadDim && ((attention.HeadDim|attention.ValueDim)%8 != 0 || max(attention.HeadDim, attention.ValueDim) > 256)
 }
 
 // bounded finds the lengths that the tape holds for; false if the config has a window and the

@@ -134,13 +134,19 @@ func (t *taping) addAll() {
 
 // tape is a part at a layer's place.
 func (t *taping) tape(name string, part *tapePart) *learned.Tape {
-	own := 0
+	if one, ok := t.shared[part]; ok {
+		return &one
+	}
+	own, alike := 0, true
 	if at := numbersIn(name); len(at) > 0 {
 		own = at[0]
 	}
-	byLayer := func(of map[string]tapeSum) map[string]learned.Storages {
-		out := make(map[string]learned.Storages, len(of))
+	byLayer := func(of map[string]tapeSum) (out map[string]learned.Storages) {
 		for other, sum := range of {
+			if out == nil {
+				out = make(map[string]learned.Storages, len(of))
+			}
+			alike = alike && !strings.ContainsAny(other, "+-")
 			out[t.named(other, own)] = t.storages(sum)
 		}
 		return out
@@ -158,6 +164,9 @@ func (t *taping) tape(name string, part *tapePart) *learned.Tape {
 	}
 	if part.Accumulate == nil {
 		tape.Accumulate = tape.Backward
+	}
+	if alike {
+		t.shared[part] = *tape
 	}
 	return tape
 }

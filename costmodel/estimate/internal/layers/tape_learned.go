@@ -18,12 +18,6 @@ type storages = []struct {
 	Of    [][6]int64
 }
 
-// moments are those of a tape ([learned.Moments]).
-type moments = []struct {
-	Bytes storages
-	Past  map[string]storages
-}
-
 // learns reports a step that a table of types has: of a loop by hand, with eager loss of all tokens.
 func learns(model *Model) bool {
 	workload := &model.Workload
@@ -87,7 +81,11 @@ func learnedTape(model *Model) *tape {
 	bytes := func(of storages) int64 { return bytesAt(of, factors) }
 	units := unitsByLayer(model)
 	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
-	at := func(of moments) (all []tapedMoment) {
+	at := func(of []struct {
+		Bytes storages
+		Past  map[string]storages
+	},
+	) (all []tapedMoment) {
 		for _, moment := range of {
 			all = append(all, tapedMoment{bytes(moment.Bytes), byUnit(moment.Past)})
 		}
