@@ -53,23 +53,13 @@ func apply(op string, xs []any) (any, bool) {
 // out_features and out_indices (backbone_utils.py, set_output_features_output_indices).
 func ofStages(op string, xs []any) (any, bool) {
 	if op == "stages" {
-		n, ok := number(xs[0])
-		if !ok || n > maxRounds {
-			return nil, false
-		}
-		var names []any
-		if xs[1] != 0.0 {
-			names = append(names, "stem")
-		}
-		for k := range int(n) {
-			names = append(names, fmt.Sprintf("stage%d", k+1))
-		}
-		return names, true
+		return stageNames(xs[0], xs[1] != 0.0)
 	}
 	names, ok := xs[0].([]any)
 	features, indices := xs[1], xs[2]
+	convert := stageName
 	if op == "outputs" {
-		features, indices = indices, features
+		features, indices, convert = indices, features, stageNumber
 	}
 	switch {
 	case !ok || len(names) == 0:
@@ -85,17 +75,43 @@ func ofStages(op string, xs []any) (any, bool) {
 	list, ok := indices.([]any)
 	var out []any
 	for _, x := range list {
-		var found bool
-		if op == "outputs" {
-			if k := slices.IndexFunc(names, func(name any) bool { return deepEqual(name, x) }); k >= 0 {
-				out, found = append(out, float64(k)), true
-			}
-		} else if k, isNumber := number(x); isNumber && k == math.Trunc(k) && k < float64(len(names)) && k >= -float64(len(names)) {
-			out, found = append(out, names[(int(k)+len(names))%len(names)]), true
+		value, found := convert(names, x)
+		if found {
+			out = append(out, value)
 		}
 		ok = ok && found
 	}
 	return out, ok
+}
+
+// stageNames are "stem", if the backbone has one, and "stage1" to "stageN".
+func stageNames(count any, stem bool) (any, bool) {
+	n, ok := number(count)
+	if !ok || n > maxRounds {
+		return nil, false
+	}
+	var names []any
+	if stem {
+		names = append(names, "stem")
+	}
+	for k := range int(n) {
+		names = append(names, fmt.Sprintf("stage%d", k+1))
+	}
+	return names, true
+}
+
+func stageNumber(names []any, name any) (any, bool) {
+	k := slices.IndexFunc(names, func(one any) bool { return deepEqual(one, name) })
+	return float64(k), k >= 0
+}
+
+// stageName is the name at an index of Python, which counts from the end below 0.
+func stageName(names []any, index any) (any, bool) {
+	k, ok := number(index)
+	if !ok || k != math.Trunc(k) || k >= float64(len(names)) || k < -float64(len(names)) {
+		return nil, false
+	}
+	return names[(int(k)+len(names))%len(names)], true
 }
 
 func ofOne(op string, x any) (any, bool) {

@@ -194,15 +194,19 @@ func (t *taping) measure(tree *typeTree) bool {
 	}
 	t.sizes = make(learned.Storages, len(t.line.Sizes))
 	for i, one := range t.line.Sizes {
-		ok, size := true, &t.sizes[i]
+		size := &t.sizes[i]
 		if rule, ruled := one[0].(string); ruled {
 			size.Rule = rule
 			for _, index := range one[1:] {
 				size.Of = append(size.Of, t.sizes[whole(index)].Size)
 			}
-		} else if size.Size, ok = t.sum(one, sides); !ok {
+			continue
+		}
+		sum, ok := t.sum(one, sides)
+		if !ok {
 			return false
 		}
+		size.Size = sum
 	}
 	runs := make(map[any]bool)
 	for _, mode := range t.line.Modes {

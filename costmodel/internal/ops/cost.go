@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"math/bits"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 )
@@ -62,82 +60,6 @@ func (cost *Cost) adapted(shape *Shape, saved int64) {
 	}
 	cost.peak(backwardPoint{work + cost.Output, shape.NewGrads, shape.NewGrads})
 }
-
-// These sizes are of an H100 or H200; sums are divided for them.
-const (
-	processors       = 132
-	processorThreads = 2048
-)
-
-// InKernel returns the bytes that a CUDA kernel takes by a rule of sizes. The rules and their sources
-// are those of modelgraph/python/devmap/_core/measure/hidden.py (RULES). An unknown rule is -1.
-func InKernel(rule string, sizes []int64) int64 {
-	const (
-		sortFrom  = 3072    // indices of an embedding's gradient
-		partsFrom = 1 << 16 // rows of a norm's gradient
-	)
-	counts := map[string]int{"sum": 2, "flash": 3, "efficient": 3, "wide": 3, "sorted": 1, "segments": 3, "norm": 3, "norm sum": 2}
-	if counts[rule] != len(sizes) {
-		return -1
-	}
-	first, parts := sizes[0], int64(0)
-	if rule[0] == 'n' && first > partsFrom && sizes[1]/32 < processors/2 {
-		parts = 4 * up(first, 128)
-	}
-	switch {
-	case rule == "sum":
-		return ReduceBuffer(first, sizes[1])
-	case rule == "flash" && sizes[2] == 1:
-		return 4 * first * 128 * up(sizes[1], 128)
-	case rule == "flash" && sizes[2] <= 128:
-		return 4 * first * 128 * up(sizes[1], 128) * 32 * up(sizes[2], 32)
-	case rule == "flash":
-		return 4 * first * 128 * up(sizes[1], 128) * 64 * up(sizes[2], 64)
-	case rule == "efficient":
-		return first * up(sizes[1], 128) * (4*128*64*up(sizes[2], 64) + 32)
-	case rule == "wide" && max(sizes[1], sizes[2]) > 128:
-		return 4 * first * sizes[2]
-	case rule == "sorted" && first > sortFrom:
-		return 8 * first
-	case rule == "segments" && first > sortFrom:
-		return 4 * (up(first, 10) + min(first, sizes[1])) * sizes[2]
-	case rule == "norm":
-		return parts * sizes[1] * sizes[2]
-	case rule == "norm sum":
-		return ReduceBuffer(parts, sizes[1])
-	}
-	return 0
-}
-
-// ReduceBuffer returns the bytes of partial sums for a sum over rows of a [rows, columns] tensor. A
-// bias's gradient is such a sum, and so is that of a norm's weight. Source:
-// ATen/native/cuda/Reduce.cuh, setReduceConfig and ReduceConfig::global_memory_size. A thread has up
-// to 4 columns. If it would have 256 values or more, several blocks divide the rows.
-func ReduceBuffer(rows, columns int64) int64 {
-	const least, most = 16, 256 // values per thread
-	if rows <= 0 || columns <= 0 {
-		return 0
-	}
-	vector := min(4, columns&-columns)
-	threads, wide := 512/vector, power(columns/vector)
-	height := min(power(rows), threads/min(32, wide))
-	width := min(wide, threads/height)
-	values, blocks := up(rows, height), up(columns, width*vector)
-	target := processors * (processorThreads / (width * height))
-	if values < most || blocks > target {
-		return 0
-	}
-	parts := max(min(up(target, blocks), up(values, least)), up(values, most))
-	if parts < 2 {
-		return 0
-	}
-	return 4 * columns * parts * width * vector // fp32
-}
-
-// power is the largest power of two that is not above count.
-func power(count int64) int64 { return 1 << (max(1, bits.Len64(uint64(count))) - 1) }
-
-func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }
 
 // remainder returns the bytes that the block of a large tensor has in addition to it
 // ([allocator.Rounding]). It ignores rounding to 512 B.

@@ -21,13 +21,18 @@ type storages = []struct {
 // learns reports a step that a table of types has: of a loop by hand, with eager loss of all tokens.
 func learns(model *Model) bool {
 	workload := &model.Workload
-	apart := workload.Liger || workload.Loss != "" && workload.Loss != value.LossEager || workload.LabelTokens > 0 || workload.Rows != nil
-	return workload.Mode != costmodel.Load && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
-		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels && !(model.Train && apart) &&
+	plain := workload.Mode != costmodel.Load && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
+		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels
+	return plain && (!model.Train || eagerLoss(workload)) &&
 		slices.ContainsFunc(model.Layers, func(layer Layer) bool {
 			tape := layer.Learned.Step(model.Train, model.Recomputes, workload.LossOnly)
 			return tape != nil && MicroBatch(workload) >= tape.Batch && workload.Seq >= tape.Least && workload.Seq <= tape.Most
 		})
+}
+
+// eagerLoss reports a loss of all tokens by PyTorch's own kernels.
+func eagerLoss(workload *costmodel.Workload) bool {
+	return !workload.Liger && (workload.Loss == "" || workload.Loss == value.LossEager) && workload.LabelTokens == 0 && workload.Rows == nil
 }
 
 // bytesAt is the size of storages, as the allocator cuts their blocks.
