@@ -45,6 +45,32 @@ func TestTapes(t *testing.T) {
 	}
 }
 
+// TestTapesOfPlaces: layers that share a part name the layer before each.
+func TestTapesOfPlaces(t *testing.T) {
+	graph, err := tableGraph(asJSON(t, fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "num_hidden_layers": 5}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for i := range graph.Layers {
+		number := numbersIn(graph.Layers[i].Name)
+		if tape := graph.Layers[i].Learned.Step(true, false, true); tape != nil && len(number) > 0 && number[0] >= 2 {
+			for _, moment := range tape.Backward {
+				for other := range moment.Past {
+					if at := numbersIn(other); len(at) > 0 && at[0] > 0 {
+						if seen++; at[0] != number[0]-1 {
+							t.Errorf("%s names %s", graph.Layers[i].Name, other)
+						}
+					}
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no layer names another")
+	}
+}
+
 // TestTapesOfWindows: a tape holds for lengths on the side of a window that the builds had. If
 // they had no window, it holds for no config that has one.
 func TestTapesOfWindows(t *testing.T) {
