@@ -15,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -109,8 +108,8 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if load.IsGGUF(arg) && !command.Given("mode", "runtime") {
-		return out.Usagef("%s: estimate compares engines of PyTorch, and llama.cpp computes with GGUF files: devmap plan plans them, --mode load compares the weights alone", arg)
+	if err := ask.RefuseGGUF(command.Request, arg); err != nil {
+		return err
 	}
 	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"estimate"}}, arg); err != nil {
 		return err

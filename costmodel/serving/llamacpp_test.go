@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
@@ -216,4 +217,29 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestKeys: a key that contradicts the tensors, or a missing tensor, is an error that names it.
+func TestKeys(t *testing.T) {
+	models := judgedModels(t)
+	damages := map[string]func(file *gguf.File){
+		"blk.1.attn_k.weight":    func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Shape[0] *= 2 },
+		"blk.1.ffn_up.weight":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Shape[0]++ },
+		"token_embd.weight":      func(file *gguf.File) { named(file, "token_embd.weight").Shape[1] = 0 },
+		"blk.9999.attn_k.weight": func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Name = "blk.9999.attn_k.weight" },
+		"head_count_kv":          func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Name = "blk.1.other" },
+		"feed_forward_length":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Name = "blk.1.other" },
+	}
+	at := slices.IndexFunc(models, func(model judged) bool { return model.Family == "llama" && model.Rows != nil })
+	for want, damage := range damages {
+		file := models[at].read(t)
+		damage(file)
+		if _, err := serving.FromGGUF(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func named(file *gguf.File, name string) *modelgraph.Tensor {
+	return &file.Tensors[slices.IndexFunc(file.Tensors, func(tensor modelgraph.Tensor) bool { return tensor.Name == name })]
 }

@@ -73,7 +73,7 @@ func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Pred
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
 	devices := DevicesOf(topology)
 	for i, memory := range answer.Devices {
-		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead())
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead(answer.Counts[i]))
 		predictions[i].Units = answer.Counts[i]
 	}
 	return predictions
@@ -89,6 +89,9 @@ func (answer *Answer) Notes(question *Question) (notes []string) {
 	}
 	if answer.InTurn {
 		notes = append(notes, "devices work on a prompt one after another, which is slower: copies of their inputs would take the place of some of the context")
+	}
+	if count := answer.Set.HostBlocks; count > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d blocks and their cache are on the host, whose memory is not compared: its processor computes them", count, len(question.Model.Blocks)))
 	}
 	if answer.Set.HostExperts > 0 {
 		notes = append(notes, fmt.Sprintf("experts of the first %d blocks are on the host", answer.Set.HostExperts))
@@ -107,6 +110,9 @@ func (question *Question) Changes() (changes []string) {
 	}
 	if question.Set.Context > shortest {
 		try("--context 4096", func(other *Question) { other.Set.Context = shortest })
+	}
+	if question.Set.Sequences > 1 {
+		try("--sequences 1", func(other *Question) { other.Set.Sequences, other.Set.Outputs = 1, 1 })
 	}
 	if question.Set.KeyType == "f16" {
 		try("--kv-type q8_0", func(other *Question) { other.Set.KeyType, other.Set.ValueType = "q8_0", "q8_0" })
