@@ -45,7 +45,7 @@ func RefuseGGUF(request *Request, model string) error {
 	if !load.IsGGUF(model) || request.work.Mode == costmodel.Load {
 		return nil
 	}
-	return out.Usagef("%s: llama.cpp alone computes with GGUF files: devmap plan plans one for it. For another engine give the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
+	return out.Usagef("%s: llama.cpp alone computes with GGUF files, by devmap plan\ngive another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
 }
 
 // IdleServing reports flags of an engine that serves, if none does.
