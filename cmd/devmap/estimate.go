@@ -226,7 +226,11 @@ func estimateRowOf(row *strategy.Row, flags []string) estimateRow {
 
 // rowFlags returns the flags of devmap plan that reproduce a row.
 func rowFlags(row *strategy.Row, devices []string, unconstrained bool) []string {
-	return slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained))
+	workload := row.Workload
+	if row.Resolved.PP != 0 && workload.DP == 0 && workload.PP == 0 { // --strategy alone asks for one replica
+		workload.DP, workload.PP = row.Resolved.DP, row.Resolved.PP
+	}
+	return slices.Concat(devices, ask.Flags(&workload), unconstrainedFlag(row, unconstrained))
 }
 
 // unconstrainedFlag returns the flag that reproduces a row with any assignment allowed.
