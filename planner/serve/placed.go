@@ -15,10 +15,11 @@ import (
 const margin = 1 << 30
 
 // contexts are CUDA's contexts of llama.cpp by compute capability, in bytes: total less free memory
-// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090). Other GPUs get the largest.
-var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20}
+// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090; an H200 in
+// fixtures/measured/llamacpp_h200.jsonl.gz). Other GPUs get the largest.
+var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20, "9.0": largestContext}
 
-const largestContext = 472 << 20
+const largestContext = 552402944
 
 // DevicesOf are the devices of a topology.
 func DevicesOf(topology *costmodel.Topology) []Device {
