@@ -82,9 +82,26 @@ func (dims *geo) mathForward(op *attention, shape *Shape) int64 {
 		if op.Bidirectional {
 			made += element * kv
 		}
+		if op.BiasCopied {
+			return made + copiedBias(op, shape, bias)
+		}
 		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: includes the causal mask, or is kept for the encoder's layers
 	}
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
+// copiedBias returns the bytes of the bias that a fused kernel gets: its values, those with the
+// causal mask, and the copy. Before, the layer that makes it has five matrices of positions, and one
+// of logarithms (modeling_t5.py, _relative_position_bucket).
+func copiedBias(op *attention, shape *Shape, bias int64) int64 {
+	work := 2 * bias
+	if !op.Bidirectional {
+		work += bias
+	}
+	if op.BiasMade {
+		work = max(work, 44*shape.Length*shape.Length)
+	}
+	return work
 }
 
 // forwardOfCasts returns the peak of FP32Scores without gradients: casts of q and k, scores and
