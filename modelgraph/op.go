@@ -136,6 +136,9 @@ type Attention struct {
 	BiasMade bool `json:"bias_made,omitzero"`
 	// BiasOwn: every layer computes its own (modeling_umt5.py).
 	BiasOwn bool `json:"bias_own,omitzero"`
+	// BiasCopied: SDPA gets a contiguous copy of the bias, which fused kernels take (Transformers
+	// 5.20, sdpa_attention.py).
+	BiasCopied bool `json:"bias_copied,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh if the kernel has one: eager and flash, not
 	// SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
@@ -300,6 +303,9 @@ type StateSpace struct {
 	Chunk int64 `json:"chunk,omitzero"`
 	// Delta: the gated delta rule (modeling_qwen3_next.py), not Mamba-2.
 	Delta bool `json:"delta,omitzero"`
+	// Contracted: Mamba-2's own code sums its products by einsum (Transformers 5.18), so that no
+	// product of each pair of tokens and state is in memory.
+	Contracted bool `json:"contracted,omitzero"`
 	// FP32Residual: the residual stream is fp32 (modeling_mamba.py: residual_in_fp32).
 	FP32Residual bool `json:"fp32_residual,omitzero"`
 }

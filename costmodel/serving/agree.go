@@ -69,3 +69,13 @@ func (block *Block) matches(part string, tensor *modelgraph.Tensor) (key string,
 	}
 	return "", true
 }
+
+// rows is the number of rows of a table; 0 if there is none.
+func rows(file *gguf.File, name string) int64 {
+	for i := range file.Tensors {
+		if tensor := &file.Tensors[i]; tensor.Name == name && len(tensor.Shape) == 2 {
+			return tensor.Shape[0]
+		}
+	}
+	return 0
+}

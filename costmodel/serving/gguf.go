@@ -89,16 +89,6 @@ func most(numbers []int64) int64 {
 	return slices.Max(numbers)
 }
 
-// rows is the number of rows of a table; 0 if there is none.
-func rows(file *gguf.File, name string) int64 {
-	for i := range file.Tensors {
-		if tensor := &file.Tensors[i]; tensor.Name == name && len(tensor.Shape) == 2 {
-			return tensor.Shape[0]
-		}
-	}
-	return 0
-}
-
 // weigh adds up the bytes of tensors by their place.
 func (model *Model) weigh(file *gguf.File) {
 	own, table := false, int64(0)

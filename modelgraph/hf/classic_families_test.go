@@ -102,7 +102,7 @@ func TestClassicFlow(t *testing.T) {
 	}{
 		{
 			`{"model_type": "t5"}`, "decoder.block.1.layer.1.EncDecAttention",
-			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true, ScoreBias: "relative", Unfused: true, OwnScores: true, Dropout: true, InnerDropout: true},
+			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true, ScoreBias: "relative", BiasCopied: true, Unfused: true, OwnScores: true, Dropout: true, InnerDropout: true},
 			[]string{"decoder.block.1.layer.1.layer_norm", "decoder.block.1.layer.0.SelfAttention", "encoder.final_layer_norm"},
 			target,
 		},

@@ -26,6 +26,7 @@ func chunked(cfg *config, hidden int64, fields mambaFields) (modelgraph.StateSpa
 	op := modelgraph.StateSpace{
 		Dim: hidden, State: cfg.pos(0, fields.state), Kernel: cfg.pos(0, fields.kernel),
 		Heads: cfg.pos(0, fields.heads), Groups: cfg.pos(0, fields.groups), Chunk: cfg.pos(0, fields.chunk),
+		Contracted: cfg.since("5.18"),
 	}
 	op.Inner = fields.width(cfg, hidden)
 	if op.Inner%op.Heads != 0 {
@@ -263,6 +264,7 @@ func chunkedHeads(cfg *config, hidden int64) (modelgraph.StateSpace, part) {
 	op := modelgraph.StateSpace{
 		Dim: hidden, Inner: cfg.product("mamba_head_dim", heads, cfg.pos(0, "mamba_head_dim")), State: cfg.pos(0, "ssm_state_size"), Kernel: cfg.pos(0, "conv_kernel"),
 		Heads: heads, Groups: cfg.pos(0, "n_groups"), Chunk: cfg.pos(0, "chunk_size"),
+		Contracted: cfg.since("5.18"),
 	}
 	cfg.product("ssm_state_size", op.Groups, op.State)
 	return op, part{op: op, params: modelgraph.Params(op, fields.biases(cfg))}

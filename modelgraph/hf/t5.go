@@ -49,7 +49,7 @@ func readT5(cfg *config) *t5 {
 			Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: cfg.pos(64, "head_dim", "d_kv"),
 			// Every attention gets a score-sized position bias, zero in cross-attention
 			// (T5Attention.forward, sdpa_attention.py).
-			Eager: true, ScoreBias: "relative", Unfused: true,
+			Eager: true, ScoreBias: "relative", Unfused: true, BiasCopied: cfg.since("5.20"),
 		},
 		mlp: modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(2048, "d_ff")},
 	}

@@ -164,13 +164,18 @@ func TestOracleCellsOfTables(t *testing.T) {
 // oracleNear is the least per cent of cells within 1 %.
 const oracleNear = 97
 
-// off is the difference of a plan's peak, and the band that the plan states.
+// off is the difference of a plan's peak, and the band that the plan states. A peak that is a lower
+// bound may be all below, and has no family.
 func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (off, stated float64, family string) {
 	t.Helper()
 	graph, costs := costsOf(t, cell.Config, cell.workload(), release)
 	topology := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(costs.Workload.Mode)}}
 	predicted := devicemap.Predict(costs, topology, make(devicemap.Map, len(graph.Units)))
-	return float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1, costs.Band, graph.Family
+	off = float64(predicted[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1
+	if off < 0 && strings.Contains(strings.Join(graph.Warnings, "\n"), "activations are not counted") {
+		return off, 1, ""
+	}
+	return off, costs.Band, graph.Family
 }
 
 // TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
@@ -234,7 +239,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	return fmt.Sprintf("%+.3f %%", 100*off)
 }
 
-// TestBlindCells: cells of three fresh seeds over all reviewed types, each predicted before the
+// TestBlindCells: cells of four fresh seeds over all types that are read, each predicted before the
 // oracle ran. Every plan is within its stated band, and the part within 1 % does not fall.
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
@@ -242,7 +247,7 @@ func TestBlindCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 286, "peaks_sweep.jsonl.gz": 990} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 466, "peaks_sweep.jsonl.gz": 1026} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {
@@ -278,6 +283,9 @@ func TestBands(t *testing.T) {
 			cell := &cells[i]
 			kind := cell.kind()
 			off, _, family := cell.off(t, gpu, cmp.Or(cell.Release, release))
+			if family == "" {
+				continue
+			}
 			if most[family] == nil {
 				most[family] = make(map[string]float64)
 			}

@@ -37,6 +37,8 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 			return efficientKernel
 		}
 		return flashKernel
+	case copies(&op, shape):
+		return efficientKernel
 	case op.Eager && (!op.FP32Scores || shape.Attention != value.FlashAttention) || shape.Attention == value.EagerAttention || inMath(&op, shape):
 		return scoresInMemory
 	case shape.Attention == value.FlashAttention:
@@ -55,7 +57,7 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 // heads (sdp_utils_cpp.h, check_batch_size_and_num_heads_dense). They also reject a bias whose last
 // stride is not 1 (check_last_dim_stride_equals_1_dense).
 func inMath(op *attention, shape *Shape) bool {
-	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross
+	takes := op.KVHeads < op.Heads && !op.Eager || hasBias(op, shape) && !op.Cross && !copies(op, shape)
 	return takes && op.Unfused && shape.Attention == "" && shape.elementBytes() < 4
 }
 
@@ -82,9 +84,31 @@ func (dims *geo) mathForward(op *attention, shape *Shape) int64 {
 		if op.Bidirectional {
 			made += element * kv
 		}
+		if op.BiasCopied {
+			return made + copiedBias(op, shape, bias)
+		}
 		return made + bias + 4*(2*q+kv) + 9*dims.scores // bias: includes the causal mask, or is kept for the encoder's layers
 	}
 	return element*(2*q+kv) + 4*(2*q+kv) + 9*dims.scores + element*shape.Tokens*shape.Length
+}
+
+// copies reports a bias that a fused kernel takes as a copy.
+func copies(op *attention, shape *Shape) bool {
+	return op.BiasCopied && !op.Cross && sdpaBias(op, shape) && shape.Train
+}
+
+// copiedBias returns the bytes of the bias that a fused kernel gets: its values, those with the
+// causal mask, and the copy. Before, the layer that makes it has five matrices of positions, and one
+// of logarithms (modeling_t5.py, _relative_position_bucket).
+func copiedBias(op *attention, shape *Shape, bias int64) int64 {
+	work := 2 * bias
+	if !op.Bidirectional && op.BiasMade { // else the stack's variable has the values
+		work += bias
+	}
+	if op.BiasMade {
+		work = max(work, 44*shape.Length*shape.Length)
+	}
+	return work
 }
 
 // forwardOfCasts returns the peak of FP32Scores without gradients: casts of q and k, scores and
@@ -109,6 +133,9 @@ func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 		return savedByMath(&op, dims, shape)
 	}
 	saved += crossBiasSaved(&op, shape)
+	if copies(&op, shape) {
+		saved += biasBytes(&op, shape) + biasSaved(&op, shape)
+	}
 	if unpads(&op, dims, shape) {
 		saved += element * (shape.Real*dims.out - (tokens-shape.Real)*(dims.q+dims.made(op)))
 	}
