@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,10 +85,7 @@ type judged struct {
 }
 
 func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
-	if err := command.Refuse(); err != nil {
-		return err
-	}
-	if err := ask.RefuseGGUF(command.Request, model); err != nil {
+	if err := cmp.Or(command.Refuse(), ask.RefuseGGUF(command.Request, model)); err != nil {
 		return err
 	}
 	model, adapted, err := ask.Base(command.Request, model)

@@ -10,31 +10,10 @@ import (
 // agree compares the keys that memory is computed from with the tensors. llama.cpp does the same when
 // it loads them (llama-model.cpp, create_tensor). Only judged architectures have known tensors.
 func (model *Model) agree(file *gguf.File, fault func(key, format string, args ...any) error) error {
-	count := int64(len(model.Blocks))
-	seen := make([]map[string]bool, count)
-	table := false
-	for i := range file.Tensors {
-		tensor := &file.Tensors[i]
-		number := gguf.Block(tensor.Name)
-		if number >= count {
-			return fault(tensor.Name, "%s.block_count is %d", model.Architecture, count)
-		}
-		if number < 0 {
-			table = table || tensor.Name == "token_embd.weight" && len(tensor.Shape) == 2 && tensor.Shape[1] == model.Width
-			continue
-		}
-		if seen[number] == nil {
-			seen[number] = make(map[string]bool)
-		}
-		_, part, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
-		seen[number][part] = true
-		if key, ok := model.Blocks[number].matches(part, tensor); model.Judged && !ok {
-			return fault(tensor.Name, "its shape %v contradicts %s.%s", tensor.Shape, model.Architecture, key)
-		}
-	}
+	seen, table, err := model.parts(file, fault)
 	switch {
-	case !model.Judged:
-		return nil
+	case err != nil || !model.Judged:
+		return err
 	case !table:
 		return fault("token_embd.weight", "it is missing, or its rows have not %s.embedding_length (%d) numbers", model.Architecture, model.Width)
 	}
@@ -48,6 +27,32 @@ func (model *Model) agree(file *gguf.File, fault func(key, format string, args .
 		}
 	}
 	return nil
+}
+
+// parts lists the tensors of each block, and reports a table of embeddings of the model's width.
+func (model *Model) parts(file *gguf.File, fault func(key, format string, args ...any) error) (seen []map[string]bool, table bool, err error) {
+	count := int64(len(model.Blocks))
+	seen = make([]map[string]bool, count)
+	for i := range file.Tensors {
+		tensor := &file.Tensors[i]
+		number := gguf.Block(tensor.Name)
+		if number >= count {
+			return nil, false, fault(tensor.Name, "%s.block_count is %d", model.Architecture, count)
+		}
+		if number < 0 {
+			table = table || tensor.Name == "token_embd.weight" && len(tensor.Shape) == 2 && tensor.Shape[1] == model.Width
+			continue
+		}
+		if seen[number] == nil {
+			seen[number] = make(map[string]bool)
+		}
+		_, part, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
+		seen[number][part] = true
+		if key, ok := model.Blocks[number].matches(part, tensor); model.Judged && !ok {
+			return nil, false, fault(tensor.Name, "its shape %v contradicts %s.%s", tensor.Shape, model.Architecture, key)
+		}
+	}
+	return seen, table, nil
 }
 
 // matches reports that a tensor of a block has the rows that the keys say, and which key says so.

@@ -111,13 +111,13 @@ func (question *Question) way(context int64) (placed, bool) {
 	blocks := len(question.Model.Blocks)
 	if question.Model.Experts > 0 {
 		for experts := range blocks + 1 {
-			if way := (placed{experts: experts}); question.fill(way, context, nil) {
+			if way := (placed{experts: experts}); question.fill(way, context) {
 				return way, true
 			}
 		}
 	}
 	for host := range blocks + 1 {
-		if way := (placed{host: host}); question.fill(way, context, nil) {
+		if way := (placed{host: host}); question.fill(way, context) {
 			return way, true
 		}
 	}
@@ -133,10 +133,9 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 }
 
 // fill gives each device as many units as its budget holds, and reports whether all have a place.
-// counts, if not nil, gets the units of each.
-func (question *Question) fill(way placed, context int64, counts []int) bool {
+func (question *Question) fill(way placed, context int64) bool {
 	set := question.settings(way, context)
-	return fillTo(question.Model, &set, question.limits(1), counts)
+	return fillTo(question.Model, &set, question.limits(1), nil)
 }
 
 // limits are what the units of each device may take for a share of its budget. A fraction of a byte
@@ -149,6 +148,7 @@ func (question *Question) limits(share float64) []int64 {
 	return limits
 }
 
+// fillTo fills devices up to limits of bytes. counts, if not nil, gets the units of each.
 func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts []int) bool {
 	at, all := int(set.HostBlocks), model.Units()
 	for i, limit := range limits {
@@ -164,12 +164,12 @@ func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts 
 // longest finds the longest context of a way, from one that fits. It is full if memory ends it.
 func (question *Question) longest(way placed, fits int64) (context int64, full bool) {
 	most := max(fits, question.Model.Trained)
-	if question.fill(way, most, nil) {
+	if question.fill(way, most) {
 		return most, false
 	}
 	low, high := fits/step, (most+step-1)/step // low fits, high does not
 	for low+1 < high {
-		if middle := (low + high) / 2; question.fill(way, middle*step, nil) {
+		if middle := (low + high) / 2; question.fill(way, middle*step) {
 			low = middle
 		} else {
 			high = middle
