@@ -58,7 +58,8 @@ func TestTapesOfPlaces(t *testing.T) {
 			for _, moment := range tape.Backward {
 				for other := range moment.Past {
 					if at := numbersIn(other); len(at) > 0 && at[0] > 0 {
-						if seen++; at[0] != number[0]-1 {
+						seen++
+						if at[0] != number[0]-1 {
 							t.Errorf("%s names %s", graph.Layers[i].Name, other)
 						}
 					}
