@@ -35,6 +35,9 @@ func solveStages(ctx context.Context, problem *Problem, folded *costmodel.Topolo
 	case errors.As(err, &none):
 		workload := &problem.Costs.Workload
 		none.Msg = costmodel.Messagef("%v; a GPU is here a stage of %d: %v × %v × %v", none.Msg, len(problem.Topology.Devices)/len(folded.Starts), costmodel.Set("dp", workload.DP), costmodel.Set("tp", workload.TP), costmodel.Set("cp", workload.CP))
+		if stages := len(problem.Topology.Devices) / int(workload.TP.Count()*workload.CP.Count()); none.Field == "schedule" && len(folded.Starts) == 1 && workload.PP != 0 && stages > 1 {
+			none.Msg = costmodel.Messagef("%v; or give %v %v", none.Msg, costmodel.Set("dp", 1), costmodel.Set("pp", stages))
+		}
 	}
 	if sol == nil {
 		return nil, err

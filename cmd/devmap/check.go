@@ -87,6 +87,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
+	if err := ask.RefuseGGUF(command.Request, model); err != nil {
+		return err
+	}
 	model, adapted, err := ask.Base(command.Request, model)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -109,8 +108,8 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if load.IsGGUF(arg) && !command.Given("mode", "runtime") {
-		return out.Usagef("%s: estimate compares engines of PyTorch, and llama.cpp computes with GGUF files: devmap plan plans them, --mode load compares the weights alone", arg)
+	if err := ask.RefuseGGUF(command.Request, arg); err != nil {
+		return err
 	}
 	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"estimate"}}, arg); err != nil {
 		return err
@@ -227,7 +226,11 @@ func estimateRowOf(row *strategy.Row, flags []string) estimateRow {
 
 // rowFlags returns the flags of devmap plan that reproduce a row.
 func rowFlags(row *strategy.Row, devices []string, unconstrained bool) []string {
-	return slices.Concat(devices, ask.Flags(&row.Workload), unconstrainedFlag(row, unconstrained))
+	workload := row.Workload
+	if row.Resolved.PP != 0 && workload.DP == 0 && workload.PP == 0 { // --strategy alone asks for one replica
+		workload.DP, workload.PP = row.Resolved.DP, row.Resolved.PP
+	}
+	return slices.Concat(devices, ask.Flags(&workload), unconstrainedFlag(row, unconstrained))
 }
 
 // unconstrainedFlag returns the flag that reproduces a row with any assignment allowed.

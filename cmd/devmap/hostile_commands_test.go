@@ -178,7 +178,11 @@ func emitted(t *testing.T, target *emit.Target, name string) (command string, is
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), []string{"emit", "--for", target.Name, "-o", name, renamed}, &stdout, &stderr); status != 0 {
+	output := name
+	if name[0] == '-' { // no flag
+		output = "./" + name
+	}
+	if status := run(t.Context(), []string{"emit", "--for", target.Name, "-o", output, renamed}, &stdout, &stderr); status != 0 {
 		t.Fatalf("%s, %q: status %d: %s", target.Name, name, status, stderr.String())
 	}
 	for line := range strings.Lines(stderr.String()) {

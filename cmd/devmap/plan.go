@@ -63,7 +63,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	command.began = time.Now()
 	serves := ask.Serves(command.Request, load.IsGGUF(arg))
 	if !serves {
-		if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse()); err != nil {
+		if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse(), ask.RefuseGGUF(command.Request, arg)); err != nil {
 			return err
 		}
 	}

@@ -45,6 +45,10 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") == "1",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			tinyGGUF(t, env.WorkDir)
+			return nil
+		},
 		Condition: func(name string) (bool, error) {
 			if name != "cuda" {
 				return false, fmt.Errorf("no condition is called %q", name)

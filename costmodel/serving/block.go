@@ -85,10 +85,33 @@ func (pass *pass) attention(block *Block, normed *value) *value {
 	stored(v, with.values)
 	turned := viewed([3]int64{block.head, u, block.Heads}, viewed(queries, q))
 	kernel := made([3]int64{values[0], block.Heads, u}, turned, outside, outside, with.cells)
+	kernel.size += pass.converted(block, kernel.size)
 	flat := viewed([3]int64{values[0] * block.Heads, u, 1}, kernel)
 	pass.expand(flat)
 	flat = pass.turn(flat, ofValues)
 	return biasedIf(form.outBiased, made([3]int64{pass.model.Width, u, 1}, outside, flat))
+}
+
+// converted is the space after the output of CUDA's flash attention for keys and values of the cache
+// in fp16, if they have another type (fattn-common.cuh, ggml_cuda_flash_attn_ext_get_f16_extra_data).
+// A pass of two tokens or less reads them as they are (fattn.cu, ggml_cuda_get_best_fattn_kernel).
+func (pass *pass) converted(block *Block, output int64) (size int64) {
+	const fp16, least, alignment = 2, 2, 128
+	set := pass.set
+	if set.Alignment != 0 || pass.tokens <= least {
+		return 0
+	}
+	cells := set.cells()
+	if block.Sliding {
+		cells = set.slidingCells(pass.model)
+	}
+	if set.KeyType != "f16" {
+		size = padded(output, alignment) - output + fp16*cells*set.Sequences*block.Key
+	}
+	if set.ValueType != "f16" {
+		size = padded(output+size, alignment) - output + fp16*cells*set.Sequences*block.Value
+	}
+	return size
 }
 
 // rotation is a matrix that rotates quantised keys, with their queries, or values.

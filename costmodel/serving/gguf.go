@@ -74,6 +74,9 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 	if err := model.caches(file, fault); err != nil {
 		return nil, err
 	}
+	if err := model.agree(file, fault); err != nil {
+		return nil, err
+	}
 	model.shape(file)
 	model.period = model.repeats()
 	return model, nil

@@ -4,8 +4,10 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
@@ -216,4 +219,91 @@ func TestLayers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// measured is a process on a GPU (fixtures/measured/how/llamacpp). Its bytes are the device's use before the
+// model, and after the last token.
+type measured struct {
+	judged
+	Model           string
+	Context, UBatch int64
+	KVType          string  `json:"kv_type"`
+	Weights         float64 `json:"weights_mib"`
+	Cache           float64 `json:"cache_mib"`
+	Compute         float64 `json:"compute_mib"`
+	Before, Tokens  int64
+}
+
+// TestMeasured: a real process's buffers on an H200 are the predicted ones, and the margin covers the
+// rest of what it uses.
+func TestMeasured(t *testing.T) {
+	file, err := os.Open("../../fixtures/measured/llamacpp_h200.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mib, rounding, margin = 1 << 20, 0.006, 1 << 30
+	models, rows := map[string]*serving.Model{}, 0
+	for decoder := json.NewDecoder(unpacked); decoder.More(); rows++ {
+		var row measured
+		if err := decoder.Decode(&row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Header != "" {
+			if models[row.Model], err = serving.FromGGUF(row.read(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		model := models[row.Model]
+		set := serving.LlamaCPP{Context: row.Context, Sequences: 1, UBatch: row.UBatch, KeyType: row.KVType, ValueType: row.KVType, Outputs: 1}
+		used := set.Run(model, 0, model.Units())
+		name := fmt.Sprintf("%s, %d tokens, %s", row.Model, row.Context, row.KVType)
+		unexplained := 0.0
+		if name == "qwen3moe, 32768 tokens, q8_0" {
+			unexplained = 36
+		}
+		near := func(what string, bytes int64, want, off float64) {
+			if got := float64(bytes) / mib; math.Abs(want-got) > off {
+				t.Errorf("%s: %s %.2f MiB, want %.2f", name, what, got, want)
+			}
+		}
+		near("weights", used.Weights, row.Weights, 0.07) // CUDA's rows of quantised weights have 512 elements
+		near("cache", used.Cache, row.Cache, rounding)
+		near("compute", used.Compute, row.Compute-unexplained, rounding)
+		if rest := row.Tokens - row.Before - used.Total(); rest < 0 || rest > margin {
+			t.Errorf("%s: %d MiB are used in addition, the margin is %d", name, rest/mib, margin/mib)
+		}
+	}
+	if rows < 9 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// TestKeys: a key that contradicts the tensors, or a missing tensor, is an error that names it.
+func TestKeys(t *testing.T) {
+	models := judgedModels(t)
+	damages := map[string]func(file *gguf.File){
+		"blk.1.attn_k.weight":    func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Shape[0] *= 2 },
+		"blk.1.ffn_up.weight":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Shape[0]++ },
+		"token_embd.weight":      func(file *gguf.File) { named(file, "token_embd.weight").Shape[1] = 0 },
+		"blk.9999.attn_k.weight": func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Name = "blk.9999.attn_k.weight" },
+		"head_count_kv":          func(file *gguf.File) { named(file, "blk.1.attn_k.weight").Name = "blk.1.other" },
+		"feed_forward_length":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Name = "blk.1.other" },
+	}
+	at := slices.IndexFunc(models, func(model judged) bool { return model.Family == "llama" && model.Rows != nil })
+	for want, damage := range damages {
+		file := models[at].read(t)
+		damage(file)
+		if _, err := serving.FromGGUF(file); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func named(file *gguf.File, name string) *modelgraph.Tensor {
+	return &file.Tensors[slices.IndexFunc(file.Tensors, func(tensor modelgraph.Tensor) bool { return tensor.Name == name })]
 }

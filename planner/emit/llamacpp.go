@@ -56,6 +56,10 @@ func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 		"-m", quote.Path(plan.Model.Source), "-c", number(workload.Context * workload.Sequences), "-np", number(workload.Sequences), "-ub", number(workload.UBatch),
 		"-ngl", number(offloaded), "-fa", "on", "-ctk", workload.KVType, "-ctv", workload.KVType, "--fit", "off",
 	}
+	const batch = 2048 // -b if it is left out; -ub is at most -b (llama-context.cpp)
+	if workload.UBatch > batch {
+		flags = append(flags, "-b", number(workload.UBatch))
+	}
 	if len(split) > 1 {
 		words := make([]string, len(split))
 		for i, units := range split {

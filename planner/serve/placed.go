@@ -15,10 +15,11 @@ import (
 const margin = 1 << 30
 
 // contexts are CUDA's contexts of llama.cpp by compute capability, in bytes: total less free memory
-// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090). Other GPUs get the largest.
-var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20}
+// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090; an H200 in
+// fixtures/measured/llamacpp_h200.jsonl.gz). Other GPUs get the largest.
+var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20, "9.0": largestContext}
 
-const largestContext = 472 << 20
+const largestContext = 552402944
 
 // DevicesOf are the devices of a topology.
 func DevicesOf(topology *costmodel.Topology) []Device {
@@ -73,7 +74,7 @@ func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Pred
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
 	devices := DevicesOf(topology)
 	for i, memory := range answer.Devices {
-		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead())
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead(answer.Counts[i]))
 		predictions[i].Units = answer.Counts[i]
 	}
 	return predictions
@@ -89,6 +90,9 @@ func (answer *Answer) Notes(question *Question) (notes []string) {
 	}
 	if answer.InTurn {
 		notes = append(notes, "devices work on a prompt one after another, which is slower: copies of their inputs would take the place of some of the context")
+	}
+	if count := answer.Set.HostBlocks; count > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d blocks and their cache are on the host, whose memory is not compared: its processor computes them", count, len(question.Model.Blocks)))
 	}
 	if answer.Set.HostExperts > 0 {
 		notes = append(notes, fmt.Sprintf("experts of the first %d blocks are on the host", answer.Set.HostExperts))
@@ -107,6 +111,9 @@ func (question *Question) Changes() (changes []string) {
 	}
 	if question.Set.Context > shortest {
 		try("--context 4096", func(other *Question) { other.Set.Context = shortest })
+	}
+	if question.Set.Sequences > 1 {
+		try("--sequences 1", func(other *Question) { other.Set.Sequences, other.Set.Outputs = 1, 1 })
 	}
 	if question.Set.KeyType == "f16" {
 		try("--kv-type q8_0", func(other *Question) { other.Set.KeyType, other.Set.ValueType = "q8_0", "q8_0" })

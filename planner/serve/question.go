@@ -18,12 +18,17 @@ type Question struct {
 	Set serving.LlamaCPP
 }
 
-// Device is what a device has for the engine, in bytes: Budget in all, Context of it for the
-// driver, and Margin that stays free for libraries.
+// Device is what a device has for the engine, in bytes: Budget in all, and Context of it for the
+// driver. A device with units leaves Margin free for libraries.
 type Device struct{ Budget, Context, Margin int64 }
 
-// Overhead is what the model may not take.
-func (device Device) Overhead() int64 { return device.Context + device.Margin }
+// Overhead is what the model may not take of a device with so many units.
+func (device Device) Overhead(units int) int64 {
+	if units == 0 {
+		return device.Context
+	}
+	return device.Context + device.Margin
+}
 
 // Answer is a placement with its settings.
 type Answer struct {
@@ -34,9 +39,9 @@ type Answer struct {
 	// Devices and OnHost are what each holds.
 	Devices []serving.Memory
 	OnHost  serving.Memory
-	// Limit is the device that stops a longer context, or -1: the context is the one asked for, or
-	// the model was trained for no longer one.
-	Limit int
+	// Full: no longer context fits. Otherwise the context is the one asked for, or the model was
+	// trained for no longer one.
+	Full bool
 	// Share is the largest share of a budget, with the overhead. No other placement of this context,
 	// with blocks in order, has a share of Bound or less.
 	Share, Bound float64
@@ -44,6 +49,7 @@ type Answer struct {
 
 // InfeasibleError is a question without an answer.
 type InfeasibleError struct {
+	Device  int   // a device without room for the driver, or -1
 	Context int64 // tokens that do not fit
 	Needs   int64 // bytes that every placement holds on devices, with all blocks on the host
 	Has     int64 // bytes of all budgets
@@ -51,6 +57,9 @@ type InfeasibleError struct {
 
 // Error implements error.
 func (err *InfeasibleError) Error() string {
+	if err.Device >= 0 {
+		return fmt.Sprintf("nothing fits: CUDA's context takes %v on GPU %d, which has %v", costmodel.Bytes(err.Needs), err.Device, costmodel.Bytes(err.Has))
+	}
 	return fmt.Sprintf("nothing fits: with %d tokens and all blocks on the host, the output and its buffers take %v, and beyond CUDA's context and the margin of 1 GiB the GPUs have %v", err.Context, costmodel.Bytes(err.Needs), costmodel.Bytes(err.Has))
 }
 
@@ -73,6 +82,11 @@ type placed struct {
 // Devices work at a time on parts of a prompt, with four copies of their inputs. They work in turn
 // only if llama.cpp's own --fit gives a longer context: it does not count the copies.
 func Solve(question Question) (*Answer, error) {
+	for i, device := range question.Devices {
+		if device.Context > device.Budget {
+			return nil, &InfeasibleError{Device: i, Needs: device.Context, Has: device.Budget}
+		}
+	}
 	wanted := question.Set.Context
 	if wanted == 0 {
 		wanted = min(shortest, max(step, question.Model.Trained))
@@ -81,15 +95,15 @@ func Solve(question Question) (*Answer, error) {
 	if !found {
 		return nil, question.infeasible(wanted)
 	}
-	context, limit := wanted, -1
+	context, full := wanted, false
 	if question.Set.Context == 0 {
-		context, limit = question.longest(way, wanted)
+		context, full = question.longest(way, wanted)
 		if chosen, whole := Fit(question); whole && context < chosen && way == (placed{}) {
 			way.inTurn = true
-			context, limit = question.longest(way, context)
+			context, full = question.longest(way, context)
 		}
 	}
-	return question.balanced(way, context, limit), nil
+	return question.balanced(way, context, full), nil
 }
 
 // way finds what must stay on the host for a context.
@@ -130,7 +144,7 @@ func (question *Question) fill(way placed, context int64, counts []int) bool {
 func (question *Question) limits(share float64) []int64 {
 	limits := make([]int64, len(question.Devices))
 	for i, device := range question.Devices {
-		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead()
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1)
 	}
 	return limits
 }
@@ -147,12 +161,11 @@ func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts 
 	return at == all
 }
 
-// longest finds the longest context of a way, from one that fits, and the device that stops a
-// longer one.
-func (question *Question) longest(way placed, fits int64) (context int64, limit int) {
+// longest finds the longest context of a way, from one that fits. It is full if memory ends it.
+func (question *Question) longest(way placed, fits int64) (context int64, full bool) {
 	most := max(fits, question.Model.Trained)
 	if question.fill(way, most, nil) {
-		return most, -1
+		return most, false
 	}
 	low, high := fits/step, (most+step-1)/step // low fits, high does not
 	for low+1 < high {
@@ -162,13 +175,5 @@ func (question *Question) longest(way placed, fits int64) (context int64, limit 
 			high = middle
 		}
 	}
-	context = max(fits, low*step)
-	counts := make([]int, len(question.Devices))
-	question.fill(way, context+step, counts)
-	for i, count := range counts { // the last device that got units is the one that overflows
-		if count > 0 {
-			limit = i
-		}
-	}
-	return context, limit
+	return max(fits, low*step), true
 }

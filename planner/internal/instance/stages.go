@@ -52,6 +52,9 @@ func (items *Items) checkStages() error {
 	}
 	if int(schedule.Stages*schedule.Chunks) > count {
 		few := tooFew(schedule, count)
+		if replicas, stages := spared(schedule, count); replicas > 0 && in.Costs.Workload.PP != 0 {
+			few.Msg = costmodel.Messagef("%v; or give %v %v", few.Msg, costmodel.Set("dp", in.Costs.Workload.DP.Count()*replicas), costmodel.Set("pp", stages))
+		}
 		for _, group := range in.Graph.Staged {
 			few.Msg = costmodel.Messagef("%v; %s", few.Msg, group.Why)
 		}
@@ -68,6 +71,17 @@ func (items *Items) checkStages() error {
 		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
 	}
 	return nil
+}
+
+// spared returns the fewest replicas that leave no more stages than units, and these stages: 0 if
+// no number of them leaves two.
+func spared(schedule costmodel.Schedule, count int) (replicas, stages int64) {
+	for stages = min(schedule.Stages-1, int64(count)/schedule.Chunks); stages > 1; stages-- {
+		if schedule.Stages%stages == 0 {
+			return schedule.Stages / stages, stages
+		}
+	}
+	return 0, 0
 }
 
 // tooFew returns the error of a model with fewer units than stages. It says which settings work.

@@ -114,8 +114,20 @@ func layGrid(request *Request, workload *costmodel.Workload) error {
 		}
 	case !request.Given("strategy"):
 		workload.Strategy = costmodel.Pipeline
+	case workload.Strategy == costmodel.Pipeline:
+		workload.DP = fewestReplicas(workload)
 	}
 	return nil
+}
+
+// fewestReplicas returns the replicas of a pipeline that was asked for without degrees: stages take
+// the GPUs. Parts of experts and of weights need replicas, and then the engine's own rule holds.
+func fewestReplicas(workload *costmodel.Workload) costmodel.Degree {
+	open := slices.Contains([]costmodel.Degree{workload.TP, workload.CP}, costmodel.AutoDegree)
+	if open || workload.DP != 0 || workload.PP != 0 || workload.EP > 1 || workload.EP == costmodel.AutoDegree || workload.ShardDegree > 1 {
+		return workload.DP
+	}
+	return 1
 }
 
 // maxLengthsBytes is the largest size of a file of lengths: a million lengths take about 5 MiB.

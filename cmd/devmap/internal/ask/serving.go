@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
 // servingTakes are the flags of devmap plan that an engine that serves takes.
@@ -21,6 +23,29 @@ func Serves(request *Request, gguf bool) bool {
 		return true
 	}
 	return gguf && !request.Given("runtime", "mode", "strategy")
+}
+
+// servingLimits reports sizes that llama.cpp does not take (llama-cparams.h: LLAMA_MAX_SEQ; common.h:
+// n_ctx and n_ubatch are int32).
+func servingLimits(sizes *costmodel.Serving) error {
+	const sequences, tokens = 256, math.MaxInt32
+	switch {
+	case sizes.Sequences > sequences:
+		return out.Usagef("--sequences %d: llama.cpp takes at most %d", sizes.Sequences, sequences)
+	case sizes.Context > tokens/sizes.Sequences:
+		return out.Usagef("--context %d: llama.cpp takes at most %d tokens in all sequences", sizes.Context, tokens)
+	case sizes.UBatch > tokens:
+		return out.Usagef("--ubatch %d: llama.cpp takes at most %d", sizes.UBatch, tokens)
+	}
+	return nil
+}
+
+// RefuseGGUF reports a GGUF file for an engine other than llama.cpp. Only its weights are compared.
+func RefuseGGUF(request *Request, model string) error {
+	if !load.IsGGUF(model) || request.work.Mode == costmodel.Load {
+		return nil
+	}
+	return out.Usagef("%s: llama.cpp alone computes with GGUF files, by devmap plan\ngive another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
 }
 
 // IdleServing reports flags of an engine that serves, if none does.
@@ -56,6 +81,9 @@ func ServingOf(request *Request) (costmodel.Workload, *costmodel.Topology, error
 		return workload, nil, err
 	}
 	if _, err := request.Workload(); err != nil { // its counts
+		return workload, nil, err
+	}
+	if err := servingLimits(&workload.Serving); err != nil {
 		return workload, nil, err
 	}
 	topology, err := request.devices(costmodel.Infer, 0)

@@ -205,7 +205,7 @@ var ofWorkload = map[string]flag{
 		help: "Stages per GPU with --schedule interleaved [2]", leftOut: "2", idle: []*idleness{noSchedule},
 	},
 	"dp": {
-		benchmark: true, help: "Data-parallel replicas per pipeline stage [1]",
+		benchmark: true, help: "Data-parallel replicas per stage [1 or the rest]",
 		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
 	},
 	"tp": {
@@ -219,7 +219,7 @@ var ofWorkload = map[string]flag{
 		help: "Expert-parallel GPUs: parts of the experts [1]", also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
 	},
 	"pp": {
-		help: "Pipeline stages [what dp, tp and cp leave]", leftOut: "what the other degrees leave",
+		help: "Pipeline stages [what dp, tp and cp leave, or 1]", leftOut: "what the other degrees leave",
 		also: []string{"pipeline-parallel", "pipeline-model-parallel-size", "pipeline_parallel_degree"},
 	},
 	"sequence_parallel": {

@@ -1,8 +1,6 @@
 package show
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
@@ -11,8 +9,8 @@ import (
 func Served(printer *Printer, question *serve.Question, answer *serve.Answer) {
 	limit := "the context is the one asked for"
 	switch {
-	case answer.Limit >= 0:
-		limit = fmt.Sprintf("GPU %d is full", answer.Limit)
+	case answer.Full:
+		limit = "no longer context fits"
 	case question.Set.Context == 0:
 		limit = "the model was trained for no more"
 	}

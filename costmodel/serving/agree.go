@@ -1,0 +1,71 @@
+package serving
+
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
+)
+
+// agree compares the keys that memory is computed from with the tensors. llama.cpp does the same when
+// it loads them (llama-model.cpp, create_tensor). Only judged architectures have known tensors.
+func (model *Model) agree(file *gguf.File, fault func(key, format string, args ...any) error) error {
+	count := int64(len(model.Blocks))
+	seen := make([]map[string]bool, count)
+	table := false
+	for i := range file.Tensors {
+		tensor := &file.Tensors[i]
+		number := gguf.Block(tensor.Name)
+		if number >= count {
+			return fault(tensor.Name, "%s.block_count is %d", model.Architecture, count)
+		}
+		if number < 0 {
+			table = table || tensor.Name == "token_embd.weight" && len(tensor.Shape) == 2 && tensor.Shape[1] == model.Width
+			continue
+		}
+		if seen[number] == nil {
+			seen[number] = make(map[string]bool)
+		}
+		_, part, _ := strings.Cut(strings.TrimPrefix(tensor.Name, "blk."), ".")
+		seen[number][part] = true
+		if key, ok := model.Blocks[number].matches(part, tensor); model.Judged && !ok {
+			return fault(tensor.Name, "its shape %v contradicts %s.%s", tensor.Shape, model.Architecture, key)
+		}
+	}
+	switch {
+	case !model.Judged:
+		return nil
+	case !table:
+		return fault("token_embd.weight", "it is missing, or its rows have not %s.embedding_length (%d) numbers", model.Architecture, model.Width)
+	}
+	for number := range seen {
+		block, parts := &model.Blocks[number], seen[number]
+		switch {
+		case block.Key > 0 && !parts["attn_k.weight"] && !parts["attn_qkv.weight"]:
+			return fault(model.Architecture+".attention.head_count_kv", "block %d has no attn_k.weight", number)
+		case block.FeedForward > 0 && !parts["ffn_up.weight"] && !parts["ffn_up_exps.weight"]:
+			return fault(model.Architecture+".feed_forward_length", "block %d has no ffn_up.weight", number)
+		}
+	}
+	return nil
+}
+
+// matches reports that a tensor of a block has the rows that the keys say, and which key says so.
+func (block *Block) matches(part string, tensor *modelgraph.Tensor) (key string, ok bool) {
+	if len(tensor.Shape) != 2 {
+		return "", true
+	}
+	switch rows := tensor.Shape[0]; part {
+	case "attn_k.weight":
+		return "attention.head_count_kv", rows == block.Key
+	case "attn_v.weight":
+		return "attention.head_count_kv", rows == block.Value
+	case "attn_q.weight":
+		return "attention.head_count", rows == block.Heads*block.head
+	case "attn_qkv.weight":
+		return "attention.head_count", rows == block.Heads*block.head+block.Key+block.Value
+	case "ffn_up.weight":
+		return "feed_forward_length", rows == block.FeedForward || rows == 2*block.FeedForward
+	}
+	return "", true
+}
