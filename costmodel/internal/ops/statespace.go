@@ -210,49 +210,6 @@ func (op stateSpace) inTorch(shape *Shape) Cost {
 	return cost
 }
 
-// contracted adds mamba2_chunk_scan as it is since Transformers 5.18: sums over pairs are einsum's.
-// Each of its bmm reads copies of B, C and the input in its order, which autograd keeps.
-func (op stateSpace) contracted(shape *Shape) Cost {
-	element, tokens, length := shape.elementBytes(), shape.Tokens, max(1, shape.Length)
-	chunks := (length + op.Chunk - 1) / op.Chunk
-	padded := tokens / length * chunks * op.Chunk
-	keys := op.Groups * op.State
-	wide := 4 * padded * op.Heads * op.State // B or C, one per head
-	inner, scores, raw := 4*padded*op.Inner, 4*padded*op.Chunk*op.Heads, 4*tokens*op.Inner
-	state := 4 * tokens / length * op.Inner * op.State
-	inputs := element * tokens * (2*op.Inner + 2*keys + op.Heads)
-	turned := element * tokens * (op.Inner + 2*keys) // the convolution's output
-	stream := shape.streamBytes()*op.Dim*tokens + element*op.Dim*tokens
-	cost := op.chunked(shape)
-	// Copies of B and C twice, and B for its decay; the scores, their decay and product; copies of
-	// the input twice, with what it is made of, and the sum over states; states with the first.
-	// Under autocast bmm reads and gives 16 bits: the copies are half as large, and the product in
-	// fp32 is a variable only.
-	read, product := int64(1), int64(0)
-	if MixedPrecision(shape.Precision) {
-		read, product = 2, scores
-	}
-	scan := wide + inner + raw + scores + (4*wide+2*scores+3*inner+(2*chunks+1)*state)/read + inputs + turned + shape.casts(1, op.Dim, shape.Weights)
-	// The gated norm's input, the gate with its activation, both products, and the last projection's input.
-	cost.Memory.Saved = scan + 5*raw + element*tokens*op.Inner
-	// Variables of the function: the scores, B, C and their decay, forms of the input, states.
-	live := stream + inputs + turned + 3*wide + 3*scores + 2*inner + (chunks+1)*state + cost.Memory.KV
-	cost.Memory.Forward = live + max(wide+2*inner+chunks*state, 5*inner, 2*(chunks+1)*state)
-	if shape.Train {
-		// Those that autograd does not keep: C, the decay of B, three results and their sum with its copy.
-		cost.Memory.Forward = stream + max(scan+product+2*wide+5*inner+state+(inner+(chunks+1)*state)/read+turned, cost.Memory.Saved+raw)
-	}
-	matrix := min(shape.NewGrads, shape.weightBytes()*op.Inner*op.Dim)
-	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
-	cost.peak(
-		// The gated norm's weight, whose gradient is a sum over tokens.
-		backwardPoint{stream/2 + 3*raw + ReduceBuffer(tokens, op.Inner) - element*tokens*op.Inner, matrix, 0},
-		// The scores' moment: gradients of them, their decay and product, of B, C and the input.
-		backwardPoint{stream/2 + 2*wide + 2*scores + 3*inner - element*tokens*op.Inner - 5*raw - 2*wide - 3*inner - (2*chunks+1)*state, matrix, 0},
-	)
-	return cost
-}
-
 // selected counts in_proj, x_proj and out_proj; dt_proj has a bias.
 func (op stateSpace) selected(selective *Selective, shape *Shape, _ int) int64 {
 	if op.Heads > 0 {
