@@ -236,7 +236,11 @@ func (pass *pass) joined(experts *value, shape [3]int64) *value {
 		pass.expand(total)
 	}
 	if len(parts) == 1 {
-		total = made(shape, total)
+		return made(shape, total)
+	}
+	const most = 15 // experts of CUDA's kernel that reads its operands until then (ggml_cuda_match_moe_weighted_reduction)
+	if pass.set.Alignment == 0 && len(parts) <= most {
+		pass.expand(&value{of: outside, from: experts.from})
 	}
 	return total
 }

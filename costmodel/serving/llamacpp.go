@@ -23,8 +23,8 @@ type LlamaCPP struct {
 	HostExperts int64
 	// HostBlocks are the first blocks, which stay on the host (-ngl).
 	HostBlocks int64
-	// Alignment of tensors in a device's memory; 0: CUDA's, whose flash attention has a cache of
-	// other types in fp16 for a pass.
+	// Alignment of tensors in a device's memory; 0: CUDA's, whose kernels have a cache of other
+	// types in fp16 for a pass, and read the values of experts until their sum.
 	Alignment int64
 }
 
