@@ -30,10 +30,11 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	case err != nil:
 		return err
 	}
-	graph, err := ask.ReadModel(arg, ask.ReadingOf(command.Request))
+	graph, err := file.Graph()
 	if err != nil {
 		return err
 	}
+	graph.Source = arg
 	model, err := serving.FromGGUF(file)
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 // servingPlan is the plan file of an answer.
 func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology, question *serve.Question, answer *serve.Answer) *devicemap.Plan {
 	workload.Context, workload.HostExperts, workload.InTurn = answer.Set.Context, answer.Set.HostExperts, answer.InTurn
-	plan := devicemap.NewServingPlan(graph, &workload, topology, answer.Placed(graph), answer.Predictions(topology))
+	plan := devicemap.NewServingPlan(graph, &workload, topology, answer.Placed(graph), answer.Predictions(question.Devices, topology))
 	objective := &plan.Objective
 	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
 	objective.Gap = (answer.Share - answer.Bound) / answer.Share

@@ -101,15 +101,12 @@ func (pass *pass) converted(block *Block, output int64) (size int64) {
 	if set.Alignment != 0 || pass.tokens <= least {
 		return 0
 	}
-	cells := set.cells()
-	if block.Sliding {
-		cells = set.slidingCells(pass.model)
-	}
+	cells := set.cellsOf(pass.model, block)
 	if set.KeyType != "f16" {
-		size = padded(output, alignment) - output + fp16*cells*set.Sequences*block.Key
+		size = padded(output, alignment) - output + fp16*cells*block.Key
 	}
 	if set.ValueType != "f16" {
-		size = padded(output+size, alignment) - output + fp16*cells*set.Sequences*block.Value
+		size = padded(output+size, alignment) - output + fp16*cells*block.Value
 	}
 	return size
 }

@@ -64,14 +64,18 @@ func (set *LlamaCPP) slidingCells(model *Model) int64 {
 	return padded(min(set.cells(), model.Window+set.UBatch), 256)
 }
 
+// cellsOf are the cells of a block's cache, of all sequences.
+func (set *LlamaCPP) cellsOf(model *Model, block *Block) int64 {
+	if block.Sliding {
+		return set.Sequences * set.slidingCells(model)
+	}
+	return set.Sequences * set.cells()
+}
+
 // cache is the bytes of a block's cache, and of its state.
 func (set *LlamaCPP) cache(model *Model, block *Block) int64 {
-	cells := set.cells()
-	if block.Sliding {
-		cells = set.slidingCells(model)
-	}
 	row := rowBytes(set.KeyType, block.Key) + rowBytes(set.ValueType, block.Value)
-	return set.Sequences * (cells*row + block.State)
+	return set.cellsOf(model, block)*row + set.Sequences*block.State
 }
 
 func rowBytes(kind string, elements int64) int64 {
@@ -132,8 +136,8 @@ func (model *Model) slides() bool {
 	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.Sliding })
 }
 
-// copied is the room for experts of the host, which CUDA computes with for prompts: one tensor at a
-// time is copied to the device (ggml-backend.cpp, op_offload).
+// copied is the buffer for experts of the host. For prompts CUDA computes with them, and one tensor
+// at a time is copied to the device (ggml-backend.cpp, op_offload).
 func (set *LlamaCPP) copied(model *Model, first, end int) (largest int64) {
 	for unit := first; unit < min(end, int(set.HostExperts), len(model.Blocks)); unit++ {
 		largest = max(largest, model.Blocks[unit].Largest)
@@ -141,9 +145,9 @@ func (set *LlamaCPP) copied(model *Model, first, end int) (largest int64) {
 	return largest
 }
 
-// Layers returns the units that each device gets for -ts and -ngl, and the blocks that stay on the
-// host before them (llama-model.cpp, load_tensors: the first device whose part of the cumulated
-// split is larger than the unit's place, in float32).
+// Layers returns the units that each device gets for -ts and -ngl, and the number of blocks before
+// them, which the host keeps. A unit goes to the first device whose cumulated part of the split is
+// larger than the unit's place, in float32 (llama-model.cpp, load_tensors).
 func Layers(units int, split []float32, offloaded int) (host int, counts []int) {
 	host = max(0, units-offloaded)
 	offloaded = min(offloaded, units)

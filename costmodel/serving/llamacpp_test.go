@@ -43,9 +43,15 @@ type judged struct {
 	}
 }
 
-func judgedModels(t *testing.T) (models []judged) {
+func judgedModels(t *testing.T) []judged {
 	t.Helper()
-	file, err := os.Open("../../fixtures/oracle/llamacpp.jsonl.gz")
+	return fixture[judged](t, "oracle/llamacpp.jsonl.gz")
+}
+
+// fixture decodes the rows of a packed file.
+func fixture[Row any](t *testing.T, name string) (rows []Row) {
+	t.Helper()
+	file, err := os.Open("../../fixtures/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +61,13 @@ func judgedModels(t *testing.T) (models []judged) {
 		t.Fatal(err)
 	}
 	for decoder := json.NewDecoder(unpacked); decoder.More(); {
-		var model judged
-		if err := decoder.Decode(&model); err != nil {
+		var row Row
+		if err := decoder.Decode(&row); err != nil {
 			t.Fatal(err)
 		}
-		models = append(models, model)
+		rows = append(rows, row)
 	}
-	return models
+	return rows
 }
 
 // read is the model's file, which has a header and no weights.
@@ -237,23 +243,12 @@ type measured struct {
 // TestMeasured: a real process's buffers on an H200 are the predicted ones, and the margin covers the
 // rest of what it uses.
 func TestMeasured(t *testing.T) {
-	file, err := os.Open("../../fixtures/measured/llamacpp_h200.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const mib, rounding, margin = 1 << 20, 0.006, 1 << 30
-	models, rows := map[string]*serving.Model{}, 0
-	for decoder := json.NewDecoder(unpacked); decoder.More(); rows++ {
-		var row measured
-		if err := decoder.Decode(&row); err != nil {
-			t.Fatal(err)
-		}
+	models, rows := map[string]*serving.Model{}, fixture[measured](t, "measured/llamacpp_h200.jsonl.gz")
+	for i := range rows {
+		row := &rows[i]
 		if row.Header != "" {
+			var err error
 			if models[row.Model], err = serving.FromGGUF(row.read(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -274,8 +269,8 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("%s: %d MiB are used in addition, the margin is %d", name, rest/mib, margin/mib)
 		}
 	}
-	if rows < 9 {
-		t.Errorf("%d rows", rows)
+	if len(rows) < 9 {
+		t.Errorf("%d rows", len(rows))
 	}
 }
 

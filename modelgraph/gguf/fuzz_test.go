@@ -34,7 +34,7 @@ func checkHeader(t *testing.T, data []byte) {
 		before = part.End
 	}
 	file := &File{Path: "f", Architecture: "llama", Tensors: head.tensors, values: head.values}
-	if _, err := file.Graph("f"); err != nil && strings.Contains(err.Error(), "\n") {
+	if _, err := file.Graph(); err != nil && strings.Contains(err.Error(), "\n") {
 		t.Errorf("error of several lines: %q", err)
 	}
 	for key := range head.values {

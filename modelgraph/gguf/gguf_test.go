@@ -105,7 +105,7 @@ func TestGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	graph, err := file.Graph("tiny")
+	graph, err := file.Graph()
 	if err != nil {
 		t.Fatal(err)
 	}

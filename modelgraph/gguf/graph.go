@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"cmp"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -46,8 +47,10 @@ func layerOf(name string) string {
 }
 
 // Graph returns the model as a graph of its blocks: their bytes, and not what they compute. A
-// missing output is the embedding's table.
-func (file *File) Graph(name string) (*modelgraph.Graph, error) {
+// missing output is the embedding's table. Without general.name it has the name of the file.
+func (file *File) Graph() (*modelgraph.Graph, error) {
+	base := filepath.Base(file.Path)
+	name := cmp.Or(file.Text("general.name"), strings.TrimSuffix(base, filepath.Ext(base)))
 	var layers []modelgraph.Layer
 	places := make(map[string]int)
 	add := func(layer string) *modelgraph.Layer {

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,8 +50,7 @@ func fromGGUF(path string, fault error) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := filepath.Base(path)
-	return file.Graph(cmp.Or(file.Text("general.name"), strings.TrimSuffix(base, filepath.Ext(base))))
+	return file.Graph()
 }
 
 // IsGGUF reports whether place is a GGUF file, or a folder whose model is one.

@@ -14,9 +14,9 @@ import (
 // (common/common.h: fit_params_target).
 const margin = 1 << 30
 
-// contexts are CUDA's contexts of llama.cpp by compute capability, in bytes: total less free memory
-// before it loads a model (ollama#17482 on an RTX 3090; an RTX 4090; an H200 in
-// fixtures/measured/llamacpp_h200.jsonl.gz). Other GPUs get the largest.
+// contexts are CUDA's contexts of llama.cpp by compute capability, in bytes. A context is the total
+// less the free memory before a model is loaded. Sources: ollama#17482 for an RTX 3090 and an RTX
+// 4090, fixtures/measured/llamacpp_h200.jsonl.gz for an H200. Other GPUs get the largest.
 var contexts = map[string]int64{"8.6": 264 << 20, "8.9": 472 << 20, "9.0": largestContext}
 
 const largestContext = 552402944
@@ -70,9 +70,8 @@ func (answer *Answer) Placed(graph *modelgraph.Graph) devicemap.Map {
 }
 
 // Predictions are what each device holds.
-func (answer *Answer) Predictions(topology *costmodel.Topology) []devicemap.Prediction {
+func (answer *Answer) Predictions(devices []Device, topology *costmodel.Topology) []devicemap.Prediction {
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
-	devices := DevicesOf(topology)
 	for i, memory := range answer.Devices {
 		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead(answer.Counts[i]))
 		predictions[i].Units = answer.Counts[i]

@@ -42,6 +42,10 @@ type Answer struct {
 	// Full: no longer context fits. Otherwise the context is the one asked for, or the model was
 	// trained for no longer one.
 	Full bool
+	// Fit is the context of llama.cpp's own --fit, if none was asked for. OnDevices: it has all blocks
+	// on the devices.
+	Fit       int64
+	OnDevices bool
 	// Share is the largest share of a budget, with the overhead. No other placement of this context,
 	// with blocks in order, has a share of Bound or less.
 	Share, Bound float64
@@ -95,15 +99,18 @@ func Solve(question Question) (*Answer, error) {
 	if !found {
 		return nil, question.infeasible(wanted)
 	}
-	context, full := wanted, false
-	if question.Set.Context == 0 {
-		context, full = question.longest(way, wanted)
-		if chosen, whole := Fit(question); whole && context < chosen && way == (placed{}) {
-			way.inTurn = true
-			context, full = question.longest(way, context)
-		}
+	if question.Set.Context > 0 {
+		return question.balanced(way, wanted, false), nil
 	}
-	return question.balanced(way, context, full), nil
+	context, full := question.longest(way, wanted)
+	fit, onDevices := Fit(question)
+	if onDevices && context < fit && way == (placed{}) {
+		way.inTurn = true
+		context, full = question.longest(way, context)
+	}
+	answer := question.balanced(way, context, full)
+	answer.Fit, answer.OnDevices = fit, onDevices
+	return answer, nil
 }
 
 // way finds what must stay on the host for a context.

@@ -5,20 +5,20 @@ import "github.com/devmap-dev/devmap/costmodel/serving"
 // servingFlags are those of an engine that serves.
 var servingFlags = []flag{
 	{
-		name: "context", at: func(request *Request) any { return &request.serving.Context }, on: onPlan, leftOut: "the most that fits",
+		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, on: onPlan, leftOut: "the most that fits",
 		help: "Tokens of a sequence [the most that fits]", also: []string{"ctx-size", "ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context-length", "context_length"},
 	},
 	{
-		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, on: onPlan, defaultValue: "1", leftOut: "1",
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, on: onPlan, defaultValue: "1", leftOut: "1",
 		help: "Sequences at a time", also: []string{"parallel", "np", "n-parallel", "max-num-seqs", "max_num_seqs"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, on: onPlan, values: serving.CacheTypes(), defaultValue: "f16",
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, on: onPlan, values: serving.CacheTypes(), defaultValue: "f16",
 		help: "Type of the KV cache", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "fp8": "q8_0", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
 	},
 	{
-		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, on: onPlan, defaultValue: "512", leftOut: "512",
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, on: onPlan, defaultValue: "512", leftOut: "512",
 		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 }

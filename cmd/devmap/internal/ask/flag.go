@@ -61,6 +61,8 @@ type flag struct {
 	again bool
 	// benchmark: the flag applies to a benchmark file.
 	benchmark bool
+	// serves: the flag applies to an engine that serves.
+	serves bool
 }
 
 // command is a set of commands.

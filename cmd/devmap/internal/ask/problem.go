@@ -187,14 +187,20 @@ func (request *Request) Degrees() (data, tensor int) {
 
 // NotForBenchmark lists the given flags that do not apply to a benchmark file.
 func (request *Request) NotForBenchmark() []string {
-	var words []string
-	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if ours := flagNamed(f.Name); f.Changed && !slices.Contains(globals, f.Name) && (ours == nil || !ours.benchmark) {
-			words = append(words, "--"+f.Name)
-		}
-	})
+	words := givenFlags(request, func(ours *flag) bool { return ours == nil || !ours.benchmark })
 	if request.IsFront() {
 		words = append(words, "--objective "+Front)
 	}
+	return words
+}
+
+// givenFlags lists the given flags of a kind, without those of all commands. A flag that is not in the
+// table is nil.
+func givenFlags(request *Request, is func(ours *flag) bool) (words []string) {
+	request.cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains(globals, f.Name) && is(flagNamed(f.Name)) {
+			words = append(words, "--"+f.Name)
+		}
+	})
 	return words
 }

@@ -3,18 +3,12 @@ package ask
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
-
-// servingTakes are the flags of devmap plan that an engine that serves takes.
-var servingTakes = []string{"gpus", "gpu", "topology", "reserve", "runtime", "mode", "context", "sequences", "kv-type", "ubatch", "output", "json", "force", "time-limit"}
 
 // Serves reports that the flags ask for an engine that serves, or that gguf, MODEL's form, does and
 // the user named no other engine.
@@ -25,8 +19,8 @@ func Serves(request *Request, gguf bool) bool {
 	return gguf && !request.Given("runtime", "mode", "strategy")
 }
 
-// servingLimits reports sizes that llama.cpp does not take (llama-cparams.h: LLAMA_MAX_SEQ; common.h:
-// n_ctx and n_ubatch are int32).
+// servingLimits reports sizes that llama.cpp does not take. The sources are LLAMA_MAX_SEQ of
+// llama-cparams.h, and n_ctx and n_ubatch of common.h, which are int32.
 func servingLimits(sizes *costmodel.Serving) error {
 	const sequences, tokens = 256, math.MaxInt32
 	switch {
@@ -51,7 +45,7 @@ func RefuseGGUF(request *Request, model string) error {
 // IdleServing reports flags of an engine that serves, if none does.
 func IdleServing(request *Request) error {
 	for _, f := range servingFlags {
-		if given := request.cmd.Flags().Lookup(f.name); given != nil && given.Changed {
+		if given(request.cmd.Flags(), f.name) {
 			return out.Usagef("--%s: it is for an engine that serves: give a GGUF file, or --runtime %s with one", f.name, costmodel.LlamaCPP)
 		}
 	}
@@ -62,13 +56,7 @@ func IdleServing(request *Request) error {
 // there is an error.
 func ServingOf(request *Request) (costmodel.Workload, *costmodel.Topology, error) {
 	workload := costmodel.Workload{Mode: costmodel.Serve, Runtime: costmodel.LlamaCPP, Strategy: costmodel.DeviceMap, Serving: request.serving, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}
-	var idle []string
-	request.cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Changed && !slices.Contains(globals, f.Name) && !slices.Contains(servingTakes, f.Name) {
-			idle = append(idle, "--"+f.Name)
-		}
-	})
-	switch {
+	switch idle := givenFlags(request, func(ours *flag) bool { return ours == nil || !ours.serves }); {
 	case len(idle) > 0:
 		return workload, nil, out.Usagef("%s: not for an engine that serves (--runtime %s); leave it out", strings.Join(idle, ", "), costmodel.LlamaCPP)
 	case request.Given("mode") && request.work.Mode != costmodel.Serve:

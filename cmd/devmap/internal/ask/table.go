@@ -44,7 +44,8 @@ func workloadFlags() []flag {
 // ofWorkload are the flags that set a field of the workload, by the field.
 var ofWorkload = map[string]flag{
 	"mode": {
-		help: "{values}",
+		serves: true,
+		help:   "{values}",
 		meant: map[string]string{
 			"training": "train", "finetune": "train", "fine-tune": "train", "sft": "train", "pretrain": "train",
 			"inference": "infer", "generate": "infer", "eval": "infer", "forward": "infer", "weights": "load", "loading": "load", "serving": "serve",
@@ -191,6 +192,7 @@ var ofWorkload = map[string]flag{
 		also: []string{"device-map", "fsdp", "ddp", "zero", "zero-stage", "sharding"},
 	},
 	"runtime": {
+		serves:  true,
 		help:    "Engine to model; see help strategies [by --strategy]",
 		reopens: []string{"lora-precision", "mem-fraction"},
 		later:   []string{"vllm", "sglang"},
@@ -243,16 +245,16 @@ var ofWorkload = map[string]flag{
 
 var deviceFlags = []flag{
 	{
-		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | executing, hidden: executing, again: true,
+		name: "gpus", at: func(request *Request) any { return &request.gpus }, serves: true, on: placing | executing, hidden: executing, again: true,
 		help: "GPU count, memory sizes (24GiB,48GiB), or auto",
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory", "memory", "gpu-memory", "vram"},
 	},
 	{
-		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | executing, hidden: executing, again: true, defaultValue: defaultGPU,
+		name: "gpu", at: func(request *Request) any { return &request.gpu }, serves: true, on: placing | executing, hidden: executing, again: true, defaultValue: defaultGPU,
 		help: "GPU model; see devmap help gpus", offers: catalogue.Names(),
 	},
 	{
-		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing | executing, hidden: executing, again: true,
+		name: "topology", at: func(request *Request) any { return &request.topology }, serves: true, on: placing | executing, hidden: executing, again: true,
 		help: "Topology file with GPUs, hosts and links",
 	},
 	{
@@ -260,7 +262,7 @@ var deviceFlags = []flag{
 		help: "Hosts that share the GPUs", also: []string{"nnodes", "num-nodes", "num_nodes", "num-machines", "num_machines", "hosts"},
 	},
 	{
-		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | executing, hidden: executing, again: true, each: true,
+		name: "reserve", at: func(request *Request) any { return &request.reserve }, serves: true, on: placing | executing, hidden: executing, again: true, each: true,
 		help: "Memory to leave free on each GPU; repeatable, adds up",
 	},
 }
@@ -293,7 +295,7 @@ var placementFlags = []flag{
 // ownFlags are the flags about the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, serves: true, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
 		helpOn: map[command]string{
 			onPlan: "Print JSON only, no table", onEstimate: "Print JSON only, no table", onCheck: "Print JSON only, no table",
 			onInspect: "Print JSON only, no table", onSimulate: "Print JSON only, no table", onRun: "Print the JSON report only, no table",
@@ -302,7 +304,7 @@ var ownFlags = []flag{
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | executing | onProbe | onWatch, benchmark: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, serves: true, on: searching | onEmit | executing | onProbe | onWatch, benchmark: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "Write the plan to FILE [standard output]", onEstimate: "Write the rows to FILE as JSON",
 			onEmit: "Write to FILE, atomically [standard output]", onSimulate: "Write the simulation to FILE as JSON",
@@ -323,7 +325,7 @@ var ownFlags = []flag{
 		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
 	},
 	{
-		name: "force", at: func(request *Request) any { return &request.Force }, on: searching | onEmit | executing | onProbe | onWatch, hidden: onEstimate, benchmark: true,
+		name: "force", at: func(request *Request) any { return &request.Force }, serves: true, on: searching | onEmit | executing | onProbe | onWatch, hidden: onEstimate, benchmark: true,
 		help: "Replace existing files", also: []string{"overwrite"},
 	},
 	{
@@ -336,7 +338,7 @@ var ownFlags = []flag{
 		help: "Sample lengths in tokens [all have --seq]",
 	},
 	{
-		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},
+		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, serves: true, on: placing, hidden: onCheck, benchmark: true, also: []string{"timeout"},
 		defaultValue: planner.DefaultTimeLimit.String(), help: "Stop the search and report the gap",
 	},
 	{

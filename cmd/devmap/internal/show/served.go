@@ -19,10 +19,9 @@ func Served(printer *Printer, question *serve.Question, answer *serve.Answer) {
 	if question.Set.Context > 0 {
 		return
 	}
-	context, whole := serve.Fit(*question)
 	left := ""
-	if !whole && question.Model.Experts == 0 {
+	if !answer.OnDevices && question.Model.Experts == 0 {
 		left = ", with blocks on the host"
 	}
-	printer.printf("llama.cpp's own --fit would choose %s tokens%s.\n", grouped(context), left)
+	printer.printf("llama.cpp's own --fit would choose %s tokens%s.\n", grouped(answer.Fit), left)
 }
