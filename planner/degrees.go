@@ -22,9 +22,6 @@ func open(table *costmodel.Table) bool {
 	return len(table.Stages) == 0 && (slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto)
 }
 
-// recomputeAuto chooses none or full for each stage.
-const recomputeAuto = "auto"
-
 // solveDegrees solves for stages that choose their forms. A form is a degree of data and of tensor
 // parallelism, and a recomputation mode. Settings of the workload stay as they are.
 func (solver *solveCall) solveDegrees(ctx context.Context, in *instance.Instance) (*Solution, error) {
