@@ -44,7 +44,8 @@ type Table struct {
 	// Flat: the groups are FSDP1's. Prefetches: backward gathers the next early (BACKWARD_PRE).
 	Flat, Prefetches bool
 	// Prepared are the whole parameters that exist in addition to their shards while the model is
-	// sharded: all if it was built on the GPU, one at a time if a state dict is broadcast; 0: not modelled.
+	// sharded. If it was built on the GPU, these are all. If a state dict is broadcast, it is one at a
+	// time. 0 means that this is not modelled.
 	Prepared int64
 	// Reference is a frozen model that training runs in addition.
 	Reference value.Reference

@@ -18,10 +18,10 @@ func (run *running) other() []string {
 		}
 	}
 	if run.class == "FluxPipeline" && run.work.Ulysses*run.work.Ring > 1 && run.work.PipeFusion == 1 {
-		say("the peaks are those of xDiT 0.7's runner (diffusers' FluxPipeline with xFuserFlux1Transformer2DWrapper); xFuserFluxPipeline, of its older examples, keeps keys and values of every layer: with it GPU 0 holds %s while it denoises", func(twin *running) { twin.wrapped = true })
+		say("the peaks are of xDiT 0.7's runner; the older xFuserFluxPipeline caches keys and values of every layer, and GPU 0 then uses %s in denoising", func(twin *running) { twin.wrapped = true })
 	}
 	if run.work.FullyShardDegree > 1 {
-		say("weights are sharded by FSDP1, as xDiT does by itself; with --memory_efficient_sharding it takes FSDP2, which gathers two blocks ahead and keeps nothing whole: GPU 0 then holds %s while it denoises", func(twin *running) { twin.lean = true })
+		say("FSDP1 shards the weights, xDiT's default; --memory_efficient_sharding uses FSDP2, which gathers two blocks ahead, and GPU 0 then uses %s in denoising", func(twin *running) { twin.lean = true })
 	}
 	if run.work.Offload == "group" && run.denoiser != nil {
 		most := int64(0)

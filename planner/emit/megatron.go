@@ -10,11 +10,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// Programs on Megatron-Core 0.19, each with the settings in a form of its own. Sources
-// are megatron/training/arguments.py of Megatron-LM, megatron_args.py of ms-swift 4.6
-// (swift/megatron/arguments), actor/megatron_actor.yaml of verl 0.9 (trainer/config),
-// and training/config.py of Megatron-Bridge 0.6, which stops if the lengths of model and
-// dataset differ (ConfigContainer.validate).
+// Programs on Megatron-Core 0.19, each with the settings in a form of its own. The sources:
+//   - Megatron-LM: megatron/training/arguments.py
+//   - ms-swift 4.6: swift/megatron/arguments/megatron_args.py
+//   - verl 0.9: trainer/config/actor/megatron_actor.yaml
+//   - Megatron-Bridge 0.6: training/config.py. ConfigContainer.validate stops if the lengths of
+//     model and dataset differ.
 func init() {
 	for _, program := range []struct{ name, file, start, note string }{
 		{"megatron", "megatron.sh", "sh FILE", "run it in a checkout of Megatron-LM, or with MEGATRON that names one, with the arguments of the model and the data behind it"},

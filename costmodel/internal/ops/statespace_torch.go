@@ -49,8 +49,9 @@ func (op stateSpace) contracted(shape *Shape) Cost {
 	turned := element * tokens * (op.Inner + 2*keys) // the convolution's output
 	stream := shape.streamBytes()*op.Dim*tokens + element*op.Dim*tokens
 	cost := op.chunked(shape)
-	// Copies of B and C twice, and B for its decay; the scores, their decay and product; copies of
-	// the input twice, with what it is made of, and the sum over states; states with the first.
+	// Saved are five tensors of B and C: two copies of each, and B with its decay. There are the
+	// scores, their decay and their product. The input has two copies, with its factors and the sum
+	// over states. The states follow, with the first state.
 	// Under autocast bmm reads and gives 16 bits: the copies are half as large, and the product in
 	// fp32 is a variable only.
 	read, product := int64(1), int64(0)

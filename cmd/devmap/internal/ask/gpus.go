@@ -129,7 +129,7 @@ func (asked *GPUs) capacities(gpu costmodel.Device) (*costmodel.Topology, error)
 		capacity, err := size(value)
 		if err != nil {
 			if named := namedByMistake(value); named != "" {
-				return nil, out.Usagef("--gpus %q: %q is the name of a GPU: --gpus takes their number, --gpu the name: --gpus %d --gpu %s", asked.gpus, value, strings.Count(asked.gpus, ",")+1, named)
+				return nil, out.Usagef("--gpus %q: %q is the name of a GPU; use --gpus %d --gpu %s", asked.gpus, value, strings.Count(asked.gpus, ",")+1, named)
 			}
 			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", asked.gpus, err)
 		}

@@ -97,8 +97,8 @@ func (ranked *Ranked) File(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("rank-%05d.json", ranked.Rank))
 }
 
-// Of sets the plan, and reports whether a file is a report of another job: with other ranks, or
-// with another plan.
+// Of sets the plan. It reports whether a file is of another job, which has other ranks or another
+// plan.
 func (ranked *Ranked) Of(plan *devicemap.Plan, file string) (another bool, err error) {
 	if plan != nil {
 		digest := sha256.New()
