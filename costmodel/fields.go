@@ -79,7 +79,7 @@ var fields = described([]Field{
 	number("eval_samples", "0", func(workload *Workload) *int64 { return &workload.EvalSamples }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, value.Torchtitan, value.Megatron, LlamaCPP, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, value.Torchtitan, value.Megatron, LlamaCPP, VLLM, SGLang, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),

@@ -1,6 +1,10 @@
 package costmodel
 
-import "github.com/devmap-dev/devmap/costmodel/internal/value"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // Strategy is how the model is spread.
 type Strategy string
@@ -23,8 +27,15 @@ const (
 // device before it runs, as its recipe (package recipe) says.
 const Devmap = "devmap"
 
-// LlamaCPP is the runtime that serves GGUF files.
-const LlamaCPP = "llama.cpp"
+// The runtimes that serve: llama.cpp takes GGUF files, the others what Transformers takes.
+const (
+	LlamaCPP = "llama.cpp"
+	VLLM     = "vllm"
+	SGLang   = "sglang"
+)
+
+// Serves reports a runtime that serves.
+func Serves(runtime string) bool { return slices.Contains([]string{LlamaCPP, VLLM, SGLang}, runtime) }
 
 // Traits are what follows from a strategy. All that depends on the strategy
 // asks for one of them, so that a strategy is a row of the table.

@@ -151,6 +151,12 @@ type Serving struct {
 	KVType string `json:"kv_type,omitzero"`
 	// UBatch is the tokens of one pass of llama.cpp.
 	UBatch int64 `json:"ubatch,omitzero"`
+	// BatchedTokens are the most tokens of one pass of vLLM or SGLang.
+	BatchedTokens int64 `json:"batched_tokens,omitzero"`
+	// EngineVersion is the release of the engine whose rules count, as 0.33.
+	EngineVersion string `json:"engine_version,omitzero"`
+	// Eager: no CUDA graphs.
+	Eager bool `json:"eager,omitzero"`
 	// HostExperts are the first blocks whose experts stay on the host (llama.cpp: --n-cpu-moe).
 	HostExperts int64 `json:"host_experts,omitzero"`
 	// InTurn: devices work on a prompt one after another, which needs no copies of their inputs.

@@ -129,8 +129,8 @@ func checkValues(workload *costmodel.Workload) error {
 // checkServing refuses an engine that serves, which planner/serve plans.
 func checkServing(workload *costmodel.Workload) error {
 	switch {
-	case workload.Runtime == costmodel.LlamaCPP:
-		return refuse("runtime", workload.Runtime, "%s serves GGUF files: devmap plan takes them, and no other command counts it yet", workload.Runtime)
+	case costmodel.Serves(workload.Runtime):
+		return refuse("runtime", workload.Runtime, "%s serves: devmap plan plans for it, and no other command does", workload.Runtime)
 	case workload.Mode == costmodel.Serve:
 		return refuse("mode", workload.Mode, "an engine serves: %v, with devmap plan", costmodel.Set("runtime", costmodel.LlamaCPP))
 	}

@@ -44,11 +44,15 @@ func (plan *Plan) strategyFault() *fieldFault {
 
 // servingFault reports sizes that no engine serves.
 func servingFault(workload *costmodel.Workload) *fieldFault {
-	if workload.Runtime != costmodel.LlamaCPP {
+	if !costmodel.Serves(workload.Runtime) {
 		return faultOf("workload.runtime", "%q does not serve; %q does", workload.Runtime, costmodel.LlamaCPP)
 	}
 	const most = 1 << 32
-	for field, value := range map[string]int64{"context": workload.Context, "sequences": workload.Sequences, "ubatch": workload.UBatch} {
+	pass, tokens := "ubatch", workload.UBatch
+	if workload.Runtime != costmodel.LlamaCPP {
+		pass, tokens = "batched_tokens", workload.BatchedTokens
+	}
+	for field, value := range map[string]int64{"context": workload.Context, "sequences": workload.Sequences, pass: tokens} {
 		if value < 1 || value > most {
 			return faultOf("workload."+field, "%d is not between 1 and 2^32", value)
 		}

@@ -1,25 +1,46 @@
 package ask
 
-import "github.com/devmap-dev/devmap/costmodel/serving"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+)
+
+// ranked are the engines with ranks of tensor and pipeline parallelism.
+var ranked = []string{costmodel.VLLM, costmodel.SGLang}
 
 // servingFlags are those of an engine that serves.
 var servingFlags = []flag{
 	{
 		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, on: onPlan, leftOut: "the most that fits",
-		help: "Tokens of a sequence [the most that fits]", also: []string{"ctx-size", "ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context-length", "context_length"},
+		help: "Tokens of a sequence [the most that fits]", accepts: []string{"max-model-len", "ctx-size", "context-length"}, also: []string{"ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context_length"},
 	},
 	{
-		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, on: onPlan, defaultValue: "1", leftOut: "1",
-		help: "Sequences at a time", also: []string{"parallel", "np", "n-parallel", "max-num-seqs", "max_num_seqs"},
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, on: onPlan, leftOut: "1; vllm: 256 or 1024",
+		help: "Sequences at a time [1; vllm: 256 or 1024]", accepts: []string{"max-num-seqs"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs", "max-running-requests"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, on: onPlan, values: serving.CacheTypes(), defaultValue: "f16",
-		help: "Type of the KV cache", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
-		meant: map[string]string{"fp16": "f16", "fp8": "q8_0", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, on: onPlan, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
+		help: "Type of the KV cache; auto is 16 bits", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
+		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0", "fp8_e4m3": "fp8"},
 	},
 	{
-		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, on: onPlan, defaultValue: "512", leftOut: "512",
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: []string{costmodel.LlamaCPP}, on: onPlan, defaultValue: "512", leftOut: "512",
 		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
+	},
+	{
+		name: "max-num-batched-tokens", at: func(request *Request) any { return &request.serving.BatchedTokens }, serves: true, engines: ranked, on: onPlan, leftOut: "by the GPU",
+		help: "Tokens of one pass of vLLM or SGLang [by the GPU]", accepts: []string{"chunked-prefill-size"}, also: []string{"max_num_batched_tokens"},
+	},
+	{
+		name: "enforce-eager", at: func(request *Request) any { return &request.serving.Eager }, serves: true, engines: ranked, on: onPlan,
+		help: "No CUDA graphs", also: []string{"enforce_eager", "disable-cuda-graph"},
+	},
+	{
+		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, on: onPlan,
+		help: "Release of the engine, as 0.33 [the newest known]", also: []string{"engine_version", "vllm-version"},
 	},
 }
 

@@ -61,8 +61,19 @@ type flag struct {
 	again bool
 	// benchmark: the flag applies to a benchmark file.
 	benchmark bool
-	// serves: the flag applies to an engine that serves.
-	serves bool
+	// serves: the flag applies to an engine that serves, or to these alone.
+	serves  bool
+	engines []string
+	// accepts lists names of engines that set the flag too.
+	accepts []string
+}
+
+// ownName is the flag that a name of an engine sets, or the name itself.
+func ownName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if i := slices.IndexFunc(flags, func(f flag) bool { return slices.Contains(f.accepts, name) }); i >= 0 {
+		return pflag.NormalizedName(flags[i].name)
+	}
+	return pflag.NormalizedName(name)
 }
 
 // command is a set of commands.

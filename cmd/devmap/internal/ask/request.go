@@ -52,6 +52,7 @@ func New(cmd *cobra.Command) *Request {
 			flags[i].add(cmd, which, request)
 		}
 	}
+	cmd.Flags().SetNormalizeFunc(ownName)
 	return request
 }
 

@@ -3,17 +3,20 @@ package ask
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
 // Serves reports that the flags ask for an engine that serves, or that gguf, MODEL's form, does and
 // the user named no other engine.
 func Serves(request *Request, gguf bool) bool {
-	if request.work.Runtime == costmodel.LlamaCPP || request.work.Mode == costmodel.Serve {
+	if costmodel.Serves(request.work.Runtime) || request.work.Mode == costmodel.Serve {
 		return true
 	}
 	return gguf && !request.Given("runtime", "mode", "strategy")
@@ -46,7 +49,7 @@ func RefuseGGUF(request *Request, model string) error {
 func IdleServing(request *Request) error {
 	for _, f := range servingFlags {
 		if given(request.cmd.Flags(), f.name) {
-			return out.Usagef("--%s: it is for an engine that serves: give a GGUF file, or --runtime %s with one", f.name, costmodel.LlamaCPP)
+			return out.Usagef("--%s: it is for an engine that serves: give a GGUF file, or --runtime %s or %s", f.name, costmodel.VLLM, costmodel.SGLang)
 		}
 	}
 	return nil
@@ -55,14 +58,21 @@ func IdleServing(request *Request) error {
 // ServingOf returns the workload and the GPUs of an engine that serves. A flag without a meaning
 // there is an error.
 func ServingOf(request *Request) (costmodel.Workload, *costmodel.Topology, error) {
-	workload := costmodel.Workload{Mode: costmodel.Serve, Runtime: costmodel.LlamaCPP, Strategy: costmodel.DeviceMap, Serving: request.serving, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}
-	switch idle := givenFlags(request, func(ours *flag) bool { return ours == nil || !ours.serves }); {
+	runtime := costmodel.LlamaCPP
+	if request.Given("runtime") {
+		runtime = request.work.Runtime
+	}
+	workload := costmodel.Workload{Mode: costmodel.Serve, Runtime: runtime, Strategy: costmodel.DeviceMap, Serving: request.serving, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}
+	foreign := func(ours *flag) bool {
+		return ours == nil || !ours.serves || ours.engines != nil && !slices.Contains(ours.engines, runtime)
+	}
+	switch idle := givenFlags(request, foreign); {
+	case request.Given("runtime") && !costmodel.Serves(runtime):
+		return workload, nil, out.Usagef("--mode %s --runtime %s: it is for --runtime %s, %s or %s", costmodel.Serve, runtime, costmodel.LlamaCPP, costmodel.VLLM, costmodel.SGLang)
 	case len(idle) > 0:
-		return workload, nil, out.Usagef("%s: not for an engine that serves (--runtime %s); leave it out", strings.Join(idle, ", "), costmodel.LlamaCPP)
+		return workload, nil, out.Usagef("%s: not for an engine that serves (--runtime %s); leave it out", strings.Join(idle, ", "), runtime)
 	case request.Given("mode") && request.work.Mode != costmodel.Serve:
-		return workload, nil, out.Usagef("--mode %s --runtime %s: that engine serves: leave --mode out", request.work.Mode, costmodel.LlamaCPP)
-	case request.Given("runtime") && request.work.Runtime != costmodel.LlamaCPP:
-		return workload, nil, out.Usagef("--mode %s --runtime %s: it is for --runtime %s", costmodel.Serve, request.work.Runtime, costmodel.LlamaCPP)
+		return workload, nil, out.Usagef("--mode %s --runtime %s: that engine serves: leave --mode out", request.work.Mode, runtime)
 	}
 	set := request.cmd.Flags()
 	if err := cmp.Or(checkValues(set), checkZeros(set, commands[request.cmd.Name()])); err != nil {
@@ -71,9 +81,47 @@ func ServingOf(request *Request) (costmodel.Workload, *costmodel.Topology, error
 	if _, err := request.Workload(); err != nil { // its counts
 		return workload, nil, err
 	}
-	if err := servingLimits(&workload.Serving); err != nil {
+	finish := ofGGUF
+	if runtime != costmodel.LlamaCPP {
+		finish = ofRanks
+	}
+	if err := finish(request, &workload); err != nil {
 		return workload, nil, err
 	}
-	topology, err := request.devices(costmodel.Infer, 0)
+	count := 0
+	if request.Given("tp", "pp", "dp") {
+		count = int(request.form())
+	}
+	topology, err := request.devices(costmodel.Infer, count)
 	return workload, topology, err
+}
+
+// ofGGUF finishes the workload of llama.cpp.
+func ofGGUF(_ *Request, workload *costmodel.Workload) error {
+	sizes := &workload.Serving
+	sizes.Sequences = cmp.Or(sizes.Sequences, 1)
+	switch {
+	case sizes.KVType == "auto":
+		sizes.KVType = "f16"
+	case !slices.Contains(serving.CacheTypes(), sizes.KVType):
+		return out.Usagef("--kv-type %s: llama.cpp has %s", sizes.KVType, strings.Join(serving.CacheTypes(), ", "))
+	}
+	return servingLimits(sizes)
+}
+
+// ofRanks finishes the workload of vLLM or SGLang. Sizes of 0 follow from the GPUs.
+func ofRanks(request *Request, workload *costmodel.Workload) error {
+	work, sizes := &request.work, &workload.Serving
+	workload.Precision, sizes.UBatch = costmodel.BF16True, 0
+	workload.DP, workload.TP, workload.PP, workload.EP, workload.MemFraction = work.DP, work.TP, work.PP, work.EP, work.MemFraction
+	if kinds := append(paged.CacheTypes(), "auto"); !slices.Contains(kinds, sizes.KVType) {
+		return out.Usagef("--kv-type %s: %s has %s", sizes.KVType, workload.Runtime, strings.Join(kinds, ", "))
+	}
+	if sizes.BatchedTokens > 0 && sizes.Sequences > sizes.BatchedTokens {
+		return out.Usagef("--sequences %d and --max-num-batched-tokens %d: a pass has a token of each sequence at least", sizes.Sequences, sizes.BatchedTokens)
+	}
+	if sizes.Context > math.MaxInt32 {
+		return out.Usagef("--context %d: at most %d", sizes.Context, math.MaxInt32)
+	}
+	return nil
 }

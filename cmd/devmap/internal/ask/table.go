@@ -63,7 +63,7 @@ var ofWorkload = map[string]flag{
 	"seq": {
 		help: "Tokens per sequence [model maximum, at most 2048]", leftOut: "2048, or the model's maximum if smaller",
 		idle: []*idleness{nothingRuns}, reopens: []string{"target-seq"}, // which is as --seq
-		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "max-seq-length", "max_seq_length", "cutoff-len", "cutoff_len"},
+		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-seq-length", "max_seq_length", "cutoff-len", "cutoff_len"},
 	},
 	"target_seq": {
 		help: "Decoder tokens of an encoder-decoder model [--seq]", leftOut: "as --seq", idle: []*idleness{nothingRuns},
@@ -195,7 +195,6 @@ var ofWorkload = map[string]flag{
 		serves:  true,
 		help:    "Engine to model; see help strategies [by --strategy]",
 		reopens: []string{"lora-precision", "mem-fraction"},
-		later:   []string{"vllm", "sglang"},
 		meant:   map[string]string{"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp", "llama-server": "llama.cpp", "ollama": "llama.cpp", "transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
@@ -207,21 +206,21 @@ var ofWorkload = map[string]flag{
 		help: "Stages per GPU with --schedule interleaved [2]", leftOut: "2", idle: []*idleness{noSchedule},
 	},
 	"dp": {
-		benchmark: true, help: "Data-parallel replicas per stage [1 or the rest]",
+		benchmark: true, help: "Data-parallel replicas per stage [1 or the rest]", serves: true, engines: ranked,
 		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
 	},
 	"tp": {
-		benchmark: true, help: "Tensor-parallel GPUs per pipeline stage [1]",
+		benchmark: true, help: "Tensor-parallel GPUs per pipeline stage [1]", serves: true, engines: ranked,
 		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
 	},
 	"cp": {
 		help: "Context-parallel GPUs: parts of a sequence [1]", also: []string{"context-parallel", "context-parallel-size", "context_parallel_degree"},
 	},
 	"ep": {
-		help: "Expert-parallel GPUs: parts of the experts [1]", also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
+		help: "Expert-parallel GPUs: parts of the experts [1]", serves: true, engines: ranked, also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
 	},
 	"pp": {
-		help: "Pipeline stages [what dp, tp and cp leave, or 1]", leftOut: "what the other degrees leave",
+		help: "Pipeline stages [what dp, tp and cp leave, or 1]", serves: true, engines: ranked, leftOut: "what the other degrees leave",
 		also: []string{"pipeline-parallel", "pipeline-model-parallel-size", "pipeline_parallel_degree"},
 	},
 	"sequence_parallel": {
@@ -238,8 +237,9 @@ var ofWorkload = map[string]flag{
 		also: []string{"fsdp-devices", "fsdp_devices"},
 	},
 	"mem_fraction": {
-		help: "GPU memory that JAX preallocates [0.75]",
-		also: []string{"xla-python-client-mem-fraction"},
+		help: "Part of a GPU's memory for JAX or a server [0.75]", serves: true, engines: ranked,
+		accepts: []string{"gpu-memory-utilization", "mem-fraction-static"},
+		also:    []string{"xla-python-client-mem-fraction", "gpu_memory_utilization", "mem_fraction_static"},
 	},
 }
 
@@ -312,7 +312,7 @@ var ownFlags = []flag{
 		},
 	},
 	{
-		name: "transformers", at: func(request *Request) any { return &request.Transformers }, on: working | onEmit, again: true,
+		name: "transformers", at: func(request *Request) any { return &request.Transformers }, serves: true, engines: ranked, on: working | onEmit, again: true,
 		help: "Release of Transformers, as 5.20 [the config's]",
 		also: []string{"transformers-version", "transformers_version"},
 	},

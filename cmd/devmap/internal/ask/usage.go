@@ -31,13 +31,12 @@ var groups = []struct {
 	}},
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
-	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N"}},
+	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N", "max-num-batched-tokens N", "mem-fraction FRACTION", "enforce-eager", "engine-version VERSION"}},
 	{"Strategy", []string{
 		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto", "cp N|auto", "ep N|auto",
 		"pp N|auto", "sequence-parallel", "expert-capacity TIMES", "uniform", "shard-degree N", "built-on WHERE",
 	}},
 	{"DeepSpeed", []string{"ds-config FILE"}},
-	{"JAX", []string{"mem-fraction FRACTION"}},
 	{"Diffusion", []string{
 		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",

@@ -1,0 +1,225 @@
+package paged
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Model is what a rank's memory depends on.
+type Model struct {
+	Name, Family string
+	Layers       []Layer
+	First        Weights // before the layers: embeddings, towers
+	Last         Weights // after the layers: the norm and the head
+	// Table is the token table if the head shares it. The last stage of several has it once more.
+	Table      Weights
+	Rope       int64 // bytes of the tables of rotary positions, on each rank
+	Element    int64 // bytes of a number of activations
+	Width      int64 // of the hidden state
+	Vocabulary int64
+	Heads      int64 // of queries, in each layer
+	KeyHeads   int64 // the most of a layer
+	Experts    int64 // of a layer, the most; 0: none
+	Trained    int64 // the longest context of the config; 0: unknown
+	Tower      bool  // it has layers for images or sound
+	Quantized  string
+
+	stored modelgraph.DType // of the config
+}
+
+// Layer is a decoder layer.
+type Layer struct {
+	Weights Weights
+	Cache   Cache // on one rank without tensor parallelism; its Block is not set
+	// FeedForward is the width of its feed-forward, both halves of a gated one counted.
+	FeedForward int64
+	// Routed are the numbers of a token in the buffers of its experts.
+	Routed int64
+	// Read is the part of its experts that a token reads.
+	Read float64
+	// Unpacked are bytes of projections that the engine also has in the type of activations (the
+	// latent's, if it is quantised).
+	Unpacked int64
+
+	widths []int64 // of feed-forwards and states, which ranks of tensor parallelism share
+}
+
+// FromGraph makes a model whose activations have so many bytes a number. The error names what the
+// engines' memory needs and the graph lacks.
+func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
+	model := &Model{Name: graph.Name, Family: graph.Family, Element: element, Trained: graph.MaxSeq, Quantized: graph.Quantized, stored: graph.DType}
+	if graph.DType == (modelgraph.DType(0)) {
+		model.stored = modelgraph.F32 // without a type a config means fp32
+	}
+	first, end := -1, -1
+	for i := range graph.Units {
+		if graph.Units[i].Kind == "decoder-layer" {
+			if first < 0 {
+				first = i
+			}
+			end = i + 1
+		}
+	}
+	if model.Trained == 0 {
+		model.Trained = 2048 // config/model.py, _get_and_verify_max_len
+	}
+	if first < 0 {
+		return nil, fmt.Errorf("%q has no decoder layers whose attention is known", graph.Name)
+	}
+	tables := map[rope]bool{}
+	for i := range graph.Units {
+		unit := &graph.Units[i]
+		layers := graph.Layers[unit.First:unit.End]
+		switch {
+		case i >= first && i < end && unit.Kind == "decoder-layer":
+			layer, err := model.layer(unit.Name, layers)
+			if err != nil {
+				return nil, err
+			}
+			model.Layers = append(model.Layers, layer)
+			ropes(tables, layers)
+		case i >= end && unit.Kind != "tower" && unit.Kind != "embedding":
+			model.outside(&model.Last, layers)
+		default:
+			model.Tower = model.Tower || unit.Kind == "tower" || unit.Kind == "encoder-layer"
+			model.outside(&model.First, layers)
+		}
+	}
+	if model.Vocabulary == 0 {
+		return nil, fmt.Errorf("%q has no head that makes logits", graph.Name)
+	}
+	for table := range tables {
+		model.Rope += model.Trained * table.width * model.Element
+	}
+	return model, nil
+}
+
+// rope is a table of cosines and sines, which layers with the same rotation share
+// (rotary_embedding/__init__.py, get_rope).
+type rope struct {
+	rotation modelgraph.Rotation
+	width    int64
+}
+
+func ropes(tables map[rope]bool, layers []modelgraph.Layer) {
+	for i := range layers {
+		if op, ok := layers[i].Op.(modelgraph.Attention); ok && op.Rope {
+			width := op.HeadDim
+			if op.RopeDim > 0 {
+				width = op.RopeDim
+			}
+			tables[rope{op.Rotation, width}] = true
+		}
+	}
+}
+
+// bytes are those of a parameter on a GPU. The engines convert what is stored in the model's type;
+// other types stay, such as those of scales.
+func (model *Model) bytes(tensor *modelgraph.Tensor) int64 {
+	if tensor.DType == model.stored {
+		return tensor.Numel * model.Element
+	}
+	return tensor.Bytes
+}
+
+func (model *Model) outside(weights *Weights, layers []modelgraph.Layer) {
+	for i := range layers {
+		layer := &layers[i]
+		if _, rotary := layer.Op.(modelgraph.Rotary); rotary {
+			continue
+		}
+		for j := range layer.Params {
+			tensor := &layer.Params[j]
+			target := weights
+			if tensor.Owner != "" {
+				if _, head := layer.Op.(modelgraph.Head); !head {
+					continue
+				}
+				target = &model.Table
+			}
+			target.addTensor(layer, tensor, model.bytes(tensor))
+		}
+		if head, ok := layer.Op.(modelgraph.Head); ok && !head.Pooled {
+			model.Vocabulary, model.Width = head.Vocab, head.Dim
+		}
+	}
+}
+
+// layer reads one decoder layer.
+func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, err error) {
+	known := false
+	for i := range layers {
+		part := &layers[i]
+		for j := range part.Params {
+			if part.Params[j].Owner == "" {
+				layer.Weights.addTensor(part, &part.Params[j], model.bytes(&part.Params[j]))
+			}
+		}
+		switch op := part.Op.(type) {
+		case modelgraph.Attention:
+			known = true
+			if op.Cross || op.IndexHeads > 0 {
+				return layer, fmt.Errorf("%q: attention to an encoder and sparse attention are not planned for engines that serve", part.Name)
+			}
+			model.Heads, model.KeyHeads = max(model.Heads, op.Heads), max(model.KeyHeads, op.KVHeads)
+			layer.Cache = attentionCache(&op, model.Element)
+			if op.KVRank > 0 && model.Quantized != "" { // MLAAttention.process_weights_after_loading
+				layer.Unpacked = model.Element * op.KVRank * op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
+			}
+		case modelgraph.StateSpace:
+			known = true
+			if layer.Cache.Kind != NoCache {
+				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
+			}
+			layer.Cache = stateCache(&op, model.Element)
+			layer.widths = append(layer.widths, op.Inner)
+		case modelgraph.MLP:
+			width := op.Hidden
+			if op.Gated {
+				width *= 2
+			}
+			layer.FeedForward = max(layer.FeedForward, width+op.Hidden)
+			layer.widths = append(layer.widths, op.Hidden)
+		case modelgraph.MoE:
+			model.Experts = max(model.Experts, op.Experts)
+			layer.Read = float64(op.TopK) / float64(max(op.Experts, 1))
+			layer.Routed = max(layer.Routed, op.TopK*(max(2*op.Hidden, op.Dim)+op.Hidden))
+			layer.FeedForward = max(layer.FeedForward, 3*op.SharedHidden)
+			layer.widths = append(layer.widths, op.Hidden, op.SharedHidden)
+		case modelgraph.Opaque:
+			return layer, fmt.Errorf("%q: the structure of this layer is not known", part.Name)
+		}
+	}
+	if !known {
+		return layer, fmt.Errorf("%q: this layer has no attention and no state that is known", name)
+	}
+	return layer, nil
+}
+
+// attentionCache is the cache of attention, for all heads.
+func attentionCache(op *modelgraph.Attention, element int64) Cache {
+	cache := Cache{Kind: Full, Heads: op.KVHeads, Head: op.HeadDim, Value: op.ValueDim, Element: element, Window: op.Window}
+	if cache.Value == 0 {
+		cache.Value = op.HeadDim
+	}
+	switch {
+	case op.SharedKV, op.Bidirectional:
+		return Cache{}
+	case op.KVRank > 0:
+		return Cache{Kind: Latent, Heads: 1, Head: op.KVRank + op.RopeDim, Element: element}
+	case op.Window > 0:
+		cache.Kind = Sliding
+	}
+	return cache
+}
+
+// stateCache is the state of a recurrent mixer: its last inputs of the convolution, and its matrix of
+// each head (model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator).
+func stateCache(op *modelgraph.StateSpace, element int64) Cache {
+	convolved := op.Inner
+	if op.Heads > 0 {
+		convolved += 2 * op.Groups * op.State
+	}
+	return Cache{Kind: State, Bytes: element * ((op.Kernel-1)*convolved + op.Inner*op.State), Element: element}
+}

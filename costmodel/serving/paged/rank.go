@@ -1,0 +1,193 @@
+package paged
+
+import (
+	"fmt"
+	"math"
+)
+
+// GPU is what the engine finds of one GPU.
+type GPU struct {
+	Total          int64   // bytes of its memory
+	Free           int64   // bytes that are free before the engine starts
+	BytesPerSecond float64 // of its memory; 0: unknown
+}
+
+// Settings are those of an engine with ranks.
+type Settings struct {
+	Engine  Engine
+	Version Version
+	Degrees
+	// Context is the longest sequence (--max-model-len), Sequences the most at a time
+	// (--max-num-seqs), and Batched the tokens of one pass (--max-num-batched-tokens).
+	Context, Sequences, Batched int64
+	// Share of a GPU's memory that the engine may use (--gpu-memory-utilization,
+	// --mem-fraction-static).
+	Share        float64
+	CacheElement int64 // bytes of a number in the cache; 0: as activations
+	Eager        bool  // no CUDA graphs (--enforce-eager)
+	Block        int64 // tokens of a block of the cache
+}
+
+// Engine is an engine with a paged cache.
+type Engine int
+
+// The engines.
+const (
+	VLLM Engine = iota
+	SGLang
+)
+
+// Version is a release: 0.33 is {0, 33}.
+type Version [2]int
+
+func (version Version) before(other Version) bool {
+	return version[0] < other[0] || version[0] == other[0] && version[1] < other[1]
+}
+
+// Rank is what one GPU holds, in bytes.
+type Rank struct {
+	Weights    int64
+	Activation int64 // the peak of a pass, and buffers of the sampler
+	Graphs     int64 // CUDA graphs
+	Other      int64 // libraries and communication
+	// Cache is what is left of the budget. It is negative if the rest is larger.
+	Cache int64
+}
+
+// Total is the sum.
+func (rank Rank) Total() int64 {
+	return rank.Weights + rank.Activation + rank.Graphs + rank.Other + rank.Cache
+}
+
+// Weights are the bytes of the weights of a rank with the layers from first to end.
+func (set *Settings) Weights(model *Model, first, end int) int64 {
+	sum := model.Rope
+	for i := first; i < end; i++ {
+		layer := &model.Layers[i]
+		heads := layer.Cache.Heads
+		if layer.Cache.Kind == Latent || layer.Cache.Kind == State {
+			heads = 0
+		}
+		sum += layer.Weights.rank(set.Degrees, heads, model.Experts) + layer.Unpacked/set.Tensor
+	}
+	if first == 0 {
+		sum += model.First.rank(set.Degrees, 0, 0)
+	}
+	if end == len(model.Layers) {
+		sum += model.Last.rank(set.Degrees, 0, 0)
+		if first > 0 {
+			sum += model.Table.rank(set.Degrees, 0, 0)
+		}
+	}
+	return sum
+}
+
+// Read are the bytes that a rank reads for one token of one sequence: its weights, of the experts
+// those that the token uses, and the cache of the sequence.
+func (set *Settings) Read(model *Model, first, end int) int64 {
+	sum := set.Weights(model, first, end) - model.Rope
+	if first == 0 { // of the table one row
+		sum -= model.First.Vocabulary / set.Tensor
+	}
+	for i := first; i < end; i++ {
+		layer := &model.Layers[i]
+		experts := Weights{Experts: layer.Weights.Experts}
+		sum -= int64((1 - layer.Read) * float64(experts.rank(set.Degrees, 0, model.Experts)))
+		cache := set.cache(model, i)
+		switch cache.Kind {
+		case NoCache:
+		case State:
+			sum += cache.Bytes
+		case Sliding, Chunked:
+			sum += min(cache.Window, set.Context) * cache.token()
+		default:
+			sum += set.Context * cache.token()
+		}
+	}
+	return sum
+}
+
+// Rank is what a GPU holds that has the layers from first to end.
+func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
+	return set.vllm(model, gpu, first, end)
+}
+
+// Pool is the cache of the model's layers, on one rank of tensor parallelism.
+func (set *Settings) Pool(model *Model) (*Pool, error) {
+	layers := make([]Cache, len(model.Layers))
+	largest, token := int64(0), int64(0)
+	for i := range model.Layers {
+		layers[i] = set.cache(model, i)
+		if layers[i].Kind == State {
+			largest = max(largest, layers[i].Bytes)
+		} else {
+			token = max(token, layers[i].token())
+		}
+	}
+	block := set.Block
+	if largest > 0 && token > 0 { // platforms/interface.py, _align_hybrid_block_size
+		align := block
+		if model.latent() {
+			align = max(align, 128)
+		}
+		block = max(block, align*divided(largest, align*token))
+		largest = block * token
+	}
+	for i := range layers {
+		layers[i].Block = block
+		if layers[i].Kind == State {
+			layers[i].Bytes = largest
+		}
+	}
+	return NewPool(layers)
+}
+
+func (model *Model) latent() bool {
+	for i := range model.Layers {
+		if model.Layers[i].Cache.Kind == Latent {
+			return true
+		}
+	}
+	return false
+}
+
+// cache is the cache of a layer on one rank.
+func (set *Settings) cache(model *Model, i int) Cache {
+	cache := model.Layers[i].Cache
+	switch cache.Kind {
+	case NoCache:
+	case State:
+		cache.Bytes /= set.Tensor
+	case Latent:
+	default:
+		cache.Heads = max(1, cache.Heads/set.Tensor)
+	}
+	if set.CacheElement > 0 && cache.Kind != State {
+		cache.Element = set.CacheElement
+	}
+	return cache
+}
+
+// Request is the longest request, for the capacity of the cache. Batches are computed at a time: one
+// more than there are stages (config/vllm.py, max_concurrent_batches).
+func (set *Settings) Request() Request {
+	return Request{Length: set.Context, InFlight: (set.Pipeline + 1) * set.Batched}
+}
+
+// budget is what the engine may use of a GPU.
+func (set *Settings) budget(gpu GPU) int64 { return int64(math.Ceil(float64(gpu.Total) * set.Share)) }
+
+// CacheTypes lists the types of the cache that the engines have in addition to auto, that of
+// activations.
+func CacheTypes() []string { return []string{"fp8", "fp8_e5m2", "bfloat16"} }
+
+// ParseVersion reads a release, as 0.33 or 0.33.1.
+func ParseVersion(text string) (version Version, err error) {
+	if count, err := fmt.Sscanf(text, "%d.%d", &version[0], &version[1]); count < 2 || version[0] < 0 || version[1] < 0 {
+		return version, fmt.Errorf("%q is no release, as 0.33: %w", text, err)
+	}
+	return version, nil
+}
+
+// String is the release, as 0.33.
+func (version Version) String() string { return fmt.Sprintf("%d.%d", version[0], version[1]) }

@@ -1,0 +1,127 @@
+package serve
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// vllmVersion is the release of vLLM whose rules count if the user names none.
+const vllmVersion = "0.33"
+
+// vllmShare is the default of --gpu-memory-utilization (config/cache.py).
+const vllmShare = 0.92
+
+// RankQuestionOf is the question of a workload. Sizes that it leaves out are the engine's defaults
+// for the first GPU. The error is for a version that is no release, and for a model that engines with ranks do not take.
+func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topology *costmodel.Topology) (*RankQuestion, error) {
+	const element = 2 // of activations: 16 bits
+	model, err := paged.FromGraph(graph, element)
+	if err != nil {
+		return nil, err
+	}
+	question := &RankQuestion{Model: model}
+	for i := range topology.Devices {
+		device := &topology.Devices[i]
+		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond})
+	}
+	set := &question.Set
+	set.Version, err = paged.ParseVersion(cmp.Or(workload.EngineVersion, vllmVersion))
+	if err != nil {
+		return nil, err
+	}
+	batched, sequences := paged.VLLMDefaults(question.GPUs[0], topology.Devices[0].Name)
+	set.Context, set.Eager = workload.Context, workload.Eager
+	set.Batched, set.Sequences = cmp.Or(workload.BatchedTokens, batched), cmp.Or(workload.Sequences, sequences)
+	if workload.BatchedTokens == 0 {
+		set.Batched = min(set.Batched, set.Sequences*cmp.Or(set.Context, model.Trained))
+	}
+	if workload.Sequences == 0 {
+		set.Sequences = min(set.Sequences, set.Batched)
+	}
+	set.Share, set.Block = cmp.Or(workload.MemFraction, vllmShare), 16
+	if strings.HasPrefix(workload.KVType, "fp8") {
+		set.CacheElement = 1
+	}
+	degree := func(asked costmodel.Degree) int64 { return max(0, int64(asked)) }
+	set.Degrees = paged.Degrees{Tensor: degree(workload.TP), Pipeline: degree(workload.PP), Data: degree(workload.DP), Experts: workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree}
+	return question, nil
+}
+
+// Workload is the workload with the sizes and degrees of the answer.
+func (answer *RankAnswer) Workload(workload costmodel.Workload) costmodel.Workload {
+	set := &answer.Set
+	workload.Context, workload.Sequences, workload.BatchedTokens = set.Context, set.Sequences, set.Batched
+	workload.MemFraction, workload.EngineVersion = set.Share, set.Version.String()
+	workload.TP, workload.PP, workload.DP = costmodel.Degree(set.Tensor), costmodel.Degree(set.Pipeline), costmodel.Degree(set.Data)
+	if set.Experts {
+		workload.EP = costmodel.Degree(set.Tensor * set.Data)
+	}
+	return workload
+}
+
+// Placed is the map of the graph's units: each is on the first GPU of its stage.
+func (answer *RankAnswer) Placed(graph *modelgraph.Graph) devicemap.Map {
+	placed := make(devicemap.Map, len(graph.Units))
+	stage, layer := 0, 0
+	for i := range graph.Units {
+		if graph.Units[i].Kind == "decoder-layer" {
+			for layer == answer.Counts[stage] && stage+1 < len(answer.Counts) {
+				stage, layer = stage+1, 0
+			}
+			layer++
+		}
+		placed[i] = devicemap.Device(int64(stage) * answer.Set.Tensor)
+	}
+	return placed
+}
+
+// Stages are the stages of the plan, with all their GPUs.
+func (answer *RankAnswer) Stages(graph *modelgraph.Graph) []devicemap.Stage {
+	stages := answer.Placed(graph).Stages(graph)
+	set := &answer.Set
+	for i := range stages {
+		stage := &stages[i]
+		stage.DP, stage.TP = set.Data, set.Tensor
+		for replica := range set.Data {
+			for rank := range set.Tensor {
+				stage.Devices = append(stage.Devices, int((replica*set.Pipeline+int64(i))*set.Tensor+rank))
+			}
+		}
+	}
+	return stages
+}
+
+// Predictions are what each GPU holds. GPUs that the engine does not use are empty.
+func (answer *RankAnswer) Predictions(topology *costmodel.Topology) []devicemap.Prediction {
+	predictions := make([]devicemap.Prediction, len(topology.Devices))
+	for i := range topology.Devices {
+		var rank paged.Rank
+		if i < len(answer.Ranks) {
+			rank = answer.Ranks[i]
+		}
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], rank.Weights, rank.Cache, rank.Activation+rank.Graphs, rank.Other)
+	}
+	return predictions
+}
+
+// Notes are what a user must know of the answer.
+func (answer *RankAnswer) Notes(question *RankQuestion) (notes []string) {
+	if used := int(answer.Set.Ranks()); used < len(question.GPUs) {
+		notes = append(notes, fmt.Sprintf("%d of %d GPUs are used: no degrees of all of them suit the model", used, len(question.GPUs)))
+	}
+	for i := range question.GPUs {
+		if gpu := &question.GPUs[i]; float64(gpu.Free) < float64(gpu.Total)*answer.Set.Share {
+			notes = append(notes, fmt.Sprintf("GPU %d has %v free, and the engine does not start with less than %v: lower --gpu-memory-utilization", i, costmodel.Bytes(gpu.Free), costmodel.Bytes(int64(float64(gpu.Total)*answer.Set.Share))))
+		}
+	}
+	if question.Model.Tower {
+		notes = append(notes, "the memory of a pass over images or sound is not counted")
+	}
+	return notes
+}
