@@ -63,7 +63,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		return nil, fault(arch+".embedding_length", "it is missing")
 	}
 	if model.Vocabulary == 0 {
-		model.Vocabulary = rows(file, "token_embd.weight")
+		model.Vocabulary = rowCount(file, "token_embd.weight")
 	}
 	if sections := file.Numbers("rope.dimension_sections", 2); len(sections) == 2 && sections[0] > 0 && sections[1] > 0 {
 		const axes = 4 // llama-hparams.cpp, n_pos_per_embd
