@@ -13,11 +13,11 @@ import (
 type Encoder struct {
 	Projector string
 	Weights   int64 // bytes on CUDA
-	// Compute is the buffer for the image that llama-server starts with (clip.cpp, warmup). A larger
-	// image takes more.
-	Compute int64
-	Judged  bool  // its buffer was compared with llama.cpp's own figure
-	Tokens  int64 // patches of that image
+	// Compute is the buffer for the image that llama-server starts with (clip.cpp, warmup), and Larger
+	// what the largest image takes in addition. If the projector is unknown, Larger is as much again.
+	Compute, Larger int64
+	Judged          bool  // its buffer was compared with llama.cpp's own figure
+	Tokens          int64 // patches of that image
 }
 
 // tower are the sizes of an encoder.
@@ -60,8 +60,14 @@ func EncoderFromGGUF(file *gguf.File) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoder.Projector, encoder.Tokens = tower.projector, tower.n
+	encoder.Projector = tower.projector
 	encoder.Compute, encoder.Judged = tower.compute(0)
+	encoder.Larger = encoder.Compute
+	if encoder.Judged {
+		tower.resize(tower.largest())
+		most, _ := tower.compute(0)
+		encoder.Larger = max(0, most-encoder.Compute)
+	}
 	return encoder, nil
 }
 
@@ -115,7 +121,7 @@ func newTower(file *gguf.File, fault func(key, format string, args ...any) error
 	return tower, nil
 }
 
-// image is the side of the image that llama-server starts with (clip.cpp, load_hparams).
+// image sets the image that llama-server starts with (clip.cpp, load_hparams).
 func (tower *tower) image() {
 	number := func(key string, absent int64) int64 { return max(1, tower.file.Number("vision."+key, absent)) }
 	switch tower.projector {
@@ -124,15 +130,29 @@ func (tower *tower) image() {
 	case "idefics3", "internvl":
 		tower.merge = number("projector.scale_factor", 1)
 	case "pixtral":
-		tower.merge = number("spatial_merge_size", 1)
+		tower.merge, tower.rms = number("spatial_merge_size", 1), true
 		tower.side = 16 * tower.patch * tower.merge
-		tower.rms = true
 	case "qwen2vl_merger", "qwen2.5vl_merger", "qwen3vl_merger":
-		tower.merge = number("spatial_merge_size", 2)
+		tower.merge, tower.rms = number("spatial_merge_size", 2), tower.projector == "qwen2.5vl_merger"
 		tower.side = 46 * tower.patch * tower.merge
-		tower.rms = tower.projector == "qwen2.5vl_merger"
 	}
-	tower.grid = tower.side / tower.patch
+	tower.resize(tower.side)
+}
+
+// largest is the side of a square image with the most tokens (clip.cpp, set_limit_image_tokens).
+// Projectors of images of one size cut larger ones.
+func (tower *tower) largest() int64 {
+	switch tower.projector {
+	case "pixtral":
+		return 32 * tower.patch * tower.merge
+	case "qwen2vl_merger", "qwen2.5vl_merger", "qwen3vl_merger":
+		return 64 * tower.patch * tower.merge
+	}
+	return tower.side
+}
+
+func (tower *tower) resize(side int64) {
+	tower.side, tower.grid = side, side/tower.patch
 	tower.n = tower.grid * tower.grid
 }
 

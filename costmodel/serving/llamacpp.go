@@ -140,6 +140,24 @@ func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
 	return device
 }
 
+// Read is the bytes that a device reads for a token of one sequence: its weights, of the experts those
+// that a token uses, and the sequence's cache.
+func (set *LlamaCPP) Read(model *Model, first, end int) (size int64) {
+	alone := *set
+	alone.Sequences = 1
+	for unit := first; unit < min(end, len(model.Blocks)); unit++ {
+		block := &model.Blocks[unit]
+		size += block.Bytes - block.Expert + alone.cache(model, block)
+		if model.Experts > 0 && int64(unit) >= set.HostExperts {
+			size += int64(float64(block.Expert) * float64(min(model.ExpertsUsed, model.Experts)) / float64(model.Experts))
+		}
+	}
+	if end == model.Units() {
+		size += model.Output
+	}
+	return size
+}
+
 func (model *Model) slides() bool {
 	return slices.ContainsFunc(model.Blocks, func(block Block) bool { return block.Sliding })
 }

@@ -168,7 +168,8 @@ func TestFit(t *testing.T) {
 				question.Devices = append(question.Devices, serve.Device{Budget: fit.Free * mebi, Margin: (fit.Free - target) * mebi})
 			}
 			fits++
-			if context, whole := serve.Fit(question); max(context-fit.Context, fit.Context-context) > 256 || model.Experts == 0 && whole != (int(fit.Offloaded) == model.Units() || fit.Offloaded < 0) {
+			chosen, whole := serve.Fit(question)
+			if context := chosen.Set.Context; max(context-fit.Context, fit.Context-context) > 256 || model.Experts == 0 && whole != (int(fit.Offloaded) == model.Units() || fit.Offloaded < 0) {
 				t.Errorf("%s on %d MiB: %d tokens (all on devices: %v), --fit has %d with -ngl %d of %d", judged.Family, fit.Targets, context, whole, fit.Context, fit.Offloaded, model.Units())
 			}
 			answer, err := serve.Solve(question)
