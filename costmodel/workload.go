@@ -161,6 +161,11 @@ type Serving struct {
 	HostExperts int64 `json:"host_experts,omitzero"`
 	// InTurn: devices work on a prompt one after another, which needs no copies of their inputs.
 	InTurn bool `json:"in_turn,omitzero"`
+	// MMProj is the file of an encoder of images, on the first GPU (llama.cpp: --mmproj).
+	MMProj string `json:"mmproj,omitzero"`
+	// Draft is the file of a model that proposes tokens, on the GPU DraftGPU (llama.cpp: -md, -devd).
+	Draft    string `json:"draft,omitzero"`
+	DraftGPU int64  `json:"draft_gpu,omitzero"`
 }
 
 // ReadDeepSpeed reads DeepSpeed's configuration file (ds_config.json); errors name file. It refuses

@@ -75,10 +75,14 @@ func (block *Block) matches(part string, tensor *modelgraph.Tensor) (key string,
 	return "", true
 }
 
-// rows is the number of rows of a table; 0 if there is none.
-func rows(file *gguf.File, name string) int64 {
+// rowCount is the number of rows of a tensor, 1 of a vector; 0 if there is none.
+func rowCount(file *gguf.File, name string) int64 {
 	for i := range file.Tensors {
-		if tensor := &file.Tensors[i]; tensor.Name == name && len(tensor.Shape) == 2 {
+		switch tensor := &file.Tensors[i]; {
+		case tensor.Name != name:
+		case len(tensor.Shape) == 1:
+			return 1
+		case len(tensor.Shape) == 2:
 			return tensor.Shape[0]
 		}
 	}

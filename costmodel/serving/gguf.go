@@ -63,7 +63,7 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		return nil, fault(arch+".embedding_length", "it is missing")
 	}
 	if model.Vocabulary == 0 {
-		model.Vocabulary = rows(file, "token_embd.weight")
+		model.Vocabulary = rowCount(file, "token_embd.weight")
 	}
 	if sections := file.Numbers("rope.dimension_sections", 2); len(sections) == 2 && sections[0] > 0 && sections[1] > 0 {
 		const axes = 4 // llama-hparams.cpp, n_pos_per_embd
@@ -91,31 +91,46 @@ func most(numbers []int64) int64 {
 
 // weigh adds up the bytes of tensors by their place.
 func (model *Model) weigh(file *gguf.File) {
-	own, table := false, int64(0)
+	own, table, tablePadding := false, int64(0), int64(0)
 	for i := range file.Tensors {
 		const alignment = 32 // of each tensor
 		tensor := &file.Tensors[i]
 		size := padded(tensor.Bytes, alignment)
+		padding := onCUDA(tensor) - size
 		switch number := gguf.Block(tensor.Name); {
 		case number >= 0 && number < int64(len(model.Blocks)):
-			model.Blocks[number].Bytes += size
+			block := &model.Blocks[number]
+			block.Bytes, block.padding = block.Bytes+size, block.padding+padding
 			if slices.ContainsFunc(expertParts, func(part string) bool { return strings.Contains(tensor.Name, part) }) {
-				model.Blocks[number].Expert += size
-				model.Blocks[number].Largest = max(model.Blocks[number].Largest, size)
+				block.Expert, block.expertPadding = block.Expert+size, block.expertPadding+padding
+				block.Largest = max(block.Largest, size)
 			}
 		case gguf.Input(tensor.Name):
 			model.Input += size
 			if tensor.Name == "token_embd.weight" {
-				table = size
+				table, tablePadding = size, padding
 			}
 		default:
-			model.Output += size
+			model.Output, model.padding = model.Output+size, model.padding+padding
 			own = own || tensor.Name == "output.weight"
 		}
 	}
 	if !own {
-		model.Output += table
+		model.Output, model.padding = model.Output+table, model.padding+tablePadding
 	}
+}
+
+// onCUDA is the size of a tensor in CUDA's memory. The last row of a quantised one is filled up to 512
+// elements (ggml-cuda.cu, ggml_backend_cuda_buffer_type_get_alloc_size).
+func onCUDA(tensor *modelgraph.Tensor) int64 {
+	const row, alignment = 512, 128
+	size := tensor.Bytes
+	if last := len(tensor.Shape) - 1; last >= 0 && tensor.DType.Bits() == 0 && tensor.Shape[last]%row != 0 {
+		if rest, err := modelgraph.NewTensor("", tensor.DType, row-tensor.Shape[last]%row); err == nil {
+			size += rest.Bytes
+		}
+	}
+	return padded(size, alignment)
 }
 
 // caches fills in what each block keeps of a token and of a sequence.

@@ -105,7 +105,7 @@ func (arena *arena) put(node *value) {
 
 // reuse takes the place of an operand that nothing else reads. A view has no place of its own.
 func (arena *arena) reuse(node, operand *value) bool {
-	if !operand.own || operand.lasting || operand.shape != node.shape || operand.children != 1 || operand.views != 0 {
+	if !operand.own || operand.lasting || operand.shape != node.shape || operand.size != node.size || operand.children != 1 || operand.views != 0 {
 		return false
 	}
 	node.at, operand.own = operand.at, false

@@ -35,6 +35,14 @@ func (set *LlamaCPP) alignment() int64 {
 	return cmp.Or(set.Alignment, ofCUDA)
 }
 
+// onCUDA is what CUDA adds to weights, if the device is one of CUDA.
+func (set *LlamaCPP) onCUDA(padding int64) int64 {
+	if set.Alignment != 0 {
+		return 0
+	}
+	return padding
+}
+
 // cacheTypes are the types of the cache (common/arg.cpp, kv_cache_types): elements and bytes of a
 // block.
 var cacheTypes = map[string][2]int64{
@@ -117,19 +125,37 @@ func (set *LlamaCPP) Devices(model *Model, counts []int) (devices []Memory, onHo
 func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
 	for unit := first; unit < min(end, len(model.Blocks)); unit++ {
 		block := &model.Blocks[unit]
-		device.Weights += block.Bytes
+		device.Weights += block.Bytes + set.onCUDA(block.padding)
 		if int64(unit) < set.HostExperts {
-			device.Weights -= block.Expert
+			device.Weights -= block.Expert + set.onCUDA(block.expertPadding)
 		}
 		device.Cache += set.cache(model, block)
 	}
 	if end == model.Units() && first < end {
-		device.Weights += model.Output
+		device.Weights += model.Output + set.onCUDA(model.padding)
 	}
 	if first < end {
 		device.Compute = set.Compute(model, first, end) + set.copied(model, first, end)
 	}
 	return device
+}
+
+// Read is the bytes that a device reads for a token of one sequence: its weights, of the experts those
+// that a token uses, and the sequence's cache.
+func (set *LlamaCPP) Read(model *Model, first, end int) (size int64) {
+	alone := *set
+	alone.Sequences = 1
+	for unit := first; unit < min(end, len(model.Blocks)); unit++ {
+		block := &model.Blocks[unit]
+		size += block.Bytes - block.Expert + alone.cache(model, block)
+		if model.Experts > 0 && int64(unit) >= set.HostExperts {
+			size += int64(float64(block.Expert) * float64(min(model.ExpertsUsed, model.Experts)) / float64(model.Experts))
+		}
+	}
+	if end == model.Units() {
+		size += model.Output
+	}
+	return size
 }
 
 func (model *Model) slides() bool {

@@ -20,6 +20,7 @@ type Model struct {
 	Latent       bool  // keys and values are one latent (DeepSeek)
 	Judged       bool  // its buffers were compared with llama.cpp's own figures
 
+	padding   int64 // what CUDA adds to Output
 	scaled    bool  // the embeddings are multiplied by a constant
 	period    int   // blocks repeat after so many; 0: they do not
 	positions int64 // of a token: one, or one for each axis of an image
@@ -39,8 +40,9 @@ type Block struct {
 	// Heads of a query, FeedForward and ExpertWidth are the widths of its values.
 	Heads, FeedForward, ExpertWidth int64
 
-	head int64 // width of a query's head
-	form form
+	padding, expertPadding int64 // what CUDA adds to Bytes and Expert
+	head                   int64 // width of a query's head
+	form                   form
 }
 
 // Recurrent reports a model with recurrent blocks.
@@ -67,5 +69,6 @@ func (model *Model) repeats() int {
 func (block *Block) like(other *Block) bool {
 	one, two := *block, *other
 	one.Bytes, one.Expert, one.Largest = two.Bytes, two.Expert, two.Largest
+	one.padding, one.expertPadding = two.padding, two.expertPadding
 	return one == two
 }

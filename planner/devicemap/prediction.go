@@ -52,13 +52,13 @@ func on(index int, device *costmodel.Device) Prediction {
 }
 
 // Serving returns the prediction of a device that serves: bytes of weights, of the cache of keys and
-// values, of buffers, and of the overhead beyond them.
-func Serving(index int, device *costmodel.Device, weights, cache, buffers, overhead int64) Prediction {
+// values, of buffers, of the overhead beyond them, and the most that buffers may grow.
+func Serving(index int, device *costmodel.Device, weights, cache, buffers, overhead, slack int64) Prediction {
 	prediction := on(index, device)
 	peak := weights + cache + buffers
 	prediction.Predicted = Predicted{
 		ParamsBytes: weights, KVCacheBytes: cache, WorkspaceBytes: buffers, PeakAllocatedBytes: peak, OverheadBytes: overhead,
-		DeviceUsedBytes: peak + overhead, PeakAt: "serving",
+		DeviceUsedBytes: peak + overhead, PeakAt: "serving", SlackBytes: [2]int64{0, slack},
 	}
 	prediction.settle()
 	return prediction

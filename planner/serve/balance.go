@@ -1,27 +1,85 @@
 package serve
 
+import (
+	"github.com/devmap-dev/devmap/costmodel/serving"
+)
+
 // balanced is the placement of a context with the smallest largest share of a budget. The search
 // ends when no share between the last two differs from both by more than precision.
 func (question *Question) balanced(way placed, context int64, full bool) *Answer {
 	const precision = 1e-9
 	set := question.settings(way, context)
+	beside, _ := question.beside(&set, nil)
 	counts := make([]int, len(question.Devices))
 	low, high := 0.0, 1.0 // nothing fits into low, everything into high
 	for high-low > precision {
-		if middle := (low + high) / 2; fillTo(question.Model, &set, question.limits(middle), nil) {
+		if middle := (low + high) / 2; question.fillTo(&set, middle, beside, nil) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	fillTo(question.Model, &set, question.limits(high), counts)
-	answer := &Answer{Set: set, InTurn: way.inTurn, Counts: counts, Full: full, Bound: low}
-	answer.Devices, answer.OnHost = set.Devices(question.Model, counts)
-	for i, device := range question.Devices {
-		answer.Share = max(answer.Share, float64(answer.Devices[i].Total()+device.Overhead(counts[i]))/float64(device.Budget))
-		answer.Bound = max(answer.Bound, float64(device.Context)/float64(device.Budget)) // of a device without units
+	question.fillTo(&set, high, beside, counts)
+	question.faster(&set, high, beside, counts)
+	answer := question.placed(set, counts)
+	answer.InTurn, answer.Full, answer.Bound = way.inTurn, full, low
+	for i, device := range question.Devices { // of a device without units
+		answer.Bound = max(answer.Bound, float64(device.Overhead(int(beside[i].Total()))+beside[i].Total())/float64(device.Budget))
 	}
 	return answer
+}
+
+// Given is the answer for a placement that is chosen already: so many units of each device, with the
+// blocks before them on the host. It may not fit: its share is then above 1.
+func (question *Question) Given(counts []int) *Answer {
+	host := question.Model.Units()
+	for _, count := range counts {
+		host -= count
+	}
+	return question.placed(question.settings(placed{host: host, experts: int(question.Set.HostExperts)}, question.Set.Context), counts)
+}
+
+// placed is what all devices hold.
+func (question *Question) placed(set serving.LlamaCPP, counts []int) *Answer {
+	answer := &Answer{Set: set, Counts: counts}
+	answer.Devices, answer.OnHost = set.Devices(question.Model, counts)
+	var onHost int64
+	answer.Beside, onHost = question.beside(&set, counts)
+	answer.OnHost.Weights += onHost
+	for i, device := range question.Devices {
+		held := &answer.Devices[i]
+		held.Weights, held.Cache, held.Compute = held.Weights+answer.Beside[i].Weights, held.Cache+answer.Beside[i].Cache, held.Compute+answer.Beside[i].Compute
+		answer.Share = max(answer.Share, float64(held.Total()+device.Overhead(int(held.Weights)))/float64(device.Budget))
+	}
+	return answer
+}
+
+// beside is what each device holds of the draft and of the encoder, and what the host does. A draft
+// that is split as the model follows the units of the devices, counts (common/speculative.cpp,
+// common_base_params_to_speculative).
+func (question *Question) beside(set *serving.LlamaCPP, counts []int) (devices []serving.Memory, onHost int64) {
+	devices = make([]serving.Memory, len(question.Devices))
+	if question.Draft != nil {
+		draft, units := *set, question.Draft.Units()
+		draft.HostBlocks, draft.HostExperts, draft.Pipelined, draft.Outputs = 0, 0, false, set.Sequences
+		onHost = question.Draft.Input
+		if question.DraftOn >= 0 {
+			devices[question.DraftOn] = draft.Run(question.Draft, 0, units)
+		} else {
+			split := make([]float32, len(counts))
+			for i, count := range counts {
+				split[i] = float32(count)
+			}
+			draft.Pipelined = len(counts) > 1
+			_, its := serving.Layers(units, split, units)
+			devices, _ = draft.Devices(question.Draft, its)
+		}
+	}
+	if question.Encoder != nil {
+		devices[0].Weights += question.Encoder.Weights
+		devices[0].Compute += question.Encoder.Compute
+	}
+	return devices, onHost
 }
 
 // infeasible says what does not fit.
@@ -29,7 +87,8 @@ func (question *Question) infeasible(context int64) error {
 	blocks := len(question.Model.Blocks)
 	set := question.settings(placed{host: blocks}, context)
 	err := &InfeasibleError{Device: -1, Context: context, Needs: set.Run(question.Model, blocks, blocks+1).Total()}
-	for _, limit := range question.limits(1) {
+	beside, _ := question.beside(&set, nil)
+	for _, limit := range question.limits(1, beside) {
 		err.Has += max(0, limit)
 	}
 	return err

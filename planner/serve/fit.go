@@ -2,71 +2,98 @@ package serve
 
 import "github.com/devmap-dev/devmap/costmodel/serving"
 
-// Fit returns the context that llama.cpp's own --fit chooses, and whether all blocks then have a
-// place on its devices (common/fit.cpp, common_params_fit_impl, steps 1 to 3). It measures with
-// layers split by free memory, and reduces the context on a line so that the sum fits. Then it
-// fills the devices from the last to the first.
-func Fit(question Question) (context int64, whole bool) {
+// Fit returns what llama.cpp's own --fit chooses, and whether all blocks then have a place on its
+// devices (common/fit.cpp, common_params_fit_impl, steps 1 to 3). It measures with layers split by
+// free memory, and reduces an open context on a line so that the sum fits. Then it fills the devices
+// from the last to the first. Which experts it keeps on the host is not known here: the answer then
+// has all on devices.
+func Fit(question Question) (answer *Answer, whole bool) {
 	free := make([]float32, len(question.Devices))
 	for i, device := range question.Devices {
 		free[i] = float32(device.Budget - device.Context)
 	}
-	model, targets := question.Model, question.limits(1)
-	longest := max(step, model.Trained)
+	question.DraftOn = -1
+	model := question.Model
+	question.Set.Outputs = max(question.Set.Outputs, question.Set.Sequences)
 	_, counts := serving.Layers(model.Units(), free, model.Units())
-	used := func(context int64) (sum int64, fits bool, weights int64) {
-		set := question.settings(placed{}, context)
-		set.Outputs = max(set.Outputs, question.Set.Sequences)
-		memory, _ := set.Devices(model, counts)
-		fits = true
-		for i := range memory {
-			sum += memory[i].Total()
-			weights += memory[i].Weights
-			fits = fits && memory[i].Total() <= targets[i]
-		}
-		return sum, fits, weights
+	at := func(context int64) *Answer {
+		question.Set.Context = context
+		return question.Given(counts)
 	}
-	most, fits, weights := used(longest)
-	if fits {
-		return longest, true
+	longest := question.Set.Context
+	open := longest == 0
+	if open {
+		longest = max(step, model.Trained)
+	}
+	targets := question.limits(1, make([]serving.Memory, len(free)))
+	whole = true
+	answer = at(longest)
+	for i := range answer.Devices {
+		whole = whole && answer.Devices[i].Total() <= targets[i]
+	}
+	if whole {
+		return answer, true
+	}
+	if open {
+		answer = at(question.reduced(longest, targets, at))
+	}
+	if len(targets) == 1 && open && answer.Set.Context > shortest { // it does not check its answer
+		return answer, true
+	}
+	back, host := question.filledBack(answer, targets)
+	if host > 0 && model.Experts > 0 {
+		return answer, false
+	}
+	way := placed{host: min(host, len(model.Blocks))}
+	return question.placed(question.settings(way, answer.Set.Context), back), host == 0
+}
+
+// reduced is the context with which the sum of all devices fits, if each token takes as much.
+func (question *Question) reduced(longest int64, targets []int64, at func(context int64) *Answer) int64 {
+	sum := func(answer *Answer) (used, weights int64) {
+		for i := range answer.Devices {
+			used += answer.Devices[i].Total()
+			weights += answer.Devices[i].Weights
+		}
+		return used, weights
 	}
 	var target int64
 	for _, limit := range targets {
 		target += limit
 	}
-	context = longest
-	if count := int64(len(targets)); most > target && longest > shortest {
-		if count > 1 {
-			waste := int64(2) // halves of a layer, or sixths with experts
-			if model.Experts > 0 {
-				waste = 6
-			}
-			target -= (count + 1) * (weights / int64(len(model.Blocks))) / waste
-		}
-		context = shortest
-		if least, _, _ := used(shortest); target > least {
-			context += (longest - shortest) * (target - least) / (most - least)
-			context = max(context-context%step, shortest)
-			if count == 1 { // it does not check its answer
-				return context, true
-			}
-		}
+	most, weights := sum(at(longest))
+	if most <= target || longest <= shortest {
+		return longest
 	}
-	return context, question.filledBack(context, targets)
+	if count := int64(len(targets)); count > 1 {
+		waste := int64(2) // halves of a layer, or sixths with experts
+		if question.Model.Experts > 0 {
+			waste = 6
+		}
+		target -= (count + 1) * (weights / int64(len(question.Model.Blocks))) / waste
+	}
+	least, _ := sum(at(shortest))
+	if target <= least {
+		return shortest
+	}
+	context := shortest + (longest-shortest)*(target-least)/(most-least)
+	return max(context-context%step, shortest)
 }
 
-// filledBack fills devices from the last to the first, and reports whether all blocks have a place.
-// While a device is filled, those before it are empty: no device works at a time with another.
-func (question *Question) filledBack(context int64, targets []int64) bool {
-	set := question.settings(placed{}, context)
+// filledBack fills devices from the last to the first, and returns the units of each and the blocks
+// left for the host. While a device is filled, those before it are empty: no device works at a time
+// with another.
+func (question *Question) filledBack(answer *Answer, targets []int64) (counts []int, host int) {
+	set := answer.Set
 	set.Pipelined = false
 	end := question.Model.Units()
+	counts = make([]int, len(targets))
 	for i := len(targets) - 1; i >= 0; i-- {
 		first := end
-		for first > 0 && set.Run(question.Model, first-1, end).Total() <= targets[i] {
+		for first > 0 && set.Run(question.Model, first-1, end).Total()+answer.Beside[i].Total() <= targets[i] {
 			first--
 		}
-		end = first
+		counts[i], end = end-first, first
 	}
-	return end == 0
+	return counts, end
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
@@ -31,15 +32,22 @@ func DevicesOf(topology *costmodel.Topology) []Device {
 			context = largestContext
 		}
 		devices[i] = Device{Budget: device.Budget(), Context: context, Margin: margin}
+		if gpu, err := catalogue.Find(device.Name); err == nil {
+			devices[i].Bandwidth = gpu.BytesPerSecond
+		}
 	}
 	return devices
 }
 
 // SettingsOf are the engine's settings of a workload.
 func SettingsOf(workload *costmodel.Workload) serving.LlamaCPP {
+	drafts := int64(0)
+	if workload.Draft != "" {
+		drafts = 3 // a draft's tokens at a time (common/common.h: n_max)
+	}
 	return serving.LlamaCPP{
 		Context: workload.Context, Sequences: workload.Sequences, KeyType: workload.KVType, ValueType: workload.KVType,
-		UBatch: workload.UBatch, Outputs: workload.Sequences, HostExperts: workload.HostExperts,
+		UBatch: workload.UBatch, Outputs: workload.Sequences * (1 + drafts), HostExperts: workload.HostExperts,
 	}
 }
 
@@ -70,10 +78,14 @@ func (answer *Answer) Placed(graph *modelgraph.Graph) devicemap.Map {
 }
 
 // Predictions are what each device holds.
-func (answer *Answer) Predictions(devices []Device, topology *costmodel.Topology) []devicemap.Prediction {
+func (answer *Answer) Predictions(question *Question, topology *costmodel.Topology) []devicemap.Prediction {
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
 	for i, memory := range answer.Devices {
-		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, devices[i].Overhead(answer.Counts[i]))
+		slack := int64(0)
+		if i == 0 && question.Encoder != nil {
+			slack = question.Encoder.Larger
+		}
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], memory.Weights, memory.Cache, memory.Compute, question.Devices[i].Overhead(int(memory.Weights)), slack)
 		predictions[i].Units = answer.Counts[i]
 	}
 	return predictions
@@ -97,32 +109,4 @@ func (answer *Answer) Notes(question *Question) (notes []string) {
 		notes = append(notes, fmt.Sprintf("experts of the first %d blocks are on the host", answer.Set.HostExperts))
 	}
 	return notes
-}
-
-// Changes are flags with which something fits.
-func (question *Question) Changes() (changes []string) {
-	try := func(flags string, change func(*Question)) {
-		other := *question
-		change(&other)
-		if answer, err := Solve(other); err == nil {
-			changes = append(changes, fmt.Sprintf("%s: %d tokens, fullest device %.1f %%, fits", flags, answer.Set.Context, 100*answer.Share))
-		}
-	}
-	if question.Set.Context > shortest {
-		try("--context 4096", func(other *Question) { other.Set.Context = shortest })
-	}
-	if question.Set.Sequences > 1 {
-		try("--sequences 1", func(other *Question) { other.Set.Sequences, other.Set.Outputs = 1, 1 })
-	}
-	if question.Set.KeyType == "f16" {
-		try("--kv-type q8_0", func(other *Question) { other.Set.KeyType, other.Set.ValueType = "q8_0", "q8_0" })
-	}
-	for count := len(question.Devices) + 1; count <= 4*len(question.Devices) && len(changes) == 0; count++ {
-		try(fmt.Sprintf("--gpus %d", count), func(other *Question) {
-			for len(other.Devices) < count {
-				other.Devices = append(other.Devices[:len(other.Devices):len(other.Devices)], question.Devices[0])
-			}
-		})
-	}
-	return changes
 }

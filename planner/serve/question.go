@@ -16,11 +16,20 @@ type Question struct {
 	// Set are the engine's settings. A Context of 0 asks for the longest; Pipelined and HostExperts
 	// are answers.
 	Set serving.LlamaCPP
+	// Draft proposes tokens, with the model's context; nil: none. It is on one device, or split as the
+	// model if DraftOn is below 0.
+	Draft   *serving.Model
+	DraftOn int
+	// Encoder is that of images, on the first device; nil: none.
+	Encoder *serving.Encoder
 }
 
 // Device is what a device has for the engine, in bytes: Budget in all, and Context of it for the
-// driver. A device with units leaves Margin free for libraries.
-type Device struct{ Budget, Context, Margin int64 }
+// driver. A device with units leaves Margin free for libraries. Bandwidth is in bytes/s; 0: unknown.
+type Device struct {
+	Budget, Context, Margin int64
+	Bandwidth               float64
+}
 
 // Overhead is what the model may not take of a device with so many units.
 func (device Device) Overhead(units int) int64 {
@@ -36,9 +45,9 @@ type Answer struct {
 	// InTurn: devices work one after another although all is on them.
 	InTurn bool
 	Counts []int // units of each device: blocks in order, and last the output
-	// Devices and OnHost are what each holds.
-	Devices []serving.Memory
-	OnHost  serving.Memory
+	// Devices and OnHost are what each holds, and Beside what of it is of the draft and the encoder.
+	Devices, Beside []serving.Memory
+	OnHost          serving.Memory
 	// Full: no longer context fits. Otherwise the context is the one asked for, or the model was
 	// trained for no longer one.
 	Full bool
@@ -80,7 +89,8 @@ type placed struct {
 
 // Solve returns the longest context that fits, or a placement of the context that is asked for. As
 // little as possible is on the host: the experts of the first blocks, or whole blocks. Among the
-// placements it takes the one whose largest share of a budget is smallest. A device's memory grows
+// placements it takes the one whose largest share of a budget is smallest, and among these one with
+// more units on faster devices. A device's memory grows
 // with its run of units, so that filling one device after another decides what fits.
 //
 // Devices work at a time on parts of a prompt, with four copies of their inputs. They work in turn
@@ -104,12 +114,12 @@ func Solve(question Question) (*Answer, error) {
 	}
 	context, full := question.longest(way, wanted)
 	fit, onDevices := Fit(question)
-	if onDevices && context < fit && way == (placed{}) {
+	if onDevices && context < fit.Set.Context && way == (placed{}) {
 		way.inTurn = true
 		context, full = question.longest(way, context)
 	}
 	answer := question.balanced(way, context, full)
-	answer.Fit, answer.OnDevices = fit, onDevices
+	answer.Fit, answer.OnDevices = fit.Set.Context, onDevices
 	return answer, nil
 }
 
@@ -142,23 +152,28 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 // fill gives each device as many units as its budget holds, and reports whether all have a place.
 func (question *Question) fill(way placed, context int64) bool {
 	set := question.settings(way, context)
-	return fillTo(question.Model, &set, question.limits(1), nil)
+	beside, _ := question.beside(&set, nil)
+	return question.fillTo(&set, 1, beside, nil)
 }
 
 // limits are what the units of each device may take for a share of its budget. A fraction of a byte
 // is rounded up, so that the run which has the share fits.
-func (question *Question) limits(share float64) []int64 {
+func (question *Question) limits(share float64, beside []serving.Memory) []int64 {
 	limits := make([]int64, len(question.Devices))
 	for i, device := range question.Devices {
-		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1)
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1) - beside[i].Total()
 	}
 	return limits
 }
 
-// fillTo fills devices up to limits of bytes. counts, if not nil, gets the units of each.
-func fillTo(model *serving.Model, set *serving.LlamaCPP, limits []int64, counts []int) bool {
+// fillTo fills devices up to a share of their budgets. counts, if not nil, gets the units of each.
+func (question *Question) fillTo(set *serving.LlamaCPP, share float64, beside []serving.Memory, counts []int) bool {
+	model := question.Model
 	at, all := int(set.HostBlocks), model.Units()
-	for i, limit := range limits {
+	for i, limit := range question.limits(share, beside) {
+		if limit < 0 && beside[i].Total() > 0 {
+			return false
+		}
 		count := sort.Search(all-at, func(more int) bool { return set.Run(model, at, at+more+1).Total() > limit })
 		if counts != nil {
 			counts[i] = count

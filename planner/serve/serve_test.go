@@ -20,6 +20,14 @@ func sampled(random *rand.Rand) Question {
 	for range 1 + random.IntN(3) {
 		question.Devices = append(question.Devices, Device{Budget: 1 << 20 * (4 + random.Int64N(40)), Context: 1 << 20 * random.Int64N(4), Margin: 1 << 20 * random.Int64N(4)})
 	}
+	if random.IntN(3) == 0 {
+		draft := *model
+		draft.Blocks = model.Blocks[:1]
+		question.Draft, question.DraftOn = &draft, random.IntN(len(question.Devices))
+	}
+	if random.IntN(3) == 0 {
+		question.Encoder = &serving.Encoder{Weights: 1 << 20 * random.Int64N(4), Compute: 1 << 19}
+	}
 	return question
 }
 
@@ -47,7 +55,15 @@ func (question *Question) smallest(set serving.LlamaCPP) (share float64) {
 		used, _ := set.Devices(question.Model, counts)
 		largest := 0.0
 		for i, device := range question.Devices {
-			largest = max(largest, float64(used[i].Total()+device.Overhead(counts[i]))/float64(device.Budget))
+			held := used[i].Total()
+			if question.Draft != nil && question.DraftOn == i {
+				alone := serving.LlamaCPP{Context: set.Context, Sequences: set.Sequences, KeyType: set.KeyType, ValueType: set.ValueType, UBatch: set.UBatch, Outputs: set.Sequences}
+				held += alone.Run(question.Draft, 0, question.Draft.Units()).Total()
+			}
+			if question.Encoder != nil && i == 0 {
+				held += question.Encoder.Weights + question.Encoder.Compute
+			}
+			largest = max(largest, float64(held+device.Overhead(int(held)))/float64(device.Budget))
 		}
 		share = min(share, largest)
 	})
