@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -36,7 +35,7 @@ func servedBy(runtime string) need {
 		if plan.Workload.Runtime == runtime && plan.Workload.Mode == costmodel.Serve {
 			return nil
 		}
-		return &refusal{costmodel.Messagef("the plan for %q is not for serving: plan a GGUF file with %v", plan.Model.Name, costmodel.Set("runtime", runtime))}
+		return &refusal{costmodel.Messagef("the plan for %q is not for serving: plan it with %v", plan.Model.Name, costmodel.Set("runtime", runtime))}
 	}
 }
 
@@ -51,7 +50,6 @@ func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	number := func(value int64) string { return strconv.FormatInt(value, 10) }
 	flags := []string{
 		"-m", quote.Path(plan.Model.Source), "-c", number(workload.Context * workload.Sequences), "-np", number(workload.Sequences), "-ub", number(workload.UBatch),
 		"-ngl", number(offloaded), "-fa", "on", "-ctk", workload.KVType, "-ctv", workload.KVType, "--fit", "off",

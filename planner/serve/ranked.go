@@ -31,12 +31,15 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond})
 	}
 	set := &question.Set
+	if workload.Runtime == costmodel.SGLang {
+		return question, question.sglang(workload)
+	}
 	set.Version, err = paged.ParseVersion(cmp.Or(workload.EngineVersion, vllmVersion))
 	if err != nil {
 		return nil, err
 	}
-	batched, sequences := paged.VLLMDefaults(question.GPUs[0], topology.Devices[0].Name)
-	set.Context, set.Eager = workload.Context, workload.Eager
+	batched, sequences := paged.VLLMDefaults(question.GPUs[0], topology.Devices[0].Name, topology.Devices[0].ComputeCapability)
+	set.Context = workload.Context
 	set.Batched, set.Sequences = cmp.Or(workload.BatchedTokens, batched), cmp.Or(workload.Sequences, sequences)
 	if workload.BatchedTokens == 0 {
 		set.Batched = min(set.Batched, set.Sequences*cmp.Or(set.Context, model.Trained))
@@ -45,12 +48,32 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		set.Sequences = min(set.Sequences, set.Batched)
 	}
 	set.Share, set.Block = cmp.Or(workload.MemFraction, vllmShare), 16
+	question.common(workload)
+	return question, nil
+}
+
+// common are the settings that both engines have.
+func (question *RankQuestion) common(workload *costmodel.Workload) {
+	set := &question.Set
+	set.Context, set.Eager = workload.Context, workload.Eager
 	if strings.HasPrefix(workload.KVType, "fp8") {
 		set.CacheElement = 1
 	}
 	degree := func(asked costmodel.Degree) int64 { return max(0, int64(asked)) }
 	set.Degrees = paged.Degrees{Tensor: degree(workload.TP), Pipeline: degree(workload.PP), Data: degree(workload.DP), Experts: workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree}
-	return question, nil
+}
+
+// sglangVersion is the release of SGLang whose rules count.
+const sglangVersion = "0.5"
+
+// sglang are SGLang's settings.
+func (question *RankQuestion) sglang(workload *costmodel.Workload) (err error) {
+	set := &question.Set
+	set.Engine, set.Share, set.Block = paged.SGLang, workload.MemFraction, 1
+	set.Batched, set.Sequences = cmp.Or(workload.BatchedTokens, paged.SGLangTokens(question.GPUs[0])), workload.Sequences
+	question.common(workload)
+	set.Version, err = paged.ParseVersion(cmp.Or(workload.EngineVersion, sglangVersion))
+	return err
 }
 
 // Workload is the workload with the sizes and degrees of the answer.
@@ -102,10 +125,12 @@ func (answer *RankAnswer) Predictions(topology *costmodel.Topology) []devicemap.
 	predictions := make([]devicemap.Prediction, len(topology.Devices))
 	for i := range topology.Devices {
 		var rank paged.Rank
+		units := 0
 		if i < len(answer.Ranks) {
-			rank = answer.Ranks[i]
+			rank, units = answer.Ranks[i], answer.Counts[int64(i)/answer.Set.Tensor%answer.Set.Pipeline]
 		}
-		predictions[i] = devicemap.Serving(i, &topology.Devices[i], rank.Weights, rank.Cache, rank.Activation+rank.Graphs, rank.Other)
+		predictions[i] = devicemap.Serving(i, &topology.Devices[i], rank.Weights, rank.Cache, rank.Activation+rank.Graphs, rank.Other, 0)
+		predictions[i].Units = units
 	}
 	return predictions
 }

@@ -1,12 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 )
 
@@ -26,13 +27,15 @@ type RankAnswer struct {
 	// Blocks are those of the cache on every rank, and Tokens what the engine prints for them, of all
 	// replicas.
 	Blocks, Tokens int64
-	// Limit is the GPU with the fewest blocks. Full: no longer context fits.
+	// Limit is the fullest GPU. Full: no longer context fits.
 	Limit int
 	Full  bool
 	// Bound is a share of a budget that no split with as many blocks stays below.
 	Bound float64
 	// Own are the tokens with the engine's own split of the layers; 0: it does not start.
 	Own int64
+	// Share is the largest part of a budget that is used.
+	Share float64
 	// Seconds is the least time of a token: the weights and the cache of a full sequence, each read
 	// once; 0: the bandwidth is not known.
 	Seconds float64
@@ -44,32 +47,68 @@ type RankAnswer struct {
 // the most tokens in the cache. Of splits with as many blocks it takes the most even one.
 func SolveRanks(question *RankQuestion) (*RankAnswer, error) {
 	var answers []*RankAnswer
-	var first error
+	var least error // the fault of the degrees that come closest
 	for _, degrees := range question.degrees() {
 		answer, err := question.with(degrees)
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
+		switch {
+		case err == nil:
+			answers = append(answers, answer)
+		case least == nil || closer(err, least):
+			least = err
 		}
-		answers = append(answers, answer)
 	}
 	if len(answers) == 0 {
-		return nil, first
-	}
-	slices.SortStableFunc(answers, func(one, two *RankAnswer) int {
-		switch {
-		case question.better(one, two):
-			return -1
-		case question.better(two, one):
-			return 1
+		if least == nil {
+			least = fmt.Errorf("no degrees for %d GPUs: asked for %v", len(question.GPUs), question.Set.Degrees)
 		}
-		return 0
-	})
+		return nil, least
+	}
+	slices.SortStableFunc(answers, question.compare)
 	best := answers[0]
-	best.Others = answers[1:]
+	for _, answer := range answers[1:] {
+		if answer.Set.Context == best.Set.Context && float64(question.useful(answer)) >= float64(question.useful(answers[0]))*(1-band(answers[0])) && answer.Seconds < best.Seconds {
+			best = answer
+		}
+	}
+	best.Others = slices.DeleteFunc(answers, func(answer *RankAnswer) bool { return answer == best })
 	return best, nil
+}
+
+// uncertain are the bytes of a rank that the prediction may miss, in either direction: graphs and the
+// sampler of the second runner have no measured row.
+const uncertain = 1 << 30
+
+// band is the part of the cache that the prediction may miss. Answers that differ by less are as good.
+func band(answer *RankAnswer) float64 {
+	least := int64(math.MaxInt64)
+	for _, rank := range answer.Ranks {
+		if rank.Cache > 0 {
+			least = min(least, rank.Cache)
+		}
+	}
+	return min(1, uncertain/float64(least))
+}
+
+// compare orders answers by context, tokens of the cache, and time.
+func (question *RankQuestion) compare(one, two *RankAnswer) int {
+	return cmp.Or(
+		cmp.Compare(two.Set.Context, one.Set.Context),
+		cmp.Compare(question.useful(two), question.useful(one)),
+		cmp.Compare(one.Seconds, two.Seconds),
+		cmp.Compare(two.Set.Tensor, one.Set.Tensor),
+	)
+}
+
+// closer reports a fault that is nearer to an answer.
+func closer(err, than error) bool {
+	var one, two *InfeasibleRanksError
+	if !errors.As(err, &one) || !errors.As(than, &two) {
+		return errors.As(err, &one)
+	}
+	if one.Longest != two.Longest {
+		return one.Longest > two.Longest
+	}
+	return one.Needs-one.Has < two.Needs-two.Has
 }
 
 // useful are the tokens of an answer that the question can use: those of all its sequences.
@@ -78,18 +117,6 @@ func (question *RankQuestion) useful(answer *RankAnswer) int64 {
 		return min(answer.Tokens, answer.Set.Context*answer.Set.Sequences)
 	}
 	return answer.Tokens
-}
-
-func (question *RankQuestion) better(one, two *RankAnswer) bool {
-	switch {
-	case one.Set.Context != two.Set.Context:
-		return one.Set.Context > two.Set.Context
-	case question.useful(one) != question.useful(two):
-		return question.useful(one) > question.useful(two)
-	case one.Seconds != two.Seconds:
-		return one.Seconds < two.Seconds
-	}
-	return one.Set.Tensor > two.Set.Tensor
 }
 
 // degrees are those that the GPUs and the model allow.
@@ -151,122 +178,205 @@ type split struct {
 	gpus     []paged.GPU
 }
 
-// fills gives each stage as many layers as so many blocks and a share of its budget allow. It reports
-// whether all layers have a place. A stage's memory grows with its layers, so that filling one stage
-// after another finds a split if there is one.
-func (split *split) fills(blocks int64, share float64, counts []int) bool {
-	model := split.question.Model
-	all, at := len(model.Layers), 0
-	for stage, gpu := range split.gpus {
-		later := len(split.gpus) - 1 - stage
-		fits := func(count int) bool {
-			rank := split.set.Rank(model, gpu, at, at+count)
-			need := blocks * split.pool.BlockBytes(at, at+count)
-			return float64(rank.Total()-rank.Cache+need) <= share*float64(rank.Total())
-		}
-		most := all - later - at
-		if most < 1 {
-			return false
-		}
-		count := most
-		if later > 0 || !fits(most) {
-			count = sort.Search(most, func(more int) bool { return !fits(more + 1) })
-		}
-		if count == 0 {
-			return false
-		}
-		if counts != nil {
-			counts[stage] = count
-		}
-		at += count
-	}
-	return at == all
+// blocks are those of the cache for a split.
+func (split *split) blocks(counts []int) int64 {
+	blocks, _ := split.set.Split(split.question.Model, split.pool, split.gpus, counts)
+	return blocks
 }
 
-// most is the largest number of blocks with which all layers have a place.
-func (split *split) most() int64 {
+// fills gives each stage layers, at least one, as fits allows, and reports whether all have a place. A
+// stage's memory grows with its layers: from each layer it reaches some end, and from a later layer
+// none before that.
+func (split *split) fills(counts []int, fits func(stage, first, end int) bool) bool {
+	all := len(split.question.Model.Layers)
+	reached := make([][]bool, len(counts)+1) // before each stage, the layers with which it can begin
+	for stage := range reached {
+		reached[stage] = make([]bool, all+1)
+	}
+	reached[0][0] = true
+	for stage := range counts {
+		for at, end := 0, 0; at < all; at++ {
+			if !reached[stage][at] {
+				continue
+			}
+			end = max(end, at)
+			for end < all && fits(stage, at, end+1) {
+				end++
+			}
+			for next := at + 1; next <= end; next++ {
+				reached[stage+1][next] = true
+			}
+		}
+	}
+	if !reached[len(counts)][all] {
+		return false
+	}
+	end := all
+	for stage := len(counts) - 1; stage >= 0; stage-- {
+		first := end - 1
+		for !reached[stage][first] || !fits(stage, first, end) {
+			first--
+		}
+		counts[stage] = end - first
+		end = first
+	}
+	return true
+}
+
+// best is a split with the most blocks, and of these the most even one. No split with as many
+// blocks has a largest share of bound or less.
+func (split *split) best() (counts []int, bound float64) {
+	counts = make([]int, len(split.gpus))
+	if split.set.Engine == paged.SGLang {
+		return split.bestOfLeast(counts)
+	}
+	within := func(blocks int64, share float64) func(stage, first, end int) bool {
+		return func(stage, first, end int) bool {
+			gpu := split.gpus[stage]
+			rank := split.set.Rank(split.question.Model, gpu, first, end)
+			needs := rank.Total() - rank.Cache + split.pool.Bytes(blocks, first, end)
+			return needs <= rank.Total() && float64(needs) <= share*float64(gpu.Free)
+		}
+	}
 	low, high := int64(0), int64(1)
-	for split.fills(high, 1, nil) && high < math.MaxInt32 {
+	for split.fills(counts, within(high, 1)) && high < math.MaxInt32 {
 		low, high = high, 2*high
 	}
 	for low+1 < high {
-		if middle := (low + high) / 2; split.fills(middle, 1, nil) {
+		if middle := (low + high) / 2; split.fills(counts, within(middle, 1)) {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return low
-}
-
-var errNoCache = errors.New("the weights and buffers leave no memory for the cache")
-
-// solve finds the longest context, and the most even split with as many blocks.
-func (split *split) solve(answer *RankAnswer) error {
-	trained, asked := split.question.Model.Trained, split.question.Set.Context
-	blocks, request := split.most(), split.set.Request()
-	if blocks < 2 {
-		return fmt.Errorf("%w (%v)", errNoCache, split.set.Degrees)
+	if low == 0 {
+		return split.set.Stages(len(split.question.Model.Layers), len(split.gpus)), 0
 	}
-	longest := split.pool.Longest(blocks, max(trained, asked, 1), request)
-	switch {
-	case longest == 0:
-		return fmt.Errorf("%w of one token (%v)", errNoCache, split.set.Degrees)
-	case asked > longest:
-		return fmt.Errorf("%d tokens do not fit: the longest context is %d (%v)", asked, longest, split.set.Degrees)
-	case asked == 0:
-		answer.Set.Context, answer.Full = longest, longest < trained
-	}
-	const precision = 1e-6
-	low, high := 0.0, 1.0 // nothing fits into low, everything into high
-	for high-low > precision {
-		if middle := (low + high) / 2; split.fills(blocks, middle, nil) {
-			high = middle
+	const precision = 1e-9
+	none, all := 0.0, 1.0 // nothing fits into none, everything into all
+	for all-none > precision {
+		if middle := (none + all) / 2; split.fills(counts, within(low, middle)) {
+			all = middle
 		} else {
-			low = middle
+			none = middle
 		}
 	}
-	answer.Counts = make([]int, len(split.gpus))
-	split.fills(blocks, high, answer.Counts)
-	answer.Blocks, answer.Bound = blocks, low
-	request.Length = answer.Set.Context
-	answer.Tokens = answer.Set.Data * split.pool.Tokens(blocks, request)
-	if own := split.fewest(paged.VLLMStages(len(split.question.Model.Layers), len(split.gpus)), nil); own >= 2 {
-		answer.Own = answer.Set.Data * split.pool.Tokens(own, request)
-	}
-	split.fewest(answer.Counts, answer)
-	return nil
+	split.fills(counts, within(low, all))
+	return counts, none
 }
 
-// fewest are the blocks of a split. The answer, if any, gets what each GPU holds.
-func (split *split) fewest(counts []int, answer *RankAnswer) int64 {
-	fewest, at := int64(math.MaxInt64), 0
-	ranks := make([]paged.Rank, len(counts))
-	limit := 0
+// bestOfLeast is the search for an engine whose ranks all have what the fullest one has left: for each
+// number of layers that a stage may have at most, the split whose fullest rank has the most left.
+func (split *split) bestOfLeast(counts []int) ([]int, float64) {
+	model := split.question.Model
+	best, most := split.set.Stages(len(model.Layers), len(split.gpus)), int64(0)
+	if len(split.gpus) == 1 {
+		return best, 1
+	}
+	most = split.blocks(best)
+	ends := make([]int64, len(model.Layers)+1) // bytes of the layers before each
+	for i := range model.Layers {
+		ends[i+1] = ends[i] + split.set.Weights(model, i, i+1)
+	}
+	const precision = 1 << 10
+	weights := func(first, end int) int64 {
+		return ends[end] - ends[first] - int64(end-first-1)*model.Rope
+	}
+	for limit := (len(model.Layers) + len(counts) - 1) / len(counts); limit <= len(model.Layers)-len(counts)+1; limit++ {
+		low, high := int64(math.MinInt32)<<8, int64(math.MaxInt32)<<16 // bytes that the fullest has left: low fits, high does not
+		within := func(left int64) func(stage, first, end int) bool {
+			return func(stage, first, end int) bool {
+				return end-first <= limit && weights(first, end)+left <= split.gpus[stage].Free
+			}
+		}
+		if !split.fills(counts, within(low)) {
+			continue
+		}
+		for low+precision < high {
+			if middle := (low + high) / 2; split.fills(counts, within(middle)) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		split.fills(counts, within(low))
+		if blocks := split.blocks(counts); blocks > most {
+			best, most = slices.Clone(counts), blocks
+		}
+	}
+	return best, 1
+}
+
+// InfeasibleRanksError is a question that no degrees answer.
+type InfeasibleRanksError struct {
+	Degrees paged.Degrees
+	GPU     int   // one without room
+	Needs   int64 // bytes of its weights and buffers
+	Has     int64 // bytes that the engine may use
+	Context int64 // tokens that do not fit
+	Longest int64 // tokens that fit; 0: none
+}
+
+// Error implements error.
+func (err *InfeasibleRanksError) Error() string {
+	if err.Longest > 0 {
+		return fmt.Sprintf("nothing fits: the cache has room for a context of %d tokens, not %d (%v)", err.Longest, err.Context, err.Degrees)
+	}
+	return fmt.Sprintf("nothing fits: GPU %d needs %v for weights and buffers (%v), and the engine may use %v of it", err.GPU, costmodel.Bytes(err.Needs), err.Degrees, costmodel.Bytes(err.Has))
+}
+
+// full is the error of a split without room for the cache.
+func (split *split) full(counts []int) error {
+	err := &InfeasibleRanksError{Degrees: split.set.Degrees}
+	at := 0
 	for stage, count := range counts {
-		size := split.pool.BlockBytes(at, at+count)
-		ranks[stage] = split.set.Rank(split.question.Model, split.gpus[stage], at, at+count)
-		if size > 0 && ranks[stage].Cache/size < fewest {
-			fewest, limit = ranks[stage].Cache/size, stage
-		}
-		if answer != nil {
-			ranks[stage].Cache = answer.Blocks * size
+		rank := split.set.Rank(split.question.Model, split.gpus[stage], at, at+count)
+		if needs, has := rank.Total()-rank.Cache, rank.Total(); stage == 0 || needs-has > err.Needs-err.Has {
+			err.GPU, err.Needs, err.Has = stage*int(split.set.Tensor), needs, has
 		}
 		at += count
 	}
-	if answer == nil {
-		return fewest
+	return err
+}
+
+// solve finds the longest context, and the most even split with as many blocks.
+func (split *split) solve(answer *RankAnswer) error {
+	model, asked := split.question.Model, split.question.Set.Context
+	counts, bound := split.best()
+	blocks, ranks := split.set.Split(model, split.pool, split.gpus, counts)
+	longest := int64(0)
+	request := split.set.Request()
+	if blocks > 1 {
+		longest = split.pool.Longest(blocks, max(model.Trained, asked), request)
 	}
-	answer.Limit = limit * int(split.set.Tensor)
-	at = 0
+	switch {
+	case longest == 0:
+		return split.full(counts)
+	case asked > longest:
+		return &InfeasibleRanksError{Degrees: split.set.Degrees, Context: asked, Longest: longest}
+	case asked == 0:
+		answer.Set.Context, answer.Full = longest, longest < model.Trained
+	}
+	request.Length = answer.Set.Context
+	answer.Counts, answer.Blocks, answer.Bound = counts, blocks, bound
+	answer.Tokens = answer.Set.Data * split.pool.Tokens(blocks, request)
+	if own := split.blocks(split.set.Stages(len(model.Layers), len(split.gpus))); own > 1 {
+		answer.Own = answer.Set.Data * split.pool.Tokens(own, request)
+	}
+	at := 0
 	for stage, count := range counts {
-		if rate := split.gpus[stage].BytesPerSecond; rate > 0 {
-			answer.Seconds += float64(split.set.Read(split.question.Model, at, at+count)) / rate
+		gpu := split.gpus[stage]
+		if share := float64(ranks[stage].Total()) / float64(gpu.Free); share > answer.Share {
+			answer.Share, answer.Limit = share, stage*int(split.set.Tensor)
+		}
+		if gpu.BytesPerSecond > 0 {
+			answer.Seconds += float64(split.set.Read(model, at, at+count)) / gpu.BytesPerSecond
 		}
 		at += count
 	}
 	for i := range split.set.Ranks() {
 		answer.Ranks = append(answer.Ranks, ranks[i/split.set.Tensor%split.set.Pipeline])
 	}
-	return fewest
+	answer.Bound = min(answer.Bound, answer.Share)
+	return nil
 }

@@ -83,13 +83,14 @@ type Request struct {
 type Pool struct {
 	groups []Cache // one layer of each
 	of     []int   // the group of each layer, or -1
-	pages  []int64 // bytes of a page of each layer
+	pages  []int64 // bytes of a page of each layer, or parts of them
+	parts  int64   // of a byte, if a layer keeps fewer tokens than there are slots; else 1
 }
 
 // NewPool groups the layers of a model, in their order (vLLM 0.33, v1/core/kv_cache_planning.py,
 // get_kv_cache_groups). The error is for pages that cannot have one size.
 func NewPool(layers []Cache) (*Pool, error) {
-	pool := &Pool{of: make([]int, len(layers)), pages: make([]int64, len(layers))}
+	pool := &Pool{of: make([]int, len(layers)), pages: make([]int64, len(layers)), parts: 1}
 	var cached []int
 	for i := range layers {
 		pool.of[i] = -1
@@ -220,9 +221,23 @@ func (pool *Pool) split(layers []Cache, cached []int) error {
 	return nil
 }
 
-// BlockBytes is one block of a rank with the layers from first to end: the pages of its largest
-// group.
-func (pool *Pool) BlockBytes(first, end int) int64 {
+// In is the number of blocks in so many bytes of a rank with the layers from first to end. ok is false
+// if none of them has a cache.
+func (pool *Pool) In(bytes int64, first, end int) (blocks int64, ok bool) {
+	size := pool.block(first, end)
+	if size == 0 {
+		return 0, false
+	}
+	return bytes * pool.parts / size, true
+}
+
+// Bytes are those of so many blocks.
+func (pool *Pool) Bytes(blocks int64, first, end int) int64 {
+	return blocks * pool.block(first, end) / pool.parts
+}
+
+// block is one block of a rank: the pages of its largest group.
+func (pool *Pool) block(first, end int) int64 {
 	sums := make([]int64, len(pool.groups))
 	for i := first; i < end; i++ {
 		if group := pool.of[i]; group >= 0 {

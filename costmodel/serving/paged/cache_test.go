@@ -146,7 +146,7 @@ func (row *kvRow) compare(t *testing.T) {
 	var each []int64
 	empty := false
 	for rank := range row.In.Ranks {
-		size := pool.BlockBytes(starts[rank], starts[rank+1])
+		size := pool.Bytes(1, starts[rank], starts[rank+1])
 		each = append(each, size)
 		if size == 0 {
 			empty = true

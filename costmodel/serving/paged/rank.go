@@ -107,13 +107,28 @@ func (set *Settings) Read(model *Model, first, end int) int64 {
 	return sum
 }
 
-// Rank is what a GPU holds that has the layers from first to end.
-func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
-	return set.vllm(model, gpu, first, end)
+// Split is what each stage holds for so many layers, and the blocks of the cache: those of the rank
+// with the fewest. Fewer than two start no engine.
+func (set *Settings) Split(model *Model, pool *Pool, gpus []GPU, counts []int) (blocks int64, ranks []Rank) {
+	if set.Engine == SGLang {
+		return set.sglang(model, pool, gpus, counts)
+	}
+	return set.vllmSplit(model, pool, gpus, counts)
+}
+
+// Stages are the layers of each stage if the user sets none.
+func (set *Settings) Stages(layers, stages int) []int {
+	if set.Engine == SGLang {
+		return SGLangStages(layers, stages)
+	}
+	return VLLMStages(layers, stages)
 }
 
 // Pool is the cache of the model's layers, on one rank of tensor parallelism.
 func (set *Settings) Pool(model *Model) (*Pool, error) {
+	if set.Engine == SGLang {
+		return set.sglangPool(model), nil
+	}
 	layers := make([]Cache, len(model.Layers))
 	largest, token := int64(0), int64(0)
 	for i := range model.Layers {

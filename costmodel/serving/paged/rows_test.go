@@ -150,6 +150,6 @@ func TestRows(t *testing.T) {
 			continue
 		}
 		fmt.Printf("%-46s tp%d pp%d w %.2f %.2f | act %.2f %.2f | oth %.2f %.2f | kv %.2f %.2f | blocks %d %d; from given %d\n", row.Model, row.TP, row.PP, float64(rank.Weights)/gib, row.Weights, float64(rank.Activation)/gib, row.Activation,
-			float64(rank.Other)/gib, row.Other, float64(rank.Cache)/gib, row.KV, rank.Cache/pool.BlockBytes(0, end), row.Blocks, int64(row.KV*gib)/pool.BlockBytes(0, end))
+			float64(rank.Other)/gib, row.Other, float64(rank.Cache)/gib, row.KV, rank.Cache/pool.Bytes(1, 0, end), row.Blocks, int64(row.KV*gib)/pool.Bytes(1, 0, end))
 	}
 }

@@ -1,13 +1,35 @@
 package paged
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // counted is the first release that subtracts CUDA graphs from the cache, and secondRunner the first
 // whose second model runner is the default.
 var counted, secondRunner = Version{0, 21}, Version{0, 33}
 
-// vllm is a rank of vLLM (v1/worker/gpu_worker.py, determine_available_memory).
-func (set *Settings) vllm(model *Model, gpu GPU, first, end int) Rank {
+// vllmSplit are the ranks of vLLM. Each has as many blocks as the one with the fewest.
+func (set *Settings) vllmSplit(model *Model, pool *Pool, gpus []GPU, counts []int) (int64, []Rank) {
+	blocks, at := int64(math.MaxInt64), 0
+	ranks := make([]Rank, len(counts))
+	for stage, count := range counts {
+		ranks[stage] = set.Rank(model, gpus[stage], at, at+count)
+		if in, ok := pool.In(ranks[stage].Cache, at, at+count); ok {
+			blocks = min(blocks, in)
+		}
+		at += count
+	}
+	at = 0
+	for stage, count := range counts {
+		ranks[stage].Cache = pool.Bytes(max(0, blocks), at, at+count)
+		at += count
+	}
+	return blocks, ranks
+}
+
+// Rank is a rank of vLLM (v1/worker/gpu_worker.py, determine_available_memory).
+func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
 	rank := Rank{Weights: set.Weights(model, first, end), Other: set.communication()}
 	rank.Activation = set.forward(model, first, end)
 	if end == len(model.Layers) {
@@ -15,7 +37,7 @@ func (set *Settings) vllm(model *Model, gpu GPU, first, end int) Rank {
 	}
 	rank.Activation += set.workspace(model, first, end)
 	if !set.Version.before(secondRunner) && end == len(model.Layers) {
-		rank.Other += set.Sequences * (4*model.Vocabulary + 4*divided(model.Vocabulary, 32)) // sample/penalties.py
+		rank.Activation += set.Sequences * (4*model.Vocabulary + 4*divided(model.Vocabulary, 32)) // sample/penalties.py
 	}
 	if !set.Version.before(counted) && !set.Eager {
 		rank.Graphs = set.graphs(end - first)
@@ -76,13 +98,14 @@ func (set *Settings) communication() int64 {
 }
 
 // VLLMDefaults are the tokens of a pass and the sequences at a time of vllm serve
-// (engine/arg_utils.py, get_batch_defaults). name is the GPU's.
-func VLLMDefaults(gpu GPU, name string) (batched, sequences int64) {
-	const large, huge = 70 << 30, 160 << 30
+// (engine/arg_utils.py, get_batch_defaults), for a GPU by its name and compute capability. A GB10 counts
+// as a small GPU.
+func VLLMDefaults(gpu GPU, name, capability string) (batched, sequences int64) {
+	const large, huge, gb10 = 70 << 30, 160 << 30, "12.1"
 	switch {
 	case gpu.Total >= huge:
 		return 16384, 1024
-	case gpu.Total >= large && !strings.Contains(strings.ToLower(name), "a100"):
+	case gpu.Total >= large && !strings.Contains(strings.ToLower(name), "a100") && capability != gb10:
 		return 8192, 1024
 	}
 	return 2048, 256

@@ -1,0 +1,63 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/planner/serve"
+)
+
+// Ranked prints what an engine with ranks gets: the cache and what limits it, the engine's own split,
+// and the next-best degrees.
+func Ranked(printer *Printer, answer *serve.RankAnswer) {
+	set := &answer.Set
+	limit := "the context is the longest of the model, or the one asked for"
+	if answer.Full {
+		limit = "no longer context fits"
+	}
+	printer.printf("Fits: a context of %s tokens (%s).\n", grouped(set.Context), limit)
+	printer.printf("Degrees: %s: %s tokens in the cache; GPU %d is the fullest%s.\n", degreesOf(answer), grouped(answer.Tokens), answer.Limit, paceOf(answer))
+	switch {
+	case len(answer.Counts) < 2 || answer.Own == answer.Tokens:
+	case answer.Own == 0:
+		printer.printf("The engine's own split of the layers does not start.\n")
+	default:
+		printer.printf("The engine's own split of the layers: %s tokens.\n", grouped(answer.Own))
+	}
+	const most = 3
+	for _, other := range answer.Others[:min(most, len(answer.Others))] {
+		text := ""
+		if other.Set.Context != set.Context {
+			text = fmt.Sprintf(", context %s", grouped(other.Set.Context))
+		}
+		printer.printf("  %s: %s tokens%s%s\n", degreesOf(other), grouped(other.Tokens), text, paceOf(other))
+	}
+}
+
+// paceOf is the least time of a token, if it is known.
+func paceOf(answer *serve.RankAnswer) string {
+	if answer.Seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; at least %s per token at full context", Seconds(answer.Seconds))
+}
+
+// degreesOf names the degrees by the engine's flags, and the layers of each stage.
+func degreesOf(answer *serve.RankAnswer) string {
+	set := &answer.Set
+	words := []string{fmt.Sprintf("tp %d", set.Tensor)}
+	if set.Pipeline > 1 {
+		counts := make([]string, len(answer.Counts))
+		for i, count := range answer.Counts {
+			counts[i] = fmt.Sprint(count)
+		}
+		words = append(words, fmt.Sprintf("pp %d (%s)", set.Pipeline, strings.Join(counts, ",")))
+	}
+	if set.Data > 1 {
+		words = append(words, fmt.Sprintf("dp %d", set.Data))
+	}
+	if set.Experts {
+		words = append(words, "experts whole")
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,185 @@
+package paged
+
+import (
+	"math"
+	"slices"
+)
+
+// sglangFraction is the part of a GPU for weights and cache if the user sets none, and the tokens of
+// a pass: what is left is for activations and graphs (SGLang 0.5.23,
+// arg_groups/memory_hook.py, handle_gpu_memory_settings).
+func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
+	if set.Share > 0 {
+		return set.Share
+	}
+	total := float64(gpu.Total >> 20)
+	decodes := sglangDecodes(gpu, set.Tensor)
+	if set.Sequences > 0 {
+		decodes = min(decodes, set.Sequences)
+	}
+	reserved := 512 + 1.5*float64(max(set.Batched, 2048)) + float64(set.Tensor*set.Pipeline)/8*1024
+	if !set.Eager {
+		reserved += 2 * float64(decodes)
+		switch {
+		case model.latent():
+			reserved += 1536
+		case !model.Tower:
+			reserved += 8 * float64(sglangPrefills(set.Batched, set.Pipeline))
+		}
+	}
+	const large, floor = 60 << 10, 10 << 10
+	if total > large {
+		reserved = max(reserved, floor)
+	}
+	fraction := math.Round((total-reserved)/total*1000) / 1000
+	if model.Tower {
+		fraction *= 0.95
+	}
+	return fraction
+}
+
+// sglangDecodes is the largest batch of a decode graph.
+func sglangDecodes(gpu GPU, tensor int64) int64 {
+	several := func(few, many int64) int64 {
+		if tensor < 4 {
+			return few
+		}
+		return many
+	}
+	switch gib := gpu.Total >> 30; {
+	case gib < 20:
+		return 8
+	case gib < 35:
+		return several(48, 160)
+	case gib < 60:
+		return several(32, 160)
+	case gib < 160:
+		return several(256, 512)
+	}
+	return 512
+}
+
+// SGLangTokens are the tokens of one pass if the user sets none (chunked_prefill_size).
+func SGLangTokens(gpu GPU) int64 {
+	switch gib := gpu.Total >> 30; {
+	case gib < 20:
+		return 2048
+	case gib < 60:
+		return 4096
+	case gib < 160:
+		return 8192
+	}
+	return 16384
+}
+
+// sglangPrefills is the number of prefill graphs (arg_groups/cuda_graph_hook.py,
+// generate_prefill_cuda_graph_batch_sizes): sizes in steps that grow.
+func sglangPrefills(most, stages int64) (count int64) {
+	if stages > 1 {
+		return 0 // opt-in under pipeline parallelism
+	}
+	for _, steps := range [][3]int64{{4, 32, 4}, {48, 256, 16}, {288, 512, 32}, {576, 1024, 64}, {1280, 4096, 256}, {4608, most, 512}} {
+		if end := min(steps[1], most); end >= steps[0] {
+			count += (end-steps[0])/steps[2] + 1
+		}
+	}
+	return count
+}
+
+// sglangSliding are the families whose sliding layers keep fewer tokens
+// (configs/model_config.py, is_hybrid_swa). In others each layer keeps all tokens.
+var sglangSliding = []string{"gpt_oss", "llama4", "llama4_text", "mimo_v2_flash", "gemma4", "gemma4_text", "step3p5"}
+
+// A sliding layer keeps sglangKept tokens for sglangParts of the others (swa_full_tokens_ratio).
+const sglangKept, sglangParts = 4, 5
+
+// sglangPool is the cache of SGLang: a slot for each token, with all layers of a rank.
+func (set *Settings) sglangPool(model *Model) *Pool {
+	pool := &Pool{groups: []Cache{{Kind: Full, Block: 1}}, of: make([]int, len(model.Layers)), pages: make([]int64, len(model.Layers)), parts: sglangParts}
+	for i := range model.Layers {
+		cache := set.cache(model, i)
+		switch {
+		case cache.Kind == NoCache || cache.Kind == State:
+			pool.of[i] = -1
+		case cache.Kind == Sliding && slices.Contains(sglangSliding, model.Family):
+			pool.pages[i] = sglangKept * cache.token()
+		default:
+			pool.pages[i] = sglangParts * cache.token()
+		}
+	}
+	return pool
+}
+
+// sglangStates are the bytes that the states of recurrent layers take of what is left for the cache:
+// whole slots in a fixed part (mem_cache/kv_cache_configurator.py, _handle_max_mamba_cache).
+func (set *Settings) sglangStates(model *Model, counts []int, left int64) int64 {
+	var most, at int64
+	for _, count := range counts {
+		var slot int64
+		for i := at; i < at+int64(count); i++ {
+			if cache := set.cache(model, int(i)); cache.Kind == State {
+				slot += cache.Bytes
+			}
+		}
+		most = max(most, slot)
+		at += int64(count)
+	}
+	if most == 0 || left <= 0 {
+		return 0
+	}
+	const ratio = 0.9 // mamba_full_memory_ratio
+	budget := int64(float64(left) * ratio / (1 + ratio))
+	return ((budget-most)/most + 1) * most
+}
+
+// sglang are the ranks of SGLang (mem_cache/kv_cache_configurator.py, _profile_available_bytes). What
+// is free before and after loading is the least of all ranks.
+func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) (int64, []Rank) {
+	ranks := make([]Rank, len(counts))
+	before, after := int64(math.MaxInt64), int64(math.MaxInt64)
+	at := 0
+	for stage, count := range counts {
+		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication()
+		ranks[stage] = Rank{Weights: set.Weights(model, at, at+count), Other: gpus[stage].Total - free}
+		before, after = min(before, free), min(after, free-ranks[stage].Weights)
+		at += count
+	}
+	fraction := set.sglangFraction(model, gpus[0])
+	rest := after - int64(float64(before)*(1-fraction))
+	if model.Tower {
+		rest -= 100 << 20 // mm_runtime_reservation_gb
+	}
+	states := set.sglangStates(model, counts, rest)
+	rest -= states
+	blocks := int64(math.MaxInt64)
+	at = 0
+	for _, count := range counts {
+		if in, ok := pool.In(rest, at, at+count); ok {
+			blocks = min(blocks, in)
+		}
+		at += count
+	}
+	at = 0
+	for stage, count := range counts {
+		ranks[stage].Cache = pool.Bytes(max(0, blocks), at, at+count) + states
+		ranks[stage].Activation = max(0, gpus[stage].Total-ranks[stage].Other-ranks[stage].Weights-ranks[stage].Cache)
+		at += count
+	}
+	return blocks, ranks
+}
+
+// driver is what the CUDA context takes before the engine measures free memory.
+const driver = 512 << 20
+
+// SGLangStages are the layers of each stage if the user sets none (distributed/utils.py,
+// get_pp_indices): the last stages have one more.
+func SGLangStages(layers, stages int) []int {
+	counts := make([]int, stages)
+	for i := range counts {
+		counts[i] = layers / stages
+		if i >= stages-layers%stages {
+			counts[i]++
+		}
+	}
+	return counts
+}

@@ -1,0 +1,120 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/quote"
+)
+
+// vLLM takes a plan as flags (engine/arg_utils.py) and the layers of each stage in a variable
+// (distributed/utils.py, get_pp_indices), in a script that starts its server.
+var _ = register(&Target{
+	Name: "vllm", Aliases: []string{"vllm-serve"}, File: "serve.sh", Run: "sh serve.sh",
+	Example: "llama-3.1-8b --gpus 2 --runtime vllm", Golden: []string{"vllm"},
+	needs: []need{servedBy(costmodel.VLLM)},
+	Write: func(to io.Writer, input *Input) error {
+		workload := &input.Plan.Workload
+		flags := []string{
+			"--tensor-parallel-size", workload.TP.String(), "--pipeline-parallel-size", workload.PP.String(), "--data-parallel-size", workload.DP.String(),
+			"--max-model-len", number(workload.Context), "--max-num-seqs", number(workload.Sequences), "--max-num-batched-tokens", number(workload.BatchedTokens),
+			"--gpu-memory-utilization", strconv.FormatFloat(workload.MemFraction, 'f', -1, 64), "--kv-cache-dtype", quote.Shell(workload.KVType),
+		}
+		if workload.EP.Count() > 1 {
+			flags = append(flags, "--enable-expert-parallel")
+		}
+		if workload.Eager {
+			flags = append(flags, "--enforce-eager")
+		}
+		return writeServer(to, input.Plan, "VLLM_PP_LAYER_PARTITION", "vllm serve "+modelOf(input.Plan), flags)
+	},
+	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
+})
+
+// SGLang takes a plan in the same way (srt/server_args.py; distributed/utils.py, get_pp_indices).
+var _ = register(&Target{
+	Name: "sglang", Aliases: []string{"sgl"}, File: "serve.sh", Run: "sh serve.sh",
+	Example: "llama-3.1-8b --gpus 2 --runtime sglang", Golden: []string{"sglang"},
+	needs: []need{servedBy(costmodel.SGLang)},
+	Write: func(to io.Writer, input *Input) error {
+		workload := &input.Plan.Workload
+		flags := []string{
+			"--tp", workload.TP.String(), "--pp-size", workload.PP.String(), "--dp", workload.DP.String(), "--context-length", number(workload.Context),
+			"--chunked-prefill-size", number(workload.BatchedTokens), "--mem-fraction-static", strconv.FormatFloat(workload.MemFraction, 'f', -1, 64),
+		}
+		if workload.Sequences > 0 {
+			flags = append(flags, "--max-running-requests", number(workload.Sequences))
+		}
+		if workload.KVType != "auto" {
+			flags = append(flags, "--kv-cache-dtype", quote.Shell(map[string]string{"fp8": "fp8_e4m3"}[workload.KVType]+map[string]string{"fp8_e5m2": "fp8_e5m2", "bfloat16": "bfloat16"}[workload.KVType]))
+		}
+		if workload.EP.Count() > 1 {
+			flags = append(flags, "--ep", workload.EP.String())
+		}
+		if workload.Eager {
+			flags = append(flags, "--disable-cuda-graph")
+		}
+		return writeServer(to, input.Plan, "SGLANG_PP_LAYER_PARTITION", "python -m sglang.launch_server --model-path "+modelOf(input.Plan), flags)
+	},
+	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
+})
+
+func number(value int64) string { return strconv.FormatInt(value, 10) }
+
+// writeServer writes a script that starts an engine with ranks. The variable has the layers of each
+// stage.
+func writeServer(to io.Writer, plan *devicemap.Plan, variable, command string, flags []string) error {
+	counts, err := layersOf(plan)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("#!/bin/sh\n# %s for the plan of %s\n", plan.Workload.Runtime, quote.Comment(plan.Model.Name))
+	if len(counts) > 1 {
+		words := make([]string, len(counts))
+		for i, count := range counts {
+			words[i] = strconv.Itoa(count)
+		}
+		text += "export " + variable + "=" + strings.Join(words, ",") + "\n"
+	}
+	_, err = fmt.Fprintf(to, "%sexec %s %s \"$@\"\n", text, command, strings.Join(flags, " "))
+	return err
+}
+
+// modelOf is the model of a plan for the engine. A built-in name is no checkpoint: the user sets
+// MODEL.
+func modelOf(plan *devicemap.Plan) string {
+	if source := plan.Model.Source; strings.ContainsAny(source, "/\\") {
+		return quote.Path(source)
+	}
+	return `"${MODEL:?set MODEL to the checkpoint}"`
+}
+
+// layersOf counts the layers of each stage. The error is for stages that the engine cannot have.
+func layersOf(plan *devicemap.Plan) ([]int, error) {
+	layers := plan.UnitKinds["decoder-layer"]
+	if int64(len(plan.Stages)) != plan.Workload.PP.Count() || len(layers) == 0 {
+		return nil, refused("the plan for %q has %d stages and %d layers, and its pipeline has %v: plan again", plan.Model.Name, len(plan.Stages), len(layers), plan.Workload.PP)
+	}
+	counts, at := make([]int, len(plan.Stages)), 0
+	for i := range plan.Stages {
+		for _, unit := range plan.Stages[i].Units {
+			if !slices.Contains(layers, unit) {
+				continue
+			}
+			if unit != layers[at] {
+				return nil, refused("the plan for %q has %s where %s follows: the engine's stages have layers in order", plan.Model.Name, quote.Comment(unit), quote.Comment(layers[at]))
+			}
+			counts[i]++
+			at++
+		}
+	}
+	if at < len(layers) || slices.Contains(counts, 0) {
+		return nil, refused("the plan for %q has stages of %d layers, and the model has %d", plan.Model.Name, counts, len(layers))
+	}
+	return counts, nil
+}

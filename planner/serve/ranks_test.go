@@ -1,0 +1,232 @@
+package serve
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// jsonLines reads a packed file of fixtures/oracle, one value a line.
+func jsonLines[T any](t *testing.T, name string) (rows []T) {
+	t.Helper()
+	file, err := os.Open("../../fixtures/oracle/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(plain)
+	lines.Buffer(nil, 1<<22)
+	for lines.Scan() {
+		var row T
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func builtIn(t *testing.T, name string) *modelgraph.Graph {
+	t.Helper()
+	graph, err := load.Model(name, load.Options{BuiltIn: os.DirFS("../../fixtures/models"), Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+type defaultsRow struct {
+	In struct {
+		Model  string
+		GPU    []json.RawMessage
+		Usage  string
+		TP, PP int64
+		Flags  map[string]json.RawMessage
+	}
+	Out struct {
+		Error     string
+		Batched   int64   `json:"max_num_batched_tokens"`
+		Sequences int64   `json:"max_num_seqs"`
+		Length    int64   `json:"max_model_len"`
+		Share     float64 `json:"utilization"`
+		Heads     int64   `json:"kv_heads"`
+		Head      int64   `json:"head_size"`
+		Layers    int     `json:"layers"`
+	}
+}
+
+// TestDefaults compares the sizes that vllm serve takes if the user sets none, and the degrees that it
+// refuses, with vLLM 0.33's own code.
+func TestDefaults(t *testing.T) {
+	sizes := map[string]func(*costmodel.Workload) *int64{
+		"max_num_seqs":           func(workload *costmodel.Workload) *int64 { return &workload.Sequences },
+		"max_num_batched_tokens": func(workload *costmodel.Workload) *int64 { return &workload.BatchedTokens },
+		"max_model_len":          func(workload *costmodel.Workload) *int64 { return &workload.Context },
+	}
+	graphs := map[string]*modelgraph.Graph{}
+	compared, refused := 0, 0
+	for _, row := range jsonLines[defaultsRow](t, "vllm_defaults.jsonl.gz") {
+		if row.In.Usage != "OPENAI_API_SERVER" {
+			continue
+		}
+		workload := costmodel.Workload{Runtime: costmodel.VLLM}
+		known := true
+		for name, raw := range row.In.Flags {
+			at, ok := sizes[name]
+			if ok {
+				ok = json.Unmarshal(raw, at(&workload)) == nil && *at(&workload) > 0
+			}
+			known = known && (ok || name == "block_size" || name == "enforce_eager" || name == "kv_cache_dtype")
+		}
+		if !known {
+			continue
+		}
+		graph := graphs[row.In.Model]
+		if graph == nil {
+			graph = builtIn(t, row.In.Model)
+			graphs[row.In.Model] = graph
+		}
+		var name string
+		var gib float64
+		var capability [2]int
+		for i, into := range []any{&name, &gib, &capability} {
+			if err := json.Unmarshal(row.In.GPU[i], into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		topology := &costmodel.Topology{Devices: []costmodel.Device{{Name: name, CapacityBytes: int64(gib * (1 << 30)), ComputeCapability: fmt.Sprintf("%d.%d", capability[0], capability[1])}}}
+		question, err := RankQuestionOf(graph, &workload, topology)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(row.Out.Error, "must be divisible by tensor parallel size") {
+			refused++
+			if question.Model.Takes(row.In.TP) == nil {
+				t.Errorf("%s: tp %d is taken, vLLM: %s", row.In.Model, row.In.TP, row.Out.Error)
+			}
+		}
+		if row.Out.Error != "" {
+			continue
+		}
+		compared++
+		set := &question.Set
+		if set.Batched != row.Out.Batched || set.Sequences != row.Out.Sequences || set.Share != row.Out.Share || len(question.Model.Layers) != row.Out.Layers || workload.Context == 0 && question.Model.Trained != row.Out.Length {
+			t.Errorf("%s on %s, %v: %d tokens, %d sequences, share %v, %d layers, context %d; vLLM: %d, %d, %v, %d, %d", row.In.Model, name, workload.Serving,
+				set.Batched, set.Sequences, set.Share, len(question.Model.Layers), question.Model.Trained, row.Out.Batched, row.Out.Sequences, row.Out.Share, row.Out.Layers, row.Out.Length)
+		}
+	}
+	if compared < 150 || refused < 50 {
+		t.Errorf("only %d sizes and %d refusals", compared, refused)
+	}
+}
+
+// TestStages compares the engines' own split of the layers with their own code.
+func TestStages(t *testing.T) {
+	type row struct {
+		Engine    string
+		Stages    int `json:"p"`
+		First     int
+		Counts    [][]int
+		Partition *string
+	}
+	count := 0
+	for _, row := range jsonLines[row](t, "pp_indices.jsonl.gz") {
+		if row.Partition != nil {
+			continue
+		}
+		set := paged.Settings{Engine: map[string]paged.Engine{"vllm": paged.VLLM, "sglang": paged.SGLang}[row.Engine]}
+		for i, want := range row.Counts {
+			if layers := row.First + i; layers >= row.Stages {
+				count++
+				if found := set.Stages(layers, row.Stages); !slices.Equal(found, want) {
+					t.Errorf("%s: %d layers on %d stages: %v, the engine has %v", row.Engine, layers, row.Stages, found, want)
+				}
+			}
+		}
+	}
+	if count < 1900 {
+		t.Errorf("only %d splits", count)
+	}
+}
+
+// TestSolveRanks compares the blocks and the largest share with those of all splits in order, for
+// random models on up to four unequal GPUs.
+func TestSolveRanks(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 42))
+	found := 0
+	for range 400 {
+		question := sampledRanks(random)
+		answer, err := SolveRanks(question)
+		best := question.tryAll()
+		switch {
+		case err != nil && best < 2:
+			continue
+		case err != nil:
+			t.Fatalf("%v, and a split has %d blocks", err, best)
+		}
+		found++
+		if answer.Blocks != best {
+			t.Errorf("%v: %d blocks in %v, the best split has %d", answer.Set.Engine, answer.Blocks, answer.Counts, best)
+		}
+	}
+	if found < 150 {
+		t.Errorf("only %d answers", found)
+	}
+}
+
+// sampledRanks is a random question about a pipeline.
+func sampledRanks(random *rand.Rand) *RankQuestion {
+	model := &paged.Model{Element: 2, Width: 512, Vocabulary: 1 << 10, Trained: 1 << 12, Heads: 8, KeyHeads: 4, First: paged.Weights{Vocabulary: 1 << 20 * random.Int64N(4)}, Last: paged.Weights{Vocabulary: 1 << 20 * random.Int64N(6)}}
+	for range 3 + random.IntN(5) {
+		kind := paged.Full
+		if random.IntN(3) == 0 {
+			kind = paged.Sliding
+		}
+		model.Layers = append(model.Layers, paged.Layer{
+			Weights: paged.Weights{Split: 1 << 20 * (1 + random.Int64N(6))}, FeedForward: 1024 * (1 + random.Int64N(3)),
+			Cache: paged.Cache{Kind: kind, Heads: 4, Head: 32, Value: 32, Element: 2, Window: 512},
+		})
+	}
+	question := &RankQuestion{Model: model, Set: paged.Settings{
+		Engine: paged.Engine(random.IntN(2)), Version: paged.Version{0, 19}, Degrees: paged.Degrees{Tensor: 1, Data: 1}, Sequences: 16, Batched: 512, Share: 0.9, Block: 16,
+	}}
+	for range 1 + random.IntN(3) {
+		total := int64(600<<20) + 1<<20*random.Int64N(64)
+		question.GPUs = append(question.GPUs, paged.GPU{Total: total, Free: total})
+	}
+	question.Set.Pipeline = int64(len(question.GPUs))
+	if question.Set.Engine == paged.SGLang {
+		question.Set.Block = 1
+	}
+	return question
+}
+
+// tryAll is the largest number of blocks of all splits whose stages each have a layer.
+func (question *RankQuestion) tryAll() (best int64) {
+	pool, err := question.Set.Pool(question.Model)
+	if err != nil {
+		return 0
+	}
+	splits(len(question.Model.Layers), len(question.GPUs), func(counts []int) {
+		if !slices.Contains(counts, 0) {
+			blocks, _ := question.Set.Split(question.Model, pool, question.GPUs, counts)
+			best = max(best, blocks)
+		}
+	})
+	return best
+}
