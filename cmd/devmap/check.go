@@ -19,6 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -85,7 +86,10 @@ type judged struct {
 }
 
 func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
-	if err := cmp.Or(command.Refuse(), ask.RefuseGGUF(command.Request, model)); err != nil {
+	if ask.Serves(command.Request, load.IsGGUF(model)) {
+		return command.serve(cmd, model, path)
+	}
+	if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse(), ask.RefuseGGUF(command.Request, model)); err != nil {
 		return err
 	}
 	model, adapted, err := ask.Base(command.Request, model)
@@ -288,12 +292,14 @@ func (command *checkCommand) show(cmd *cobra.Command, of *judged, report *device
 		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(of.graph.Name), of.workload.Strategy.Traits().Replicated, report)+of.words())
 		printer := show.New(cmd.ErrOrStderr(), of.graph, *of.workload)
 		var defaults []string
-		if of.plan == nil { // otherwise the plan sets them
+		if of.plan == nil && of.workload.Mode != costmodel.Serve { // otherwise the plan sets them
 			printer.Implied = command.Implied
 			defaults = ask.Defaults(command.Request, of.graph, of.workload)
 		}
 		printer.Header(of.topology, defaults)
-		printer.Devices(report.Map, report.Devices)
+		if len(report.Devices) > 0 {
+			printer.Devices(report.Map, report.Devices)
+		}
 		printer.Judged(report.Verdict, report.Devices, report.Imbalance, len(report.Faults))
 		return err
 	}

@@ -84,7 +84,7 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	input.JSON = command.JSON
+	input.JSON, input.Output = command.JSON, command.Output
 	if namesFolder(target, command.Output) {
 		note, err := writeFolder(cmd, target, input, command.Output, command.Force, nil)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -41,6 +42,9 @@ next lower divisor of the batch. --strategy, --runtime and --schedule restrict
 the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
+For a GGUF file devmap predicts what each GPU holds under llama.cpp: with its own
+split, or with that of --tensor-split, --gpu-layers and --host-experts.
+
 The table goes to standard output, with the command for the best row. --json
 prints every row, with each GPU's peak and traffic. If nothing fits, the
 exit status is 3.`,
@@ -60,7 +64,9 @@ type estimateOutput struct {
 	FormatVersion string        `json:"format_version"`
 	Rows          []estimateRow `json:"rows"`
 	// Auto is the result for the map of device_map="auto".
-	Auto     *estimateAuto     `json:"accelerate_auto,omitzero"`
+	Auto *estimateAuto `json:"accelerate_auto,omitzero"`
+	// Given is a placement for llama.cpp: its own, or that of the flags. Rows has devmap's plan.
+	Given    *estimateAuto     `json:"given,omitzero"`
 	Refused  []estimateRefused `json:"refused,omitzero"`
 	Warnings []string          `json:"warnings"`
 	Error    string            `json:"error,omitzero"` // if nothing fits
@@ -105,14 +111,17 @@ type estimateRefused struct {
 
 func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	end := time.Now().Add(command.TimeLimit)
-	if err := command.Refuse(); err != nil {
-		return err
-	}
-	if err := ask.RefuseGGUF(command.Request, arg); err != nil {
-		return err
+	serves := ask.Serves(command.Request, load.IsGGUF(arg))
+	if !serves {
+		if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse(), ask.RefuseGGUF(command.Request, arg)); err != nil {
+			return err
+		}
 	}
 	if err := out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"estimate"}}, arg); err != nil {
 		return err
+	}
+	if serves {
+		return command.serve(cmd, arg)
 	}
 	problem, err := command.Problem(arg)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"io/fs"
 	"path/filepath"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -25,7 +27,8 @@ func newInspect() *cobra.Command {
 		Short: "Show the units of a model: parameters, FLOPs, activations",
 		Long: `Show the units of a model: parameters, bytes, FLOPs and activation memory.
 
-A unit is a part that is never split across GPUs, such as a decoder layer.`,
+A unit is a part that is never split across GPUs, such as a decoder layer. For a
+GGUF file the table has the types of weights, and the KV cache of a token.`,
 		Example:           "  devmap inspect config.json --mode train --batch 4",
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(1, "one MODEL"),
@@ -58,13 +61,19 @@ type inspectUnit struct {
 	FLOPs           float64  `json:"flops"`
 	ActivationBytes int64    `json:"activation_bytes"`
 	Inputs          []string `json:"inputs"`
+	// Types and KVBytesPerToken are of GGUF files: the types of tensors, and the cache of a token.
+	Types           []string `json:"types,omitzero"`
+	KVBytesPerToken int64    `json:"kv_bytes_per_token,omitzero"`
 
 	buffers  int64
 	declared bool
 }
 
 func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
-	if err := command.Refuse(); err != nil {
+	if ask.Serves(command.Request, load.IsGGUF(arg)) {
+		return command.serve(cmd, arg)
+	}
+	if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse()); err != nil {
 		return err
 	}
 	if folder, builtIn := pipelineFolder(arg); folder != "" {

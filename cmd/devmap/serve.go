@@ -10,7 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -26,36 +25,23 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	if workload.Runtime != costmodel.LlamaCPP {
 		return command.serveRanks(cmd, arg, &workload, topology)
 	}
-	file, err := load.GGUF(arg)
-	switch {
-	case errors.Is(err, load.ErrUnsupported):
-		return out.Usagef("--runtime %s: %s is no GGUF file: convert it with convert_hf_to_gguf.py of llama.cpp", costmodel.LlamaCPP, arg)
-	case err != nil:
-		return err
-	}
-	graph, err := file.Graph()
+	served, err := readServed(arg, workload, topology)
 	if err != nil {
 		return err
 	}
-	graph.Source = arg
-	model, err := serving.FromGGUF(file)
+	answer, err := serve.Solve(served.question)
 	if err != nil {
-		return err
+		return unserved(command.Request, served, err)
 	}
-	question := serve.Question{Model: model, Devices: serve.DevicesOf(topology), Set: serve.SettingsOf(&workload)}
-	answer, err := serve.Solve(question)
-	if err != nil {
-		return unserved(&question, err)
-	}
-	plan := servingPlan(graph, workload, topology, &question, answer)
+	plan := servingPlan(served.graph, served.workload, topology, &served.question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err != nil || command.JSON {
 		return err
 	}
-	printer := show.New(cmd.ErrOrStderr(), graph, plan.Workload)
+	printer := show.New(cmd.ErrOrStderr(), served.graph, plan.Workload)
 	printer.Header(topology, nil)
-	printer.Devices(answer.Placed(graph), plan.Devices)
-	show.Served(printer, &question, answer)
+	printer.Devices(answer.Placed(served.graph), plan.Devices)
+	show.Served(printer, &served.question, answer)
 	printer.Warnings(plan.Warnings)
 	command.next(cmd, plan, written)
 	return nil
@@ -116,10 +102,11 @@ func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology 
 }
 
 // unserved adds what would fit to an answer that nothing fits.
-func unserved(question *serve.Question, err error) error {
+func unserved(request *ask.Request, served *served, err error) error {
 	var none *serve.InfeasibleError
 	if !errors.As(err, &none) {
 		return err
 	}
-	return &out.Infeasible{Err: err, Helps: nil}
+	helps, remedies := ask.ServingChanges(request, served.topology, served.question.Changes())
+	return &out.Infeasible{Err: err, Helps: helps, Remedies: remedies}
 }

@@ -1,15 +1,43 @@
 package serving
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
 )
 
+// known are the tensors that llama.cpp 0.5.0 loads for judged architectures (src/models/*.cpp), without
+// the block and without what follows the last dot.
+var known = strings.Fields(`attn_k attn_k_norm attn_norm attn_output attn_q attn_q_norm attn_qkv attn_rot_embd attn_sinks attn_v exp_probs_b
+	ffn_down ffn_down_exps ffn_down_shexp ffn_gate ffn_gate_exps ffn_gate_inp ffn_gate_inp_shexp ffn_gate_shexp ffn_gate_up_exps ffn_norm ffn_up ffn_up_exps ffn_up_shexp
+	post_attention_norm post_ffw_norm cls cls.output dense_2 dense_3 output output_norm rope_factors_long rope_factors_short rope_freqs token_embd`)
+
+// stranger is the first tensor that llama.cpp does not know.
+func stranger(file *gguf.File) string {
+	for i := range file.Tensors {
+		name := file.Tensors[i].Name
+		part := name
+		if gguf.Block(name) >= 0 {
+			_, part, _ = strings.Cut(strings.TrimPrefix(name, "blk."), ".")
+		}
+		if dot := strings.LastIndexByte(part, '.'); dot >= 0 {
+			part = part[:dot]
+		}
+		if !slices.Contains(known, part) {
+			return name
+		}
+	}
+	return ""
+}
+
 // agree compares the keys that memory is computed from with the tensors. llama.cpp does the same when
 // it loads them (llama-model.cpp, create_tensor). Only judged architectures have known tensors.
 func (model *Model) agree(file *gguf.File, fault func(key, format string, args ...any) error) error {
+	if model.Judged {
+		model.Unknown = stranger(file)
+	}
 	seen, table, err := model.parts(file, fault)
 	switch {
 	case err != nil || !model.Judged:

@@ -82,8 +82,12 @@ func (set *LlamaCPP) cellsOf(model *Model, block *Block) int64 {
 
 // cache is the bytes of a block's cache, and of its state.
 func (set *LlamaCPP) cache(model *Model, block *Block) int64 {
-	row := rowBytes(set.KeyType, block.Key) + rowBytes(set.ValueType, block.Value)
-	return set.cellsOf(model, block)*row + set.Sequences*block.State
+	return set.cellsOf(model, block)*set.PerToken(block) + set.Sequences*block.State
+}
+
+// PerToken is the bytes of a block's cache for a token that it keeps.
+func (set *LlamaCPP) PerToken(block *Block) int64 {
+	return rowBytes(set.KeyType, block.Key) + rowBytes(set.ValueType, block.Value)
 }
 
 func rowBytes(kind string, elements int64) int64 {

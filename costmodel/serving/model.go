@@ -19,6 +19,8 @@ type Model struct {
 	Window       int64 // tokens that a sliding block sees
 	Latent       bool  // keys and values are one latent (DeepSeek)
 	Judged       bool  // its buffers were compared with llama.cpp's own figures
+	// Unknown is a tensor that llama.cpp does not know, of a judged architecture; empty: none.
+	Unknown string
 
 	padding   int64 // what CUDA adds to Output
 	scaled    bool  // the embeddings are multiplied by a constant

@@ -48,6 +48,29 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	return report
 }
 
+// CheckServing is [Check] for an engine that serves. predict returns the devices of a map, or why the
+// engine does not place units so.
+func CheckServing(graph *modelgraph.Graph, devices int, flat Flat, faults []Fault, predict func(placed Map) ([]Prediction, *Fault)) *Report {
+	check := checker{graph: graph, index: newIndex(graph), entries: make(map[string]Device, len(flat)), devices: devices}
+	check.faults = slices.Clone(faults)
+	check.keys(flat)
+	check.overlaps(flat)
+	check.place()
+	report := &Report{Map: check.placement}
+	if len(check.faults) == 0 {
+		predicted, fault := predict(check.placement)
+		if fault != nil {
+			fault.Kind = notPlaced
+			check.faults = append(check.faults, *fault)
+		}
+		report.Devices = predicted
+	}
+	report.Verdict, report.Imbalance = worst(report.Devices), imbalance(report.Devices)
+	check.fit(report.Devices)
+	report.Faults, report.Warnings = check.faults, check.warnings
+	return report
+}
+
 // replicas judges devices if every GPU runs the whole model. Without a map, only the memory can be
 // too small.
 func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {

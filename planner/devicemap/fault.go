@@ -23,12 +23,14 @@ const (
 	offloadInTraining = "offload-in-training"
 	// unknownEngine is a strategy that runs no device map, so devmap cannot predict its memory.
 	unknownEngine = "unknown-engine"
+	// notPlaced is a map that the engine does not make with its own flags.
+	notPlaced = "not-placed"
 )
 
 // Fault is one error in a device map.
 type Fault struct {
 	// Kind is one of unknown-module, no-device, split-unit, ties-apart, device-not-a-number,
-	// unknown-device, overlap, offload-in-training, unknown-engine, and does-not-fit. A map with
+	// unknown-device, overlap, offload-in-training, unknown-engine, not-placed, and does-not-fit. A map with
 	// only does-not-fit faults runs on larger devices.
 	Kind    string
 	Module  string

@@ -91,8 +91,11 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 // NewServingPlan returns the plan of an engine that serves. It has no steps.
 func NewServingPlan(graph *modelgraph.Graph, workload *costmodel.Workload, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
-		FormatVersion: planVersion, Workload: *workload, Topology: *topo, Devices: devices, DeviceMap: placed.Flatten(graph),
+		FormatVersion: planVersion, Workload: *workload, Topology: *topo, Devices: devices,
 		Verdict: worst(devices), Imbalance: imbalance(devices), Warnings: []string{},
+	}
+	if placed != nil {
+		plan.DeviceMap = placed.Flatten(graph)
 	}
 	plan.describe(graph)
 	return plan

@@ -69,6 +69,7 @@ type Input struct {
 	Plan    *devicemap.Plan
 	Config  []byte           // the config.json of the plan's model
 	Program *program.Program // the plan, compiled
+	Output  string           // the file that Write's text is for; empty: standard output
 	JSON    bool             // whether the JSON form is asked for
 }
 

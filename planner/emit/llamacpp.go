@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -13,17 +14,29 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
-// llama.cpp takes a plan as flags (common/arg.cpp), in a script that starts its server.
+// llama.cpp takes a plan as flags (common/arg.cpp), in a script that starts its server. The script
+// finds the model from its own folder, so that it starts from any.
 var _ = register(&Target{
 	Name: "llama.cpp", Aliases: []string{"llamacpp", "llama-server", "llama_cpp"}, File: "serve.sh", Run: "sh serve.sh",
-	Example: "tiny.gguf --gpus 2", Golden: []string{"llama.cpp"},
+	Example: "tiny.gguf --gpus 2", Golden: []string{"llama.cpp", "llama.cpp-draft"},
 	needs: []need{servedBy(costmodel.LlamaCPP)},
 	Write: func(to io.Writer, input *Input) error {
 		flags, err := llamaFlags(input.Plan)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\nexec llama-server %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), strings.Join(flags, " "))
+		words := []string{"llama-server"}
+		for _, flag := range flags {
+			word := quote.Shell(flag.text)
+			if flag.file {
+				word = quote.Path(flag.text)
+				if path := input.path(flag.text); !filepath.IsAbs(path) {
+					word = `"$HERE/"` + quote.Shell(path)
+				}
+			}
+			words = append(words, word)
+		}
+		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\nHERE=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nexec %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), strings.Join(words, " "))
 		return err
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
@@ -39,9 +52,15 @@ func servedBy(runtime string) need {
 	}
 }
 
+// word is a word of llama-server's command line, or the name of a file, as the plan has it.
+type word struct {
+	text string
+	file bool
+}
+
 // llamaFlags are the flags of a plan. A split is the units of each device. The output is one of them
 // (llama-model.cpp, load_tensors).
-func llamaFlags(plan *devicemap.Plan) ([]string, error) {
+func llamaFlags(plan *devicemap.Plan) (flags []word, err error) {
 	workload := &plan.Workload
 	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
 		return nil, refused("the plan for %q has a cache of type %q, which llama.cpp does not know (%s)", plan.Model.Name, workload.KVType, strings.Join(serving.CacheTypes(), ", "))
@@ -50,26 +69,38 @@ func llamaFlags(plan *devicemap.Plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := []string{
-		"-m", quote.Path(plan.Model.Source), "-c", number(workload.Context * workload.Sequences), "-np", number(workload.Sequences), "-ub", number(workload.UBatch),
-		"-ngl", number(offloaded), "-fa", "on", "-ctk", workload.KVType, "-ctv", workload.KVType, "--fit", "off",
+	add := func(words ...string) {
+		for _, text := range words {
+			flags = append(flags, word{text: text})
+		}
 	}
+	file := func(flag, name string) { flags = append(flags, word{text: flag}, word{name, true}) }
+	file("-m", plan.Model.Source)
+	add("-c", number(workload.Context*workload.Sequences), "-np", number(workload.Sequences), "-ub", number(workload.UBatch),
+		"-ngl", number(offloaded), "-fa", "on", "-ctk", workload.KVType, "-ctv", workload.KVType, "--fit", "off")
 	const batch = 2048 // -b if it is left out; -ub is at most -b (llama-context.cpp)
 	if workload.UBatch > batch {
-		flags = append(flags, "-b", number(workload.UBatch))
+		add("-b", number(workload.UBatch))
 	}
 	if len(split) > 1 {
 		words := make([]string, len(split))
 		for i, units := range split {
 			words[i] = number(units)
 		}
-		flags = append(flags, "-ts", strings.Join(words, ","))
+		add("-ts", strings.Join(words, ","))
 	}
 	if workload.HostExperts > 0 {
-		flags = append(flags, "--n-cpu-moe", number(workload.HostExperts))
+		add("--n-cpu-moe", number(workload.HostExperts))
 	}
 	if workload.InTurn { // any -ot turns the copies off (llama-context.cpp, pipeline_parallel)
-		flags = append(flags, "-ot", quote.Shell(`token_embd\.weight=CPU`))
+		add("-ot", `token_embd\.weight=CPU`)
+	}
+	if workload.MMProj != "" {
+		file("--mmproj", workload.MMProj)
+	}
+	if workload.Draft != "" { // 3 tokens at a time, which the buffers of the model count
+		file("-md", workload.Draft)
+		add("--spec-type", "draft-simple", "--spec-draft-n-max", "3", "-ngld", "all", "-devd", "CUDA"+number(workload.DraftGPU), "-ctkd", workload.KVType, "-ctvd", workload.KVType)
 	}
 	return flags, nil
 }

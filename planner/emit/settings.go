@@ -235,4 +235,4 @@ func pythonList(texts []string) string {
 }
 
 // gridTargets take the plans of engines whose layers no other program has.
-var gridTargets = map[string]string{"megatron": "megatron, megatron-bridge, ms-swift-megatron or verl", "torchtitan": "torchtitan", costmodel.LlamaCPP: "llama.cpp", costmodel.VLLM: "vllm", costmodel.SGLang: "sglang"}
+var gridTargets = map[string]string{"megatron": "megatron, megatron-bridge, ms-swift-megatron or verl", "torchtitan": "torchtitan", costmodel.LlamaCPP: "llama.cpp, llama-swap, docker-compose or ollama", costmodel.VLLM: "vllm", costmodel.SGLang: "sglang"}

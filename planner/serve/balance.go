@@ -39,6 +39,24 @@ func (question *Question) Given(counts []int) *Answer {
 	return question.placed(question.settings(placed{host: host, experts: int(question.Set.HostExperts)}, question.Set.Context), counts)
 }
 
+// InTurn is the same with all blocks on devices that work one after another.
+func (question *Question) InTurn(counts []int) *Answer {
+	answer := question.placed(question.settings(placed{inTurn: true}, question.Set.Context), counts)
+	answer.InTurn = true
+	return answer
+}
+
+// Largest is the device with the largest budget, of equal ones the last.
+func (question *Question) Largest() int {
+	largest := 0
+	for i, device := range question.Devices {
+		if device.Budget >= question.Devices[largest].Budget {
+			largest = i
+		}
+	}
+	return largest
+}
+
 // placed is what all devices hold.
 func (question *Question) placed(set serving.LlamaCPP, counts []int) *Answer {
 	answer := &Answer{Set: set, Counts: counts}

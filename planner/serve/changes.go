@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -23,7 +24,7 @@ func (question *Question) Changes() (changes []Change) {
 			if question.Set.Context > 0 && other.Set.Context == 0 {
 				change.Set = append(change.Set, costmodel.Setting{Field: "context", Value: fmt.Sprint(answer.Set.Context)})
 			}
-			change.Text = answer.summary()
+			change.Text = answer.Summary()
 			changes = append(changes, change)
 		}
 	}
@@ -82,37 +83,25 @@ func (question *Question) Changes() (changes []Change) {
 
 // more are the devices with copies of the largest.
 func (question *Question) more(count int) []Device {
-	devices := append([]Device{}, question.Devices...)
-	largest := devices[0]
-	for _, device := range devices {
-		if device.Budget > largest.Budget {
-			largest = device
-		}
-	}
-	for len(devices) < count {
-		devices = append(devices, largest)
-	}
-	return devices
+	largest := question.Devices[question.Largest()]
+	return slices.Concat(question.Devices, slices.Repeat([]Device{largest}, count-len(question.Devices)))
 }
 
-// summary says what fits, and what of it is on the host.
-func (answer *Answer) summary() string {
+// Summary says what fits, and what of it is on the host.
+func (answer *Answer) Summary() string {
 	text := fmt.Sprintf("%d tokens, fullest GPU %.1f %%", answer.Set.Context, 100*answer.Share)
 	switch {
 	case answer.Set.HostExperts > 0:
-		text += fmt.Sprintf(", experts of %d blocks on the host", answer.Set.HostExperts)
+		text += fmt.Sprintf(", experts of %s on the host", blocks(answer.Set.HostExperts))
 	case answer.Set.HostBlocks > 0:
-		text += fmt.Sprintf(", %d of %d blocks on the host", answer.Set.HostBlocks, len(answer.onDevices())+int(answer.Set.HostBlocks))
+		text += fmt.Sprintf(", %s on the host", blocks(answer.Set.HostBlocks))
 	}
 	return text
 }
 
-// onDevices lists the device of each block that is on one.
-func (answer *Answer) onDevices() (devices []int) {
-	for device, count := range answer.Counts {
-		for range count {
-			devices = append(devices, device)
-		}
+func blocks(count int64) string {
+	if count == 1 {
+		return "1 block"
 	}
-	return devices[:max(0, len(devices)-1)] // the output is last
+	return fmt.Sprintf("%d blocks", count)
 }

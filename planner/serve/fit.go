@@ -8,10 +8,7 @@ import "github.com/devmap-dev/devmap/costmodel/serving"
 // from the last to the first. Which experts it keeps on the host is not known here: the answer then
 // has all on devices.
 func Fit(question Question) (answer *Answer, whole bool) {
-	free := make([]float32, len(question.Devices))
-	for i, device := range question.Devices {
-		free[i] = float32(device.Budget - device.Context)
-	}
+	free := question.Free()
 	question.DraftOn = -1
 	model := question.Model
 	question.Set.Outputs = max(question.Set.Outputs, question.Set.Sequences)
@@ -46,6 +43,15 @@ func Fit(question Question) (answer *Answer, whole bool) {
 	}
 	way := placed{host: min(host, len(model.Blocks))}
 	return question.placed(question.settings(way, answer.Set.Context), back), host == 0
+}
+
+// Free are llama.cpp's own parts for -ts: the free memory of each device.
+func (question *Question) Free() []float32 {
+	free := make([]float32, len(question.Devices))
+	for i, device := range question.Devices {
+		free[i] = float32(device.Budget - device.Context)
+	}
+	return free
 }
 
 // reduced is the context with which the sum of all devices fits, if each token takes as much.

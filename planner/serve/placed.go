@@ -32,7 +32,7 @@ func DevicesOf(topology *costmodel.Topology) []Device {
 			context = largestContext
 		}
 		devices[i] = Device{Budget: device.Budget(), Context: context, Margin: margin}
-		if gpu, err := catalogue.Find(device.Name); err == nil {
+		if gpu, err := catalogue.Find(device.Name); err == nil && gpu.CapacityBytes == device.CapacityBytes { // not a size alone
 			devices[i].Bandwidth = gpu.BytesPerSecond
 		}
 	}
@@ -77,6 +77,35 @@ func (answer *Answer) Placed(graph *modelgraph.Graph) devicemap.Map {
 	return placed
 }
 
+// CountsOf returns the units of each device in a map of the graph's units, and a fault of one that
+// llama.cpp does not make: it keeps inputs on the host, and places blocks in order.
+func CountsOf(graph *modelgraph.Graph, placed devicemap.Map, devices int) ([]int, *devicemap.Fault) {
+	counts, last, name, output := make([]int, devices), devicemap.CPU, "", false
+	for i := range graph.Units {
+		unit, device := graph.Units[i].Name, placed[i]
+		fault := func(format string, args ...any) *devicemap.Fault {
+			return &devicemap.Fault{Module: unit, Message: costmodel.Messagef(format, args...)}
+		}
+		block := gguf.Block(unit+".") >= 0
+		switch {
+		case device < devicemap.CPU:
+			return nil, fault("it is on no device of llama.cpp")
+		case gguf.Input(unit) && device != devicemap.CPU:
+			return nil, fault("it is on device %v, and llama.cpp keeps it on the cpu", device)
+		case gguf.Input(unit):
+			continue
+		case device < last || output && device > last:
+			return nil, fault("it is on device %v, after %s on device %v: llama.cpp fills devices in order, and the output is on one", device, name, last)
+		}
+		last, name = device, unit
+		if device >= 0 && (block || !output) {
+			counts[device]++
+		}
+		output = output || !block
+	}
+	return counts, nil
+}
+
 // Predictions are what each device holds.
 func (answer *Answer) Predictions(question *Question, topology *costmodel.Topology) []devicemap.Prediction {
 	predictions := make([]devicemap.Prediction, len(answer.Devices))
@@ -91,10 +120,28 @@ func (answer *Answer) Predictions(question *Question, topology *costmodel.Topolo
 	return predictions
 }
 
+// ModelNotes are what a user must know of a model.
+func ModelNotes(model *serving.Model) []string {
+	notes := []string{}
+	if !model.Judged {
+		notes = append(notes, fmt.Sprintf("the buffers of architecture %q were not compared with llama.cpp", model.Architecture))
+	}
+	if len(model.Unknown) > 0 {
+		notes = append(notes, fmt.Sprintf("llama.cpp 0.5.0 has no tensor %q in %q, and refuses a file with one more than it knows (wrong number of tensors)", model.Unknown, model.Architecture))
+	}
+	return notes
+}
+
 // Notes are what a user must know of the answer.
 func (answer *Answer) Notes(question *Question) (notes []string) {
-	if !question.Model.Judged {
-		notes = append(notes, fmt.Sprintf("the buffers of architecture %q were not compared with llama.cpp", question.Model.Architecture))
+	notes = ModelNotes(question.Model)
+	if question.Draft != nil {
+		notes = append(notes, ModelNotes(question.Draft)...)
+	}
+	if encoder := question.Encoder; encoder != nil && !encoder.Judged {
+		notes = append(notes, fmt.Sprintf("projector %q: its buffer is that of its blocks alone, and was not compared with llama.cpp: it may be twice as large", encoder.Projector))
+	} else if encoder != nil && encoder.Larger > 0 {
+		notes = append(notes, fmt.Sprintf("the encoder's buffer is that of the image which llama-server starts with: the largest image takes %v more on GPU 0", costmodel.Bytes(encoder.Larger)))
 	}
 	if trained := question.Model.Trained; trained > 0 && answer.Set.Context > trained {
 		notes = append(notes, fmt.Sprintf("the model was trained for %d tokens, and the context has %d", trained, answer.Set.Context))

@@ -8,39 +8,59 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 )
 
-// ranked are the engines with ranks of tensor and pipeline parallelism.
-var ranked = []string{costmodel.VLLM, costmodel.SGLang}
+// gguf are the engines of GGUF files, ranked those with ranks of tensor and pipeline parallelism.
+var gguf, ranked = []string{costmodel.LlamaCPP}, []string{costmodel.VLLM, costmodel.SGLang}
 
-// servingFlags are those of an engine that serves.
+// servingFlags are those of an engine that serves. A plan's workload has them, so that check hides them.
 var servingFlags = []flag{
 	{
-		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, on: onPlan, leftOut: "the most that fits",
+		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, again: true, on: placing, hidden: onCheck, leftOut: "the most that fits",
 		help: "Tokens of a sequence [the most that fits]", accepts: []string{"max-model-len", "ctx-size", "context-length"}, also: []string{"ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context_length"},
 	},
 	{
-		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, on: onPlan, leftOut: "1; vllm: 256 or 1024",
-		help: "Sequences at a time [1; vllm: 256 or 1024]", accepts: []string{"max-num-seqs"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs", "max-running-requests"},
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck, leftOut: "1; vllm: 256 or 1024",
+		help: "Sequences at a time [1; vllm: 256 or 1024]", accepts: []string{"max-num-seqs", "max-running-requests"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, on: onPlan, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
 		help: "Type of the KV cache; auto is 16 bits", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0", "fp8_e4m3": "fp8"},
 	},
 	{
-		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: []string{costmodel.LlamaCPP}, on: onPlan, defaultValue: "512", leftOut: "512",
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck, defaultValue: "512", leftOut: "512",
 		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 	{
-		name: "max-num-batched-tokens", at: func(request *Request) any { return &request.serving.BatchedTokens }, serves: true, engines: ranked, on: onPlan, leftOut: "by the GPU",
+		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck,
+		help: "GGUF file of an encoder of images", also: []string{"mm"},
+	},
+	{
+		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck,
+		help: "GGUF file of a draft model", also: []string{"model-draft", "spec-draft-model", "md"},
+	},
+	{
+		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, engines: gguf, on: onEstimate,
+		help: "Parts of the model for each GPU [its free memory]", also: []string{"tensor_split", "ts"},
+	},
+	{
+		name: "gpu-layers", at: func(request *Request) any { return &request.gpuLayers }, serves: true, engines: gguf, on: onEstimate, leftOut: "all",
+		help: "Blocks on GPUs, and the output as one more [all]", also: []string{"n-gpu-layers", "n_gpu_layers", "ngl", "num-gpu", "num_gpu"},
+	},
+	{
+		name: "host-experts", at: func(request *Request) any { return &request.serving.HostExperts }, serves: true, engines: gguf, on: onEstimate, leftOut: "none",
+		help: "Blocks whose experts stay on the host [none]", also: []string{"n-cpu-moe", "ncmoe"},
+	},
+	{
+		name: "max-num-batched-tokens", at: func(request *Request) any { return &request.serving.BatchedTokens }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck, leftOut: "by the GPU",
 		help: "Tokens of one pass of vLLM or SGLang [by the GPU]", accepts: []string{"chunked-prefill-size"}, also: []string{"max_num_batched_tokens"},
 	},
 	{
-		name: "enforce-eager", at: func(request *Request) any { return &request.serving.Eager }, serves: true, engines: ranked, on: onPlan,
-		help: "No CUDA graphs", also: []string{"enforce_eager", "disable-cuda-graph"},
+		name: "enforce-eager", at: func(request *Request) any { return &request.serving.Eager }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck,
+		help: "No CUDA graphs", accepts: []string{"disable-cuda-graph"}, also: []string{"enforce_eager"},
 	},
 	{
-		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, on: onPlan,
-		help: "Release of the engine, as 0.33 [the newest known]", also: []string{"engine_version", "vllm-version"},
+		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck,
+		help: "Release of vLLM, as 0.33 [the newest known]", also: []string{"engine_version", "vllm-version"},
 	},
 }
 

@@ -24,6 +24,8 @@ type Request struct {
 	Placement
 	work                costmodel.Workload
 	serving             costmodel.Serving
+	tensorSplit         []string
+	gpuLayers           int64
 	dsConfig, lengths   string
 	presetNotes         []string
 	preset              *presetting  // nil: no --preset

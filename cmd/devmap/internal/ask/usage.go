@@ -31,7 +31,7 @@ var groups = []struct {
 	}},
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
-	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N", "max-num-batched-tokens N", "mem-fraction FRACTION", "enforce-eager", "engine-version VERSION"}},
+	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N", "mmproj FILE", "draft FILE", "tensor-split A,B", "gpu-layers N", "host-experts N", "max-num-batched-tokens N", "mem-fraction FRACTION", "enforce-eager", "engine-version VERSION"}},
 	{"Strategy", []string{
 		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto", "cp N|auto", "ep N|auto",
 		"pp N|auto", "sequence-parallel", "expert-capacity TIMES", "uniform", "shard-degree N", "built-on WHERE",

@@ -121,7 +121,7 @@ func (rows *deviceTable) usual() bool {
 
 // pooled reports that an allocator reserves more than the peak.
 func (rows *deviceTable) pooled() bool {
-	return slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Predicted.SlackBytes[1] > 0 })
+	return rows.work.Mode != costmodel.Serve && slices.ContainsFunc(rows.devices, func(prediction devicemap.Prediction) bool { return prediction.Predicted.SlackBytes[1] > 0 })
 }
 
 // reserved returns the range of bytes that the allocator reserves at the peak.
@@ -228,7 +228,11 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Reserved is the allocator's pool"+rows.banded()+".")
 	}
 	if context := rows.contexts(); context != "" {
-		said = append(said, "Used and Free count the CUDA context ("+context+").")
+		what := "the CUDA context ("
+		if rows.work.Mode == costmodel.Serve {
+			what = "the CUDA context and the margin ("
+		}
+		said = append(said, "Used and Free count "+what+context+").")
 	}
 	said = append(said, "GPU total: "+rows.totals()+".")
 	if len(left) > 0 {
