@@ -106,6 +106,9 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
+	if plan != nil && (plan.Workload.Runtime == costmodel.VLLM || plan.Workload.Runtime == costmodel.SGLang) {
+		return command.ranked(cmd, model, path, read)
+	}
 	if plan != nil {
 		ask.DropDefaults(cmd) // the plan has its own settings
 	}

@@ -94,6 +94,9 @@ type estimateRow struct {
 	TokensPerStep   int64    `json:"tokens_per_step"`
 	TokensPerSecond *float64 `json:"tokens_per_second"`
 	Flags           []string `json:"flags"`
+	// Context and KVTokens are of vLLM and SGLang: the longest sequence, and the tokens in the cache.
+	Context  int64 `json:"context,omitzero"`
+	KVTokens int64 `json:"kv_tokens,omitzero"`
 }
 
 // estimateAuto is a row with the map itself.

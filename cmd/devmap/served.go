@@ -95,6 +95,9 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	if workload.Runtime != costmodel.LlamaCPP {
+		return command.ranked(cmd, arg, workload, topology)
+	}
 	served, err := readServed(arg, workload, topology)
 	if err != nil {
 		return err
@@ -215,6 +218,9 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	if err != nil {
 		return err
 	}
+	if read.plan != nil && (read.plan.Workload.Runtime == costmodel.VLLM || read.plan.Workload.Runtime == costmodel.SGLang) {
+		return command.ranked(cmd, arg, path, read)
+	}
 	if read.plan != nil && read.plan.Workload.Runtime != costmodel.LlamaCPP {
 		return out.Usagef("%s is a plan for %s, and llama.cpp alone computes with GGUF files", path, read.plan.Workload.Runtime)
 	}
@@ -264,6 +270,9 @@ func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	if workload.Runtime != costmodel.LlamaCPP {
+		return command.ranked(cmd, arg, workload)
+	}
 	graph, model, err := readGGUF(arg)
 	if err != nil {
 		return err
@@ -274,17 +283,8 @@ func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
 	rows := make([]show.ServedUnit, len(graph.Units))
 	for i := range graph.Units {
 		unit := &graph.Units[i]
-		row, types := inspectUnit{Name: unit.Name, Inputs: []string{}}, map[string]bool{}
-		for layer := unit.First; layer < unit.End; layer++ {
-			for j := range graph.Layers[layer].Params {
-				tensor := &graph.Layers[layer].Params[j]
-				row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
-				if name := tensor.DType.String(); !types[name] {
-					types[name] = true
-					row.Types = append(row.Types, name)
-				}
-			}
-		}
+		row := inspectUnit{Name: unit.Name, Inputs: []string{}}
+		row.count(graph, i)
 		if number := gguf.Block(unit.Name + "."); number >= 0 && number < int64(len(model.Blocks)) {
 			row.KVBytesPerToken = set.PerToken(&model.Blocks[number])
 		}
@@ -294,8 +294,33 @@ func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
 	if command.JSON {
 		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
 	} else {
-		err = show.ServedUnits(cmd.OutOrStdout(), graph, model, set.KeyType, rows)
+		err = show.ServedUnits(cmd.OutOrStdout(), servedModel(graph, model, set.KeyType), rows)
 	}
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return err
+}
+
+// count adds the parameters of a unit, and their types.
+func (row *inspectUnit) count(graph *modelgraph.Graph, unit int) {
+	for layer := graph.Units[unit].First; layer < graph.Units[unit].End; layer++ {
+		for j := range graph.Layers[layer].Params {
+			tensor := &graph.Layers[layer].Params[j]
+			if tensor.Owner != "" {
+				continue
+			}
+			row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
+			if name := tensor.DType.String(); !slices.Contains(row.Types, name) {
+				row.Types = append(row.Types, name)
+			}
+		}
+	}
+}
+
+// servedModel describes a model of llama.cpp.
+func servedModel(graph *modelgraph.Graph, model *serving.Model, kind string) show.ServedModel {
+	described := show.ServedModel{Name: graph.Name, Architecture: model.Architecture, Kind: kind, Recurrent: model.Recurrent(), Trained: model.Trained}
+	if slices.ContainsFunc(model.Blocks, func(block serving.Block) bool { return block.Sliding }) {
+		described.Window = model.Window
+	}
+	return described
 }

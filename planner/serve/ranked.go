@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -28,7 +29,7 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 	question := &RankQuestion{Model: model}
 	for i := range topology.Devices {
 		device := &topology.Devices[i]
-		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond})
+		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond, Fabric: slices.Contains([]string{"9.0", "10.0", "10.3"}, device.ComputeCapability)})
 	}
 	set := &question.Set
 	if workload.Runtime == costmodel.SGLang {
@@ -80,6 +81,10 @@ func (question *RankQuestion) sglang(workload *costmodel.Workload) (err error) {
 func (answer *RankAnswer) Workload(workload costmodel.Workload) costmodel.Workload {
 	set := &answer.Set
 	workload.Context, workload.Sequences, workload.BatchedTokens = set.Context, set.Sequences, set.Batched
+	if set.Sequences == 0 { // SGLang's own (mem_cache/kv_cache_configurator.py, max_num_reqs)
+		const least, most, each = 2048, 4096, 512
+		workload.Sequences = min(max(int64(float64(answer.Tokens/set.Data)/float64(set.Context)*each), least), most)
+	}
 	workload.MemFraction, workload.EngineVersion = set.Share, set.Version.String()
 	workload.TP, workload.PP, workload.DP = costmodel.Degree(set.Tensor), costmodel.Degree(set.Pipeline), costmodel.Degree(set.Data)
 	if set.Experts {
@@ -149,4 +154,77 @@ func (answer *RankAnswer) Notes(question *RankQuestion) (notes []string) {
 		notes = append(notes, "the memory of a pass over images or sound is not counted")
 	}
 	return notes
+}
+
+// StagesOf returns the layers of each stage in a map of the graph's units, and a fault of one that no
+// engine with ranks makes: layers are in order, and each stage has some.
+func StagesOf(graph *modelgraph.Graph, placed devicemap.Map, degrees paged.Degrees) ([]int, *devicemap.Fault) {
+	counts, last := make([]int, max(1, degrees.Pipeline)), 0
+	for i := range graph.Units {
+		unit := &graph.Units[i]
+		stage := int(int64(placed[i]) / max(1, degrees.Tensor))
+		if placed[i] < 0 || stage >= len(counts) || stage < last {
+			return nil, &devicemap.Fault{Module: unit.Name, Message: costmodel.Messagef("it is on device %v: stages have their units in order, on %d GPUs each", placed[i], degrees.Tensor)}
+		}
+		last = stage
+		if unit.Kind == "decoder-layer" {
+			counts[stage]++
+		}
+	}
+	if empty := slices.Index(counts, 0); empty >= 0 {
+		return nil, &devicemap.Fault{Message: costmodel.Messagef("stage %d has no layer", empty)}
+	}
+	return counts, nil
+}
+
+// Changes are changes with which a question has an answer. [SolveRanks] found each.
+func (question *RankQuestion) Changes() (changes []Change) {
+	try := func(change Change, apply func(*RankQuestion)) {
+		other := *question
+		apply(&other)
+		if answer, err := SolveRanks(&other); err == nil {
+			if question.Set.Context > 0 && other.Set.Context == 0 {
+				change.Set = append(change.Set, costmodel.Set("context", answer.Set.Context))
+			}
+			change.Text = fmt.Sprintf("%d tokens of context, %d in the cache (%v)", answer.Set.Context, answer.Tokens, answer.Set.Degrees)
+			changes = append(changes, change)
+		}
+	}
+	const few, short, fuller = 32, 2048, 0.95
+	set := func(field string, value any) []costmodel.Setting {
+		return []costmodel.Setting{costmodel.Set(field, value)}
+	}
+	if question.Set.Context > 0 {
+		try(Change{}, func(other *RankQuestion) { other.Set.Context = 0 })
+	}
+	if question.Set.CacheElement == 0 {
+		try(Change{Set: set("kv_type", "fp8")}, func(other *RankQuestion) { other.Set.CacheElement = 1 })
+	}
+	if question.Set.Sequences > few {
+		try(Change{Set: set("sequences", few)}, func(other *RankQuestion) { other.Set.Sequences = few })
+	}
+	if question.Set.Batched > short {
+		try(Change{Set: set("max_num_batched_tokens", short)}, func(other *RankQuestion) {
+			other.Set.Batched, other.Set.Sequences = short, min(short, other.Set.Sequences)
+		})
+	}
+	if share := question.Set.Share; share > 0 && share < fuller {
+		try(Change{Set: set("mem_fraction", fuller)}, func(other *RankQuestion) { other.Set.Share = fuller })
+	}
+	most := len(changes) + 1
+	for count := len(question.GPUs) + 1; count <= 8*len(question.GPUs) && len(changes) < most; count++ {
+		try(Change{GPUs: count}, func(other *RankQuestion) {
+			for len(other.GPUs) < count {
+				other.GPUs = append(other.GPUs[:len(other.GPUs):len(other.GPUs)], slices.MaxFunc(question.GPUs, func(one, two paged.GPU) int { return cmp.Compare(one.Total, two.Total) }))
+			}
+		})
+	}
+	return changes
+}
+
+// PerToken are the bytes of a token in the cache of each layer, on one GPU.
+func (question *RankQuestion) PerToken() []int64 {
+	set := question.Set
+	set.Degrees = paged.Degrees{Tensor: 1, Pipeline: 1, Data: 1}
+	return set.PerToken(question.Model)
 }

@@ -152,28 +152,44 @@ func (question *RankQuestion) smallest(degrees paged.Degrees, stage int64) paged
 	return least
 }
 
-// with solves for degrees.
-func (question *RankQuestion) with(degrees paged.Degrees) (*RankAnswer, error) {
+// of is the search for degrees.
+func (question *RankQuestion) of(degrees paged.Degrees) (*split, error) {
 	if err := question.Model.Takes(degrees.Tensor); err != nil {
 		return nil, err
 	}
-	answer := &RankAnswer{Set: question.Set}
-	answer.Set.Degrees = degrees
-	pool, err := answer.Set.Pool(question.Model)
-	if err != nil {
-		return nil, err
-	}
-	split := &split{question: question, set: &answer.Set, pool: pool}
+	split := &split{question: question, set: question.Set}
+	split.set.Degrees = degrees
 	for stage := range degrees.Pipeline {
 		split.gpus = append(split.gpus, question.smallest(degrees, stage))
 	}
-	return answer, split.solve(answer)
+	var err error
+	split.pool, err = split.set.Pool(question.Model)
+	return split, err
+}
+
+// with solves for degrees.
+func (question *RankQuestion) with(degrees paged.Degrees) (*RankAnswer, error) {
+	split, err := question.of(degrees)
+	if err != nil {
+		return nil, err
+	}
+	counts, bound := split.best()
+	return split.answer(counts, bound)
+}
+
+// Given is what each GPU holds for the degrees of the question and so many layers of each stage.
+func (question *RankQuestion) Given(counts []int) (*RankAnswer, error) {
+	split, err := question.of(question.Set.Degrees)
+	if err != nil {
+		return nil, err
+	}
+	return split.answer(counts, 0)
 }
 
 // split is the search for the layers of each stage.
 type split struct {
 	question *RankQuestion
-	set      *paged.Settings
+	set      paged.Settings
 	pool     *paged.Pool
 	gpus     []paged.GPU
 }
@@ -339,10 +355,11 @@ func (split *split) full(counts []int) error {
 	return err
 }
 
-// solve finds the longest context, and the most even split with as many blocks.
-func (split *split) solve(answer *RankAnswer) error {
+// answer is what a split gives: the longest context, and what each GPU holds.
+func (split *split) answer(counts []int, bound float64) (*RankAnswer, error) {
 	model, asked := split.question.Model, split.question.Set.Context
-	counts, bound := split.best()
+	answer := &RankAnswer{Set: split.set}
+	answer.Set.Share = split.set.Fraction(model, split.gpus[0])
 	blocks, ranks := split.set.Split(model, split.pool, split.gpus, counts)
 	longest := int64(0)
 	request := split.set.Request()
@@ -351,9 +368,9 @@ func (split *split) solve(answer *RankAnswer) error {
 	}
 	switch {
 	case longest == 0:
-		return split.full(counts)
+		return nil, split.full(counts)
 	case asked > longest:
-		return &InfeasibleRanksError{Degrees: split.set.Degrees, Context: asked, Longest: longest}
+		return nil, &InfeasibleRanksError{Degrees: split.set.Degrees, Context: asked, Longest: longest}
 	case asked == 0:
 		answer.Set.Context, answer.Full = longest, longest < model.Trained
 	}
@@ -378,5 +395,5 @@ func (split *split) solve(answer *RankAnswer) error {
 		answer.Ranks = append(answer.Ranks, ranks[i/split.set.Tensor%split.set.Pipeline])
 	}
 	answer.Bound = min(answer.Bound, answer.Share)
-	return nil
+	return answer, nil
 }

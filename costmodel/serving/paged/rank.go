@@ -10,6 +10,7 @@ type GPU struct {
 	Total          int64   // bytes of its memory
 	Free           int64   // bytes that are free before the engine starts
 	BytesPerSecond float64 // of its memory; 0: unknown
+	Fabric         bool    // it reduces over a switch (NVLink SHARP): Hopper and later servers
 }
 
 // Settings are those of an engine with ranks.
@@ -206,3 +207,14 @@ func ParseVersion(text string) (version Version, err error) {
 
 // String is the release, as 0.33.
 func (version Version) String() string { return fmt.Sprintf("%d.%d", version[0], version[1]) }
+
+// PerToken are the bytes of a token in the cache of each layer of a rank.
+func (set *Settings) PerToken(model *Model) []int64 {
+	bytes := make([]int64, len(model.Layers))
+	for i := range bytes {
+		if cache := set.cache(model, i); cache.Kind != NoCache && cache.Kind != State {
+			bytes[i] = cache.token()
+		}
+	}
+	return bytes
+}

@@ -5,6 +5,14 @@ import (
 	"slices"
 )
 
+// Fraction is the part of a GPU's memory that the engine may use.
+func (set *Settings) Fraction(model *Model, gpu GPU) float64 {
+	if set.Engine == SGLang {
+		return set.sglangFraction(model, gpu)
+	}
+	return set.Share
+}
+
 // sglangFraction is the part of a GPU for weights and cache if the user sets none, and the tokens of
 // a pass: what is left is for activations and graphs (SGLang 0.5.23,
 // arg_groups/memory_hook.py, handle_gpu_memory_settings).
@@ -139,7 +147,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 	before, after := int64(math.MaxInt64), int64(math.MaxInt64)
 	at := 0
 	for stage, count := range counts {
-		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication()
+		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication(gpus[stage])
 		ranks[stage] = Rank{Weights: set.Weights(model, at, at+count), Other: gpus[stage].Total - free}
 		before, after = min(before, free), min(after, free-ranks[stage].Weights)
 		at += count

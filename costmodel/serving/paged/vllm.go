@@ -30,7 +30,7 @@ func (set *Settings) vllmSplit(model *Model, pool *Pool, gpus []GPU, counts []in
 
 // Rank is a rank of vLLM (v1/worker/gpu_worker.py, determine_available_memory).
 func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
-	rank := Rank{Weights: set.Weights(model, first, end), Other: set.communication()}
+	rank := Rank{Weights: set.Weights(model, first, end), Other: set.communication(gpu)}
 	rank.Activation = set.forward(model, first, end)
 	if end == len(model.Layers) {
 		rank.Activation = max(rank.Activation, set.sampling(model))
@@ -86,12 +86,14 @@ func (set *Settings) sampling(model *Model) int64 {
 // graphs is the memory of CUDA graphs: the kernels of each layer, in graphs of 51 sizes.
 func (set *Settings) graphs(layers int) int64 { return int64(layers) * 27 << 20 }
 
-// communication is memory outside of PyTorch.
-func (set *Settings) communication() int64 {
+// communication is memory outside of PyTorch, as vLLM 0.19 printed it on H100
+// (fixtures/measured/vllm_rows.json): 0.24 to 0.26 GiB on one GPU, 0.07 in a stage, and 2.06 to 2.21
+// with tensor parallelism, whose reductions use symmetric memory. Two RTX 4090 printed 0.25.
+func (set *Settings) communication(gpu GPU) int64 {
 	switch {
-	case set.Tensor > 1:
-		return 2120 << 20
-	case set.Pipeline > 1:
+	case set.Tensor > 1 && gpu.Fabric:
+		return 2180 << 20
+	case set.Tensor == 1 && set.Pipeline > 1:
 		return 70 << 20
 	}
 	return 256 << 20

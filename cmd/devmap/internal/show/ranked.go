@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
@@ -60,4 +62,25 @@ func degreesOf(answer *serve.RankAnswer) string {
 		words = append(words, "experts whole")
 	}
 	return strings.Join(words, ", ")
+}
+
+// RankedRows prints a table of answers, the best first.
+func RankedRows(printer *Printer, answers []*serve.RankAnswer) {
+	table := texttab.New("Degrees", "Context", "KV tokens", "Own split", "Token at least", "Fullest GPU").Compact()
+	for at := 1; at < 6; at++ {
+		table.Right(at)
+	}
+	for _, answer := range answers {
+		own, pace := grouped(answer.Own), Seconds(answer.Seconds)
+		if answer.Own == 0 {
+			own = nothing
+		}
+		if answer.Seconds == 0 {
+			pace = nothing
+		}
+		table.Row(degreesOf(answer), grouped(answer.Set.Context), grouped(answer.Tokens), own, pace, fmt.Sprintf("%.1f%%", 100*answer.Share))
+	}
+	table.Fit(0, narrowest, printer.width)
+	printer.printf("%s\n", out.Block(table.String()))
+	printer.printf("KV tokens are those of the whole cache. Own split is what the engine's own split of the layers would give.\n")
 }

@@ -3,13 +3,10 @@ package show
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
@@ -90,8 +87,17 @@ type ServedUnit struct {
 	Types                []string
 }
 
-// ServedUnits writes the table of the units of a GGUF file. It is a result: a write error is returned.
-func ServedUnits(to io.Writer, graph *modelgraph.Graph, model *serving.Model, kind string, units []ServedUnit) error {
+// ServedModel describes a model for an engine that serves.
+type ServedModel struct {
+	Name, Architecture string
+	Kind               string // type of the cache
+	Window             int64  // tokens that some layers keep; 0: all keep all
+	Recurrent          bool   // some layers keep a state of a sequence
+	Trained            int64  // the longest context; 0: unknown
+}
+
+// ServedUnits writes the table of the units of a model. It is a result: a write error is returned.
+func ServedUnits(to io.Writer, model ServedModel, units []ServedUnit) error {
 	table := &sheet{headings: []string{"unit", "parameters", "bytes", "KV a token", "types"}, left: []string{"unit", "types"}, spare: []string{"parameters"}}
 	var bytes, cache, params int64
 	for i := range units {
@@ -99,11 +105,11 @@ func ServedUnits(to io.Writer, graph *modelgraph.Graph, model *serving.Model, ki
 		bytes, cache, params = bytes+unit.Bytes, cache+unit.Cache, params+unit.Params
 		table.rows = append(table.rows, []any{out.Cell(unit.Name), grouped(unit.Params), costmodel.Bytes(unit.Bytes), costmodel.Bytes(unit.Cache), strings.Join(unit.Types, " ")})
 	}
-	title := fmt.Sprintf("%s, architecture %s, %s parameters (%v) in %s; KV cache in %s: %v a token", out.Cell(graph.Name), out.Cell(model.Architecture), grouped(params), costmodel.Bytes(bytes), Plural(len(units), "unit"), kind, costmodel.Bytes(cache))
-	if slices.ContainsFunc(model.Blocks, func(block serving.Block) bool { return block.Sliding }) {
+	title := fmt.Sprintf("%s, architecture %s, %s parameters (%v) in %s; KV cache in %s: %v a token", out.Cell(model.Name), out.Cell(model.Architecture), grouped(params), costmodel.Bytes(bytes), Plural(len(units), "unit"), model.Kind, costmodel.Bytes(cache))
+	if model.Window > 0 {
 		title += fmt.Sprintf(" (some blocks keep %s tokens)", grouped(model.Window))
 	}
-	if model.Recurrent() {
+	if model.Recurrent {
 		title += "; other blocks keep a state of a sequence"
 	}
 	if model.Trained > 0 {
