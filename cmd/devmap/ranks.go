@@ -2,16 +2,20 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -40,7 +44,90 @@ func readRanks(request *ask.Request, arg string, workload costmodel.Workload, to
 	if err != nil {
 		return nil, out.Usagef("--runtime %s: %w", workload.Runtime, err)
 	}
+	if request.Calibration != "" {
+		calibration, err := readCalibration(request.Calibration)
+		if err != nil {
+			return nil, err
+		}
+		if calibration.Engine != workload.Runtime {
+			return nil, out.Usagef("--calibration %s: it is of %s, and --runtime is %s", request.Calibration, calibration.Engine, workload.Runtime)
+		}
+		question.Set.More = calibration.OtherBytes
+	}
 	return &ranks{graph, workload, topology, question}, nil
+}
+
+// calibration is devmap.calibration/v1: what a start-up log had beyond its plan.
+type calibration struct {
+	FormatVersion string `json:"format_version"`
+	Engine        string `json:"engine"`
+	EngineVersion string `json:"engine_version"`
+	GPU           string `json:"gpu"`
+	// OtherBytes are bytes of each GPU beyond weights and cache, less the plan's.
+	OtherBytes int64 `json:"other_bytes"`
+}
+
+const calibrationVersion = "devmap.calibration/v1"
+
+func readCalibration(path string) (*calibration, error) {
+	const most = 1 << 16
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	data, err := io.ReadAll(io.LimitReader(file, most))
+	if err != nil {
+		return nil, err
+	}
+	var read calibration
+	if err := json.Unmarshal(data, &read, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("--calibration %s: %w: devmap watch PLAN --log FILE -o %s writes one", path, err, path)
+	}
+	const limit = 1 << 40
+	if read.FormatVersion != calibrationVersion || read.OtherBytes < -limit || read.OtherBytes > limit {
+		return nil, fmt.Errorf("--calibration %s: it is no %s: devmap watch PLAN --log FILE -o %s writes one", path, calibrationVersion, path)
+	}
+	return &read, nil
+}
+
+// log compares the start-up log of an engine with its plan.
+func (command *watchCommand) log(cmd *cobra.Command, path string) error {
+	plan, err := command.plan(cmd, path)
+	if err != nil {
+		return err
+	}
+	workload := &plan.Workload
+	if workload.Runtime != costmodel.VLLM && workload.Runtime != costmodel.SGLang {
+		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
+	}
+	file, err := os.Open(command.Watch.Log)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	found, err := paged.ReadLog(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command.Watch.Log, err)
+	}
+	fullest := &plan.Devices[0].Predicted
+	for i := range plan.Devices {
+		if predicted := &plan.Devices[i].Predicted; predicted.DeviceUsedBytes > fullest.DeviceUsedBytes {
+			fullest = predicted
+		}
+	}
+	show.Logged(cmd.OutOrStdout(), plan, fullest, found)
+	if command.Output == "" {
+		return nil
+	}
+	if found.Cache < 0 || found.Weights < 0 {
+		return fmt.Errorf("%s: no calibration without \"Model loading took\" and \"Available KV cache memory\"", command.Watch.Log)
+	}
+	written := calibration{
+		FormatVersion: calibrationVersion, Engine: workload.Runtime, EngineVersion: workload.EngineVersion, GPU: plan.Topology.Devices[0].Name,
+		OtherBytes: fullest.ParamsBytes + fullest.KVCacheBytes - found.Weights - found.Cache,
+	}
+	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }
 
 // solve finds the answer, or says what does not fit and which changes do.
@@ -61,7 +148,7 @@ func (of *ranks) solve(request *ask.Request) (*serve.RankAnswer, error) {
 func (of *ranks) plan(answer *serve.RankAnswer) *devicemap.Plan {
 	workload := answer.Workload(of.workload)
 	plan := devicemap.NewServingPlan(of.graph, &workload, of.topology, answer.Placed(of.graph), answer.Predictions(of.topology))
-	plan.Stages = answer.Stages(of.graph)
+	plan.Stages, plan.KVTokens = answer.Stages(of.graph), answer.Tokens
 	objective := &plan.Objective
 	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
 	objective.Gap = (answer.Share - answer.Bound) / answer.Share

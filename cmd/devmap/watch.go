@@ -62,13 +62,17 @@ yours; --no-hook turns it off.
 On many hosts, each rank runs its COMMAND under devmap watch --rank-from-env -o
 FOLDER, in a shared FOLDER. devmap watch --merge FOLDER compares all ranks with
 the plan. It names ranks that failed, were not measured, or hold more than the
-plan or their peers.`,
+plan or their peers.
+
+--log compares the start-up log of vLLM or SGLang with their plan. -o writes a
+calibration, which devmap plan --calibration reads.`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711
   devmap watch --baseline --strict -- python generate.py
-  devmap watch --merge /shared/reports`,
+  devmap watch --merge /shared/reports
+  devmap watch plan.json --log vllm.log -o calibration.json`,
 		Args: command.onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plans := cmd.ArgsLenAtDash()
@@ -105,6 +109,9 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	}
 	if command.Watch.Merge != "" {
 		return command.merge(cmd)
+	}
+	if command.Watch.Log != "" {
+		return command.log(cmd, file)
 	}
 	plan, err := command.plan(cmd, file)
 	if err != nil {
@@ -254,6 +261,8 @@ func (command *watchCommand) refuse(file string, argv []string) error {
 // refuseRanks reports flags that --merge and --rank-from-env exclude.
 func (command *watchCommand) refuseRanks(file string, argv []string) error {
 	switch {
+	case command.Watch.Log != "" && (file == "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env", "merge", "strict")):
+		return out.Usagef("--log %s is compared with a PLAN alone: devmap watch PLAN --log FILE", emit.Shell(command.Watch.Log))
 	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
 		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
 	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):

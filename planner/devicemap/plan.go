@@ -66,8 +66,10 @@ type Plan struct {
 	} `json:"offload,omitzero"`
 	// Verdict is the worst verdict of the devices. Reading computes it for older plans without the
 	// field.
-	Verdict     Verdict  `json:"verdict,omitzero"`
-	Imbalance   float64  `json:"imbalance"`
+	Verdict   Verdict `json:"verdict,omitzero"`
+	Imbalance float64 `json:"imbalance"`
+	// KVTokens are those of the cache of vLLM or SGLang, in all replicas.
+	KVTokens    int64    `json:"kv_tokens,omitzero"`
 	StepSeconds *float64 `json:"step_seconds"`
 	Warnings    []string `json:"warnings"`
 }

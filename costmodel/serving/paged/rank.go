@@ -27,6 +27,8 @@ type Settings struct {
 	CacheElement int64 // bytes of a number in the cache; 0: as activations
 	Eager        bool  // no CUDA graphs (--enforce-eager)
 	Block        int64 // tokens of a block of the cache
+	// More are bytes of each rank that a log had and the rules do not know ([Log]).
+	More int64
 }
 
 // Engine is an engine with a paged cache.

@@ -147,7 +147,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 	before, after := int64(math.MaxInt64), int64(math.MaxInt64)
 	at := 0
 	for stage, count := range counts {
-		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication(gpus[stage])
+		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication(gpus[stage]) - set.More
 		ranks[stage] = Rank{Weights: set.Weights(model, at, at+count), Other: gpus[stage].Total - free}
 		before, after = min(before, free), min(after, free-ranks[stage].Weights)
 		at += count

@@ -30,7 +30,7 @@ func (set *Settings) vllmSplit(model *Model, pool *Pool, gpus []GPU, counts []in
 
 // Rank is a rank of vLLM (v1/worker/gpu_worker.py, determine_available_memory).
 func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
-	rank := Rank{Weights: set.Weights(model, first, end), Other: set.communication(gpu)}
+	rank := Rank{Weights: set.Weights(model, first, end), Other: set.communication(gpu) + set.More}
 	rank.Activation = set.forward(model, first, end)
 	if end == len(model.Layers) {
 		rank.Activation = max(rank.Activation, set.sampling(model))

@@ -62,6 +62,10 @@ var servingFlags = []flag{
 		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck,
 		help: "Release of vLLM, as 0.33 [the newest known]", also: []string{"engine_version", "vllm-version"},
 	},
+	{
+		name: "calibration", at: func(request *Request) any { return &request.Calibration }, serves: true, engines: ranked, again: true, on: searching,
+		help: "What devmap watch --log found of this engine and GPU",
+	},
 }
 
 // Generation has the flags of a diffusion pipeline except --batch and --offload. Zero means the

@@ -36,7 +36,7 @@ type Request struct {
 	Transformers        string
 	Dims                []string
 	Model, ScheduleFile string
-	Trace               string
+	Trace, Calibration  string
 	TimeLimit           time.Duration
 	Run                 Run
 	Generation          Generation

@@ -190,7 +190,7 @@ func (run *Run) Dumps() (map[string]string, error) {
 type Watch struct {
 	PID                      int64 // 0: none
 	Strict, NoHook, Baseline bool
-	Snapshot, Merge          string
+	Snapshot, Merge, Log     string
 	RankFromEnv              bool
 }
 
@@ -215,6 +215,10 @@ var watchFlags = []flag{
 	{
 		name: "merge", at: func(request *Request) any { return &request.Watch.Merge }, on: onWatch,
 		help: "Compare the reports of all ranks in a folder",
+	},
+	{
+		name: "log", at: func(request *Request) any { return &request.Watch.Log }, on: onWatch,
+		help: "Compare the start-up log of vLLM or SGLang with PLAN",
 	},
 	{
 		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, defaultValue: "false",

@@ -31,7 +31,7 @@ var groups = []struct {
 	}},
 	{"Adapters", []string{"lora-rank N", "lora-targets NAMES", "lora-precision TYPE", "lora-dropout", "quantize TYPE"}},
 	{"Inference", []string{"new-tokens N", "offload TARGET", "stop ID"}},
-	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N", "mmproj FILE", "draft FILE", "tensor-split A,B", "gpu-layers N", "host-experts N", "max-num-batched-tokens N", "mem-fraction FRACTION", "enforce-eager", "engine-version VERSION"}},
+	{"Serving", []string{"context N", "sequences N", "kv-type TYPE", "ubatch N", "mmproj FILE", "draft FILE", "tensor-split A,B", "gpu-layers N", "host-experts N", "max-num-batched-tokens N", "mem-fraction FRACTION", "enforce-eager", "engine-version VERSION", "calibration FILE"}},
 	{"Strategy", []string{
 		"strategy NAME", "runtime NAME", "contiguous", "pin LAYER=GPU", "together A,B", "schedule NAME", "virtual-stages N", "dp N|auto", "tp N|auto", "cp N|auto", "ep N|auto",
 		"pp N|auto", "sequence-parallel", "expert-capacity TIMES", "uniform", "shard-degree N", "built-on WHERE",
@@ -43,7 +43,7 @@ var groups = []struct {
 	}},
 	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain", "run"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
-	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER"}},
+	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER", "log FILE"}},
 	{"Output", []string{
 		"output FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
 		"no-descriptions",

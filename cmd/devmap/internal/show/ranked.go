@@ -2,10 +2,14 @@ package show
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
@@ -83,4 +87,28 @@ func RankedRows(printer *Printer, answers []*serve.RankAnswer) {
 	table.Fit(0, narrowest, printer.width)
 	printer.printf("%s\n", out.Block(table.String()))
 	printer.printf("KV tokens are those of the whole cache. Own split is what the engine's own split of the layers would give.\n")
+}
+
+// Logged prints the figures of a start-up log next to those of the plan's fullest GPU.
+func Logged(to io.Writer, plan *devicemap.Plan, fullest *devicemap.Predicted, log *paged.Log) {
+	table := texttab.New("Figure", "Plan", "Log", "Difference").Compact()
+	for at := 1; at < 4; at++ {
+		table.Right(at)
+	}
+	bytes := func(name string, predicted, found int64) {
+		if found >= 0 {
+			table.Row(name, fmt.Sprint(costmodel.Bytes(predicted)), fmt.Sprint(costmodel.Bytes(found)), fmt.Sprintf("%+.2f GiB", float64(found-predicted)/(1<<30)))
+		}
+	}
+	bytes("weights", fullest.ParamsBytes, log.Weights)
+	bytes("buffers and graphs", fullest.WorkspaceBytes, max(log.Activation, 0)+max(log.Graphs, log.Estimate, 0))
+	bytes("KV cache", fullest.KVCacheBytes, log.Cache)
+	if log.Tokens >= 0 {
+		predicted := plan.KVTokens / plan.Workload.DP.Count()
+		table.Row("KV tokens", grouped(predicted), grouped(log.Tokens), fmt.Sprintf("%+.1f %%", 100*(float64(log.Tokens)/float64(max(1, predicted))-1)))
+	}
+	if log.Context >= 0 {
+		table.Row("context", grouped(plan.Workload.Context), grouped(log.Context), fmt.Sprintf("%+d", log.Context-plan.Workload.Context))
+	}
+	out.Say(to, "%s\n", out.Block(table.String())) //nolint:errcheck // nothing to do about a closed stream
 }
