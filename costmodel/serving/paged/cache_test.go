@@ -37,6 +37,7 @@ type kvRow struct {
 			DTypes     []string
 			BlockSize  int64 `json:"block_size"`
 			PagePadded int64 `json:"page_size_padded"`
+			Checkpoint int64 `json:"checkpoint_blocks"`
 		}
 		Ranks     [][][2]int
 		Available []int64
@@ -139,8 +140,10 @@ func (row *kvRow) compare(t *testing.T) {
 		concurrent = 2
 	}
 	request := paged.Request{Length: row.In.Length, InFlight: concurrent * row.In.Batched}
-	if row.In.States == "align" {
-		request.States = 2
+	for _, spec := range row.In.Specs {
+		if row.In.States == "align" {
+			request.States = max(request.States, 2+spec.Checkpoint)
+		}
 	}
 	blocks := int64(1) << 60
 	var each []int64

@@ -23,7 +23,9 @@ type Model struct {
 	Experts    int64 // of a layer, the most; 0: none
 	Trained    int64 // the longest context of the config; 0: unknown
 	Tower      bool  // it has layers for images or sound
-	Quantized  string
+	// TowerLayers and TowerWidth are of a tower of images.
+	TowerLayers, TowerWidth int64
+	Quantized               string
 
 	stored modelgraph.DType // of the config
 }
@@ -82,7 +84,7 @@ func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
 		case i >= end && unit.Kind != "tower" && unit.Kind != "embedding":
 			model.outside(&model.Last, layers)
 		default:
-			model.Tower = model.Tower || unit.Kind == "tower" || unit.Kind == "encoder-layer"
+			model.tower(unit.Kind, layers)
 			model.outside(&model.First, layers)
 		}
 	}
@@ -93,6 +95,20 @@ func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
 		model.Rope += model.Trained * table.width * model.Element
 	}
 	return model, nil
+}
+
+// tower notes a unit outside the decoder that works on images or sound.
+func (model *Model) tower(kind string, layers []modelgraph.Layer) {
+	if kind != "tower" && kind != "encoder-layer" {
+		return
+	}
+	model.Tower = true
+	for i := range layers {
+		if op, ok := layers[i].Op.(modelgraph.Attention); ok {
+			model.TowerLayers++
+			model.TowerWidth = op.Dim
+		}
+	}
 }
 
 // rope is a table of cosines and sines, which layers with the same rotation share

@@ -30,8 +30,10 @@ func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
 		reserved += 2 * float64(decodes)
 		switch {
 		case model.latent():
-			reserved += 1536
-		case !model.Tower:
+			if set.Pipeline == 1 {
+				reserved += 1536
+			}
+		case !model.sglangImages():
 			reserved += 8 * float64(sglangPrefills(set.Batched, set.Pipeline))
 		}
 	}
@@ -39,11 +41,27 @@ func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
 	if total > large {
 		reserved = max(reserved, floor)
 	}
-	fraction := math.Round((total-reserved)/total*1000) / 1000
-	if model.Tower {
-		fraction *= 0.95
+	return math.Round((total-reserved)/total*1000) / 1000 * model.sglangTower()
+}
+
+// sglangText are the families whose towers SGLang leaves out, if --enable-multimodal is not given
+// (configs/model_config.py, mm_disabled_models).
+var sglangText = []string{"gemma3", "llama4", "step3_vl"}
+
+// sglangImages reports a model whose images SGLang reads.
+func (model *Model) sglangImages() bool {
+	return model.Tower && !slices.Contains(sglangText, model.Family)
+}
+
+// sglangTower is the factor for a tower: a twentieth less, and a tenth less for each size of a ViT-L/14
+// more (adjust_mem_fraction_for_vlm).
+func (model *Model) sglangTower() float64 {
+	if !model.sglangImages() || model.TowerWidth == 0 {
+		return 1
 	}
-	return fraction
+	const layers, width = 24, 1024
+	size := float64(model.TowerLayers*model.TowerWidth*model.TowerWidth) / (layers * width * width)
+	return 0.95 * max(0.8, min(1.05, 1-0.1*(size-1)))
 }
 
 // sglangDecodes is the largest batch of a decode graph.
@@ -152,21 +170,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 		before, after = min(before, free), min(after, free-ranks[stage].Weights)
 		at += count
 	}
-	fraction := set.sglangFraction(model, gpus[0])
-	rest := after - int64(float64(before)*(1-fraction))
-	if model.Tower {
-		rest -= 100 << 20 // mm_runtime_reservation_gb
-	}
-	states := set.sglangStates(model, counts, rest)
-	rest -= states
-	blocks := int64(math.MaxInt64)
-	at = 0
-	for _, count := range counts {
-		if in, ok := pool.In(rest, at, at+count); ok {
-			blocks = min(blocks, in)
-		}
-		at += count
-	}
+	blocks, states := set.sglangSlots(model, pool, gpus[0], counts, before, after)
 	at = 0
 	for stage, count := range counts {
 		ranks[stage].Cache = pool.Bytes(max(0, blocks), at, at+count) + states
@@ -174,6 +178,25 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 		at += count
 	}
 	return blocks, ranks
+}
+
+// sglangSlots are the tokens of the cache, and the bytes of states. before and after are free bytes
+// before and after loading.
+func (set *Settings) sglangSlots(model *Model, pool *Pool, gpu GPU, counts []int, before, after int64) (slots, states int64) {
+	rest := after - int64(float64(before)*(1-set.sglangFraction(model, gpu)))
+	if model.sglangImages() {
+		rest -= 100 << 20 // mm_runtime_reservation_gb
+	}
+	states = set.sglangStates(model, counts, rest)
+	slots = math.MaxInt64
+	at := 0
+	for _, count := range counts {
+		if in, ok := pool.In(rest-states, at, at+count); ok {
+			slots = min(slots, in)
+		}
+		at += count
+	}
+	return slots, states
 }
 
 // driver is what the CUDA context takes before the engine measures free memory.

@@ -1,0 +1,159 @@
+package paged
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// sglangRow is a question that SGLang's own code answered.
+type sglangRow struct {
+	In struct {
+		Model  string
+		GPU    []json.RawMessage
+		TP, PP int64
+		Flags  map[string]any
+		Before float64
+		Free   []float64
+	}
+	Out struct {
+		Error    string
+		Fraction float64 `json:"mem_fraction_static"`
+		Batched  int64   `json:"chunked_prefill_size"`
+		Tokens   []int64
+		Layers   [][2]int
+		Page     int64 `json:"page_size"`
+	}
+}
+
+// TestSGLang compares fractions and tokens with SGLang 0.5.23's own code.
+func TestSGLang(t *testing.T) {
+	configs := publicConfigs(t)
+	file, err := os.Open("../../../fixtures/oracle/sglang_memory.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	models := map[string]*Model{}
+	fractions, tokens := 0, 0
+	skipped := map[string]int{}
+	lines := bufio.NewScanner(plain)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var row sglangRow
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row.Out.Error != "" || row.Out.Page > 1 {
+			continue
+		}
+		model := models[row.In.Model]
+		if model == nil {
+			graph, err := hf.FromConfig("config.json", configs[row.In.Model])
+			if err != nil {
+				skipped[row.In.Model+": "+err.Error()]++
+				continue
+			}
+			if model, err = FromGraph(graph, 2); err != nil {
+				skipped[row.In.Model+": "+err.Error()]++
+				continue
+			}
+			models[row.In.Model] = model
+		}
+		var mib int64
+		if err := json.Unmarshal(row.In.GPU[1], &mib); err != nil {
+			t.Fatal(err)
+		}
+		gpu := GPU{Total: mib << 20}
+		set := Settings{Engine: SGLang, Degrees: Degrees{Tensor: row.In.TP, Pipeline: row.In.PP, Data: 1}, Batched: SGLangTokens(gpu), Block: 1}
+		known := true
+		for name, value := range row.In.Flags {
+			number, _ := value.(float64)
+			switch name {
+			case "chunked_prefill_size":
+				set.Batched = int64(number)
+			case "mem_fraction_static":
+				set.Share = number
+			case "kv_cache_dtype":
+				if value != "auto" && value != "bfloat16" {
+					set.CacheElement = 1
+				}
+			case "context_length":
+			case "max_running_requests":
+				set.Sequences = int64(number)
+			case "disable_cuda_graph":
+				set.Eager = true
+			default:
+				known = false
+			}
+		}
+		if !known || set.Batched < 0 {
+			continue
+		}
+		fractions++
+		if found := set.Fraction(model, gpu); math.Abs(found-row.Out.Fraction) > 1e-9 {
+			t.Errorf("%s on %d MiB, tp %d, pp %d, %v: fraction %v, SGLang %v", row.In.Model, mib, row.In.TP, row.In.PP, row.In.Flags, found, row.Out.Fraction)
+		}
+		if len(row.Out.Tokens) == 0 {
+			continue
+		}
+		tokens++
+		pool, err := set.Pool(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var counts []int
+		for _, layers := range row.Out.Layers {
+			counts = append(counts, layers[1]-layers[0])
+		}
+		const gib = 1 << 30
+		least := math.Inf(1)
+		for _, free := range row.In.Free {
+			least = min(least, free)
+		}
+		set.Share = row.Out.Fraction
+		slots, _ := set.sglangSlots(model, pool, gpu, counts, int64(row.In.Before*gib), int64(least*gib))
+		if off := slots - row.Out.Tokens[0]; off < -1 || off > 1 {
+			t.Errorf("%s, tp %d, pp %d, %v: %d tokens, SGLang %d", row.In.Model, row.In.TP, row.In.PP, row.In.Flags, slots, row.Out.Tokens[0])
+		}
+	}
+	t.Logf("%d fractions, %d tokens; not read: %v", fractions, tokens, skipped)
+	if fractions < 100 || tokens < 80 {
+		t.Errorf("only %d fractions and %d tokens", fractions, tokens)
+	}
+}
+
+// publicConfigs are configs by their names.
+func publicConfigs(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	file, err := os.Open("../../../fixtures/oracle/public.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Name   string
+		Config json.RawMessage
+	}
+	if err := json.NewDecoder(plain).Decode(&rows); err != nil {
+		t.Fatal(err)
+	}
+	configs := map[string]json.RawMessage{}
+	for _, row := range rows {
+		configs[row.Name] = row.Config
+	}
+	return configs
+}
