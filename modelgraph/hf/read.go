@@ -108,14 +108,18 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 
 func (f *family) longest(cfg *config) int64 {
 	if f.maxSeq != nil {
-		return f.maxSeq(cfg)
+		return cmp.Or(f.maxSeq(cfg), longestByDefault[f.types[0]])
 	}
 	name := "max_position_embeddings"
 	if cfg.class != nil && cfg.class.Aliases[name] != "" {
 		name = cfg.class.Aliases[name]
 	}
-	return cfg.dim(0, name)
+	return cfg.dim(longestByDefault[f.types[0]], name)
 }
+
+// longestByDefault are the longest sequences of published configs that leave them out
+// (configuration_gemma3.py, configuration_gpt_oss.py).
+var longestByDefault = map[string]int64{"gemma3": 131072, "gemma3_text": 131072, "gpt_oss": 131072}
 
 // modelName is the config's name of the model, else its folder or file.
 func modelName(cfg *config, file string) string {

@@ -362,7 +362,7 @@ func (split *split) answer(counts []int, bound float64) (*RankAnswer, error) {
 	answer.Set.Share = split.set.Fraction(model, split.gpus[0])
 	blocks, ranks := split.set.Split(model, split.pool, split.gpus, counts)
 	longest := int64(0)
-	request := split.set.Request()
+	request := split.set.Request(model)
 	if blocks > 1 {
 		longest = split.pool.Longest(blocks, max(model.Trained, asked), request)
 	}

@@ -2,6 +2,7 @@ package paged
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -36,13 +37,22 @@ type Layer struct {
 	Cache   Cache // on one rank without tensor parallelism; its Block is not set
 	// FeedForward is the width of its feed-forward, both halves of a gated one counted.
 	FeedForward int64
-	// Routed are the numbers of a token in the buffers of its experts.
+	// Routed are the experts of a token.
 	Routed int64
+	// ExpertWidth is the width of an expert's feed-forward.
+	ExpertWidth int64
 	// Read is the part of its experts that a token reads.
 	Read float64
 	// Unpacked are bytes of projections that the engine also has in the type of activations (the
 	// latent's, if it is quantised).
 	Unpacked int64
+	// Expanded are the numbers of a token's keys without rotation and values, of all heads, if its cache
+	// has a latent.
+	Expanded int64
+
+	// Chunked: a recurrent mixer that is computed in chunks (Mamba-2, delta rules).
+	Chunked bool
+	Delta   bool // a delta rule
 
 	widths []int64 // of feed-forwards and states, which ranks of tensor parallelism share
 }
@@ -92,7 +102,7 @@ func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
 		return nil, fmt.Errorf("%q has no head that makes logits", graph.Name)
 	}
 	for table := range tables {
-		model.Rope += model.Trained * table.width * model.Element
+		model.Rope += table.positions(model) * table.width * model.Element
 	}
 	return model, nil
 }
@@ -116,6 +126,20 @@ func (model *Model) tower(kind string, layers []modelgraph.Layer) {
 type rope struct {
 	rotation modelgraph.Rotation
 	width    int64
+}
+
+// positions are the rows of a table. Linear scaling has a row for each scaled position, and rows of
+// three axes are four times as many (linear_scaling_rope.py, mrope.py).
+func (table *rope) positions(model *Model) int64 {
+	switch {
+	case table.rotation.Type == "yarn" && table.rotation.Trained > 0:
+		return max(model.Trained, int64(float64(table.rotation.Trained)*table.rotation.Factor))
+	case table.rotation.Type == "linear" && table.rotation.Factor > 1:
+		return int64(float64(model.Trained) * table.rotation.Factor)
+	case model.Family == "qwen2_vl" || model.Family == "qwen2_5_vl":
+		return 4 * model.Trained
+	}
+	return model.Trained
 }
 
 func ropes(tables map[rope]bool, layers []modelgraph.Layer) {
@@ -178,8 +202,14 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 			if op.Cross || op.IndexHeads > 0 {
 				return layer, fmt.Errorf("%q: attention to an encoder and sparse attention are not planned for engines that serve", part.Name)
 			}
+			if layer.Cache.Kind != NoCache {
+				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
+			}
 			model.Heads, model.KeyHeads = max(model.Heads, op.Heads), max(model.KeyHeads, op.KVHeads)
-			layer.Cache = attentionCache(&op, model.Element)
+			layer.Cache = attentionCache(&op, model.Family, model.Element)
+			if layer.Cache.Kind == Latent {
+				layer.Expanded = op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
+			}
 			if op.KVRank > 0 && model.Quantized != "" { // MLAAttention.process_weights_after_loading
 				layer.Unpacked = model.Element * op.KVRank * op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
 			}
@@ -188,9 +218,10 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 			if layer.Cache.Kind != NoCache {
 				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
 			}
-			layer.Cache = stateCache(&op, model.Element)
+			layer.Cache, layer.Chunked, layer.Delta = stateCache(&op, model.Family, model.Element), op.Heads > 0, op.Delta
 			layer.widths = append(layer.widths, op.Inner)
 		case modelgraph.MLP:
+			known = true
 			width := op.Hidden
 			if op.Gated {
 				width *= 2
@@ -198,9 +229,11 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 			layer.FeedForward = max(layer.FeedForward, width+op.Hidden)
 			layer.widths = append(layer.widths, op.Hidden)
 		case modelgraph.MoE:
+			known = true
 			model.Experts = max(model.Experts, op.Experts)
 			layer.Read = float64(op.TopK) / float64(max(op.Experts, 1))
-			layer.Routed = max(layer.Routed, op.TopK*(max(2*op.Hidden, op.Dim)+op.Hidden))
+			layer.Routed = max(layer.Routed, op.TopK)
+			layer.ExpertWidth = op.Hidden
 			layer.FeedForward = max(layer.FeedForward, 3*op.SharedHidden)
 			layer.widths = append(layer.widths, op.Hidden, op.SharedHidden)
 		case modelgraph.Opaque:
@@ -214,7 +247,7 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 }
 
 // attentionCache is the cache of attention, for all heads.
-func attentionCache(op *modelgraph.Attention, element int64) Cache {
+func attentionCache(op *modelgraph.Attention, family string, element int64) Cache {
 	cache := Cache{Kind: Full, Heads: op.KVHeads, Head: op.HeadDim, Value: op.ValueDim, Element: element, Window: op.Window}
 	if cache.Value == 0 {
 		cache.Value = op.HeadDim
@@ -222,8 +255,12 @@ func attentionCache(op *modelgraph.Attention, element int64) Cache {
 	switch {
 	case op.SharedKV, op.Bidirectional:
 		return Cache{}
+	case op.KVRank > 0 && family == "minicpm3": // values are padded to the width of keys (minicpm3.py)
+		cache.Value = op.HeadDim
 	case op.KVRank > 0:
 		return Cache{Kind: Latent, Heads: 1, Head: op.KVRank + op.RopeDim, Element: element}
+	case op.Window > 0 && (family == "llama4" || family == "llama4_text"):
+		cache.Kind = Chunked
 	case op.Window > 0:
 		cache.Kind = Sliding
 	}
@@ -232,10 +269,14 @@ func attentionCache(op *modelgraph.Attention, element int64) Cache {
 
 // stateCache is the state of a recurrent mixer: its last inputs of the convolution, and its matrix of
 // each head (model_executor/layers/mamba/mamba_utils.py, MambaStateShapeCalculator).
-func stateCache(op *modelgraph.StateSpace, element int64) Cache {
+func stateCache(op *modelgraph.StateSpace, family string, element int64) Cache {
 	convolved := op.Inner
 	if op.Heads > 0 {
 		convolved += 2 * op.Groups * op.State
 	}
-	return Cache{Kind: State, Bytes: element * ((op.Kernel-1)*convolved + op.Inner*op.State), Element: element}
+	state := element
+	if strings.HasPrefix(family, "qwen3_5") { // mamba_ssm_dtype
+		state = 4
+	}
+	return Cache{Kind: State, Bytes: element*(op.Kernel-1)*convolved + state*op.Inner*op.State, Element: element}
 }

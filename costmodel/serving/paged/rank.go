@@ -3,6 +3,7 @@ package paged
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // GPU is what the engine finds of one GPU.
@@ -71,18 +72,46 @@ func (set *Settings) Weights(model *Model, first, end int) int64 {
 		if layer.Cache.Kind == Latent || layer.Cache.Kind == State {
 			heads = 0
 		}
-		sum += layer.Weights.rank(set.Degrees, heads, model.Experts) + layer.Unpacked/set.Tensor
+		weights := layer.Weights
+		if model.Quantized == "mxfp4" && layer.ExpertWidth > 0 && !set.Experts {
+			weights.Experts = set.rounded(weights.Experts, layer.ExpertWidth)
+		}
+		sum += weights.rank(set.Degrees, heads, model.Experts) + layer.Unpacked/set.Tensor
 	}
-	if first == 0 {
+	return sum + set.ends(model, first == 0, end == len(model.Layers))
+}
+
+// ends are the bytes of what is before and after the layers. The last stage has a shared table too.
+// Some of vLLM's models have the table or the head on every stage, where it has no use.
+func (set *Settings) ends(model *Model, first, last bool) (sum int64) {
+	if first {
 		sum += model.First.rank(set.Degrees, 0, 0)
 	}
-	if end == len(model.Layers) {
+	if last {
 		sum += model.Last.rank(set.Degrees, 0, 0)
-		if first > 0 {
-			sum += model.Table.rank(set.Degrees, 0, 0)
-		}
+	}
+	everywhere := set.Engine == VLLM && slices.Contains(vllmTables, model.Family)
+	tied := model.Table != Weights{}
+	if !first && (everywhere || tied && last) {
+		table := Weights{Vocabulary: model.First.Vocabulary}
+		sum += table.rank(set.Degrees, 0, 0)
+	}
+	if everywhere && !last && !tied && !slices.Contains(vllmLastHeads, model.Family) {
+		head := Weights{Vocabulary: model.Last.Vocabulary}
+		sum += head.rank(set.Degrees, 0, 0)
 	}
 	return sum
+}
+
+// rounded are the bytes of experts in MXFP4, whose width on a rank is rounded up
+// (fused_moe/oracle/mxfp4.py).
+func (set *Settings) rounded(bytes, width int64) int64 {
+	multiple := int64(64)
+	if set.Version.before(secondRunner) {
+		multiple = 128
+	}
+	part := divided(divided(width, set.Tensor), multiple) * multiple
+	return bytes / width * part * set.Tensor
 }
 
 // Read are the bytes that a rank reads for one token of one sequence: its weights, of the experts
@@ -145,8 +174,13 @@ func (set *Settings) Pool(model *Model) (*Pool, error) {
 	block := set.Block
 	if largest > 0 && token > 0 { // platforms/interface.py, _align_hybrid_block_size
 		align := block
-		if model.latent() {
-			align = max(align, 128)
+		for i := range model.Layers {
+			switch layer := &model.Layers[i]; {
+			case layer.Delta: // chunks of a delta rule (mamba/abstract.py, get_mamba_prefill_checkpoint_alignment)
+				align = max(align, 64)
+			case layer.Cache.Kind == Latent:
+				align = max(align, 128)
+			}
 		}
 		block = max(block, align*divided(largest, align*token))
 		largest = block * token
@@ -186,10 +220,30 @@ func (set *Settings) cache(model *Model, i int) Cache {
 	return cache
 }
 
-// Request is the longest request, for the capacity of the cache. Batches are computed at a time: one
-// more than there are stages (config/vllm.py, max_concurrent_batches).
-func (set *Settings) Request() Request {
-	return Request{Length: set.Context, InFlight: (set.Pipeline + 1) * set.Batched}
+// Request is the longest request. Batches are computed at a time: one more than there are stages
+// (config/vllm.py, max_concurrent_batches). If layers with and without attention are mixed, prefixes are
+// cached: a request has two states of a layer, and three if the kernels give the one before the last
+// block too (models/config.py, MambaModelConfig).
+func (set *Settings) Request(model *Model) Request {
+	request := Request{Length: set.Context, InFlight: (set.Pipeline + 1) * set.Batched}
+	attends := false
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		switch layer.Cache.Kind {
+		case State:
+			request.States = max(request.States, 2)
+			if layer.Chunked {
+				request.States = 3
+			}
+		case NoCache:
+		default:
+			attends = true
+		}
+	}
+	if !attends {
+		request.States = 1
+	}
+	return request
 }
 
 // budget is what the engine may use of a GPU.
