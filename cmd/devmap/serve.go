@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -62,5 +63,8 @@ func unserved(request *ask.Request, served *served, err error) error {
 		return err
 	}
 	helps, remedies := ask.ServingChanges(request, served.topology, served.question.Changes())
+	if len(helps) == 0 {
+		helps = []string{fmt.Sprintf("no change of these settings fits: a GPU needs %v at least", costmodel.Bytes(none.Needs+served.question.Devices[0].Overhead(1)))}
+	}
 	return &out.Infeasible{Err: err, Helps: helps, Remedies: remedies}
 }

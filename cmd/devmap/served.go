@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,11 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 	served.question.Set.Context = given.Set.Context
 	served.question.Set.HostExperts = 0
 	best, none := serve.Solve(served.question)
-	document := servedEstimate(served, given, best, command.Again())
+	flags := command.Again()
+	if !command.Given("context") {
+		flags = append(flags, "--context", strconv.FormatInt(given.Set.Context, 10))
+	}
+	document := servedEstimate(served, given, best, flags)
 	var fault error
 	if given.Share > 1 {
 		fault = command.misfit(served, given, best, none)
@@ -206,6 +211,7 @@ func servedEstimate(served *served, given, best *serve.Answer, flags []string) *
 		document.Rows = append(document.Rows, row(best))
 	}
 	document.Given = &estimateAuto{row(given), given.Placed(served.graph).Flatten(served.graph)}
+	document.Given.Flags = []string{} // no flag of plan gives a split
 	return document
 }
 
