@@ -42,8 +42,8 @@ next lower divisor of the batch. --strategy, --runtime and --schedule restrict
 the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
-For a GGUF file devmap predicts what each GPU holds under llama.cpp: with its own
-split, or with that of --tensor-split, --gpu-layers and --host-experts.
+For a GGUF file devmap predicts what each GPU holds under llama.cpp, with its
+own split or that of --tensor-split, --gpu-layers and --host-experts.
 
 The table goes to standard output, with the command for the best row. --json
 prints every row, with each GPU's peak and traffic. If nothing fits, the

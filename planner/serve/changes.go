@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,8 @@ type Change struct {
 	Without []string // fields to leave out
 	GPUs    int      // 0: as they are
 	Text    string   // what then fits
+
+	hosted int64
 }
 
 // attempt is a change that may help.
@@ -61,6 +64,7 @@ func (question *Question) attempts() []attempt {
 }
 
 // Changes are single changes of a question that has no answer, and if none helps, several together.
+// Those that leave nothing on the host come first.
 func (question *Question) Changes() (changes []Change) {
 	attempts := question.attempts()
 	for i, attempt := range attempts {
@@ -77,11 +81,16 @@ func (question *Question) Changes() (changes []Change) {
 		if question.Set.Context > 0 && other.Set.Context == 0 {
 			change.Set = append(change.Set, costmodel.Setting{Field: "context", Value: fmt.Sprint(answer.Set.Context)})
 		}
-		change.Text = answer.Summary()
+		change.Text, change.hosted = answer.Summary(), answer.hosts()
 		changes = append(changes, change)
 	}
-	return append(changes, question.moreGPUs()...)
+	changes = append(changes, question.moreGPUs()...)
+	slices.SortStableFunc(changes, func(one, other Change) int { return cmp.Compare(min(1, one.hosted), min(1, other.hosted)) })
+	return changes
 }
+
+// hosts is the number of blocks that are on the host, or whose experts are.
+func (answer *Answer) hosts() int64 { return answer.Set.HostBlocks + answer.Set.HostExperts }
 
 // moreGPUs is the smallest number of GPUs with which nothing is on the host, or else something fits.
 func (question *Question) moreGPUs() (changes []Change) {
@@ -89,12 +98,13 @@ func (question *Question) moreGPUs() (changes []Change) {
 	for count := len(question.Devices) + 1; count <= min(most*len(question.Devices), costmodel.MaxDevices); count++ {
 		other := *question
 		other.Devices = slices.Concat(question.Devices, slices.Repeat([]Device{question.Devices[question.Largest()]}, count-len(question.Devices)))
+		other.DraftOn = other.Largest()
 		answer, err := Solve(other)
 		if err != nil {
 			continue
 		}
-		change := Change{GPUs: count, Text: answer.Summary()}
-		if answer.Set.HostBlocks+answer.Set.HostExperts == 0 {
+		change := Change{GPUs: count, Text: answer.Summary(), hosted: answer.hosts()}
+		if change.hosted == 0 {
 			return []Change{change}
 		}
 		if changes == nil {

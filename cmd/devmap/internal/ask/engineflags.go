@@ -19,15 +19,15 @@ var servingFlags = []flag{
 	},
 	{
 		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, again: true, on: placing, hidden: onCheck, defaultValue: "512", leftOut: "512",
-		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
+		help: "Tokens of one pass", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 	{
 		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, again: true, on: placing, hidden: onCheck,
-		help: "GGUF file of an encoder of images", also: []string{"mm"},
+		help: "Encoder of images (GGUF)", also: []string{"mm"},
 	},
 	{
 		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, again: true, on: placing, hidden: onCheck,
-		help: "GGUF file of a draft model", also: []string{"model-draft", "spec-draft-model", "md"},
+		help: "Draft model (GGUF)", also: []string{"model-draft", "spec-draft-model", "md"},
 	},
 	{
 		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, on: onEstimate,
@@ -58,14 +58,14 @@ var offloadModes = []string{"model", "sequential", "group"}
 
 // generationFlags are the flags for pipelines, folders with a model_index.json.
 var generationFlags = []flag{
-	ofPipeline("height", "Image height [the pipeline's default]", func(request *Request) any { return &request.Generation.Height }),
-	ofPipeline("width", "Image width [the pipeline's default]", func(request *Request) any { return &request.Generation.Width }),
-	ofPipeline("frames", "Video frames [the pipeline's default]", func(request *Request) any { return &request.Generation.Frames }),
+	ofPipeline("height", "Image height [the pipeline's]", func(request *Request) any { return &request.Generation.Height }),
+	ofPipeline("width", "Image width [the pipeline's]", func(request *Request) any { return &request.Generation.Width }),
+	ofPipeline("frames", "Video frames [the pipeline's]", func(request *Request) any { return &request.Generation.Frames }),
 	{name: "component", on: onPlan, help: "Plan one component of the pipeline", at: func(request *Request) any { return &request.Generation.Component }},
 	{name: "vae-tiling", on: onPlan, help: "Decode one tile at a time", at: func(request *Request) any { return &request.Generation.VAETiling }},
 	{name: "vae-slicing", on: onPlan, help: "Decode one image at a time", at: func(request *Request) any { return &request.Generation.VAESlicing }},
 	{name: "cache-latents", on: onPlan, help: "Encode pictures before DreamBooth training", at: func(request *Request) any { return &request.Generation.CacheLatents }},
-	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's default]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
+	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
 	ofPipeline("cfg-degree", "xDiT: GPUs for classifier-free guidance, 1 or 2 [1]", func(request *Request) any { return &request.Generation.CFGDegree }),
 	ofPipeline("ulysses", "xDiT: GPUs that share the attention heads [1]", func(request *Request) any { return &request.Generation.Ulysses }),
 	ofPipeline("ring", "xDiT: GPUs in ring attention [1]", func(request *Request) any { return &request.Generation.Ring }),

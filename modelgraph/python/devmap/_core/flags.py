@@ -124,10 +124,10 @@ GPU = Literal[
     "mi300x-192gb",
     "mi325x-256gb",
 ]
+KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
 Emit = Literal["slurm", "kubernetes"]
-KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 
 
 class Shared(Settings, total=False):
@@ -198,18 +198,27 @@ class CheckFlags(CheckKeywords, total=False):
 class EstimateKeywords(Shared, total=False):
     """Keywords of devmap.estimate but for gpus."""
 
+    context: Optional[int]
     contiguous: Optional[bool]
+    draft: Optional[str]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
+    gpu_layers: Optional[int]
+    host_experts: Optional[int]
+    kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
+    mmproj: Optional[str]
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
+    sequences: Optional[int]
+    tensor_split: Optional[Union[Sequence[str], str]]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
+    ubatch: Optional[int]
 
 
 class EstimateFlags(EstimateKeywords, total=False):
@@ -222,6 +231,7 @@ class InspectFlags(Shared, total=False):
     """Keywords of devmap.inspect."""
 
     dim: Optional[Union[Sequence[str], str]]
+    kv_type: Optional[KvType]
 
 
 class PlanKeywords(Shared, total=False):
@@ -233,6 +243,7 @@ class PlanKeywords(Shared, total=False):
     context: Optional[int]
     contiguous: Optional[bool]
     cp: Optional[Union[int, str]]
+    draft: Optional[str]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     emit: Optional[Emit]
     ep: Optional[Union[int, str]]
@@ -245,6 +256,7 @@ class PlanKeywords(Shared, total=False):
     height: Optional[int]
     kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
+    mmproj: Optional[str]
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
@@ -311,6 +323,7 @@ KINDS: dict[str, str] = {
     "cp": "degree",
     "dim": "stringArray",
     "dp": "degree",
+    "draft": "string",
     "ds_config": "string",
     "ema": "bool",
     "emit": "string",
@@ -324,9 +337,11 @@ KINDS: dict[str, str] = {
     "frames": "int64",
     "fully_shard_degree": "int64",
     "gpu": "string",
+    "gpu_layers": "int64",
     "gpus": "string",
     "gradient_as_bucket_view": "bool",
     "height": "int64",
+    "host_experts": "int64",
     "image_size": "int64",
     "images": "int64",
     "kernels": "string",
@@ -343,6 +358,7 @@ KINDS: dict[str, str] = {
     "max_pixels": "int64",
     "mem_fraction": "float64",
     "micro_batches": "int64",
+    "mmproj": "string",
     "mode": "string",
     "new_tokens": "int64",
     "nodes": "int64",
@@ -369,6 +385,7 @@ KINDS: dict[str, str] = {
     "steps": "int64",
     "strategy": "string",
     "target_seq": "int64",
+    "tensor_split": "stringSlice",
     "time_limit": "duration",
     "together": "stringArray",
     "topology": "string",
@@ -393,26 +410,27 @@ _NAMES = {
         "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
-        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
-        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
-        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
-        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
-        "topology tp transformers virtual_stages"
+        "attention batch built_on compile context contiguous dp draft ds_config ema eval_batch eval_samples "
+        "float8 gpu gpu_layers gpus gradient_as_bucket_view host_experts image_size images kernels kv_type "
+        "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
+        "optimizer_in_backward packing pin precision preset quantize recompute reserve runtime schedule seq "
+        "sequences shard_degree strategy target_seq tensor_split time_limit together topology tp transformers "
+        "ubatch virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
-        "image_size images kernels label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
-        "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
-        "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
-        "transformers virtual_stages"
+        "image_size images kernels kv_type label_tokens liger lora_dropout lora_precision lora_rank "
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
+        "optimizer_in_backward packing precision preset quantize recompute runtime schedule seq shard_degree "
+        "strategy target_seq tp transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp "
+        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp draft "
         "ds_config ema emit ep eval_batch eval_samples expert_capacity explain float8 force frames "
         "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
         "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mode new_tokens nodes objective offload optimizer "
+        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
         "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute reserve ring "
         "runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq time_limit "
         "together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling "
@@ -480,17 +498,25 @@ OTHERS: dict[str, str] = {
     "max_seq_len": "seq",
     "max_seq_length": "seq",
     "max_steps": "steps",
+    "md": "draft",
     "memory": "gpus",
     "microbatches": "micro_batches",
+    "mm": "mmproj",
+    "model_draft": "draft",
+    "n_cpu_moe": "host_experts",
     "n_ctx": "context",
+    "n_gpu_layers": "gpu_layers",
     "n_gpus": "gpus",
     "n_parallel": "sequences",
+    "ncmoe": "host_experts",
     "neat_packing": "packing",
+    "ngl": "gpu_layers",
     "ngpus": "gpus",
     "nnodes": "nodes",
     "np": "sequences",
     "nproc_per_node": "gpus",
     "num_ctx": "context",
+    "num_gpu": "gpu_layers",
     "num_gpus": "gpus",
     "num_machines": "nodes",
     "num_nodes": "nodes",
@@ -514,6 +540,7 @@ OTHERS: dict[str, str] = {
     "sequence_length": "seq",
     "sequence_parallel_enabled": "sequence_parallel",
     "sharding": "strategy",
+    "spec_draft_model": "draft",
     "tensor_model_parallel_size": "tp",
     "tensor_parallel": "tp",
     "tensor_parallel_degree": "tp",
@@ -524,6 +551,7 @@ OTHERS: dict[str, str] = {
     "tp_degree": "tp",
     "tp_size": "tp",
     "transformers_version": "transformers",
+    "ts": "tensor_split",
     "ub": "ubatch",
     "ubatch_size": "ubatch",
     "use_liger_kernel": "liger",
