@@ -14,8 +14,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 type inspectCommand struct{ *ask.Request }
@@ -113,6 +115,48 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 		err = people.Units(cmd.OutOrStdout(), model.Params, model.Buffers, document.table())
 	}
 	people.Warnings(append(notes, command.IdleNotes(&table.Workload)...))
+	return err
+}
+
+// serve shows a model of llama.cpp: bytes and types of its units, and the cache of a token.
+func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
+	workload, err := ask.ServingWorkload(command.Request)
+	if err != nil {
+		return err
+	}
+	graph, model, err := readGGUF(arg)
+	if err != nil {
+		return err
+	}
+	set := serve.SettingsOf(&workload)
+	described := devicemap.NewServingPlan(graph, &workload, &costmodel.Topology{}, nil, nil).Model
+	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Model: described, Warnings: serve.ModelNotes(model)}
+	rows := make([]show.ServedUnit, len(graph.Units))
+	for i := range graph.Units {
+		unit := &graph.Units[i]
+		row, types := inspectUnit{Name: unit.Name, Inputs: []string{}}, map[string]bool{}
+		for layer := unit.First; layer < unit.End; layer++ {
+			for j := range graph.Layers[layer].Params {
+				tensor := &graph.Layers[layer].Params[j]
+				row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
+				if name := tensor.DType.String(); !types[name] {
+					types[name] = true
+					row.Types = append(row.Types, name)
+				}
+			}
+		}
+		if number := gguf.Block(unit.Name + "."); number >= 0 && number < int64(len(model.Blocks)) {
+			row.KVBytesPerToken = set.PerToken(&model.Blocks[number])
+		}
+		document.Units = append(document.Units, row)
+		rows[i] = show.ServedUnit{Name: row.Name, Params: row.Params, Bytes: row.ParamsBytes, Cache: row.KVBytesPerToken, Types: row.Types}
+	}
+	if command.JSON {
+		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
+	} else {
+		err = show.ServedUnits(cmd.OutOrStdout(), graph, model, set.KeyType, rows)
+	}
+	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return err
 }
 

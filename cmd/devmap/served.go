@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,8 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/gguf"
-	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/serve"
@@ -64,30 +61,6 @@ func readServed(arg string, workload costmodel.Workload, topology *costmodel.Top
 	}
 	question.Set = serve.SettingsOf(&workload)
 	return &served{graph, workload, topology, question}, nil
-}
-
-// readGGUF reads a model of llama.cpp.
-func readGGUF(arg string) (*modelgraph.Graph, *serving.Model, error) {
-	file, err := ggufFile("--runtime "+costmodel.LlamaCPP, arg)
-	if err != nil {
-		return nil, nil, err
-	}
-	graph, err := file.Graph()
-	if err != nil {
-		return nil, nil, err
-	}
-	graph.Source = file.Path // of a folder
-	model, err := serving.FromGGUF(file)
-	return graph, model, err
-}
-
-// ggufFile reads a GGUF file for a flag.
-func ggufFile(flag, place string) (*gguf.File, error) {
-	file, err := load.GGUF(place)
-	if errors.Is(err, load.ErrUnsupported) {
-		return nil, out.Usagef("%s: %s is no GGUF file: convert it with convert_hf_to_gguf.py of llama.cpp", flag, place)
-	}
-	return file, err
 }
 
 // serve predicts llama.cpp's own placement, or the one that flags give.
@@ -142,7 +115,7 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 		for i := range words {
 			words[i] = emit.Shell(words[i])
 		}
-		printer.Next(strings.Join(words, " "))
+		show.Next(printer, strings.Join(words, " "))
 	}
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return fault
@@ -170,7 +143,7 @@ func (command *estimateCommand) given(question *serve.Question) (answer *serve.A
 	}
 	units := question.Model.Units()
 	_, counts := serving.Layers(units, split, ask.GPULayers(command.Request, units))
-	return question.Given(counts), "Split: that of the flags.", nil
+	return question.Given(counts, false), "Split: that of the flags.", nil
 }
 
 // misfit is the error for a placement that does not fit, with changes that do.
@@ -242,10 +215,7 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		if fault != nil {
 			return nil, fault
 		}
-		answer = question.Given(counts)
-		if workload.InTurn {
-			answer = question.InTurn(counts)
-		}
+		answer = question.Given(counts, workload.InTurn)
 		return answer.Predictions(question, topology), nil
 	})
 	var notes []string
@@ -262,46 +232,4 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		return out.ErrCheck
 	}
 	return nil
-}
-
-// serve shows a model of llama.cpp: bytes and types of its units, and the cache of a token.
-func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
-	workload, err := ask.ServingWorkload(command.Request)
-	if err != nil {
-		return err
-	}
-	graph, model, err := readGGUF(arg)
-	if err != nil {
-		return err
-	}
-	set := serve.SettingsOf(&workload)
-	described := devicemap.NewServingPlan(graph, &workload, &costmodel.Topology{}, nil, nil).Model
-	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Model: described, Warnings: serve.ModelNotes(model)}
-	rows := make([]show.ServedUnit, len(graph.Units))
-	for i := range graph.Units {
-		unit := &graph.Units[i]
-		row, types := inspectUnit{Name: unit.Name, Inputs: []string{}}, map[string]bool{}
-		for layer := unit.First; layer < unit.End; layer++ {
-			for j := range graph.Layers[layer].Params {
-				tensor := &graph.Layers[layer].Params[j]
-				row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
-				if name := tensor.DType.String(); !types[name] {
-					types[name] = true
-					row.Types = append(row.Types, name)
-				}
-			}
-		}
-		if number := gguf.Block(unit.Name + "."); number >= 0 && number < int64(len(model.Blocks)) {
-			row.KVBytesPerToken = set.PerToken(&model.Blocks[number])
-		}
-		document.Units = append(document.Units, row)
-		rows[i] = show.ServedUnit{Name: row.Name, Params: row.Params, Bytes: row.ParamsBytes, Cache: row.KVBytesPerToken, Types: row.Types}
-	}
-	if command.JSON {
-		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
-	} else {
-		err = show.ServedUnits(cmd.OutOrStdout(), graph, model, set.KeyType, rows)
-	}
-	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
-	return err
 }

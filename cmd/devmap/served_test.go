@@ -102,11 +102,11 @@ func TestServedEstimate(t *testing.T) {
 		return document
 	}
 	for flags, want := range map[string]string{
-		"--gpus 2 --context 4096":                                       "0 0 0 1 1", // llama.cpp: the place of a unit below the cumulated part
-		"--gpus 2 --context 4096 --tensor-split 1,3":                    "0 0 1 1 1",
-		"--gpus 2 --context 4096 --tensor-split 1,0":                    "0 0 0 0 0",
-		"--gpus 2 --context 4096 --gpu-layers 2":                        "cpu cpu cpu 0 1",
-		"--gpus 24GiB,8GiB --context 4096":                              "0 0 0 0 1",
+		"--gpus 2 --context 4096":                                         "0 0 0 1 1", // llama.cpp: the place of a unit below the cumulated part
+		"--gpus 2 --context 4096 --tensor-split 1,3":                      "0 0 1 1 1",
+		"--gpus 2 --context 4096 --tensor-split 1,0":                      "0 0 0 0 0",
+		"--gpus 2 --context 4096 --gpu-layers 2":                          "cpu cpu cpu 0 1",
+		"--gpus 24GiB,8GiB --context 4096":                                "0 0 0 0 1",
 		"--gpus 2 --context 4096 --tensor-split 1,1 --draft " + tinyModel: "0 0 0 1 1",
 	} {
 		document := on(flags, out.ExitDone)

@@ -187,3 +187,9 @@ func (tower *tower) compute(alignment int64) (size int64, judged bool) {
 	}
 	return tower.run(leaves, alignment, func(*value, *arena) {}), judged
 }
+
+// classed reports a token for the whole image.
+func (tower *tower) classed() bool { return rowCount(tower.file, "v.class_embd") > 0 }
+
+// fits reports a table of positions for as many patches as the image has.
+func (tower *tower) fits() bool { return rowCount(tower.file, "v.position_embd.weight") == tower.n }

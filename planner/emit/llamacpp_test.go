@@ -25,9 +25,9 @@ func words(t *testing.T, folder, line string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// TestServeAnywhere: serve.sh finds the model from any folder, also if its own has a name with blanks
+// TestServeFromFolders: serve.sh finds the model from any folder, also if its own has a name with blanks
 // or is a link, and starts the server with the flags of the plan.
-func TestServeAnywhere(t *testing.T) {
+func TestServeFromFolders(t *testing.T) {
 	root := t.TempDir()
 	for _, folder := range []string{"models of mine", "jobs/my job", "bin"} {
 		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {

@@ -15,7 +15,7 @@ func Fit(question Question) (answer *Answer, whole bool) {
 	_, counts := serving.Layers(model.Units(), free, model.Units())
 	at := func(context int64) *Answer {
 		question.Set.Context = context
-		return question.Given(counts)
+		return question.Given(counts, false)
 	}
 	longest := question.Set.Context
 	open := longest == 0
@@ -96,7 +96,7 @@ func (question *Question) filledBack(answer *Answer, targets []int64) (counts []
 	counts = make([]int, len(targets))
 	for i := len(targets) - 1; i >= 0; i-- {
 		first := end
-		for first > 0 && set.Run(question.Model, first-1, end).Total()+answer.Beside[i].Total() <= targets[i] {
+		for first > 0 && set.Run(question.Model, first-1, end).Total()+answer.Extra[i].Total() <= targets[i] {
 			first--
 		}
 		counts[i], end = end-first, first

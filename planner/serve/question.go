@@ -45,9 +45,9 @@ type Answer struct {
 	// InTurn: devices work one after another although all is on them.
 	InTurn bool
 	Counts []int // units of each device: blocks in order, and last the output
-	// Devices and OnHost are what each holds, and Beside what of it is of the draft and the encoder.
-	Devices, Beside []serving.Memory
-	OnHost          serving.Memory
+	// Devices and OnHost are what each holds, and Extra what of it is of the draft and the encoder.
+	Devices, Extra []serving.Memory
+	OnHost         serving.Memory
 	// Full: no longer context fits. Otherwise the context is the one asked for, or the model was
 	// trained for no longer one.
 	Full bool
@@ -152,26 +152,26 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 // fill gives each device as many units as its budget holds, and reports whether all have a place.
 func (question *Question) fill(way placed, context int64) bool {
 	set := question.settings(way, context)
-	beside, _ := question.beside(&set, nil)
-	return question.fillTo(&set, 1, beside, nil)
+	extra, _ := question.extra(&set, nil)
+	return question.fillTo(&set, 1, extra, nil)
 }
 
 // limits are what the units of each device may take for a share of its budget. A fraction of a byte
 // is rounded up, so that the run which has the share fits.
-func (question *Question) limits(share float64, beside []serving.Memory) []int64 {
+func (question *Question) limits(share float64, extra []serving.Memory) []int64 {
 	limits := make([]int64, len(question.Devices))
 	for i, device := range question.Devices {
-		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1) - beside[i].Total()
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1) - extra[i].Total()
 	}
 	return limits
 }
 
 // fillTo fills devices up to a share of their budgets. counts, if not nil, gets the units of each.
-func (question *Question) fillTo(set *serving.LlamaCPP, share float64, beside []serving.Memory, counts []int) bool {
+func (question *Question) fillTo(set *serving.LlamaCPP, share float64, extra []serving.Memory, counts []int) bool {
 	model := question.Model
 	at, all := int(set.HostBlocks), model.Units()
-	for i, limit := range question.limits(share, beside) {
-		if limit < 0 && beside[i].Total() > 0 {
+	for i, limit := range question.limits(share, extra) {
+		if limit < 0 && extra[i].Total() > 0 {
 			return false
 		}
 		count := sort.Search(all-at, func(more int) bool { return set.Run(model, at, at+more+1).Total() > limit })

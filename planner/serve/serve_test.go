@@ -55,15 +55,15 @@ func (question *Question) smallest(set serving.LlamaCPP) (share float64) {
 		used, _ := set.Devices(question.Model, counts)
 		largest := 0.0
 		for i, device := range question.Devices {
-			held := used[i].Total()
+			bytes := used[i].Total()
 			if question.Draft != nil && question.DraftOn == i {
 				alone := serving.LlamaCPP{Context: set.Context, Sequences: set.Sequences, KeyType: set.KeyType, ValueType: set.ValueType, UBatch: set.UBatch, Outputs: set.Sequences}
-				held += alone.Run(question.Draft, 0, question.Draft.Units()).Total()
+				bytes += alone.Run(question.Draft, 0, question.Draft.Units()).Total()
 			}
 			if question.Encoder != nil && i == 0 {
-				held += question.Encoder.Weights + question.Encoder.Compute
+				bytes += question.Encoder.Weights + question.Encoder.Compute
 			}
-			largest = max(largest, float64(held+device.Overhead(int(held)))/float64(device.Budget))
+			largest = max(largest, float64(bytes+device.Overhead(int(bytes)))/float64(device.Budget))
 		}
 		share = min(share, largest)
 	})

@@ -2,43 +2,44 @@ package ask
 
 import "github.com/devmap-dev/devmap/costmodel/serving"
 
-// servingFlags are those of an engine that serves. A plan's workload has them, so that check hides them.
+// servingFlags are those of an engine that serves. The help of plan has them, and docs/engines/llamacpp.md those
+// of estimate.
 var servingFlags = []flag{
 	{
-		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, again: true, on: placing, hidden: onCheck, leftOut: "the most that fits",
+		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, leftOut: "the most that fits",
 		help: "Tokens of a sequence [the most that fits]", also: []string{"ctx-size", "ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context-length", "context_length"},
 	},
 	{
-		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck, defaultValue: "1", leftOut: "1",
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, defaultValue: "1", leftOut: "1",
 		help: "Sequences at a time", also: []string{"parallel", "np", "n-parallel", "max-num-seqs", "max_num_seqs"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck, values: serving.CacheTypes(), defaultValue: "f16",
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck | onEstimate, values: serving.CacheTypes(), defaultValue: "f16",
 		help: "Type of the KV cache", also: []string{"cache-type-k", "ctk", "kv-cache-dtype", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "fp8": "q8_0", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
 	},
 	{
-		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, again: true, on: placing, hidden: onCheck, defaultValue: "512", leftOut: "512",
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, defaultValue: "512", leftOut: "512",
 		help: "Tokens of one pass", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 	{
-		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, again: true, on: placing, hidden: onCheck,
+		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate,
 		help: "Encoder of images (GGUF)", also: []string{"mm"},
 	},
 	{
-		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, again: true, on: placing, hidden: onCheck,
+		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate,
 		help: "Draft model (GGUF)", also: []string{"model-draft", "spec-draft-model", "md"},
 	},
 	{
-		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, on: onEstimate,
+		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, on: onEstimate, hidden: onEstimate,
 		help: "Parts of the model for each GPU [its free memory]", also: []string{"tensor_split", "ts"},
 	},
 	{
-		name: "gpu-layers", at: func(request *Request) any { return &request.gpuLayers }, serves: true, on: onEstimate, leftOut: "all",
+		name: "gpu-layers", at: func(request *Request) any { return &request.gpuLayers }, serves: true, on: onEstimate, hidden: onEstimate, leftOut: "all",
 		help: "Blocks on GPUs, and the output as one more [all]", also: []string{"n-gpu-layers", "n_gpu_layers", "ngl", "num-gpu", "num_gpu"},
 	},
 	{
-		name: "host-experts", at: func(request *Request) any { return &request.serving.HostExperts }, serves: true, on: onEstimate, leftOut: "none",
+		name: "host-experts", at: func(request *Request) any { return &request.serving.HostExperts }, serves: true, on: onEstimate, hidden: onEstimate, leftOut: "none",
 		help: "Blocks whose experts stay on the host [none]", also: []string{"n-cpu-moe", "ncmoe"},
 	},
 }

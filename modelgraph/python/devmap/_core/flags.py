@@ -124,9 +124,9 @@ GPU = Literal[
     "mi300x-192gb",
     "mi325x-256gb",
 ]
-KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
+KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
 Emit = Literal["slurm", "kubernetes"]
 
 
@@ -198,27 +198,18 @@ class CheckFlags(CheckKeywords, total=False):
 class EstimateKeywords(Shared, total=False):
     """Keywords of devmap.estimate but for gpus."""
 
-    context: Optional[int]
     contiguous: Optional[bool]
-    draft: Optional[str]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     gpu: Optional[Union[GPU, str]]
-    gpu_layers: Optional[int]
-    host_experts: Optional[int]
-    kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
-    mmproj: Optional[str]
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
-    sequences: Optional[int]
-    tensor_split: Optional[Union[Sequence[str], str]]
     time_limit: Optional[Union[float, str]]
     together: Optional[Union[Sequence[Union[Sequence[str], str]], str]]
     topology: Optional[Union[str, PathLike[str]]]
-    ubatch: Optional[int]
 
 
 class EstimateFlags(EstimateKeywords, total=False):
@@ -337,11 +328,9 @@ KINDS: dict[str, str] = {
     "frames": "int64",
     "fully_shard_degree": "int64",
     "gpu": "string",
-    "gpu_layers": "int64",
     "gpus": "string",
     "gradient_as_bucket_view": "bool",
     "height": "int64",
-    "host_experts": "int64",
     "image_size": "int64",
     "images": "int64",
     "kernels": "string",
@@ -385,7 +374,6 @@ KINDS: dict[str, str] = {
     "steps": "int64",
     "strategy": "string",
     "target_seq": "int64",
-    "tensor_split": "stringSlice",
     "time_limit": "duration",
     "together": "stringArray",
     "topology": "string",
@@ -410,13 +398,12 @@ _NAMES = {
         "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on compile context contiguous dp draft ds_config ema eval_batch eval_samples "
-        "float8 gpu gpu_layers gpus gradient_as_bucket_view host_experts image_size images kernels kv_type "
-        "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
-        "optimizer_in_backward packing pin precision preset quantize recompute reserve runtime schedule seq "
-        "sequences shard_degree strategy target_seq tensor_split time_limit together topology tp transformers "
-        "ubatch virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
+        "topology tp transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
