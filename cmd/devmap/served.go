@@ -201,12 +201,16 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
+		return &modelgraph.SyntaxError{File: path, Place: "workload.kv_type", Msg: fmt.Sprintf("%q is unknown (known: %s)", workload.KVType, strings.Join(serving.CacheTypes(), ", "))}
+	}
+	on := int(workload.DraftGPU)
 	served, err := readServed(arg, workload, topology)
 	if err != nil {
 		return err
 	}
-	if read.plan != nil && int(workload.DraftGPU) < len(topology.Devices) {
-		served.question.DraftOn = int(workload.DraftGPU)
+	if read.plan != nil && read.plan.Workload.Draft != "" && on < len(topology.Devices) {
+		served.question.DraftOn = on
 	}
 	question := &served.question
 	var answer *serve.Answer

@@ -126,8 +126,8 @@ func TestLlamaCPP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !model.Judged {
-			t.Errorf("%s is not among the judged architectures", judged.Family)
+		if !model.Judged || model.Unknown != "" {
+			t.Errorf("%s is not among the judged architectures, or has a tensor %q", judged.Family, model.Unknown)
 		}
 		for _, row := range judged.Rows {
 			const batch = 2048 // rows of logits in llama-fit-params
@@ -287,6 +287,11 @@ func TestKeys(t *testing.T) {
 		"feed_forward_length":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Name = "blk.1.other" },
 	}
 	at := slices.IndexFunc(models, func(model judged) bool { return model.Family == "llama" && model.Rows != nil })
+	file := models[at].read(t)
+	named(file, "blk.1.attn_norm.weight").Name = "blk.1.attn_magic.weight"
+	if model, err := serving.FromGGUF(file); err != nil || model.Unknown != "blk.1.attn_magic.weight" {
+		t.Errorf("%v: the tensor that llama.cpp does not know is %q", err, model.Unknown)
+	}
 	for want, damage := range damages {
 		file := models[at].read(t)
 		damage(file)

@@ -43,7 +43,7 @@ func RefuseGGUF(request *Request, model string) error {
 	if !load.IsGGUF(model) || request.work.Mode == costmodel.Load {
 		return nil
 	}
-	return out.Usagef("%s: llama.cpp alone computes with GGUF files\ngive another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
+	return out.Usagef("%s: llama.cpp alone computes with GGUF files; give another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
 }
 
 // IdleServing reports flags of an engine that serves, if none does.
