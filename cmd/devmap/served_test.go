@@ -119,10 +119,12 @@ func TestServedEstimate(t *testing.T) {
 			t.Errorf("%s: %s, want %s", flags, got, want)
 		}
 	}
-	alone, drafted := on("--gpus 2 --context 4096", out.ExitDone), on("--gpus 2 --context 4096 --draft "+tinyModel, out.ExitDone)
-	for i := range alone.Given.Peaks { // the draft is split as the model
-		if drafted.Given.Peaks[i] < alone.Given.Peaks[i]+alone.Given.Peaks[i]/2 {
-			t.Errorf("GPU %d: %d bytes, and with a draft %d", i, alone.Given.Peaks[i], drafted.Given.Peaks[i])
+	for _, flags := range []string{"--gpus 2 --context 4096", "--gpus 2 --context 4096 --tensor-split 1,1"} {
+		alone, drafted := on(flags, out.ExitDone), on(flags+" --draft "+tinyModel, out.ExitDone)
+		for i := range alone.Given.Peaks { // the draft is split as the model
+			if drafted.Given.Peaks[i] < alone.Given.Peaks[i]+alone.Given.Peaks[i]/2 {
+				t.Errorf("%s: GPU %d: %d bytes, and with a draft %d", flags, i, alone.Given.Peaks[i], drafted.Given.Peaks[i])
+			}
 		}
 	}
 	remedies := 0

@@ -304,3 +304,16 @@ func TestKeys(t *testing.T) {
 func named(file *gguf.File, name string) *modelgraph.Tensor {
 	return &file.Tensors[slices.IndexFunc(file.Tensors, func(tensor modelgraph.Tensor) bool { return tensor.Name == name })]
 }
+
+// TestRead: a token reads the weights of a run once, of the experts those that it uses, and its own
+// sequence's cache.
+func TestRead(t *testing.T) {
+	model := &serving.Model{Output: 7, Experts: 8, ExpertsUsed: 2, Blocks: []serving.Block{{Bytes: 100, Expert: 80, Key: 4, Value: 4, State: 5}, {Bytes: 50, Expert: 40, Key: 4, Value: 4}}}
+	set := serving.LlamaCPP{Context: 1, Sequences: 3, KeyType: "f16", ValueType: "f16", UBatch: 1, HostExperts: 1}
+	const cells, row = 256, 16
+	for run, want := range map[[2]int]int64{{0, 1}: 20 + cells*row + 5, {1, 2}: 10 + 10 + cells*row, {1, 3}: 10 + 10 + cells*row + 7, {2, 3}: 7} {
+		if got := set.Read(model, run[0], run[1]); got != want {
+			t.Errorf("%v reads %d bytes, want %d", run, got, want)
+		}
+	}
+}

@@ -104,6 +104,9 @@ func TestLlamaForms(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &compose); err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(text, "$$HOME.gguf") || strings.Contains(strings.ReplaceAll(text, "$$", ""), "$") {
+		t.Errorf("docker-compose reads a variable in %s", text)
+	}
 	service := compose.Services["llama-server"]
 	got := service.Command[4:]
 	for i, word := range got {
