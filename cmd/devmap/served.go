@@ -127,11 +127,11 @@ func (command *estimateCommand) given(question *serve.Question) (answer *serve.A
 	if err != nil {
 		return nil, "", err
 	}
-	own, whole := serve.Fit(*question)
+	own, _ := serve.Fit(*question)
 	if split == nil && !command.Given("gpu-layers", "host-experts") {
 		how = "Split: llama.cpp's own, by free memory (--fit)."
-		if !whole && question.Model.Experts > 0 {
-			how = "Split: by free memory. llama.cpp's own --fit would keep experts on the host."
+		if own.Share > 1 && question.Model.Experts > 0 {
+			how = "Split: by free memory. llama.cpp's own --fit would move experts."
 		}
 		return own, how, nil
 	}
