@@ -46,7 +46,7 @@ func TestEncoders(t *testing.T) {
 	}
 }
 
-// TestEncoderSizes: a size that no encoder has, and a file that is none, is an error that names it.
+// TestEncoderSizes: a size that no encoder has, or a file of another kind is an error that names it.
 func TestEncoderSizes(t *testing.T) {
 	rows := encoders(t)
 	fault := func(key, format string, args ...any) error { return fmt.Errorf(key+": "+format, args...) }

@@ -45,7 +45,7 @@ func (question *Question) faster(set *serving.LlamaCPP, share float64, extra []s
 			if devices[from].Bandwidth > devices[to].Bandwidth {
 				from, to = to, from
 			}
-			for counts[from] > 0 && devices[from].Bandwidth < devices[to].Bandwidth && question.hasRoom(set, limits, counts, to, from) {
+			for counts[from] > 0 && devices[from].Bandwidth < devices[to].Bandwidth && question.takes(set, limits, counts, to, from) {
 				counts[from]--
 				counts[to]++
 				moved = true
@@ -54,8 +54,8 @@ func (question *Question) faster(set *serving.LlamaCPP, share float64, extra []s
 	}
 }
 
-// hasRoom reports that a device has room for one more unit, of a neighbour.
-func (question *Question) hasRoom(set *serving.LlamaCPP, limits []int64, counts []int, to, from int) bool {
+// takes reports that a device has room for one more unit, of a neighbour.
+func (question *Question) takes(set *serving.LlamaCPP, limits []int64, counts []int, to, from int) bool {
 	first := int(set.HostBlocks)
 	for _, count := range counts[:to] {
 		first += count
