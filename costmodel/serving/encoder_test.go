@@ -66,13 +66,11 @@ func TestEncoderSizes(t *testing.T) {
 			}
 		}
 	}
-	sound := unpacked(t, rows[0].Header)
-	copy(sound[bytes.Index(sound, []byte("clip.has_vision_encoder")):], "clip.has_visiox_encoder")
+	sound := bytes.Replace(unpacked(t, rows[0].Header), []byte("clip.has_vision_encoder"), []byte("clip.has_visiox_encoder"), 1)
 	if _, err := EncoderFromGGUF(stored(t, sound, rows[0].Size)); err == nil || !strings.Contains(err.Error(), "encoders of sound") {
 		t.Error(err)
 	}
-	unknown := unpacked(t, rows[0].Header)
-	copy(unknown[bytes.Index(unknown, []byte("gemma3")):], "gemmaX")
+	unknown := bytes.Replace(unpacked(t, rows[0].Header), []byte("gemma3"), []byte("gemmaX"), 1)
 	encoder, err := EncoderFromGGUF(stored(t, unknown, rows[0].Size))
 	if err != nil || encoder.Judged || encoder.Compute == 0 || encoder.Larger != encoder.Compute {
 		t.Errorf("%+v, %v", encoder, err)

@@ -20,7 +20,7 @@ import (
 var _ = register(&Target{
 	Name: "llama.cpp", Aliases: []string{"llamacpp", "llama-server", "llama_cpp"}, File: "serve.sh", Run: "sh serve.sh",
 	Example: "tiny.gguf --gpus 2", Golden: []string{"llama.cpp", "llama.cpp-draft"},
-	needs: []need{servedBy(costmodel.LlamaCPP)},
+	needs: []need{llamaServes},
 	Write: func(to io.Writer, input *Input) error {
 		flags, err := llamaFlags(input.Plan)
 		if err != nil {
@@ -43,14 +43,12 @@ var _ = register(&Target{
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
 })
 
-// servedBy demands a plan of an engine that serves.
-func servedBy(runtime string) need {
-	return func(plan *devicemap.Plan) error {
-		if plan.Workload.Runtime == runtime && plan.Workload.Mode == costmodel.Serve {
-			return nil
-		}
-		return &refusal{costmodel.Messagef("the plan for %q is not for serving: plan a GGUF file with %v", plan.Model.Name, costmodel.Set("runtime", runtime))}
+// llamaServes demands a plan for llama.cpp.
+func llamaServes(plan *devicemap.Plan) error {
+	if plan.Workload.Runtime == costmodel.LlamaCPP && plan.Workload.Mode == costmodel.Serve {
+		return nil
 	}
+	return &refusal{costmodel.Messagef("the plan for %q is not for serving: plan a GGUF file with %v", plan.Model.Name, costmodel.Set("runtime", costmodel.LlamaCPP))}
 }
 
 // word is a word of llama-server's command line, or the name of a file, as the plan has it.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/internal/quote"
 )
 
@@ -23,14 +22,14 @@ func (input *Input) path(name string) string {
 	if info, err := os.Stat(input.Output); err == nil && !info.Mode().IsRegular() { // a pipe
 		folder = "."
 	}
-	real := func(folder string) string {
+	physical := func(folder string) string {
 		whole, err := filepath.Abs(folder)
 		if found, fault := filepath.EvalSymlinks(whole); err == nil && fault == nil {
 			return found
 		}
 		return whole
 	}
-	relative, err := filepath.Rel(real(folder), filepath.Join(real(filepath.Dir(name)), filepath.Base(name)))
+	relative, err := filepath.Rel(physical(folder), filepath.Join(physical(filepath.Dir(name)), filepath.Base(name)))
 	if err != nil {
 		return name
 	}
@@ -42,7 +41,7 @@ func (input *Input) path(name string) string {
 var _ = register(&Target{
 	Name: "llama-swap", Aliases: []string{"llamaswap", "llama_swap"}, File: "llama-swap.yaml", Run: "llama-swap --config llama-swap.yaml",
 	Example: "tiny.gguf --gpus 2", Golden: []string{"llama.cpp", "llama.cpp-draft"},
-	needs: []need{servedBy(costmodel.LlamaCPP)},
+	needs: []need{llamaServes},
 	Write: func(to io.Writer, input *Input) error {
 		flags, err := llamaFlags(input.Plan)
 		if err != nil {
@@ -60,7 +59,8 @@ var _ = register(&Target{
 			words = append(words, quote.Shell(text))
 		}
 		models := mapping{{input.Plan.Model.Name, mapping{{"cmd", strings.Join(words, " ")}}}}
-		return mapping{{"models", models}}.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
+		config := mapping{{"models", models}}
+		return config.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
 	},
 	Usage: func(input *Input, file string) (usage, note string) {
 		if slices.ContainsFunc([]string{input.Plan.Model.Source, input.Plan.Workload.MMProj, input.Plan.Workload.Draft}, func(name string) bool { return name != "" && !filepath.IsAbs(name) }) {
@@ -87,7 +87,7 @@ func inFolder(name string) string {
 var _ = register(&Target{
 	Name: "docker-compose", Aliases: []string{"compose", "docker"}, File: "compose.yaml", Run: "docker compose -f compose.yaml up",
 	Example: "tiny.gguf --gpus 2", Golden: []string{"llama.cpp", "llama.cpp-draft"},
-	needs: []need{servedBy(costmodel.LlamaCPP)},
+	needs: []need{llamaServes},
 	Write: writeCompose,
 	Usage: func(_ *Input, file string) (usage, note string) {
 		return "docker compose -f " + quote.Path(file) + " up", "the image is the newest one, and the plan has the rules of llama.cpp 0.5.0: name a tag of it to keep both the same"
@@ -131,7 +131,8 @@ func writeCompose(to io.Writer, input *Input) error {
 		{"image", "ghcr.io/ggml-org/llama.cpp:server-cuda"}, {"command", words}, {"volumes", volumes}, {"ports", []string{"8080:8080"}},
 		{"deploy", mapping{{"resources", mapping{{"reservations", mapping{{"devices", []mapping{device}}}}}}}},
 	}
-	return mapping{{"services", mapping{{"llama-server", service}}}}.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
+	config := mapping{{"services", mapping{{"llama-server", service}}}}
+	return config.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
 }
 
 // ollama reads a Modelfile. It has no parameters for a split, for experts on the host, and for other
@@ -139,7 +140,7 @@ func writeCompose(to io.Writer, input *Input) error {
 var _ = register(&Target{
 	Name: "ollama", Aliases: []string{"modelfile"}, File: "Modelfile", Run: "ollama create NAME -f Modelfile",
 	Example: "tiny.gguf --gpus 1", Golden: []string{"llama.cpp"},
-	needs: []need{servedBy(costmodel.LlamaCPP)},
+	needs: []need{llamaServes},
 	Write: func(to io.Writer, input *Input) error {
 		plan := input.Plan
 		workload := &plan.Workload

@@ -41,7 +41,7 @@ func TestServeFromFolders(t *testing.T) {
 	}
 	put("models of mine/tiny.gguf", "")
 	put("bin/llama-server", "#!/bin/sh\n[ \"$1\" = -m ] && [ -f \"$2\" ] && shift 2 && echo \"$@\"\n")
-	if err := os.Symlink(filepath.Join(root, "jobs/my job"), filepath.Join(root, "link")); err != nil {
+	if err := os.Symlink(filepath.Join(root, "jobs", "my job"), filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
 	input, serve := golden(t, "llama.cpp"), target(t, "llama.cpp")
@@ -112,7 +112,7 @@ func TestLlamaForms(t *testing.T) {
 	for i, word := range got {
 		for _, volume := range service.Volumes {
 			if rest, is := strings.CutPrefix(word, volume.Target+"/"); is {
-				got[i] = strings.ReplaceAll(strings.Replace(volume.Source+"/"+rest, "./tiny", "./tiny", 1), "$$", "$")
+				got[i] = strings.ReplaceAll(volume.Source+"/"+rest, "$$", "$")
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -104,12 +105,7 @@ func ServingOver(request *Request, plan *devicemap.Plan, flat devicemap.Flat) (c
 		for i := range servingFlags {
 			f := &servingFlags[i]
 			if given(request.cmd.Flags(), f.name) {
-				switch to := f.at(mixed).(type) {
-				case *int64:
-					*to = *f.at(request).(*int64) //nolint:forcetypeassert // one function returns both
-				case *string:
-					*to = *f.at(request).(*string) //nolint:forcetypeassert // likewise
-				}
+				reflect.ValueOf(f.at(mixed)).Elem().Set(reflect.ValueOf(f.at(request)).Elem())
 			}
 		}
 		workload = plan.Workload
