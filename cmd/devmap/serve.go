@@ -67,7 +67,11 @@ func unserved(request *ask.Request, served *served, err error) error {
 	}
 	helps, remedies := ask.ServingChanges(request, served.topology, served.question.Changes())
 	if len(helps) == 0 {
-		helps = []string{fmt.Sprintf("no change of these settings fits: a GPU needs %v at least", costmodel.Bytes(none.Needs+served.question.Devices[0].Overhead(1)))}
+		least := none.Needs
+		if none.Device < 0 {
+			least += served.question.Devices[0].Overhead(1)
+		}
+		helps = []string{fmt.Sprintf("no change of these settings fits: a GPU needs %v at least", costmodel.Bytes(least))}
 	}
 	return &out.Infeasible{Err: err, Helps: helps, Remedies: remedies}
 }

@@ -128,7 +128,10 @@ func writeCompose(to io.Writer, input *Input) error {
 	}
 	device := mapping{{"driver", "nvidia"}, {"device_ids", gpus}, {"capabilities", []string{"gpu"}}}
 	service := mapping{
-		{"image", "ghcr.io/ggml-org/llama.cpp:server-cuda"}, {"command", words}, {"volumes", volumes}, {"ports", []string{"8080:8080"}},
+		{"image", "ghcr.io/ggml-org/llama.cpp:server-cuda"},
+		{"command", words},
+		{"volumes", volumes},
+		{"ports", []string{"8080:8080"}},
 		{"deploy", mapping{{"resources", mapping{{"reservations", mapping{{"devices", []mapping{device}}}}}}}},
 	}
 	config := mapping{{"services", mapping{{"llama-server", service}}}}

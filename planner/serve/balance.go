@@ -101,7 +101,11 @@ func (question *Question) infeasible(context int64) error {
 	set := question.settings(placed{host: blocks}, context)
 	err := &InfeasibleError{Device: -1, Context: context, Needs: set.Run(question.Model, blocks, blocks+1).Total()}
 	extra, _ := question.extra(&set, nil)
-	for _, limit := range question.limits(1, extra) {
+	for i, limit := range question.limits(1, extra) {
+		if own := extra[i].Total(); limit < 0 && own > 0 {
+			device := question.Devices[i]
+			return &InfeasibleError{Device: i, Extra: true, Context: context, Needs: device.Overhead(1) + own, Has: device.Budget}
+		}
 		err.Has += max(0, limit)
 	}
 	return err

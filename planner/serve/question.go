@@ -62,7 +62,8 @@ type Answer struct {
 
 // InfeasibleError is a question without an answer.
 type InfeasibleError struct {
-	Device  int   // a device without room for the driver, or -1
+	Device  int   // a device without room for the driver, or for a draft or an encoder, or -1
+	Extra   bool  // the draft or the encoder has no room
 	Context int64 // tokens that do not fit
 	Needs   int64 // bytes that every placement holds on devices, with all blocks on the host
 	Has     int64 // bytes of all budgets
@@ -70,6 +71,9 @@ type InfeasibleError struct {
 
 // Error implements error.
 func (err *InfeasibleError) Error() string {
+	if err.Extra {
+		return fmt.Sprintf("nothing fits: with %d tokens, GPU %d needs %v for the draft or the encoder of images, CUDA's context and the margin of 1 GiB, and has %v", err.Context, err.Device, costmodel.Bytes(err.Needs), costmodel.Bytes(err.Has))
+	}
 	if err.Device >= 0 {
 		return fmt.Sprintf("nothing fits: CUDA's context takes %v on GPU %d, which has %v", costmodel.Bytes(err.Needs), err.Device, costmodel.Bytes(err.Has))
 	}
