@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,6 +204,11 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	}
 	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
 		return &modelgraph.SyntaxError{File: path, Place: "workload.kv_type", Msg: fmt.Sprintf("%q is unknown (known: %s)", workload.KVType, strings.Join(serving.CacheTypes(), ", "))}
+	}
+	for _, other := range []struct{ flag, name string }{{"mmproj", workload.MMProj}, {"draft", workload.Draft}} {
+		if _, err := os.Stat(other.name); other.name != "" && err != nil && !command.Given(other.flag) {
+			return &modelgraph.SyntaxError{File: path, Place: "workload." + other.flag, Msg: fmt.Sprintf("%v: --%s says where else it is", err, other.flag)}
+		}
 	}
 	on := int(workload.DraftGPU)
 	served, err := readServed(arg, workload, topology)

@@ -130,7 +130,7 @@ func checkValues(workload *costmodel.Workload) error {
 func checkServing(workload *costmodel.Workload) error {
 	switch {
 	case workload.Runtime == costmodel.LlamaCPP:
-		return refuse("runtime", workload.Runtime, "%s serves GGUF files: devmap plan takes them, and no other command counts it yet", workload.Runtime)
+		return refuse("runtime", workload.Runtime, "%s serves GGUF files: give one as the model", workload.Runtime)
 	case workload.Mode == costmodel.Serve:
 		return refuse("mode", workload.Mode, "an engine serves: %v, with devmap plan", costmodel.Set("runtime", costmodel.LlamaCPP))
 	}

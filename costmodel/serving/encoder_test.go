@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,43 @@ func TestEncoderSizes(t *testing.T) {
 	large := slices.IndexFunc(rows, func(row encoderRow) bool { return row.Family == "qwen2vl_merger" })
 	if encoder, err = EncoderFromGGUF(headed(t, rows[large].Header, rows[large].Size)); err != nil || !encoder.Judged || encoder.Larger < encoder.Compute/2 {
 		t.Errorf("%+v, %v", encoder, err)
+	}
+}
+
+// TestDamagedEncoders: a damaged header is an error, or an encoder with sizes of a device, in bounded time.
+func TestDamagedEncoders(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 9))
+	rows, read := encoders(t), 0
+	const cases, most = 3000, 1 << 62
+	for i := range cases {
+		row := rows[i%len(rows)]
+		data := unpacked(t, row.Header)
+		for range 1 + random.IntN(4) {
+			data[random.IntN(min(len(data), 2000))] = byte(random.Uint32())
+		}
+		path := filepath.Join(t.TempDir(), "mmproj.gguf")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := gguf.Read(path, func(path string) (*os.File, int64, error) {
+			file, err := os.Open(path)
+			return file, row.Size, err
+		})
+		if err != nil {
+			continue
+		}
+		encoder, err := EncoderFromGGUF(file)
+		if err != nil {
+			continue
+		}
+		read++
+		if encoder.Weights < 0 || encoder.Weights > most || encoder.Compute <= 0 || encoder.Compute > most || encoder.Larger < 0 || encoder.Larger > most {
+			t.Errorf("case %d: %+v", i, encoder)
+		}
+	}
+	t.Logf("%d of %d damaged files are still encoders", read, cases)
+	if read < cases/20 {
+		t.Error("too few are read")
 	}
 }
 

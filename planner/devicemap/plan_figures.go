@@ -35,6 +35,9 @@ func (plan *Plan) strategyFault() *fieldFault {
 	if workload.Mode == costmodel.Serve {
 		return servingFault(plan)
 	}
+	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
+		return faultOf("workload.new_tokens", "mode %s generates no tokens", workload.Mode)
+	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
 	if workload.Recompute == "auto" && !traits.Staged {
 		return faultOf("workload.recompute", "it is chosen for each stage of a pipeline, and strategy %q has none: plan again with the mode that you want", strategy)
