@@ -45,7 +45,12 @@ which has torch and Transformers or diffusers.`,
   devmap check ./Qwen2.5-3B plan.json --run`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(2, "MODEL and MAP"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ask.Serves(command.Request, load.IsGGUF(args[0])) {
+				return command.serve(cmd, args[0], args[1])
+			}
+			return command.run(cmd, args[0], args[1])
+		},
 	}
 	command.Request = ask.New(cmd)
 	command.Probe = probing(cmd)
@@ -86,9 +91,6 @@ type judged struct {
 }
 
 func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
-	if ask.Serves(command.Request, load.IsGGUF(model)) {
-		return command.serve(cmd, model, path)
-	}
 	if err := cmp.Or(ask.IdleServing(command.Request), command.Refuse(), ask.RefuseGGUF(command.Request, model)); err != nil {
 		return err
 	}

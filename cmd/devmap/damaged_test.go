@@ -99,6 +99,8 @@ func (d *damage) write() []damagedKind {
 	devmap(d.t, 0, "plan", config, "--gpus", "2", "--seq", "4", "--mode", "train", "--strategy", "zero3", "-o", d.path("shards.json"))
 	devmap(d.t, 0, "plan", d.path("flux"), "--gpus", "1", "--height", "64", "--width", "64", "-o", d.path("image.json"))
 	devmap(d.t, 0, "emit", d.path("pipe.json"), "--for", "program", "-o", d.path("program.json"))
+	tinyGGUF(d.t, d.valid)
+	devmap(d.t, 0, "plan", d.path("tiny.gguf"), "--gpus", "2", "--context", "4096", "--draft", d.path("tiny.gguf"), "-o", d.path("served.json"))
 	model := []string{"inspect FILE --json", "plan FILE --gpus 2 --seq 8 --time-limit 1s -o OUT", "plan FILE --gpus 2 --mode load -o OUT", "estimate FILE --gpus 2 --seq 8 -o OUT", "check FILE map.json --gpus 2 --seq 8"}
 	plan := []string{"check config.json FILE --json", "emit FILE --for accelerate -o OUT", "emit FILE --for ms-swift -o OUT", "emit FILE --for program -o OUT", "simulate FILE -o OUT", "run FILE --weights random -o OUT"}
 	return []damagedKind{
@@ -120,6 +122,7 @@ func (d *damage) write() []damagedKind {
 		{"pipeline plan", []string{"pipe.json"}, []string{plan[0], plan[3], "emit FILE --for torch-schedule -o OUT", plan[4], plan[5]}},
 		{"sharded plan", []string{"shards.json"}, []string{plan[0], "emit FILE --for deepspeed -o OUT"}},
 		{"diffusion plan", []string{"image.json"}, []string{"emit FILE --for diffusers -o OUT", "emit FILE --for xdit -o OUT", "simulate FILE"}},
+		{"served plan", []string{"served.json"}, []string{"check tiny.gguf FILE --json", "emit FILE --for llama.cpp -o OUT", "emit FILE --for llama-swap -o OUT", "emit FILE --for docker-compose -o OUT", "emit FILE --for ollama -o OUT"}},
 		{"program", []string{"program.json"}, []string{"simulate FILE -o OUT", "simulate FILE --trace OUT"}},
 	}
 }
@@ -279,6 +282,8 @@ func (d *damage) check(kind damagedKind, args []string, result string) {
 		return
 	case args[0] == "plan":
 		again = []string{"check", args[1], result, "--json"}
+	case args[0] != "check" && kind.name == "served plan":
+		again = []string{"check", filepath.Join(work, "tiny.gguf"), args[1], "--json"}
 	case args[0] != "check" && strings.HasSuffix(kind.name, "plan"):
 		again = []string{"check", filepath.Join(work, "config.json"), args[1], "--json"}
 	default:

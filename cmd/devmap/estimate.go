@@ -30,24 +30,20 @@ func newEstimate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
 		Short: "Compare all strategies: what fits, and how fast",
-		Long: `Compare all strategies: peak memory of each GPU and time of a step.
+		Long: `Compare all strategies: peak memory of each GPU and step time.
 
-Strategies that fit come first, the fastest on top. Others have the reason.
-"accelerate auto" is the map that device_map="auto" gives.
+Strategies that fit come first, fastest on top. Others have the reason.
+"accelerate auto" is the map that device_map="auto" gives. A GGUF file has one
+row, for llama.cpp (--tensor-split, --gpu-layers, --host-experts).
 
---batch is that of all GPUs together, so that all rows do the same work.
-Replicas (ddp, zero, fsdp, hsdp) take equal parts of it, rounded up, and a note
-says so. A pipeline without --micro-batches uses twice as many as GPUs, or the
-next lower divisor of the batch. --strategy, --runtime and --schedule restrict
-the rows.
+--batch is that of all GPUs together, so that rows do the same work.
+Replicas (ddp, zero, fsdp, hsdp) take equal parts, rounded up. A pipeline
+without --micro-batches uses twice as many as GPUs, or the next lower divisor of
+the batch. --strategy, --runtime and --schedule restrict the rows.
 Printed flags are for devmap plan, whose --batch is that of one replica.
 
-For a GGUF file devmap predicts what each GPU holds under llama.cpp: with its own
-split, or with that of --tensor-split, --gpu-layers and --host-experts.
-
-The table goes to standard output, with the command for the best row. --json
-prints every row, with each GPU's peak and traffic. If nothing fits, the
-exit status is 3.`,
+The table goes to standard output with the best row's command. --json has
+each GPU's peak and traffic. If nothing fits, the exit status is 3.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,

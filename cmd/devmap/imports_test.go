@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"modelgraph/hf":          {"modelgraph", "modelgraph/safetensors"},
 	"modelgraph/gguf":        {"modelgraph"},
 	"costmodel/serving":      {"modelgraph", "modelgraph/gguf"},
-	"planner/serve":          {"modelgraph", "modelgraph/gguf", "costmodel", "costmodel/serving", "planner/devicemap"},
+	"planner/serve":          {"modelgraph", "modelgraph/gguf", "costmodel", "costmodel/catalogue", "costmodel/serving", "planner/devicemap"},
 	"modelgraph/onnx":        {"modelgraph"},
 	"modelgraph/benchfile":   {"modelgraph"},
 	"modelgraph/diffusers":   {"modelgraph", "modelgraph/hf", "modelgraph/safetensors"},

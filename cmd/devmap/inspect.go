@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,11 +12,14 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 type inspectCommand struct{ *ask.Request }
@@ -114,6 +118,67 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	}
 	people.Warnings(append(notes, command.IdleNotes(&table.Workload)...))
 	return err
+}
+
+// serve shows a model of llama.cpp: bytes and types of its units, and the cache of a token.
+func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
+	workload, err := ask.ServingWorkload(command.Request)
+	if err != nil {
+		return err
+	}
+	if workload.Runtime != costmodel.LlamaCPP {
+		return command.ranked(cmd, arg, workload)
+	}
+	graph, model, err := readGGUF(arg)
+	if err != nil {
+		return err
+	}
+	set := serve.SettingsOf(&workload)
+	described := devicemap.NewServingPlan(graph, &workload, &costmodel.Topology{}, nil, nil).Model
+	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Model: described, Warnings: serve.ModelNotes(model)}
+	rows := make([]show.ServedUnit, len(graph.Units))
+	for i := range graph.Units {
+		unit := &graph.Units[i]
+		row := inspectUnit{Name: unit.Name, Inputs: []string{}}
+		row.count(graph, i)
+		if number := gguf.Block(unit.Name + "."); number >= 0 && number < int64(len(model.Blocks)) {
+			row.KVBytesPerToken = set.PerToken(&model.Blocks[number])
+		}
+		document.Units = append(document.Units, row)
+		rows[i] = show.ServedUnit{Name: row.Name, Params: row.Params, Bytes: row.ParamsBytes, Cache: row.KVBytesPerToken, Types: row.Types}
+	}
+	if command.JSON {
+		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
+	} else {
+		err = show.ServedUnits(cmd.OutOrStdout(), servedModel(graph, model, set.KeyType), rows)
+	}
+	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
+	return err
+}
+
+// count adds the parameters of a unit, and their types.
+func (row *inspectUnit) count(graph *modelgraph.Graph, unit int) {
+	for layer := graph.Units[unit].First; layer < graph.Units[unit].End; layer++ {
+		for j := range graph.Layers[layer].Params {
+			tensor := &graph.Layers[layer].Params[j]
+			if tensor.Owner != "" {
+				continue
+			}
+			row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
+			if name := tensor.DType.String(); !slices.Contains(row.Types, name) {
+				row.Types = append(row.Types, name)
+			}
+		}
+	}
+}
+
+// servedModel describes a model of llama.cpp.
+func servedModel(graph *modelgraph.Graph, model *serving.Model, kind string) show.ServedModel {
+	described := show.ServedModel{Name: graph.Name, Architecture: model.Architecture, Kind: kind, Recurrent: model.Recurrent(), Trained: model.Trained}
+	if slices.ContainsFunc(model.Blocks, func(block serving.Block) bool { return block.Sliding }) {
+		described.Window = model.Window
+	}
+	return described
 }
 
 // pipeline shows the components of a diffusion pipeline, each as one unit.

@@ -48,7 +48,7 @@ table alone: -o FILE writes the plan.
 If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
 		Example: `  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json
   devmap plan llama-3.1-8b --gpus 24GiB,24GiB,48GiB --seq 8192
-  devmap plan llama-3.1-8b --gpus 8 --mode train --strategy fsdp --precision bf16-mixed`,
+  devmap plan llama-3.1-8b --gpus 8 --mode train --strategy fsdp`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              out.Exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },

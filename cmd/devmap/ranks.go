@@ -215,7 +215,7 @@ func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload 
 	for i := range words {
 		words[i] = emit.Shell(words[i])
 	}
-	printer.Next(strings.Join(words, " "))
+	show.Next(printer, strings.Join(words, " "))
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return nil
 }

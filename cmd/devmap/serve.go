@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -10,7 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/gguf"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
@@ -65,5 +69,36 @@ func unserved(request *ask.Request, served *served, err error) error {
 		return err
 	}
 	helps, remedies := ask.ServingChanges(request, served.topology, served.question.Changes())
+	if len(helps) == 0 {
+		least := none.Needs
+		if none.Device < 0 {
+			least += served.question.Devices[0].Overhead(1)
+		}
+		helps = []string{fmt.Sprintf("no change of these settings fits: a GPU needs %v at least", costmodel.Bytes(least))}
+	}
 	return &out.Infeasible{Err: err, Helps: helps, Remedies: remedies}
+}
+
+// readGGUF reads a model of llama.cpp.
+func readGGUF(arg string) (*modelgraph.Graph, *serving.Model, error) {
+	file, err := ggufFile("--runtime "+costmodel.LlamaCPP, arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	graph, err := file.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	graph.Source = file.Path // of a folder
+	model, err := serving.FromGGUF(file)
+	return graph, model, err
+}
+
+// ggufFile reads a GGUF file for a flag.
+func ggufFile(flag, place string) (*gguf.File, error) {
+	file, err := load.GGUF(place)
+	if errors.Is(err, load.ErrUnsupported) {
+		return nil, out.Usagef("%s: %s is no GGUF file: convert it with convert_hf_to_gguf.py of llama.cpp", flag, place)
+	}
+	return file, err
 }

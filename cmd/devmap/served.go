@@ -1,10 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/gguf"
-	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/serve"
@@ -65,30 +64,6 @@ func readServed(arg string, workload costmodel.Workload, topology *costmodel.Top
 	return &served{graph, workload, topology, question}, nil
 }
 
-// readGGUF reads a model of llama.cpp.
-func readGGUF(arg string) (*modelgraph.Graph, *serving.Model, error) {
-	file, err := ggufFile("--runtime "+costmodel.LlamaCPP, arg)
-	if err != nil {
-		return nil, nil, err
-	}
-	graph, err := file.Graph()
-	if err != nil {
-		return nil, nil, err
-	}
-	graph.Source = file.Path // of a folder
-	model, err := serving.FromGGUF(file)
-	return graph, model, err
-}
-
-// ggufFile reads a GGUF file for a flag.
-func ggufFile(flag, place string) (*gguf.File, error) {
-	file, err := load.GGUF(place)
-	if errors.Is(err, load.ErrUnsupported) {
-		return nil, out.Usagef("%s: %s is no GGUF file: convert it with convert_hf_to_gguf.py of llama.cpp", flag, place)
-	}
-	return file, err
-}
-
 // serve predicts llama.cpp's own placement, or the one that flags give.
 func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 	workload, topology, err := ask.ServingOf(command.Request)
@@ -112,7 +87,11 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 	served.question.Set.Context = given.Set.Context
 	served.question.Set.HostExperts = 0
 	best, none := serve.Solve(served.question)
-	document := servedEstimate(served, given, best, command.Again())
+	flags := command.Again()
+	if !command.Given("context") {
+		flags = append(flags, "--context", strconv.FormatInt(given.Set.Context, 10))
+	}
+	document := servedEstimate(served, given, best, flags)
 	var fault error
 	if given.Share > 1 {
 		fault = command.misfit(served, given, best, none)
@@ -140,7 +119,7 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 		for i := range words {
 			words[i] = emit.Shell(words[i])
 		}
-		printer.Next(strings.Join(words, " "))
+		show.Next(printer, strings.Join(words, " "))
 	}
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return fault
@@ -152,11 +131,11 @@ func (command *estimateCommand) given(question *serve.Question) (answer *serve.A
 	if err != nil {
 		return nil, "", err
 	}
-	own, whole := serve.Fit(*question)
+	own, _ := serve.Fit(*question)
 	if split == nil && !command.Given("gpu-layers", "host-experts") {
 		how = "Split: llama.cpp's own, by free memory (--fit)."
-		if !whole && question.Model.Experts > 0 {
-			how = "Split: by free memory. llama.cpp's own --fit would keep experts on the host."
+		if own.Share > 1 && question.Model.Experts > 0 {
+			how = "Split: by free memory. llama.cpp's own --fit would move experts."
 		}
 		return own, how, nil
 	}
@@ -168,7 +147,7 @@ func (command *estimateCommand) given(question *serve.Question) (answer *serve.A
 	}
 	units := question.Model.Units()
 	_, counts := serving.Layers(units, split, ask.GPULayers(command.Request, units))
-	return question.Given(counts), "Split: that of the flags.", nil
+	return question.Given(counts, false), "Split: that of the flags.", nil
 }
 
 // misfit is the error for a placement that does not fit, with changes that do.
@@ -209,6 +188,7 @@ func servedEstimate(served *served, given, best *serve.Answer, flags []string) *
 		document.Rows = append(document.Rows, row(best))
 	}
 	document.Given = &estimateAuto{row(given), given.Placed(served.graph).Flatten(served.graph)}
+	document.Given.Flags = []string{} // no flag of plan gives a split
 	return document
 }
 
@@ -228,12 +208,21 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
+		return &modelgraph.SyntaxError{File: path, Place: "workload.kv_type", Msg: fmt.Sprintf("%q is unknown (known: %s)", workload.KVType, strings.Join(serving.CacheTypes(), ", "))}
+	}
+	for _, other := range []struct{ flag, name string }{{"mmproj", workload.MMProj}, {"draft", workload.Draft}} {
+		if _, err := os.Stat(other.name); other.name != "" && err != nil && !command.Given(other.flag) {
+			return &modelgraph.SyntaxError{File: path, Place: "workload." + other.flag, Msg: fmt.Sprintf("%v: --%s says where else it is", err, other.flag)}
+		}
+	}
+	on := int(workload.DraftGPU)
 	served, err := readServed(arg, workload, topology)
 	if err != nil {
 		return err
 	}
-	if read.plan != nil && int(workload.DraftGPU) < len(topology.Devices) {
-		served.question.DraftOn = int(workload.DraftGPU)
+	if read.plan != nil && read.plan.Workload.Draft != "" && on < len(topology.Devices) {
+		served.question.DraftOn = on
 	}
 	question := &served.question
 	var answer *serve.Answer
@@ -242,10 +231,7 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		if fault != nil {
 			return nil, fault
 		}
-		answer = question.Given(counts)
-		if workload.InTurn {
-			answer = question.InTurn(counts)
-		}
+		answer = question.Given(counts, workload.InTurn)
 		return answer.Predictions(question, topology), nil
 	})
 	var notes []string
@@ -262,65 +248,4 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		return out.ErrCheck
 	}
 	return nil
-}
-
-// serve shows a model of llama.cpp: bytes and types of its units, and the cache of a token.
-func (command *inspectCommand) serve(cmd *cobra.Command, arg string) error {
-	workload, err := ask.ServingWorkload(command.Request)
-	if err != nil {
-		return err
-	}
-	if workload.Runtime != costmodel.LlamaCPP {
-		return command.ranked(cmd, arg, workload)
-	}
-	graph, model, err := readGGUF(arg)
-	if err != nil {
-		return err
-	}
-	set := serve.SettingsOf(&workload)
-	described := devicemap.NewServingPlan(graph, &workload, &costmodel.Topology{}, nil, nil).Model
-	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Model: described, Warnings: serve.ModelNotes(model)}
-	rows := make([]show.ServedUnit, len(graph.Units))
-	for i := range graph.Units {
-		unit := &graph.Units[i]
-		row := inspectUnit{Name: unit.Name, Inputs: []string{}}
-		row.count(graph, i)
-		if number := gguf.Block(unit.Name + "."); number >= 0 && number < int64(len(model.Blocks)) {
-			row.KVBytesPerToken = set.PerToken(&model.Blocks[number])
-		}
-		document.Units = append(document.Units, row)
-		rows[i] = show.ServedUnit{Name: row.Name, Params: row.Params, Bytes: row.ParamsBytes, Cache: row.KVBytesPerToken, Types: row.Types}
-	}
-	if command.JSON {
-		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
-	} else {
-		err = show.ServedUnits(cmd.OutOrStdout(), servedModel(graph, model, set.KeyType), rows)
-	}
-	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
-	return err
-}
-
-// count adds the parameters of a unit, and their types.
-func (row *inspectUnit) count(graph *modelgraph.Graph, unit int) {
-	for layer := graph.Units[unit].First; layer < graph.Units[unit].End; layer++ {
-		for j := range graph.Layers[layer].Params {
-			tensor := &graph.Layers[layer].Params[j]
-			if tensor.Owner != "" {
-				continue
-			}
-			row.Params, row.ParamsBytes = row.Params+tensor.Numel, row.ParamsBytes+tensor.Bytes
-			if name := tensor.DType.String(); !slices.Contains(row.Types, name) {
-				row.Types = append(row.Types, name)
-			}
-		}
-	}
-}
-
-// servedModel describes a model of llama.cpp.
-func servedModel(graph *modelgraph.Graph, model *serving.Model, kind string) show.ServedModel {
-	described := show.ServedModel{Name: graph.Name, Architecture: model.Architecture, Kind: kind, Recurrent: model.Recurrent(), Trained: model.Trained}
-	if slices.ContainsFunc(model.Blocks, func(block serving.Block) bool { return block.Sliding }) {
-		described.Window = model.Window
-	}
-	return described
 }

@@ -130,7 +130,7 @@ func checkValues(workload *costmodel.Workload) error {
 func checkServing(workload *costmodel.Workload) error {
 	switch {
 	case costmodel.Serves(workload.Runtime):
-		return refuse("runtime", workload.Runtime, "%s serves: devmap plan plans for it, and no other command does", workload.Runtime)
+		return refuse("runtime", workload.Runtime, "%s serves: give it a model of its own form, without --mode", workload.Runtime)
 	case workload.Mode == costmodel.Serve:
 		return refuse("mode", workload.Mode, "an engine serves: %v, with devmap plan", costmodel.Set("runtime", costmodel.LlamaCPP))
 	}

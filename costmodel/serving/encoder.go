@@ -86,15 +86,37 @@ func newTower(file *gguf.File, fault func(key, format string, args ...any) error
 	if tower.projector == "" {
 		tower.projector = file.Text("vision.projector_type")
 	}
-	const most = 1 << 16
-	for key, size := range map[string]int64{"embedding_length": tower.width, "feed_forward_length": tower.feed, "attention.head_count": tower.heads, "block_count": tower.blocks, "patch_size": tower.patch, "image_size": tower.side} {
-		if size < 1 || size > most || key == "block_count" && size > maxBlocks {
-			return nil, fault("clip.vision."+key, "%d is missing, or not a size that an encoder has", size)
+	for _, key := range []struct {
+		name       string
+		size, most int64
+	}{
+		{"embedding_length", tower.width, 1 << 16},
+		{"feed_forward_length", tower.feed, 1 << 16},
+		{"attention.head_count", tower.heads, 1 << 10},
+		{"block_count", tower.blocks, maxBlocks},
+		{"patch_size", tower.patch, 1 << 10},
+		{"image_size", tower.side, 1 << 14},
+		{"projection_dim", max(1, tower.text), 1 << 16},
+	} {
+		if key.size < 1 || key.size > key.most {
+			return nil, fault("clip.vision."+key.name, "%d is not between 1 and %d", key.size, key.most)
 		}
 	}
+	tower.tensors()
+	tower.flash = slices.Contains(flashWidths, tower.width/tower.heads)
+	tower.image()
+	const most = 1 << 10 // patches of a side
+	if tower.grid < tower.merge || tower.grid > most || tower.merge > most/64 {
+		return nil, fault("clip.vision.image_size", "%d is no side of an image of patches of %d, of which %d lie together", tower.side, tower.patch, tower.merge)
+	}
+	return tower, nil
+}
+
+// tensors finds the form of the encoder by the names of its tensors.
+func (tower *tower) tensors() {
 	tower.deep = make([]bool, tower.blocks)
-	for i := range file.Tensors {
-		tensor := &file.Tensors[i]
+	for i := range tower.file.Tensors {
+		tensor := &tower.file.Tensors[i]
 		switch name := tensor.Name; {
 		case name == "v.patch_embd.weight" && tensor.DType == modelgraph.BF16:
 			tower.kernelSize = 4
@@ -113,12 +135,6 @@ func newTower(file *gguf.File, fault func(key, format string, args ...any) error
 			}
 		}
 	}
-	tower.flash = slices.Contains(flashWidths, tower.width/tower.heads)
-	tower.image()
-	if tower.grid < 1 || tower.grid > most/tower.patch {
-		return nil, fault("clip.vision.image_size", "%d is no side of an image of patches of %d", tower.side, tower.patch)
-	}
-	return tower, nil
 }
 
 // image sets the image that llama-server starts with (clip.cpp, load_hparams).
@@ -187,3 +203,9 @@ func (tower *tower) compute(alignment int64) (size int64, judged bool) {
 	}
 	return tower.run(leaves, alignment, func(*value, *arena) {}), judged
 }
+
+// classed reports a token for the whole image.
+func (tower *tower) classed() bool { return rowCount(tower.file, "v.class_embd") > 0 }
+
+// fits reports a table of positions for as many patches as the image has.
+func (tower *tower) fits() bool { return rowCount(tower.file, "v.position_embd.weight") == tower.n }

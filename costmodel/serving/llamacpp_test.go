@@ -35,12 +35,19 @@ type judged struct {
 		Devices                               [][3]int64 // weights, cache, buffers
 	}
 	Fits []struct { // of --fit
-		Targets   []int64 `json:"targets_mib"`
-		Free      int64   `json:"free_mib"`
-		Context   int64
-		Offloaded int64
-		Host      bool // some experts are on the host
+		Targets []int64 `json:"targets_mib"`
+		Free    int64   `json:"free_mib"`
+		fitted
+		Given fitted // for a context that was given
 	}
+}
+
+// fitted is what --fit chooses.
+type fitted struct {
+	Context   int64
+	Offloaded int64     // -1: all, split by free memory
+	Split     []float32 // nil: one device, or by free memory
+	Host      bool      // some experts are on the host
 }
 
 func judgedModels(t *testing.T) []judged {
@@ -126,8 +133,8 @@ func TestLlamaCPP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !model.Judged {
-			t.Errorf("%s is not among the judged architectures", judged.Family)
+		if !model.Judged || model.Unknown != "" {
+			t.Errorf("%s is not among the judged architectures, or has a tensor %q", judged.Family, model.Unknown)
 		}
 		for _, row := range judged.Rows {
 			const batch = 2048 // rows of logits in llama-fit-params
@@ -152,7 +159,7 @@ func TestLlamaCPP(t *testing.T) {
 // have free memory in whole MiB. serve.Solve finds one that
 // is as long or longer, and no device holds more than its target.
 func TestFit(t *testing.T) {
-	fits, longer := 0, 0
+	fits, longer, placed := 0, 0, 0
 	for _, judged := range judgedModels(t) {
 		if judged.Rows == nil {
 			continue
@@ -169,6 +176,10 @@ func TestFit(t *testing.T) {
 			}
 			fits++
 			chosen, whole := serve.Fit(question)
+			placed += sameSplit(t, judged.Family, &fit.fitted, question)
+			given := question
+			given.Set.Context = fit.Given.Context
+			placed += sameSplit(t, judged.Family, &fit.Given, given)
 			if context := chosen.Set.Context; max(context-fit.Context, fit.Context-context) > 256 || model.Experts == 0 && whole != (int(fit.Offloaded) == model.Units() || fit.Offloaded < 0) {
 				t.Errorf("%s on %d MiB: %d tokens (all on devices: %v), --fit has %d with -ngl %d of %d", judged.Family, fit.Targets, context, whole, fit.Context, fit.Offloaded, model.Units())
 			}
@@ -189,7 +200,47 @@ func TestFit(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d contexts are those of --fit; Solve finds a longer one in %d cases", fits, longer)
+	t.Logf("%d contexts are those of --fit; Solve finds a longer one in %d cases; %d splits are those of --fit", fits, longer, placed)
+	if placed < 150 {
+		t.Error("too few splits")
+	}
+}
+
+// sameSplit compares the units of each device, and returns 1 if it could: with another context the split is
+// another, and --fit moves experts in steps of its own. Targets are in whole MiB: one more is tried.
+func sameSplit(t *testing.T, family string, fit *fitted, question serve.Question) int {
+	t.Helper()
+	chosen, _ := serve.Fit(question)
+	units := question.Model.Units()
+	if fit.Context != chosen.Set.Context || fit.Host || question.Model.Experts > 0 && fit.Offloaded >= 0 {
+		return 0
+	}
+	split := make([]float32, len(chosen.Counts))
+	copy(split, fit.Split)
+	switch {
+	case fit.Offloaded < 0: // by free memory, which all have the same of
+		for i := range split {
+			split[i] = 1
+		}
+	case len(fit.Split) == 0:
+		split[0] = 1
+	}
+	offloaded := int(fit.Offloaded)
+	if offloaded < 0 {
+		offloaded = units
+	}
+	_, want := serving.Layers(units, split, offloaded)
+	more := question
+	more.Devices = slices.Clone(question.Devices)
+	for i := range more.Devices {
+		more.Devices[i].Margin -= 1 << 20
+	}
+	rounded, _ := serve.Fit(more)
+	if !slices.Equal(chosen.Counts, want) && !slices.Equal(rounded.Counts, want) {
+		t.Errorf("%s, %d tokens: units %v, and --fit has %v (-ts %v -ngl %d)", family, fit.Context, chosen.Counts, want, fit.Split, fit.Offloaded)
+		return 0
+	}
+	return 1
 }
 
 // TestLayers: 5,000 random splits place every unit as llama.cpp's std::upper_bound over float32
@@ -287,6 +338,11 @@ func TestKeys(t *testing.T) {
 		"feed_forward_length":    func(file *gguf.File) { named(file, "blk.1.ffn_up.weight").Name = "blk.1.other" },
 	}
 	at := slices.IndexFunc(models, func(model judged) bool { return model.Family == "llama" && model.Rows != nil })
+	file := models[at].read(t)
+	named(file, "blk.1.attn_norm.weight").Name = "blk.1.attn_magic.weight"
+	if model, err := serving.FromGGUF(file); err != nil || model.Unknown != "blk.1.attn_magic.weight" {
+		t.Errorf("%v: the tensor that llama.cpp does not know is %q", err, model.Unknown)
+	}
 	for want, damage := range damages {
 		file := models[at].read(t)
 		damage(file)
@@ -298,4 +354,17 @@ func TestKeys(t *testing.T) {
 
 func named(file *gguf.File, name string) *modelgraph.Tensor {
 	return &file.Tensors[slices.IndexFunc(file.Tensors, func(tensor modelgraph.Tensor) bool { return tensor.Name == name })]
+}
+
+// TestRead: a token reads the weights of a run once, of the experts those that it uses, and its own
+// sequence's cache.
+func TestRead(t *testing.T) {
+	model := &serving.Model{Output: 7, Experts: 8, ExpertsUsed: 2, Blocks: []serving.Block{{Bytes: 100, Expert: 80, Key: 4, Value: 4, State: 5}, {Bytes: 50, Expert: 40, Key: 4, Value: 4}}}
+	set := serving.LlamaCPP{Context: 1, Sequences: 3, KeyType: "f16", ValueType: "f16", UBatch: 1, HostExperts: 1}
+	const cells, row = 256, 16
+	for run, want := range map[[2]int]int64{{0, 1}: 20 + cells*row + 5, {1, 2}: 10 + 10 + cells*row, {1, 3}: 10 + 10 + cells*row + 7, {2, 3}: 7} {
+		if got := set.Read(model, run[0], run[1]); got != want {
+			t.Errorf("%v reads %d bytes, want %d", run, got, want)
+		}
+	}
 }

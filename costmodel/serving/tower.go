@@ -249,9 +249,3 @@ func (tower *tower) qwen3VL() *value {
 	}
 	return result
 }
-
-// classed reports a token for the whole image.
-func (tower *tower) classed() bool { return rowCount(tower.file, "v.class_embd") > 0 }
-
-// fits reports a table of positions for as many patches as the image has.
-func (tower *tower) fits() bool { return rowCount(tower.file, "v.position_embd.weight") == tower.n }

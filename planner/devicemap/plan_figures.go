@@ -33,7 +33,10 @@ func (plan *Plan) strategyFault() *fieldFault {
 		return nil
 	}
 	if workload.Mode == costmodel.Serve {
-		return servingFault(workload)
+		return servingFault(plan)
+	}
+	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
+		return faultOf("workload.new_tokens", "mode %s generates no tokens", workload.Mode)
 	}
 	strategy, traits := workload.Strategy, workload.Strategy.Traits()
 	if workload.Recompute == "auto" && !traits.Staged {
@@ -43,7 +46,8 @@ func (plan *Plan) strategyFault() *fieldFault {
 }
 
 // servingFault reports sizes that no engine serves.
-func servingFault(workload *costmodel.Workload) *fieldFault {
+func servingFault(plan *Plan) *fieldFault {
+	workload := &plan.Workload
 	if !costmodel.Serves(workload.Runtime) {
 		return faultOf("workload.runtime", "%q does not serve; %q does", workload.Runtime, costmodel.LlamaCPP)
 	}
@@ -56,6 +60,9 @@ func servingFault(workload *costmodel.Workload) *fieldFault {
 		if value < 1 || value > most {
 			return faultOf("workload."+field, "%d is not between 1 and 2^32", value)
 		}
+	}
+	if last := int64(len(plan.Topology.Devices)) - 1; workload.DraftGPU < 0 || workload.DraftGPU > max(0, last) {
+		return faultOf("workload.draft_gpu", "%d is not a GPU from 0 to %d", workload.DraftGPU, last)
 	}
 	if workload.HostExperts < 0 || workload.HostExperts > most {
 		return faultOf("workload.host_experts", "%d is not between 0 and 2^32", workload.HostExperts)

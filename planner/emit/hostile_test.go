@@ -2,11 +2,13 @@ package emit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -31,7 +33,7 @@ var languages = map[string]language{
 	"accelerate":        {"json", "python", ""},
 	"accelerate-config": {"yaml", "sh", ""}, "axolotl": {"yaml", "sh", ""}, "llamafactory": {"yaml", "sh", ""},
 	"lightning": {"yaml", "sh", ""}, "torchtune": {"yaml", "sh", ""}, "torchtitan": {"python", "sh", ""},
-	"llama.cpp": {"sh", "sh", ""}, "megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
+	"llama.cpp": {"sh", "sh", ""}, "llama-swap": {"yaml", "sh", ""}, "docker-compose": {"yaml", "sh", ""}, "ollama": {"", "sh", ""}, "megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
 	"deepspeed":      {"json", "python", "SCRIPT, which calls "},
 	"diffusers":      {"python", "python", ""},
 	"ms-swift":       {"json", "sh", ""},
@@ -43,7 +45,11 @@ var languages = map[string]language{
 }
 
 // ownNames are targets whose files have the program's own names of modules.
-var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true, "llama.cpp": true}
+var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true, "llama.cpp": true, "llama-swap": true, "docker-compose": true, "ollama": true}
+
+// oneLine are targets that refuse names of files with control characters or quotes, which their files
+// have no form for.
+var oneLine = map[string]string{"llama-swap": "${", "docker-compose": "", "ollama": `"`}
 
 // TestHostileNames sends such names through every target: a shell and Python read
 // what it writes and says, and none of it runs.
@@ -71,6 +77,10 @@ func TestHostileNames(t *testing.T) {
 						continue
 					}
 					text, err := written(target, input)
+					refused := interface{ Refused() }(nil)
+					if forbidden, is := oneLine[target.Name]; is && errors.As(err, &refused) && (!utf8.ValidString(name) || strings.ContainsFunc(name, quote.Steers) || forbidden != "" && strings.Contains(name, forbidden)) {
+						continue
+					}
 					if err != nil {
 						t.Fatalf("%s, %s, %q: %v", target.Name, plan, name, err)
 					}
@@ -172,7 +182,7 @@ func newSandbox(tb testing.TB) *sandbox {
 	}
 	box.interpreter, _ = exec.LookPath("python3")
 	record := "#!" + box.sh + "\nfor a in \"$0\" \"$@\"; do printf '%s\\0' \"$a\"; done >>\"$LOG\"\n"
-	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron", "llama-server"} {
+	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron", "llama-server", "llama-swap", "docker", "ollama"} {
 		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil {
 			tb.Fatal(err)
 		}

@@ -36,7 +36,7 @@ var _ = register(&Target{
 			}
 			words = append(words, word)
 		}
-		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\nHERE=$(CDPATH= cd \"$(dirname \"$0\")\" && pwd) || exit\nexec %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), strings.Join(words, " "))
+		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\ncase $0 in */*) HERE=${0%%/*};; *) HERE=.;; esac\nexec %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), strings.Join(words, " "))
 		return err
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },

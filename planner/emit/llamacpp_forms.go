@@ -23,14 +23,14 @@ func (input *Input) path(name string) string {
 	if info, err := os.Stat(input.Output); err == nil && !info.Mode().IsRegular() { // a pipe
 		folder = "."
 	}
-	real := func(folder string) string {
+	physical := func(folder string) string {
 		whole, err := filepath.Abs(folder)
 		if found, fault := filepath.EvalSymlinks(whole); err == nil && fault == nil {
 			return found
 		}
 		return whole
 	}
-	relative, err := filepath.Rel(real(folder), filepath.Join(real(filepath.Dir(name)), filepath.Base(name)))
+	relative, err := filepath.Rel(physical(folder), filepath.Join(physical(filepath.Dir(name)), filepath.Base(name)))
 	if err != nil {
 		return name
 	}
@@ -60,7 +60,8 @@ var _ = register(&Target{
 			words = append(words, quote.Shell(text))
 		}
 		models := mapping{{input.Plan.Model.Name, mapping{{"cmd", strings.Join(words, " ")}}}}
-		return mapping{{"models", models}}.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
+		config := mapping{{"models", models}}
+		return config.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
 	},
 	Usage: func(input *Input, file string) (usage, note string) {
 		if slices.ContainsFunc([]string{input.Plan.Model.Source, input.Plan.Workload.MMProj, input.Plan.Workload.Draft}, func(name string) bool { return name != "" && !filepath.IsAbs(name) }) {
@@ -128,10 +129,14 @@ func writeCompose(to io.Writer, input *Input) error {
 	}
 	device := mapping{{"driver", "nvidia"}, {"device_ids", gpus}, {"capabilities", []string{"gpu"}}}
 	service := mapping{
-		{"image", "ghcr.io/ggml-org/llama.cpp:server-cuda"}, {"command", words}, {"volumes", volumes}, {"ports", []string{"8080:8080"}},
+		{"image", "ghcr.io/ggml-org/llama.cpp:server-cuda"},
+		{"command", words},
+		{"volumes", volumes},
+		{"ports", []string{"8080:8080"}},
 		{"deploy", mapping{{"resources", mapping{{"reservations", mapping{{"devices", []mapping{device}}}}}}}},
 	}
-	return mapping{{"services", mapping{{"llama-server", service}}}}.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
+	config := mapping{{"services", mapping{{"llama-server", service}}}}
+	return config.print(to, "llama.cpp for the plan of "+quote.Comment(input.Plan.Model.Name))
 }
 
 // ollama reads a Modelfile. It has no parameters for a split, for experts on the host, and for other

@@ -9,40 +9,35 @@ import (
 func (question *Question) balanced(way placed, context int64, full bool) *Answer {
 	const precision = 1e-9
 	set := question.settings(way, context)
-	beside, _ := question.beside(&set, nil)
+	extra, _ := question.extra(&set, nil)
 	counts := make([]int, len(question.Devices))
 	low, high := 0.0, 1.0 // nothing fits into low, everything into high
 	for high-low > precision {
-		if middle := (low + high) / 2; question.fillTo(&set, middle, beside, nil) {
+		if middle := (low + high) / 2; question.fillTo(&set, middle, extra, nil) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	question.fillTo(&set, high, beside, counts)
-	question.faster(&set, high, beside, counts)
+	question.fillTo(&set, high, extra, counts)
+	question.faster(&set, high, extra, counts)
 	answer := question.placed(set, counts)
 	answer.InTurn, answer.Full, answer.Bound = way.inTurn, full, low
 	for i, device := range question.Devices { // of a device without units
-		answer.Bound = max(answer.Bound, float64(device.Overhead(int(beside[i].Total()))+beside[i].Total())/float64(device.Budget))
+		answer.Bound = max(answer.Bound, float64(device.Overhead(int(extra[i].Total()))+extra[i].Total())/float64(device.Budget))
 	}
 	return answer
 }
 
 // Given is the answer for a placement that is chosen already: so many units of each device, with the
 // blocks before them on the host. It may not fit: its share is then above 1.
-func (question *Question) Given(counts []int) *Answer {
-	host := question.Model.Units()
+func (question *Question) Given(counts []int, inTurn bool) *Answer {
+	way := placed{host: question.Model.Units(), experts: int(question.Set.HostExperts), inTurn: inTurn}
 	for _, count := range counts {
-		host -= count
+		way.host -= count
 	}
-	return question.placed(question.settings(placed{host: host, experts: int(question.Set.HostExperts)}, question.Set.Context), counts)
-}
-
-// InTurn is the same with all blocks on devices that work one after another.
-func (question *Question) InTurn(counts []int) *Answer {
-	answer := question.placed(question.settings(placed{inTurn: true}, question.Set.Context), counts)
-	answer.InTurn = true
+	answer := question.placed(question.settings(way, question.Set.Context), counts)
+	answer.InTurn = inTurn
 	return answer
 }
 
@@ -62,20 +57,20 @@ func (question *Question) placed(set serving.LlamaCPP, counts []int) *Answer {
 	answer := &Answer{Set: set, Counts: counts}
 	answer.Devices, answer.OnHost = set.Devices(question.Model, counts)
 	var onHost int64
-	answer.Beside, onHost = question.beside(&set, counts)
+	answer.Extra, onHost = question.extra(&set, counts)
 	answer.OnHost.Weights += onHost
 	for i, device := range question.Devices {
-		held := &answer.Devices[i]
-		held.Weights, held.Cache, held.Compute = held.Weights+answer.Beside[i].Weights, held.Cache+answer.Beside[i].Cache, held.Compute+answer.Beside[i].Compute
-		answer.Share = max(answer.Share, float64(held.Total()+device.Overhead(int(held.Weights)))/float64(device.Budget))
+		used := &answer.Devices[i]
+		used.Weights, used.Cache, used.Compute = used.Weights+answer.Extra[i].Weights, used.Cache+answer.Extra[i].Cache, used.Compute+answer.Extra[i].Compute
+		answer.Share = max(answer.Share, float64(used.Total()+device.Overhead(int(used.Weights)))/float64(device.Budget))
 	}
 	return answer
 }
 
-// beside is what each device holds of the draft and of the encoder, and what the host does. A draft
+// extra is what each device holds of the draft and of the encoder, and what the host does. A draft
 // that is split as the model follows the units of the devices, counts (common/speculative.cpp,
 // common_base_params_to_speculative).
-func (question *Question) beside(set *serving.LlamaCPP, counts []int) (devices []serving.Memory, onHost int64) {
+func (question *Question) extra(set *serving.LlamaCPP, counts []int) (devices []serving.Memory, onHost int64) {
 	devices = make([]serving.Memory, len(question.Devices))
 	if question.Draft != nil {
 		draft, units := *set, question.Draft.Units()
@@ -105,8 +100,12 @@ func (question *Question) infeasible(context int64) error {
 	blocks := len(question.Model.Blocks)
 	set := question.settings(placed{host: blocks}, context)
 	err := &InfeasibleError{Device: -1, Context: context, Needs: set.Run(question.Model, blocks, blocks+1).Total()}
-	beside, _ := question.beside(&set, nil)
-	for _, limit := range question.limits(1, beside) {
+	extra, _ := question.extra(&set, nil)
+	for i, limit := range question.limits(1, extra) {
+		if own := extra[i].Total(); limit < 0 && own > 0 {
+			device := question.Devices[i]
+			return &InfeasibleError{Device: i, Extra: true, Context: context, Needs: device.Overhead(1) + own, Has: device.Budget}
+		}
 		err.Has += max(0, limit)
 	}
 	return err

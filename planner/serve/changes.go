@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,24 +14,24 @@ type Change struct {
 	Without []string // fields to leave out
 	GPUs    int      // 0: as they are
 	Text    string   // what then fits
+
+	hosted int64
 }
 
-// Changes are single changes of a question that has no answer, and if none helps, several together.
-func (question *Question) Changes() (changes []Change) {
-	try := func(change Change, apply func(*Question)) {
-		other := *question
-		apply(&other)
-		if answer, err := Solve(other); err == nil {
-			if question.Set.Context > 0 && other.Set.Context == 0 {
-				change.Set = append(change.Set, costmodel.Setting{Field: "context", Value: fmt.Sprint(answer.Set.Context)})
-			}
-			change.Text = answer.Summary()
-			changes = append(changes, change)
-		}
+// attempt is a change that may help.
+type attempt struct {
+	when   bool
+	change Change
+	apply  func(*Question)
+}
+
+// attempts are the single changes of a question, and last several together.
+func (question *Question) attempts() []attempt {
+	const narrow = 128
+	set := func(field string, value any) costmodel.Setting {
+		return costmodel.Setting{Field: field, Value: fmt.Sprint(value)}
 	}
-	set := func(field, value string) []costmodel.Setting {
-		return []costmodel.Setting{{Field: field, Value: value}}
-	}
+	one := func(settings ...costmodel.Setting) Change { return Change{Set: settings} }
 	smaller := func(other *Question) {
 		if other.Set.Context > shortest {
 			other.Set.Context = 0
@@ -43,48 +44,74 @@ func (question *Question) Changes() (changes []Change) {
 		other.Set.Outputs /= max(1, other.Set.Sequences)
 		other.Set.Sequences = 1
 	}
-	const narrow = 128
-	if question.Set.Context > shortest {
-		try(Change{}, smaller)
-	}
-	if question.Set.KeyType == "f16" || question.Set.KeyType == "bf16" {
-		try(Change{Set: set("kv_type", "q8_0")}, cheaper("q8_0"))
-		try(Change{Set: set("kv_type", "q4_0")}, cheaper("q4_0"))
-	}
-	if question.Set.Sequences > 1 {
-		try(Change{Set: set("sequences", "1")}, alone)
-	}
-	if question.Set.UBatch > narrow {
-		try(Change{Set: set("ubatch", fmt.Sprint(narrow))}, func(other *Question) { other.Set.UBatch = narrow })
-	}
-	if question.Draft != nil {
-		try(Change{Without: []string{"draft"}}, func(other *Question) {
-			other.Draft, other.Set.Outputs = nil, other.Set.Sequences
-		})
-	}
-	if question.Encoder != nil {
-		try(Change{Without: []string{"mmproj"}}, func(other *Question) { other.Encoder = nil })
-	}
-	if len(changes) == 0 {
-		together := append(set("kv_type", "q4_0"), costmodel.Setting{Field: "sequences", Value: "1"}, costmodel.Setting{Field: "ubatch", Value: fmt.Sprint(narrow)})
-		try(Change{Set: together}, func(other *Question) {
+	narrower := func(other *Question) { other.Set.UBatch = min(narrow, other.Set.UBatch) }
+	wide := question.Set.KeyType == "f16" || question.Set.KeyType == "bf16"
+	return []attempt{
+		{question.Set.Context > shortest, Change{}, smaller},
+		{wide, one(set("kv_type", "q8_0")), cheaper("q8_0")},
+		{wide, one(set("kv_type", "q4_0")), cheaper("q4_0")},
+		{question.Set.Sequences > 1, one(set("sequences", 1)), alone},
+		{question.Set.UBatch > narrow, one(set("ubatch", narrow)), narrower},
+		{question.Draft != nil, Change{Without: []string{"draft"}}, func(other *Question) { other.Draft, other.Set.Outputs = nil, other.Set.Sequences }},
+		{question.Encoder != nil, Change{Without: []string{"mmproj"}}, func(other *Question) { other.Encoder = nil }},
+		{true, one(set("kv_type", "q4_0"), set("sequences", 1), set("ubatch", min(narrow, question.Set.UBatch))), func(other *Question) {
 			smaller(other)
 			cheaper("q4_0")(other)
 			alone(other)
-			other.Set.UBatch = narrow
-		})
+			narrower(other)
+		}},
 	}
-	most := len(changes) + 1
-	for count := len(question.Devices) + 1; count <= 8*len(question.Devices) && len(changes) < most; count++ {
-		try(Change{GPUs: count}, func(other *Question) { other.Devices = question.more(count) })
+}
+
+// Changes are single changes of a question that has no answer, and if none helps, several together.
+// Those that leave nothing on the host come first.
+func (question *Question) Changes() (changes []Change) {
+	attempts := question.attempts()
+	for i, attempt := range attempts {
+		if together := i == len(attempts)-1; !attempt.when || together && len(changes) > 0 {
+			continue
+		}
+		other := *question
+		attempt.apply(&other)
+		answer, err := Solve(other)
+		if err != nil {
+			continue
+		}
+		change := attempt.change
+		if question.Set.Context > 0 && other.Set.Context == 0 {
+			change.Set = append(change.Set, costmodel.Setting{Field: "context", Value: fmt.Sprint(answer.Set.Context)})
+		}
+		change.Text, change.hosted = answer.Summary(), answer.hosts()
+		changes = append(changes, change)
 	}
+	changes = append(changes, question.moreGPUs()...)
+	slices.SortStableFunc(changes, func(one, other Change) int { return cmp.Compare(min(1, one.hosted), min(1, other.hosted)) })
 	return changes
 }
 
-// more are the devices with copies of the largest.
-func (question *Question) more(count int) []Device {
-	largest := question.Devices[question.Largest()]
-	return slices.Concat(question.Devices, slices.Repeat([]Device{largest}, count-len(question.Devices)))
+// hosts is the number of blocks that are on the host, or whose experts are.
+func (answer *Answer) hosts() int64 { return answer.Set.HostBlocks + answer.Set.HostExperts }
+
+// moreGPUs is the smallest number of GPUs with which nothing is on the host, or else something fits.
+func (question *Question) moreGPUs() (changes []Change) {
+	const most = 8 // times the devices
+	for count := len(question.Devices) + 1; count <= min(most*len(question.Devices), costmodel.MaxDevices); count++ {
+		other := *question
+		other.Devices = slices.Concat(question.Devices, slices.Repeat([]Device{question.Devices[question.Largest()]}, count-len(question.Devices)))
+		other.DraftOn = other.Largest()
+		answer, err := Solve(other)
+		if err != nil {
+			continue
+		}
+		change := Change{GPUs: count, Text: answer.Summary(), hosted: answer.hosts()}
+		if change.hosted == 0 {
+			return []Change{change}
+		}
+		if changes == nil {
+			changes = []Change{change}
+		}
+	}
+	return changes
 }
 
 // Summary says what fits, and what of it is on the host.

@@ -5,8 +5,8 @@ import "github.com/devmap-dev/devmap/costmodel/serving"
 // Fit returns what llama.cpp's own --fit chooses, and whether all blocks then have a place on its
 // devices (common/fit.cpp, common_params_fit_impl, steps 1 to 3). It measures with layers split by
 // free memory, and reduces an open context on a line so that the sum fits. Then it fills the devices
-// from the last to the first. Which experts it keeps on the host is not known here: the answer then
-// has all on devices.
+// from the last to the first. With experts it does so in steps of its own: the answer then has the
+// split by free memory.
 func Fit(question Question) (answer *Answer, whole bool) {
 	free := question.Free()
 	question.DraftOn = -1
@@ -15,7 +15,7 @@ func Fit(question Question) (answer *Answer, whole bool) {
 	_, counts := serving.Layers(model.Units(), free, model.Units())
 	at := func(context int64) *Answer {
 		question.Set.Context = context
-		return question.Given(counts)
+		return question.Given(counts, false)
 	}
 	longest := question.Set.Context
 	open := longest == 0
@@ -38,8 +38,8 @@ func Fit(question Question) (answer *Answer, whole bool) {
 		return answer, true
 	}
 	back, host := question.filledBack(answer, targets)
-	if host > 0 && model.Experts > 0 {
-		return answer, false
+	if model.Experts > 0 {
+		return answer, host == 0
 	}
 	way := placed{host: min(host, len(model.Blocks))}
 	return question.placed(question.settings(way, answer.Set.Context), back), host == 0
@@ -87,17 +87,20 @@ func (question *Question) reduced(longest int64, targets []int64, at func(contex
 }
 
 // filledBack fills devices from the last to the first, and returns the units of each and the blocks
-// left for the host. While a device is filled, those before it are empty: no device works at a time
-// with another.
+// left for the host. While a device is filled, the other blocks are on the host: devices work at a time
+// in the last step alone.
 func (question *Question) filledBack(answer *Answer, targets []int64) (counts []int, host int) {
 	set := answer.Set
-	set.Pipelined = false
 	end := question.Model.Units()
 	counts = make([]int, len(targets))
 	for i := len(targets) - 1; i >= 0; i-- {
 		first := end
-		for first > 0 && set.Run(question.Model, first-1, end).Total()+answer.Beside[i].Total() <= targets[i] {
-			first--
+		for ; first > 0; first-- {
+			set.HostBlocks = int64(first) - 1 // the others are there until their device has its turn
+			set.Pipelined = first == 1 && len(targets) > 1
+			if set.Run(question.Model, first-1, end).Total()+answer.Extra[i].Total() > targets[i] {
+				break
+			}
 		}
 		counts[i], end = end-first, first
 	}

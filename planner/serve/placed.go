@@ -141,7 +141,7 @@ func (answer *Answer) Notes(question *Question) (notes []string) {
 	if encoder := question.Encoder; encoder != nil && !encoder.Judged {
 		notes = append(notes, fmt.Sprintf("projector %q: its buffer is that of its blocks alone, and was not compared with llama.cpp: it may be twice as large", encoder.Projector))
 	} else if encoder != nil && encoder.Larger > 0 {
-		notes = append(notes, fmt.Sprintf("the encoder's buffer is that of the image which llama-server starts with: the largest image takes %v more on GPU 0", costmodel.Bytes(encoder.Larger)))
+		notes = append(notes, fmt.Sprintf("the encoder's buffer is that of the image which llama-server starts with: the largest image takes %v more on GPU 0; --reserve leaves room for it, and --image-max-tokens of llama-server limits images", costmodel.Bytes(encoder.Larger)))
 	}
 	if trained := question.Model.Trained; trained > 0 && answer.Set.Context > trained {
 		notes = append(notes, fmt.Sprintf("the model was trained for %d tokens, and the context has %d", trained, answer.Set.Context))

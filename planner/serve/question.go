@@ -45,9 +45,9 @@ type Answer struct {
 	// InTurn: devices work one after another although all is on them.
 	InTurn bool
 	Counts []int // units of each device: blocks in order, and last the output
-	// Devices and OnHost are what each holds, and Beside what of it is of the draft and the encoder.
-	Devices, Beside []serving.Memory
-	OnHost          serving.Memory
+	// Devices and OnHost are what each holds, and Extra what of it is of the draft and the encoder.
+	Devices, Extra []serving.Memory
+	OnHost         serving.Memory
 	// Full: no longer context fits. Otherwise the context is the one asked for, or the model was
 	// trained for no longer one.
 	Full bool
@@ -62,7 +62,8 @@ type Answer struct {
 
 // InfeasibleError is a question without an answer.
 type InfeasibleError struct {
-	Device  int   // a device without room for the driver, or -1
+	Device  int   // a device without room for the driver, or for a draft or an encoder, or -1
+	Extra   bool  // the draft or the encoder has no room
 	Context int64 // tokens that do not fit
 	Needs   int64 // bytes that every placement holds on devices, with all blocks on the host
 	Has     int64 // bytes of all budgets
@@ -70,6 +71,9 @@ type InfeasibleError struct {
 
 // Error implements error.
 func (err *InfeasibleError) Error() string {
+	if err.Extra {
+		return fmt.Sprintf("nothing fits: with %d tokens, GPU %d needs %v for the draft or the encoder of images, CUDA's context and the margin of 1 GiB, and has %v", err.Context, err.Device, costmodel.Bytes(err.Needs), costmodel.Bytes(err.Has))
+	}
 	if err.Device >= 0 {
 		return fmt.Sprintf("nothing fits: CUDA's context takes %v on GPU %d, which has %v", costmodel.Bytes(err.Needs), err.Device, costmodel.Bytes(err.Has))
 	}
@@ -152,26 +156,26 @@ func (question *Question) settings(way placed, context int64) serving.LlamaCPP {
 // fill gives each device as many units as its budget holds, and reports whether all have a place.
 func (question *Question) fill(way placed, context int64) bool {
 	set := question.settings(way, context)
-	beside, _ := question.beside(&set, nil)
-	return question.fillTo(&set, 1, beside, nil)
+	extra, _ := question.extra(&set, nil)
+	return question.fillTo(&set, 1, extra, nil)
 }
 
 // limits are what the units of each device may take for a share of its budget. A fraction of a byte
 // is rounded up, so that the run which has the share fits.
-func (question *Question) limits(share float64, beside []serving.Memory) []int64 {
+func (question *Question) limits(share float64, extra []serving.Memory) []int64 {
 	limits := make([]int64, len(question.Devices))
 	for i, device := range question.Devices {
-		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1) - beside[i].Total()
+		limits[i] = int64(math.Ceil(float64(device.Budget)*share)) - device.Overhead(1) - extra[i].Total()
 	}
 	return limits
 }
 
 // fillTo fills devices up to a share of their budgets. counts, if not nil, gets the units of each.
-func (question *Question) fillTo(set *serving.LlamaCPP, share float64, beside []serving.Memory, counts []int) bool {
+func (question *Question) fillTo(set *serving.LlamaCPP, share float64, extra []serving.Memory, counts []int) bool {
 	model := question.Model
 	at, all := int(set.HostBlocks), model.Units()
-	for i, limit := range question.limits(share, beside) {
-		if limit < 0 && beside[i].Total() > 0 {
+	for i, limit := range question.limits(share, extra) {
+		if limit < 0 && extra[i].Total() > 0 {
 			return false
 		}
 		count := sort.Search(all-at, func(more int) bool { return set.Run(model, at, at+more+1).Total() > limit })

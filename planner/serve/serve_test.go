@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
@@ -55,15 +56,15 @@ func (question *Question) smallest(set serving.LlamaCPP) (share float64) {
 		used, _ := set.Devices(question.Model, counts)
 		largest := 0.0
 		for i, device := range question.Devices {
-			held := used[i].Total()
+			bytes := used[i].Total()
 			if question.Draft != nil && question.DraftOn == i {
 				alone := serving.LlamaCPP{Context: set.Context, Sequences: set.Sequences, KeyType: set.KeyType, ValueType: set.ValueType, UBatch: set.UBatch, Outputs: set.Sequences}
-				held += alone.Run(question.Draft, 0, question.Draft.Units()).Total()
+				bytes += alone.Run(question.Draft, 0, question.Draft.Units()).Total()
 			}
 			if question.Encoder != nil && i == 0 {
-				held += question.Encoder.Weights + question.Encoder.Compute
+				bytes += question.Encoder.Weights + question.Encoder.Compute
 			}
-			largest = max(largest, float64(held+device.Overhead(int(held)))/float64(device.Budget))
+			largest = max(largest, float64(bytes+device.Overhead(int(bytes)))/float64(device.Budget))
 		}
 		share = min(share, largest)
 	})
@@ -111,5 +112,38 @@ func TestSolve(t *testing.T) {
 	t.Logf("%d answers, %d of them with blocks on the host; %d without", solved, hosted, none)
 	if solved < 100 || hosted < 20 || none < 5 {
 		t.Error("too few of a kind")
+	}
+}
+
+// TestFaster: of all splits of up to three devices with no larger share than the answer's, none reads the weights
+// and the cache of a token in less time.
+func TestFaster(t *testing.T) {
+	random := rand.New(rand.NewPCG(17, 4))
+	moved, compared := 0, 0
+	for range 300 {
+		question := sampled(random)
+		for i := range question.Devices {
+			question.Devices[i].Bandwidth = 1e9 * (1 + random.Float64())
+		}
+		answer, err := Solve(question)
+		if err != nil {
+			continue
+		}
+		compared++
+		least := answer.Seconds(&question, answer.Set.Context)
+		splits(question.Model.Units()-int(answer.Set.HostBlocks), len(question.Devices), func(counts []int) {
+			other := question.placed(answer.Set, slices.Clone(counts))
+			if seconds := other.Seconds(&question, answer.Set.Context); other.Share <= answer.Share && seconds < least*(1-1e-9) {
+				t.Errorf("%v takes %v s, and %v %v s", answer.Counts, least, counts, seconds)
+			}
+		})
+		question.Devices[0].Bandwidth = 0
+		if plain, err := Solve(question); err == nil && !slices.Equal(plain.Counts, answer.Counts) {
+			moved++
+		}
+	}
+	t.Logf("%d splits, %d of them moved to a faster device", compared, moved)
+	if compared < 100 || moved < 4 {
+		t.Error("too few")
 	}
 }

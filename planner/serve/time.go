@@ -28,7 +28,7 @@ func (question *Question) seconds(set *serving.LlamaCPP, device, first, end int)
 
 // faster moves units to devices with a higher bandwidth, as long as no device gets more than a share
 // of its budget. Each move passes a unit to a neighbour.
-func (question *Question) faster(set *serving.LlamaCPP, share float64, beside []serving.Memory, counts []int) {
+func (question *Question) faster(set *serving.LlamaCPP, share float64, extra []serving.Memory, counts []int) {
 	devices := question.Devices
 	same := true
 	for i := range devices {
@@ -37,7 +37,7 @@ func (question *Question) faster(set *serving.LlamaCPP, share float64, beside []
 		}
 		same = same && devices[i].Bandwidth == devices[0].Bandwidth
 	}
-	limits := question.limits(share, beside)
+	limits := question.limits(share, extra)
 	for moved := !same; moved; {
 		moved = false
 		for i := range len(devices) - 1 {
@@ -45,7 +45,7 @@ func (question *Question) faster(set *serving.LlamaCPP, share float64, beside []
 			if devices[from].Bandwidth > devices[to].Bandwidth {
 				from, to = to, from
 			}
-			for counts[from] > 0 && devices[from].Bandwidth < devices[to].Bandwidth && question.holds(set, limits, counts, to, from) {
+			for counts[from] > 0 && devices[from].Bandwidth < devices[to].Bandwidth && question.takes(set, limits, counts, to, from) {
 				counts[from]--
 				counts[to]++
 				moved = true
@@ -54,8 +54,8 @@ func (question *Question) faster(set *serving.LlamaCPP, share float64, beside []
 	}
 }
 
-// holds reports that a device has room for one more unit, of a neighbour.
-func (question *Question) holds(set *serving.LlamaCPP, limits []int64, counts []int, to, from int) bool {
+// takes reports that a device has room for one more unit, of a neighbour.
+func (question *Question) takes(set *serving.LlamaCPP, limits []int64, counts []int, to, from int) bool {
 	first := int(set.HostBlocks)
 	for _, count := range counts[:to] {
 		first += count

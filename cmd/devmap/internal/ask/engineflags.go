@@ -11,43 +11,44 @@ import (
 // gguf are the engines of GGUF files, ranked those with ranks of tensor and pipeline parallelism.
 var gguf, ranked = []string{costmodel.LlamaCPP}, []string{costmodel.VLLM, costmodel.SGLang}
 
-// servingFlags are those of an engine that serves. A plan's workload has them, so that check hides them.
+// servingFlags are those of an engine that serves. The help of plan has them, and docs/engines/llamacpp.md those
+// of estimate.
 var servingFlags = []flag{
 	{
-		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, again: true, on: placing, hidden: onCheck, leftOut: "the most that fits",
+		name: "context", at: func(request *Request) any { return &request.serving.Context }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, leftOut: "the most that fits",
 		help: "Tokens of a sequence [the most that fits]", accepts: []string{"max-model-len", "ctx-size", "context-length"}, also: []string{"ctx_size", "num-ctx", "num_ctx", "n-ctx", "n_ctx", "context_length"},
 	},
 	{
-		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck, leftOut: "1; vllm: 256 or 1024",
+		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, leftOut: "1; vllm: 256 or 1024",
 		help: "Sequences at a time [1; vllm: 256 or 1024]", accepts: []string{"max-num-seqs", "max-running-requests"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck | onEstimate, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
 		help: "Type of the KV cache; auto is 16 bits", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0", "fp8_e4m3": "fp8"},
 	},
 	{
-		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck, defaultValue: "512", leftOut: "512",
+		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck | onEstimate, defaultValue: "512", leftOut: "512",
 		help: "Tokens of one pass of llama.cpp", also: []string{"ubatch-size", "ubatch_size", "ub"},
 	},
 	{
-		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck,
-		help: "GGUF file of an encoder of images", also: []string{"mm"},
+		name: "mmproj", at: func(request *Request) any { return &request.serving.MMProj }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck | onEstimate,
+		help: "Encoder of images (GGUF)", also: []string{"mm"},
 	},
 	{
-		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck,
-		help: "GGUF file of a draft model", also: []string{"model-draft", "spec-draft-model", "md"},
+		name: "draft", at: func(request *Request) any { return &request.serving.Draft }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck | onEstimate,
+		help: "Draft model (GGUF)", also: []string{"model-draft", "spec-draft-model", "md"},
 	},
 	{
-		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, engines: gguf, on: onEstimate,
+		name: "tensor-split", at: func(request *Request) any { return &request.tensorSplit }, serves: true, engines: gguf, on: onEstimate, hidden: onEstimate,
 		help: "Parts of the model for each GPU [its free memory]", also: []string{"tensor_split", "ts"},
 	},
 	{
-		name: "gpu-layers", at: func(request *Request) any { return &request.gpuLayers }, serves: true, engines: gguf, on: onEstimate, leftOut: "all",
+		name: "gpu-layers", at: func(request *Request) any { return &request.gpuLayers }, serves: true, engines: gguf, on: onEstimate, hidden: onEstimate, leftOut: "all",
 		help: "Blocks on GPUs, and the output as one more [all]", also: []string{"n-gpu-layers", "n_gpu_layers", "ngl", "num-gpu", "num_gpu"},
 	},
 	{
-		name: "host-experts", at: func(request *Request) any { return &request.serving.HostExperts }, serves: true, engines: gguf, on: onEstimate, leftOut: "none",
+		name: "host-experts", at: func(request *Request) any { return &request.serving.HostExperts }, serves: true, engines: gguf, on: onEstimate, hidden: onEstimate, leftOut: "none",
 		help: "Blocks whose experts stay on the host [none]", also: []string{"n-cpu-moe", "ncmoe"},
 	},
 	{
@@ -83,14 +84,14 @@ var offloadModes = []string{"model", "sequential", "group"}
 
 // generationFlags are the flags for pipelines, folders with a model_index.json.
 var generationFlags = []flag{
-	ofPipeline("height", "Image height [the pipeline's default]", func(request *Request) any { return &request.Generation.Height }),
-	ofPipeline("width", "Image width [the pipeline's default]", func(request *Request) any { return &request.Generation.Width }),
-	ofPipeline("frames", "Video frames [the pipeline's default]", func(request *Request) any { return &request.Generation.Frames }),
+	ofPipeline("height", "Image height [the pipeline's]", func(request *Request) any { return &request.Generation.Height }),
+	ofPipeline("width", "Image width [the pipeline's]", func(request *Request) any { return &request.Generation.Width }),
+	ofPipeline("frames", "Video frames [the pipeline's]", func(request *Request) any { return &request.Generation.Frames }),
 	{name: "component", on: onPlan, help: "Plan one component of the pipeline", at: func(request *Request) any { return &request.Generation.Component }},
 	{name: "vae-tiling", on: onPlan, help: "Decode one tile at a time", at: func(request *Request) any { return &request.Generation.VAETiling }},
 	{name: "vae-slicing", on: onPlan, help: "Decode one image at a time", at: func(request *Request) any { return &request.Generation.VAESlicing }},
 	{name: "cache-latents", on: onPlan, help: "Encode pictures before DreamBooth training", at: func(request *Request) any { return &request.Generation.CacheLatents }},
-	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's default]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
+	{name: "vae-precision", on: onPlan, help: "VAE type: bf16 or fp32 [the pipeline's]", leftOut: "the pipeline's own", at: func(request *Request) any { return &request.Generation.VAEPrecision }},
 	ofPipeline("cfg-degree", "xDiT: GPUs for classifier-free guidance, 1 or 2 [1]", func(request *Request) any { return &request.Generation.CFGDegree }),
 	ofPipeline("ulysses", "xDiT: GPUs that share the attention heads [1]", func(request *Request) any { return &request.Generation.Ulysses }),
 	ofPipeline("ring", "xDiT: GPUs in ring attention [1]", func(request *Request) any { return &request.Generation.Ring }),

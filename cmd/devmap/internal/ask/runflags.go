@@ -56,7 +56,7 @@ var runFlags = []flag{
 	{
 		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, defaultValue: "1", leftOut: "1", leftOutOn: map[command]string{onPlan: "the pipeline's own"},
 		help:   "Steps to run, each with the next batch",
-		helpOn: map[command]string{onPlan: "Denoising steps [the pipeline's default]"}, idle: []*idleness{nothingRuns},
+		helpOn: map[command]string{onPlan: "Denoising steps [the pipeline's]"}, idle: []*idleness{nothingRuns},
 		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},
 	},
 	{

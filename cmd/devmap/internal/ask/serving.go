@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func RefuseGGUF(request *Request, model string) error {
 	if !load.IsGGUF(model) || request.work.Mode == costmodel.Load {
 		return nil
 	}
-	return out.Usagef("%s: llama.cpp alone computes with GGUF files\ngive another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
+	return out.Usagef("%s: llama.cpp alone computes with GGUF files; give another engine the model's config.json, or --mode %s for the weights alone", model, costmodel.Load)
 }
 
 // IdleServing reports flags of an engine that serves, if none does.
@@ -150,12 +151,7 @@ func ServingOver(request *Request, plan *devicemap.Plan, flat devicemap.Flat) (c
 		for i := range servingFlags {
 			f := &servingFlags[i]
 			if given(request.cmd.Flags(), f.name) {
-				switch to := f.at(mixed).(type) {
-				case *int64:
-					*to = *f.at(request).(*int64) //nolint:forcetypeassert // one function returns both
-				case *string:
-					*to = *f.at(request).(*string) //nolint:forcetypeassert // likewise
-				}
+				reflect.ValueOf(f.at(mixed)).Elem().Set(reflect.ValueOf(f.at(request)).Elem())
 			}
 		}
 		workload = plan.Workload

@@ -330,7 +330,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,
-		help: "Read stage, batch, precision and bucket sizes from FILE",
+		help: "Read DeepSpeed's settings from FILE",
 		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
 	},
 	{
@@ -343,7 +343,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, benchmark: true,
-		help: "Show the limiting GPU and moment, and what would help",
+		help: "Show what limits, and what would help",
 	},
 	{
 		name: "run", at: func(request *Request) any { return &request.Try }, on: onCheck,

@@ -20,7 +20,7 @@ func Served(printer *Printer, question *serve.Question, answer *serve.Answer) {
 		limit = "the model was trained for no more"
 	}
 	printer.printf("Fits: %s of %s tokens, %s cache (%s).\n", Plural(answer.Set.Sequences, "sequence"), grouped(answer.Set.Context), answer.Set.KeyType, limit)
-	printer.beside(question, answer)
+	printOthers(printer, question, answer)
 	if question.Set.Context > 0 {
 		return
 	}
@@ -31,8 +31,8 @@ func Served(printer *Printer, question *serve.Question, answer *serve.Answer) {
 	printer.printf("llama.cpp's own --fit would choose %s tokens%s.\n", grouped(answer.Fit), left)
 }
 
-// beside prints what the table of GPUs does not have: the host, other models, and the time of a token.
-func (printer *Printer) beside(question *serve.Question, answer *serve.Answer) {
+// printOthers prints what the table of GPUs does not have: the host, other models, and the time of a token.
+func printOthers(printer *Printer, question *serve.Question, answer *serve.Answer) {
 	printer.printf("Host: %v.\n", costmodel.Bytes(answer.OnHost.Weights+answer.OnHost.Cache))
 	if encoder := question.Encoder; encoder != nil {
 		printer.printf("Encoder of images: %v on GPU 0, %v of it a buffer.\n", costmodel.Bytes(encoder.Weights+encoder.Compute), costmodel.Bytes(encoder.Compute))
@@ -40,11 +40,11 @@ func (printer *Printer) beside(question *serve.Question, answer *serve.Answer) {
 	if question.Draft != nil {
 		var sum int64
 		var on []string
-		for i, held := range answer.Beside {
+		for i, used := range answer.Extra {
 			if i == 0 && question.Encoder != nil {
-				held.Weights, held.Compute = held.Weights-question.Encoder.Weights, held.Compute-question.Encoder.Compute
+				used.Weights, used.Compute = used.Weights-question.Encoder.Weights, used.Compute-question.Encoder.Compute
 			}
-			if sum += held.Total(); held.Total() > 0 {
+			if sum += used.Total(); used.Total() > 0 {
 				on = append(on, fmt.Sprint(i))
 			}
 		}
@@ -67,14 +67,14 @@ func rate(seconds float64) string {
 // Given prints a placement that was given, and devmap's own for comparison; nil: it has none.
 func Given(printer *Printer, question *serve.Question, given, best *serve.Answer, how string) {
 	printer.printf("%s Units of each GPU: %s.\n", how, numbers(given.Counts))
-	printer.beside(question, given)
+	printOthers(printer, question, given)
 	if best != nil {
 		printer.printf("devmap plan: units %s, %s.\n", numbers(best.Counts), best.Summary())
 	}
 }
 
 // Next prints the next command.
-func (printer *Printer) Next(command string) { printer.printf("Next: %s\n", out.OneLine(command)) }
+func Next(printer *Printer, command string) { printer.printf("Next: %s\n", out.OneLine(command)) }
 
 func numbers(counts []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(counts)), ", "), "[]")

@@ -126,8 +126,8 @@ GPU = Literal[
 ]
 Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
-Emit = Literal["slurm", "kubernetes"]
 KvType = Literal["bf16", "f16", "iq4_nl", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]
+Emit = Literal["slurm", "kubernetes"]
 
 
 class Shared(Settings, total=False):
@@ -222,6 +222,7 @@ class InspectFlags(Shared, total=False):
     """Keywords of devmap.inspect."""
 
     dim: Optional[Union[Sequence[str], str]]
+    kv_type: Optional[KvType]
 
 
 class PlanKeywords(Shared, total=False):
@@ -233,6 +234,7 @@ class PlanKeywords(Shared, total=False):
     context: Optional[int]
     contiguous: Optional[bool]
     cp: Optional[Union[int, str]]
+    draft: Optional[str]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     emit: Optional[Emit]
     ep: Optional[Union[int, str]]
@@ -245,6 +247,7 @@ class PlanKeywords(Shared, total=False):
     height: Optional[int]
     kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
+    mmproj: Optional[str]
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
@@ -311,6 +314,7 @@ KINDS: dict[str, str] = {
     "cp": "degree",
     "dim": "stringArray",
     "dp": "degree",
+    "draft": "string",
     "ds_config": "string",
     "ema": "bool",
     "emit": "string",
@@ -343,6 +347,7 @@ KINDS: dict[str, str] = {
     "max_pixels": "int64",
     "mem_fraction": "float64",
     "micro_batches": "int64",
+    "mmproj": "string",
     "mode": "string",
     "new_tokens": "int64",
     "nodes": "int64",
@@ -402,17 +407,17 @@ _NAMES = {
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
-        "image_size images kernels label_tokens liger lora_dropout lora_precision lora_rank lora_targets loss "
-        "loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer optimizer_in_backward "
-        "packing precision preset quantize recompute runtime schedule seq shard_degree strategy target_seq tp "
-        "transformers virtual_stages"
+        "image_size images kernels kv_type label_tokens liger lora_dropout lora_precision lora_rank "
+        "lora_targets loss loss_only max_pixels mem_fraction micro_batches mode new_tokens optimizer "
+        "optimizer_in_backward packing precision preset quantize recompute runtime schedule seq shard_degree "
+        "strategy target_seq tp transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp "
+        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp draft "
         "ds_config ema emit ep eval_batch eval_samples expert_capacity explain float8 force frames "
         "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
         "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_pixels mem_fraction micro_batches mode new_tokens nodes objective offload optimizer "
+        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
         "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute reserve ring "
         "runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq time_limit "
         "together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling "
@@ -480,17 +485,25 @@ OTHERS: dict[str, str] = {
     "max_seq_len": "seq",
     "max_seq_length": "seq",
     "max_steps": "steps",
+    "md": "draft",
     "memory": "gpus",
     "microbatches": "micro_batches",
+    "mm": "mmproj",
+    "model_draft": "draft",
+    "n_cpu_moe": "host_experts",
     "n_ctx": "context",
+    "n_gpu_layers": "gpu_layers",
     "n_gpus": "gpus",
     "n_parallel": "sequences",
+    "ncmoe": "host_experts",
     "neat_packing": "packing",
+    "ngl": "gpu_layers",
     "ngpus": "gpus",
     "nnodes": "nodes",
     "np": "sequences",
     "nproc_per_node": "gpus",
     "num_ctx": "context",
+    "num_gpu": "gpu_layers",
     "num_gpus": "gpus",
     "num_machines": "nodes",
     "num_nodes": "nodes",
@@ -514,6 +527,7 @@ OTHERS: dict[str, str] = {
     "sequence_length": "seq",
     "sequence_parallel_enabled": "sequence_parallel",
     "sharding": "strategy",
+    "spec_draft_model": "draft",
     "tensor_model_parallel_size": "tp",
     "tensor_parallel": "tp",
     "tensor_parallel_degree": "tp",
@@ -524,6 +538,7 @@ OTHERS: dict[str, str] = {
     "tp_degree": "tp",
     "tp_size": "tp",
     "transformers_version": "transformers",
+    "ts": "tensor_split",
     "ub": "ubatch",
     "ubatch_size": "ubatch",
     "use_liger_kernel": "liger",
