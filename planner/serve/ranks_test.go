@@ -20,7 +20,7 @@ import (
 // jsonLines reads a packed file of fixtures/oracle, one value a line.
 func jsonLines[T any](t *testing.T, name string) (rows []T) {
 	t.Helper()
-	file, err := os.Open("../../fixtures/oracle/" + name)
+	file, err := os.Open("../../fixtures/oracle/engines/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestStages(t *testing.T) {
 		Partition *string
 	}
 	count := 0
-	for _, row := range jsonLines[row](t, "pp_indices.jsonl.gz") {
+	for _, row := range jsonLines[row](t, "partitions.jsonl.gz") {
 		if row.Partition != nil {
 			continue
 		}

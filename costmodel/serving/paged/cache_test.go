@@ -1,15 +1,9 @@
-package paged_test
+package paged
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 )
 
 // kvRow is a question that vLLM's own planning code answered.
@@ -54,20 +48,20 @@ type kvRow struct {
 }
 
 // caches are the caches of the layers of all ranks, in order, and the first layer of each rank.
-func (row *kvRow) caches() (layers []paged.Cache, starts []int) {
+func (row *kvRow) caches() (layers []Cache, starts []int) {
 	elements := map[string]int64{"bf16": 2, "f16": 2, "f32": 4, "u8": 1, "fp8": 1}
 	for _, rank := range row.In.Ranks {
 		starts = append(starts, len(layers))
 		for _, layer := range rank {
 			spec := &row.In.Specs[layer[1]]
-			cache := paged.Cache{
-				Kind:  map[string]paged.CacheKind{"full": paged.Full, "sliding": paged.Sliding, "chunked": paged.Chunked, "mla": paged.Latent, "mamba": paged.State}[spec.Kind],
+			cache := Cache{
+				Kind:  map[string]CacheKind{"full": Full, "sliding": Sliding, "chunked": Chunked, "mla": Latent, "mamba": State}[spec.Kind],
 				Heads: spec.Heads, Head: spec.Head, Value: spec.Head, Element: elements[spec.DType], Window: spec.Window, Block: row.In.BlockSize,
 			}
 			if spec.Value != nil {
 				cache.Value = *spec.Value
 			}
-			if cache.Kind == paged.Latent {
+			if cache.Kind == Latent {
 				cache.Value = 0
 			}
 			if spec.BlockSize > 0 {
@@ -89,25 +83,8 @@ func (row *kvRow) caches() (layers []paged.Cache, starts []int) {
 
 // TestPool compares blocks, lengths and tokens with vLLM 0.33's own code, in its default layout.
 func TestPool(t *testing.T) {
-	file, err := os.Open("../../../fixtures/oracle/vllm_kv.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	count, answers := 0, 0
-	for lines := bufio.NewReader(plain); ; {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			break
-		}
-		var row kvRow
-		if err := json.Unmarshal(line, &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range packed[kvRow](t, "oracle/engines/vllm_kv.jsonl.gz") {
 		if row.In.Layout != nil || row.In.NoHybrid || row.In.Override != nil {
 			continue
 		}
@@ -125,7 +102,7 @@ func TestPool(t *testing.T) {
 func (row *kvRow) compare(t *testing.T) {
 	t.Helper()
 	layers, starts := row.caches()
-	pool, err := paged.NewPool(layers)
+	pool, err := NewPool(layers)
 	if err != nil {
 		if row.Out.Error == "" {
 			t.Errorf("%s: %v, vLLM has %d blocks", row.In.Model, err, row.Out.Blocks)
@@ -139,7 +116,7 @@ func (row *kvRow) compare(t *testing.T) {
 	} else if row.In.Async && stages == 1 {
 		concurrent = 2
 	}
-	request := paged.Request{Length: row.In.Length, InFlight: concurrent * row.In.Batched}
+	request := Request{Length: row.In.Length, InFlight: concurrent * row.In.Batched}
 	for _, spec := range row.In.Specs {
 		if row.In.States == "align" {
 			request.States = max(request.States, 2+spec.Checkpoint)

@@ -1,11 +1,8 @@
 package paged
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -37,23 +34,8 @@ type h200Row struct {
 // profile run, and what is left for the cache; and from what was left, blocks and tokens, which are
 // equal.
 func TestH200(t *testing.T) {
-	file, err := os.Open("../../../fixtures/measured/vllm_h200.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(plain)
-	lines.Buffer(nil, 1<<20)
 	starts, blocks := 0, 0
-	for lines.Scan() {
-		var row h200Row
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range packed[h200Row](t, "measured/vllm_h200.jsonl.gz") {
 		graph, err := hf.FromConfig("config.json", row.Config)
 		if err != nil {
 			t.Fatal(row.ID, err)

@@ -1,11 +1,9 @@
-package paged_test
+package paged
 
 import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 )
 
 const startup = `(Worker_PP0 pid=1) INFO 11-30 gpu_model_runner.py:4100] Model loading took 7.51 GiB memory and 3.1 seconds
@@ -19,7 +17,7 @@ const startup = `(Worker_PP0 pid=1) INFO 11-30 gpu_model_runner.py:4100] Model l
 `
 
 func TestReadLog(t *testing.T) {
-	log, err := paged.ReadLog(strings.NewReader(startup))
+	log, err := ReadLog(strings.NewReader(startup))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +30,7 @@ func TestReadLog(t *testing.T) {
 			t.Errorf("%s: %d, want %d", name, pair[0], pair[1])
 		}
 	}
-	if _, err := paged.ReadLog(strings.NewReader("a log of a web server\n")); !errors.Is(err, paged.ErrNoLog) {
+	if _, err := ReadLog(strings.NewReader("a log of a web server\n")); !errors.Is(err, ErrNoLog) {
 		t.Errorf("another log: %v", err)
 	}
 }
@@ -41,7 +39,7 @@ func FuzzReadLog(f *testing.F) {
 	f.Add(startup)
 	f.Add("max_total_num_tokens=99999999999999999999")
 	f.Fuzz(func(t *testing.T, text string) {
-		if log, err := paged.ReadLog(strings.NewReader(text)); err == nil && (log.Weights > 1<<50 || log.Tokens > 1<<50) {
+		if log, err := ReadLog(strings.NewReader(text)); err == nil && (log.Weights > 1<<50 || log.Tokens > 1<<50) {
 			t.Errorf("%+v", log)
 		}
 	})

@@ -1,21 +1,19 @@
-package paged_test
+package paged
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// published are configs of the models of the rows that are not built in.
-var published = map[string]string{
+// configsOfRows are configs of the models of the rows that are not built in.
+var configsOfRows = map[string]string{
 	"RedHatAI/Qwen2.5-7B-Instruct-quantized.w8a8":   `{"model_type":"qwen2","hidden_size":3584,"num_hidden_layers":28,"num_attention_heads":28,"num_key_value_heads":4,"intermediate_size":18944,"vocab_size":152064,"max_position_embeddings":32768,"torch_dtype":"bfloat16","tie_word_embeddings":false,"quantization_config":{"quant_method":"compressed-tensors","format":"int-quantized","quantization_status":"compressed","config_groups":{"group_0":{"targets":["Linear"],"weights":{"num_bits":8,"type":"int","strategy":"channel","symmetric":true,"dynamic":false},"input_activations":{"num_bits":8,"type":"int","strategy":"token","symmetric":true,"dynamic":true}}},"ignore":["lm_head"]}}`,
 	"google/gemma-2-2b-it":                          `{"model_type":"gemma2","hidden_size":2304,"num_hidden_layers":26,"num_attention_heads":8,"num_key_value_heads":4,"head_dim":256,"intermediate_size":9216,"vocab_size":256000,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}`,
 	"google/gemma-2-27b-it":                         `{"model_type":"gemma2","hidden_size":4608,"num_hidden_layers":46,"num_attention_heads":32,"num_key_value_heads":16,"head_dim":128,"intermediate_size":36864,"vocab_size":256000,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}`,
@@ -36,7 +34,7 @@ var published = map[string]string{
 
 func graphOf(t *testing.T, model string) *modelgraph.Graph {
 	t.Helper()
-	name, ok := published[model]
+	name, ok := configsOfRows[model]
 	if !ok {
 		return nil
 	}
@@ -50,44 +48,18 @@ func graphOf(t *testing.T, model string) *modelgraph.Graph {
 	if graph, err := load.Model(name, load.Options{BuiltIn: os.DirFS("../../../fixtures/models"), Env: func(string) string { return "" }}); err == nil {
 		return graph
 	}
-	for _, path := range []string{"public.json.gz", "published.jsonl.gz"} {
-		file, err := os.Open("../../../fixtures/oracle/" + path)
+	config := publicConfigs(t)[name]
+	for _, one := range packed[published](t, "oracle/published.jsonl.gz") {
+		if one.Name == name && config == nil {
+			config = one.Config
+		}
+	}
+	if config != nil {
+		graph, err := hf.FromConfig("config.json", config)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatal(model, err)
 		}
-		plain, err := gzip.NewReader(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		decoder := json.NewDecoder(plain)
-		type row struct {
-			Name   string
-			Config json.RawMessage
-		}
-		var rows []row
-		if path == "public.json.gz" {
-			if err := decoder.Decode(&rows); err != nil {
-				t.Fatal(err)
-			}
-		} else {
-			for decoder.More() {
-				var one row
-				if err := decoder.Decode(&one); err != nil {
-					t.Fatal(err)
-				}
-				rows = append(rows, one)
-			}
-		}
-		_ = file.Close()
-		for _, one := range rows {
-			if one.Name == name {
-				graph, err := hf.FromConfig("config.json", one.Config)
-				if err != nil {
-					t.Fatal(model, err)
-				}
-				return graph
-			}
-		}
+		return graph
 	}
 	t.Fatalf("no config of %s", name)
 	return nil
@@ -133,17 +105,17 @@ func TestRows(t *testing.T) {
 		if row.DType == "f32" {
 			element = 4
 		}
-		model, err := paged.FromGraph(graph, element)
+		model, err := FromGraph(graph, element)
 		if err != nil {
 			t.Fatal(row.Model, err)
 		}
-		set := paged.Settings{Version: paged.Version{0, 19}, Degrees: paged.Degrees{Tensor: row.TP, Pipeline: row.PP, Data: 1}, Context: row.Length, Sequences: 1024, Batched: 8192, Share: row.Share, Block: 16}
+		set := Settings{Version: Version{0, 19}, Degrees: Degrees{Tensor: row.TP, Pipeline: row.PP, Data: 1}, Context: row.Length, Sequences: 1024, Batched: 8192, Share: row.Share, Block: 16}
 		if row.BlockSize != nil {
 			set.Block = *row.BlockSize
 		}
 		const gib = 1 << 30
 		end := len(model.Layers) / int(row.PP)
-		rank := set.Rank(model, paged.GPU{Total: 7919 * gib / 100, Fabric: true}, 0, end)
+		rank := set.Rank(model, GPU{Total: 7919 * gib / 100, Fabric: true}, 0, end)
 		pool, err := set.Pool(model)
 		if err != nil {
 			t.Fatal(row.Model, err)

@@ -3,6 +3,7 @@ package paged
 import (
 	"math"
 	"slices"
+	"strconv"
 )
 
 // Fraction is the part of a GPU's memory that the engine may use.
@@ -33,7 +34,7 @@ func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
 			if set.Pipeline == 1 {
 				reserved += 1536
 			}
-		case !model.sglangImages():
+		case !model.sglangImages() || slices.Contains(sglangPrefilled, model.Family):
 			reserved += 8 * float64(sglangPrefills(set.Batched, set.Pipeline))
 		}
 	}
@@ -41,12 +42,21 @@ func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
 	if total > large {
 		reserved = max(reserved, floor)
 	}
-	return math.Round((total-reserved)/total*1000) / 1000 * model.sglangTower()
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat((total-reserved)/total, 'f', 3, 64), 64)
+	return rounded * model.sglangTower()
 }
 
 // sglangText are the families whose towers SGLang leaves out, if --enable-multimodal is not given
 // (configs/model_config.py, mm_disabled_models).
 var sglangText = []string{"gemma3", "llama4", "step3_vl"}
+
+// sglangPrefilled are the families that read images and have prefill graphs all the same
+// (multimodal_breakable_cuda_graph_supported_model_archs).
+var sglangPrefilled = []string{"cohere2_vision", "paddleocr_vl", "qwen3_5", "qwen3_5_moe"}
+
+// sglangDepth are the families whose config has no num_hidden_layers for the tower, but a depth.
+// SGLang reads the first alone, and takes 24 without it.
+var sglangDepth = []string{"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe"}
 
 // sglangImages reports a model whose images SGLang reads.
 func (model *Model) sglangImages() bool {
@@ -60,7 +70,11 @@ func (model *Model) sglangTower() float64 {
 		return 1
 	}
 	const layers, width = 24, 1024
-	size := float64(model.TowerLayers*model.TowerWidth*model.TowerWidth) / (layers * width * width)
+	size := float64(model.TowerLayers) / layers
+	if slices.Contains(sglangDepth, model.Family) {
+		size = 1
+	}
+	size *= float64(model.TowerWidth*model.TowerWidth) / (width * width)
 	return 0.95 * max(0.8, min(1.05, 1-0.1*(size-1)))
 }
 
@@ -127,7 +141,7 @@ func (set *Settings) sglangPool(model *Model) *Pool {
 		switch {
 		case cache.Kind == NoCache || cache.Kind == State:
 			pool.of[i] = -1
-		case cache.Kind == Sliding && slices.Contains(sglangSliding, model.Family):
+		case (cache.Kind == Sliding || cache.Kind == Chunked) && slices.Contains(sglangSliding, model.Family):
 			pool.pages[i] = sglangKept * cache.token()
 		default:
 			pool.pages[i] = sglangParts * cache.token()
@@ -180,13 +194,24 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 	return blocks, ranks
 }
 
+// sglangReserved are bytes for images (mm_runtime_reservation_gb): a cache of their embeddings, or what
+// Qwen3-VL has on a large Hopper GPU (arg_groups/model_overrides/qwen3_vl.py).
+func (model *Model) sglangReserved(gpu GPU) int64 {
+	const large, blackwell = 60 << 30, 160 << 30
+	switch {
+	case !model.sglangImages():
+		return 0
+	case (model.Family == "qwen3_vl" || model.Family == "qwen3_vl_moe") && gpu.Fabric && gpu.Total >= large && gpu.Total < blackwell:
+		return 1 << 30
+	}
+	return 100 << 20
+}
+
 // sglangSlots are the tokens of the cache, and the bytes of states. before and after are free bytes
 // before and after loading.
 func (set *Settings) sglangSlots(model *Model, pool *Pool, gpu GPU, counts []int, before, after int64) (slots, states int64) {
 	rest := after - int64(float64(before)*(1-set.sglangFraction(model, gpu)))
-	if model.sglangImages() {
-		rest -= 100 << 20 // mm_runtime_reservation_gb
-	}
+	rest -= model.sglangReserved(gpu)
 	states = set.sglangStates(model, counts, rest)
 	slots = math.MaxInt64
 	at := 0

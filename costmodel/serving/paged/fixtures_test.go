@@ -1,0 +1,48 @@
+package paged
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// packed reads the JSON values of a packed file of fixtures, one after another.
+func packed[T any](t *testing.T, name string) (values []T) {
+	t.Helper()
+	file, err := os.Open("../../../fixtures/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for decoder := json.NewDecoder(plain); decoder.More(); {
+		var value T
+		if err := decoder.Decode(&value); err != nil {
+			t.Fatal(name, err)
+		}
+		values = append(values, value)
+	}
+	return values
+}
+
+// published is a config that someone published.
+type published struct {
+	Name   string
+	Config json.RawMessage
+}
+
+// publicConfigs are configs by their names.
+func publicConfigs(t *testing.T) map[string]json.RawMessage {
+	t.Helper()
+	configs := map[string]json.RawMessage{}
+	for _, rows := range packed[[]published](t, "oracle/public.json.gz") {
+		for _, row := range rows {
+			configs[row.Name] = row.Config
+		}
+	}
+	return configs
+}
