@@ -218,7 +218,7 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 			if layer.Cache.Kind != NoCache {
 				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
 			}
-			layer.Cache, layer.Chunked, layer.Delta = stateCache(&op, model.Family, model.Element), op.Heads > 0, op.Delta
+			layer.Cache, layer.Chunked, layer.Delta = stateCache(&op, model.Family, model.Element), op.Heads > 0 && op.State > 0, op.Delta
 			layer.widths = append(layer.widths, op.Inner)
 		case modelgraph.MLP:
 			known = true
@@ -275,7 +275,8 @@ func stateCache(op *modelgraph.StateSpace, family string, element int64) Cache {
 		convolved += 2 * op.Groups * op.State
 	}
 	state := element
-	if strings.HasPrefix(family, "qwen3_5") { // mamba_ssm_dtype
+	// Its config says so (mamba_ssm_dtype), or vLLM does (models/config.py, NemotronHForCausalLMConfig).
+	if strings.HasPrefix(family, "qwen3_5") || family == "nemotron_h" {
 		state = 4
 	}
 	return Cache{Kind: State, Bytes: element*(op.Kernel-1)*convolved + state*op.Inner*op.State, Element: element}
