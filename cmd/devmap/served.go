@@ -192,6 +192,30 @@ func servedEstimate(served *served, given, best *serve.Answer, flags []string) *
 	return document
 }
 
+// planned reads what a plan or a map places.
+func (command *checkCommand) planned(arg, path string, read *mapFile) (*served, error) {
+	if read.plan != nil && read.plan.Workload.Runtime != costmodel.LlamaCPP {
+		return nil, out.Usagef("%s is a plan for %s, and llama.cpp alone computes with GGUF files", path, read.plan.Workload.Runtime)
+	}
+	workload, topology, err := ask.ServingOver(command.Request, read.plan, read.flat)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
+		return nil, &modelgraph.SyntaxError{File: path, Place: "workload.kv_type", Msg: fmt.Sprintf("%q is unknown (known: %s)", workload.KVType, strings.Join(serving.CacheTypes(), ", "))}
+	}
+	for _, other := range []struct{ flag, name string }{{"mmproj", workload.MMProj}, {"draft", workload.Draft}} {
+		if _, err := os.Stat(other.name); other.name != "" && err != nil && !command.Given(other.flag) {
+			return nil, &modelgraph.SyntaxError{File: path, Place: "workload." + other.flag, Msg: fmt.Sprintf("%v: --%s says where else it is", err, other.flag)}
+		}
+	}
+	served, err := readServed(arg, workload, topology)
+	if err == nil && read.plan != nil && read.plan.Workload.Draft != "" && int(workload.DraftGPU) < len(topology.Devices) {
+		served.question.DraftOn = int(workload.DraftGPU)
+	}
+	return served, err
+}
+
 // serve checks a plan or a map for llama.cpp.
 func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	read, err := out.Interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
@@ -201,29 +225,11 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	if read.plan != nil && (read.plan.Workload.Runtime == costmodel.VLLM || read.plan.Workload.Runtime == costmodel.SGLang) {
 		return command.ranked(cmd, arg, path, read)
 	}
-	if read.plan != nil && read.plan.Workload.Runtime != costmodel.LlamaCPP {
-		return out.Usagef("%s is a plan for %s, and llama.cpp alone computes with GGUF files", path, read.plan.Workload.Runtime)
-	}
-	workload, topology, err := ask.ServingOver(command.Request, read.plan, read.flat)
+	served, err := command.planned(arg, path, read)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(serving.CacheTypes(), workload.KVType) {
-		return &modelgraph.SyntaxError{File: path, Place: "workload.kv_type", Msg: fmt.Sprintf("%q is unknown (known: %s)", workload.KVType, strings.Join(serving.CacheTypes(), ", "))}
-	}
-	for _, other := range []struct{ flag, name string }{{"mmproj", workload.MMProj}, {"draft", workload.Draft}} {
-		if _, err := os.Stat(other.name); other.name != "" && err != nil && !command.Given(other.flag) {
-			return &modelgraph.SyntaxError{File: path, Place: "workload." + other.flag, Msg: fmt.Sprintf("%v: --%s says where else it is", err, other.flag)}
-		}
-	}
-	on := int(workload.DraftGPU)
-	served, err := readServed(arg, workload, topology)
-	if err != nil {
-		return err
-	}
-	if read.plan != nil && read.plan.Workload.Draft != "" && on < len(topology.Devices) {
-		served.question.DraftOn = on
-	}
+	topology := served.topology
 	question := &served.question
 	var answer *serve.Answer
 	report := devicemap.CheckServing(served.graph, len(topology.Devices), read.flat, read.faults, func(placed devicemap.Map) ([]devicemap.Prediction, *devicemap.Fault) {
@@ -231,7 +237,7 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		if fault != nil {
 			return nil, fault
 		}
-		answer = question.Given(counts, workload.InTurn)
+		answer = question.Given(counts, served.workload.InTurn)
 		return answer.Predictions(question, topology), nil
 	})
 	var notes []string
