@@ -33,7 +33,7 @@ var languages = map[string]language{
 	"accelerate":        {"json", "python", ""},
 	"accelerate-config": {"yaml", "sh", ""}, "axolotl": {"yaml", "sh", ""}, "llamafactory": {"yaml", "sh", ""},
 	"lightning": {"yaml", "sh", ""}, "torchtune": {"yaml", "sh", ""}, "torchtitan": {"python", "sh", ""},
-	"llama.cpp": {"sh", "sh", ""}, "llama-swap": {"yaml", "sh", ""}, "docker-compose": {"yaml", "sh", ""}, "ollama": {"", "sh", ""}, "megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
+	"llama.cpp": {"sh", "sh", ""}, "vllm": {"sh", "sh", ""}, "sglang": {"sh", "sh", ""}, "llama-swap": {"yaml", "sh", ""}, "docker-compose": {"yaml", "sh", ""}, "ollama": {"", "sh", ""}, "megatron": {"sh", "sh", ""}, "ms-swift-megatron": {"sh", "sh", ""}, "verl": {"sh", "sh", ""}, "megatron-bridge": {"yaml", "sh", ""}, "transformers": {"yaml", "sh", ""}, "trl": {"yaml", "sh", ""},
 	"deepspeed":      {"json", "python", "SCRIPT, which calls "},
 	"diffusers":      {"python", "python", ""},
 	"ms-swift":       {"json", "sh", ""},
@@ -45,7 +45,7 @@ var languages = map[string]language{
 }
 
 // ownNames are targets whose files have the program's own names of modules.
-var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true, "llama.cpp": true, "llama-swap": true, "docker-compose": true, "ollama": true}
+var ownNames = map[string]bool{"torchtune": true, "torchtitan": true, "megatron": true, "megatron-bridge": true, "ms-swift-megatron": true, "verl": true, "llama.cpp": true, "vllm": true, "sglang": true, "llama-swap": true, "docker-compose": true, "ollama": true}
 
 // oneLine are targets that refuse names of files with control characters or quotes, which their files
 // have no form for.
@@ -54,6 +54,7 @@ var oneLine = map[string]string{"llama-swap": "${", "docker-compose": "", "ollam
 // TestHostileNames sends such names through every target: a shell and Python read
 // what it writes and says, and none of it runs.
 func TestHostileNames(t *testing.T) {
+	t.Setenv("MODEL", "checkpoint") // of vllm.sh and sglang.sh
 	box := newSandbox(t)
 	for _, target := range emit.Targets() {
 		spoken, known := languages[target.Name]

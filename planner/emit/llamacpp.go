@@ -3,7 +3,6 @@ package emit
 import (
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,14 +28,11 @@ var _ = register(&Target{
 		for _, flag := range flags {
 			word := quote.Shell(flag.text)
 			if flag.file {
-				word = quote.Path(flag.text)
-				if path := input.path(flag.text); !filepath.IsAbs(path) {
-					word = `"$HERE/"` + quote.Shell(path)
-				}
+				word = input.fromHere(flag.text)
 			}
 			words = append(words, word)
 		}
-		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\ncase $0 in */*) HERE=${0%%/*};; *) HERE=.;; esac\nexec %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), strings.Join(words, " "))
+		_, err = fmt.Fprintf(to, "#!/bin/sh\n# llama.cpp for the plan of %s\n%sexec %s \"$@\"\n", quote.Comment(input.Plan.Model.Name), setScriptFolder, strings.Join(words, " "))
 		return err
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },

@@ -37,6 +37,20 @@ func (input *Input) path(name string) string {
 	return relative
 }
 
+// A script sets HERE to its own folder, so that it starts from any.
+const (
+	scriptFolder    = `"$HERE/"`
+	setScriptFolder = "case $0 in */*) HERE=${0%/*};; *) HERE=.;; esac\n"
+)
+
+// fromHere is a file of the plan as a word of a script that sets HERE.
+func (input *Input) fromHere(name string) string {
+	if path := input.path(name); !filepath.IsAbs(path) {
+		return scriptFolder + quote.Shell(path)
+	}
+	return quote.Path(name)
+}
+
 // llama-swap starts the servers of several models. It splits cmd as a shell does, and reads ${…} as
 // its own (llama-swap's docs/configuration.md).
 var _ = register(&Target{

@@ -3,6 +3,7 @@ package emit
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // vLLM takes a plan as flags (engine/arg_utils.py) and the layers of each stage in a variable
 // (distributed/utils.py, get_pp_indices), in a script that starts its server.
 var _ = register(&Target{
-	Name: "vllm", Aliases: []string{"vllm-serve"}, File: "serve.sh", Run: "sh serve.sh",
+	Name: "vllm", Aliases: []string{"vllm-serve"}, File: "vllm.sh", Run: "sh vllm.sh",
 	Example: "llama-3.1-8b --gpus 2 --runtime vllm", Golden: []string{"vllm"},
 	needs: []need{servedBy(costmodel.VLLM)},
 	Write: func(to io.Writer, input *Input) error {
@@ -31,14 +32,14 @@ var _ = register(&Target{
 		if workload.Eager {
 			flags = append(flags, "--enforce-eager")
 		}
-		return writeServer(to, input.Plan, "VLLM_PP_LAYER_PARTITION", "vllm serve "+modelOf(input.Plan), flags)
+		return writeServer(to, input, "VLLM_PP_LAYER_PARTITION", "vllm serve "+modelOf(input), flags)
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
 })
 
 // SGLang takes a plan in the same way (srt/server_args.py; distributed/utils.py, get_pp_indices).
 var _ = register(&Target{
-	Name: "sglang", Aliases: []string{"sgl"}, File: "serve.sh", Run: "sh serve.sh",
+	Name: "sglang", Aliases: []string{"sgl"}, File: "sglang.sh", Run: "sh sglang.sh",
 	Example: "llama-3.1-8b --gpus 2 --runtime sglang", Golden: []string{"sglang"},
 	needs: []need{servedBy(costmodel.SGLang)},
 	Write: func(to io.Writer, input *Input) error {
@@ -59,7 +60,7 @@ var _ = register(&Target{
 		if workload.Eager {
 			flags = append(flags, "--disable-cuda-graph")
 		}
-		return writeServer(to, input.Plan, "SGLANG_PP_LAYER_PARTITION", "python -m sglang.launch_server --model-path "+modelOf(input.Plan), flags)
+		return writeServer(to, input, "SGLANG_PP_LAYER_PARTITION", "python -m sglang.launch_server --model-path "+modelOf(input), flags)
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
 })
@@ -68,12 +69,16 @@ func number(value int64) string { return strconv.FormatInt(value, 10) }
 
 // writeServer writes a script that starts an engine with ranks. The variable has the layers of each
 // stage.
-func writeServer(to io.Writer, plan *devicemap.Plan, variable, command string, flags []string) error {
+func writeServer(to io.Writer, input *Input, variable, command string, flags []string) error {
+	plan := input.Plan
 	counts, err := layersOf(plan)
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprintf("#!/bin/sh\n# %s for the plan of %s\n", plan.Workload.Runtime, quote.Comment(plan.Model.Name))
+	if strings.Contains(command, scriptFolder) {
+		text += setScriptFolder
+	}
 	if len(counts) > 1 {
 		words := make([]string, len(counts))
 		for i, count := range counts {
@@ -87,9 +92,12 @@ func writeServer(to io.Writer, plan *devicemap.Plan, variable, command string, f
 
 // modelOf is the model of a plan for the engine. A built-in name is no checkpoint: the user sets
 // MODEL.
-func modelOf(plan *devicemap.Plan) string {
-	if source := plan.Model.Source; strings.ContainsAny(source, "/\\") {
-		return quote.Path(source)
+func modelOf(input *Input) string {
+	if source := input.Plan.Model.Source; strings.ContainsAny(source, "/\\") {
+		if _, err := os.Stat(source); err == nil {
+			return input.fromHere(source)
+		}
+		return quote.Path(source) // a name of the Hugging Face Hub
 	}
 	return `"${MODEL:?set MODEL to the checkpoint}"`
 }
@@ -106,8 +114,8 @@ func layersOf(plan *devicemap.Plan) ([]int, error) {
 			if !slices.Contains(layers, unit) {
 				continue
 			}
-			if unit != layers[at] {
-				return nil, refused("the plan for %q has %s where %s follows: the engine's stages have layers in order", plan.Model.Name, quote.Comment(unit), quote.Comment(layers[at]))
+			if at == len(layers) || unit != layers[at] {
+				return nil, refused("the plan for %q has %s out of order, or twice: the engine's stages have each layer once, in order", plan.Model.Name, quote.Comment(unit))
 			}
 			counts[i]++
 			at++

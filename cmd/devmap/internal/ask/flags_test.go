@@ -74,7 +74,7 @@ func TestFlagsAgain(t *testing.T) {
 			continue
 		}
 		// These are for one row alone, refused, or about the output and the time.
-		if slices.Contains([]string{"contiguous", "offload", "json", "output", "time-limit", "tensor-split", "gpu-layers", "host-experts"}, name) {
+		if slices.Contains([]string{"contiguous", "offload", "json", "output", "time-limit", "tensor-split", "gpu-layers", "host-experts", "enforce-eager"}, name) {
 			continue
 		}
 		if words := parsed(t, "estimate", "--"+name, "1").Again(); !slices.Equal(words, []string{"--" + name, "1"}) {
