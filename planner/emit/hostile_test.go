@@ -183,7 +183,7 @@ func newSandbox(tb testing.TB) *sandbox {
 	}
 	box.interpreter, _ = exec.LookPath("python3")
 	record := "#!" + box.sh + "\nfor a in \"$0\" \"$@\"; do printf '%s\\0' \"$a\"; done >>\"$LOG\"\n"
-	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron", "llama-server", "llama-swap", "docker", "ollama"} {
+	for _, command := range []string{"swift", "devmap", "torchrun", "python3", "uv", "sh", "accelerate", "axolotl", "llamafactory-cli", "trl", "tune", "megatron", "llama-server", "vllm", "python", "llama-swap", "docker", "ollama"} {
 		if err := os.WriteFile(filepath.Join(box.bin, command), []byte(record), 0o755); err != nil {
 			tb.Fatal(err)
 		}
