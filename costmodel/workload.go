@@ -153,6 +153,8 @@ type Serving struct {
 	UBatch int64 `json:"ubatch,omitzero"`
 	// BatchedTokens are the most tokens of one pass of vLLM or SGLang.
 	BatchedTokens int64 `json:"batched_tokens,omitzero"`
+	// CalibratedBytes are bytes of each GPU that a start-up log had beyond the prediction.
+	CalibratedBytes int64 `json:"calibrated_bytes,omitzero"`
 	// EngineVersion is the release of the engine whose rules count, as 0.33.
 	EngineVersion string `json:"engine_version,omitzero"`
 	// Eager: no CUDA graphs.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -40,19 +43,23 @@ func readRanks(request *ask.Request, arg string, workload costmodel.Workload, to
 	if err != nil {
 		return nil, err
 	}
-	question, err := serve.RankQuestionOf(graph, &workload, topology)
-	if err != nil {
-		return nil, out.Usagef("--runtime %s: %w", workload.Runtime, err)
-	}
 	if request.Calibration != "" {
 		calibration, err := readCalibration(request.Calibration)
 		if err != nil {
 			return nil, err
 		}
-		if calibration.Engine != workload.Runtime {
-			return nil, out.Usagef("--calibration %s: it is of %s, and --runtime is %s", request.Calibration, calibration.Engine, workload.Runtime)
+		workload.CalibratedBytes = calibration.OtherBytes
+		if name := topology.Devices[0].Name; calibration.Engine != workload.Runtime || calibration.GPU != name {
+			return nil, out.Usagef("--calibration %s: it is of %s on %s, not of %s on %s", request.Calibration, calibration.Engine, calibration.GPU, workload.Runtime, name)
 		}
-		question.Set.More = calibration.OtherBytes
+		workload.EngineVersion = cmp.Or(workload.EngineVersion, calibration.EngineVersion)
+		if calibration.EngineVersion != workload.EngineVersion {
+			return nil, out.Usagef("--calibration %s: it is of release %s, and --engine-version is %s", request.Calibration, calibration.EngineVersion, workload.EngineVersion)
+		}
+	}
+	question, err := serve.RankQuestionOf(graph, &workload, topology)
+	if err != nil {
+		return nil, out.Usagef("--runtime %s: %w", workload.Runtime, err)
 	}
 	return &ranks{graph, workload, topology, question}, nil
 }
@@ -97,6 +104,9 @@ func (command *watchCommand) log(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	if command.JSON {
+		return out.Usagef("--log prints a table: leave --json out; -o FILE writes the calibration as JSON")
+	}
 	workload := &plan.Workload
 	if workload.Runtime != costmodel.VLLM && workload.Runtime != costmodel.SGLang {
 		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
@@ -120,12 +130,18 @@ func (command *watchCommand) log(cmd *cobra.Command, path string) error {
 	if command.Output == "" {
 		return nil
 	}
-	if found.Cache < 0 || found.Weights < 0 {
+	const near = 0.05
+	switch {
+	case workload.Runtime != costmodel.VLLM:
+		return out.Usagef("-o %s: a log of vLLM alone calibrates; SGLang's cache does not depend on buffers", command.Output)
+	case found.Cache < 0 || found.Weights < 0:
 		return fmt.Errorf("%s: no calibration without \"Model loading took\" and \"Available KV cache memory\"", command.Watch.Log)
+	case math.Abs(float64(found.Weights-fullest.ParamsBytes)) > near*float64(fullest.ParamsBytes):
+		return fmt.Errorf("%s: no calibration: its weights are %v and the plan's %v, so that its model or degrees differ", command.Watch.Log, costmodel.Bytes(found.Weights), costmodel.Bytes(fullest.ParamsBytes))
 	}
 	written := calibration{
 		FormatVersion: calibrationVersion, Engine: workload.Runtime, EngineVersion: workload.EngineVersion, GPU: plan.Topology.Devices[0].Name,
-		OtherBytes: fullest.ParamsBytes + fullest.KVCacheBytes - found.Weights - found.Cache,
+		OtherBytes: workload.CalibratedBytes + fullest.ParamsBytes + fullest.KVCacheBytes - found.Weights - found.Cache,
 	}
 	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }
@@ -153,7 +169,7 @@ func (of *ranks) plan(answer *serve.RankAnswer) *devicemap.Plan {
 	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
 	objective.Gap = (answer.Share - answer.Bound) / answer.Share
 	objective.Status, objective.Bound = "optimal", "every split of the layers in order with as many blocks of the cache"
-	plan.Warnings = slices.Concat([]string{}, of.graph.Warnings, answer.Notes(of.question))
+	plan.Warnings = slices.Concat([]string{}, of.graph.Warnings, answer.Notes(of.question, of.topology))
 	return plan
 }
 
@@ -174,6 +190,7 @@ func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload cost
 	}
 	printer := show.New(cmd.ErrOrStderr(), of.graph, plan.Workload)
 	printer.Header(topology, nil)
+	printer.FirstOf = answer.FirstOf
 	printer.Devices(answer.Placed(of.graph), plan.Devices)
 	show.Ranked(printer, answer)
 	printer.Warnings(plan.Warnings)
@@ -193,7 +210,7 @@ func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload 
 	var answers []*serve.RankAnswer
 	if best != nil {
 		answers = append([]*serve.RankAnswer{best}, best.Others...)
-		document.Warnings = append(document.Warnings, best.Notes(of.question)...)
+		document.Warnings = append(document.Warnings, best.Notes(of.question, of.topology)...)
 	}
 	for _, answer := range answers {
 		document.Rows = append(document.Rows, of.row(answer, command.Again()))
@@ -223,9 +240,16 @@ func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload 
 // row is an answer as a row of an estimate.
 func (of *ranks) row(answer *serve.RankAnswer, flags []string) estimateRow {
 	plan := of.plan(answer)
+	var more []string
+	if share := of.workload.MemFraction; share > 0 {
+		more = append(more, "--mem-fraction", strconv.FormatFloat(share, 'f', -1, 64))
+	}
+	if answer.Set.Experts > 0 {
+		more = append(more, "--ep", plan.Workload.EP.String())
+	}
 	row := estimateRow{
 		Strategy: costmodel.DeviceMap, Runtime: of.workload.Runtime, Fits: true, Verdict: plan.Verdict, Batch: 1, TokensPerStep: 1, HeadroomBytes: plan.Devices[0].HeadroomBytes,
-		Flags:   slices.Concat([]string{"--runtime", of.workload.Runtime}, flags, []string{"--tp", plan.Workload.TP.String(), "--pp", plan.Workload.PP.String(), "--dp", plan.Workload.DP.String()}),
+		Flags:   slices.Concat([]string{"--runtime", of.workload.Runtime}, flags, []string{"--tp", plan.Workload.TP.String(), "--pp", plan.Workload.PP.String(), "--dp", plan.Workload.DP.String()}, more),
 		Context: answer.Set.Context, KVTokens: answer.Tokens,
 	}
 	for i := range plan.Devices {
@@ -255,7 +279,7 @@ func (command *checkCommand) ranked(cmd *cobra.Command, arg, path string, read *
 	})
 	var notes []string
 	if answer != nil {
-		notes = answer.Notes(of.question)
+		notes = answer.Notes(of.question, of.topology)
 	}
 	notes = append(notes, command.unlikeNotes(cmd, of.graph, plan, report)...)
 	if err := command.show(cmd, &judged{graph: of.graph, workload: &of.workload, topology: of.topology, plan: plan}, report, notes); err != nil {

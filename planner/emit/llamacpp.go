@@ -44,6 +44,9 @@ func servedBy(runtime string) need {
 		if plan.Workload.Runtime == runtime && plan.Workload.Mode == costmodel.Serve {
 			return nil
 		}
+		if plan.Workload.Mode == costmodel.Serve {
+			return &refusal{costmodel.Messagef("the plan for %q is for %s: plan it with %v", plan.Model.Name, plan.Workload.Runtime, costmodel.Set("runtime", runtime))}
+		}
 		return &refusal{costmodel.Messagef("the plan for %q is not for serving: plan it with %v", plan.Model.Name, costmodel.Set("runtime", runtime))}
 	}
 }

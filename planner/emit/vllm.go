@@ -52,7 +52,7 @@ var _ = register(&Target{
 			flags = append(flags, "--max-running-requests", number(workload.Sequences))
 		}
 		if workload.KVType != "auto" {
-			flags = append(flags, "--kv-cache-dtype", quote.Shell(map[string]string{"fp8": "fp8_e4m3"}[workload.KVType]+map[string]string{"fp8_e5m2": "fp8_e5m2", "bfloat16": "bfloat16"}[workload.KVType]))
+			flags = append(flags, "--kv-cache-dtype", quote.Shell(sglangType(workload.KVType)))
 		}
 		if workload.EP.Count() > 1 {
 			flags = append(flags, "--ep", workload.EP.String())
@@ -64,6 +64,14 @@ var _ = register(&Target{
 	},
 	Usage: func(_ *Input, file string) (usage, note string) { return "sh " + quote.Path(file), "" },
 })
+
+// sglangType is SGLang's name of a type of the cache.
+func sglangType(kind string) string {
+	if kind == "fp8" {
+		return "fp8_e4m3"
+	}
+	return kind
+}
 
 func number(value int64) string { return strconv.FormatInt(value, 10) }
 

@@ -3,7 +3,9 @@ package serve
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -32,6 +34,12 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond, Fabric: slices.Contains([]string{"9.0", "10.0", "10.3"}, device.ComputeCapability)})
 	}
 	set := &question.Set
+	if asked := workload.Context; model.Trained > 0 && asked > model.Trained {
+		return nil, fmt.Errorf("a context of %d tokens: the model's config has %d at most, and the engine refuses more", asked, model.Trained)
+	}
+	if err := question.admits(workload, &topology.Devices[0]); err != nil {
+		return nil, err
+	}
 	if workload.Runtime == costmodel.SGLang {
 		return question, question.sglang(workload)
 	}
@@ -48,9 +56,45 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 	if workload.Sequences == 0 {
 		set.Sequences = min(set.Sequences, set.Batched)
 	}
-	set.Share, set.Block = cmp.Or(workload.MemFraction, vllmShare), 16
+	set.Share, set.Block = cmp.Or(workload.MemFraction, question.share()), 16
+	for i, gpu := range question.GPUs {
+		if needs := int64(float64(gpu.Total) * set.Share); gpu.Total > 0 && gpu.Free < needs {
+			return nil, fmt.Errorf("GPU %d has %v free, and the engine does not start with less than %v: --gpu-memory-utilization %.2f", i, costmodel.Bytes(gpu.Free), costmodel.Bytes(needs), question.share())
+		}
+	}
 	question.common(workload)
 	return question, nil
+}
+
+// share is the part of a GPU that vLLM may use if the user says nothing: its default, or less if other
+// programs have memory.
+func (question *RankQuestion) share() float64 {
+	share := vllmShare
+	for _, gpu := range question.GPUs {
+		if gpu.Total > 0 {
+			const percent = 100
+			share = min(share, math.Floor(float64(gpu.Free)/float64(gpu.Total)*percent)/percent)
+		}
+	}
+	return share
+}
+
+// admits reports what the GPU does not compute for the engine.
+func (question *RankQuestion) admits(workload *costmodel.Workload, device *costmodel.Device) error {
+	major, _, _ := strings.Cut(device.ComputeCapability, ".")
+	const ampere = 8
+	if number, err := strconv.Atoi(major); err != nil || number >= ampere {
+		return nil
+	}
+	switch model := question.Model; {
+	case strings.HasPrefix(model.Family, "gemma"):
+		return fmt.Errorf("%s has no bf16, and %s computes in fp32 then: that is not planned", device.Name, model.Family)
+	case model.Quantized == "mxfp4":
+		return fmt.Errorf("%s does not compute with MXFP4: the engine wants compute capability 8.0", device.Name)
+	case workload.KVType != "auto" && workload.KVType != "":
+		return fmt.Errorf("%s has no cache in %s: the engine wants compute capability 8.0", device.Name, workload.KVType)
+	}
+	return nil
 }
 
 // common are the settings that both engines have.
@@ -60,8 +104,15 @@ func (question *RankQuestion) common(workload *costmodel.Workload) {
 	if strings.HasPrefix(workload.KVType, "fp8") {
 		set.CacheElement = 1
 	}
+	set.More = workload.CalibratedBytes
 	degree := func(asked costmodel.Degree) int64 { return max(0, int64(asked)) }
-	set.Degrees = paged.Degrees{Tensor: degree(workload.TP), Pipeline: degree(workload.PP), Data: degree(workload.DP), Experts: workload.EP.Count() > 1 || workload.EP == costmodel.AutoDegree}
+	set.Degrees = paged.Degrees{Tensor: degree(workload.TP), Pipeline: degree(workload.PP), Data: degree(workload.DP)}
+	switch {
+	case workload.EP == costmodel.AutoDegree:
+		set.Experts = -1
+	case workload.EP.Count() > 1:
+		set.Experts = workload.EP.Count()
+	}
 }
 
 // sglangVersion is the release of SGLang whose rules count.
@@ -87,9 +138,7 @@ func (answer *RankAnswer) Workload(workload costmodel.Workload) costmodel.Worklo
 	}
 	workload.MemFraction, workload.EngineVersion = set.Share, set.Version.String()
 	workload.TP, workload.PP, workload.DP = costmodel.Degree(set.Tensor), costmodel.Degree(set.Pipeline), costmodel.Degree(set.Data)
-	if set.Experts {
-		workload.EP = costmodel.Degree(set.Tensor * set.Data)
-	}
+	workload.EP = costmodel.Degree(set.Experts)
 	return workload
 }
 
@@ -107,6 +156,15 @@ func (answer *RankAnswer) Placed(graph *modelgraph.Graph) devicemap.Map {
 		placed[i] = devicemap.Device(int64(stage) * answer.Set.Tensor)
 	}
 	return placed
+}
+
+// FirstOf is the first GPU of the stage of a GPU, in the first replica.
+func (answer *RankAnswer) FirstOf(gpu int) int {
+	set := &answer.Set
+	if int64(gpu) >= set.Ranks() {
+		return gpu
+	}
+	return int(int64(gpu) / set.Tensor % set.Pipeline * set.Tensor)
 }
 
 // Stages are the stages of the plan, with all their GPUs.
@@ -141,14 +199,18 @@ func (answer *RankAnswer) Predictions(topology *costmodel.Topology) []devicemap.
 }
 
 // Notes are what a user must know of the answer.
-func (answer *RankAnswer) Notes(question *RankQuestion) (notes []string) {
+func (answer *RankAnswer) Notes(question *RankQuestion, topology *costmodel.Topology) (notes []string) {
+	if first := topology.Devices[0].Host; slices.ContainsFunc(topology.Devices, func(device costmodel.Device) bool { return device.Host != first }) {
+		notes = append(notes, "the GPUs are in several machines: start the engine on each, as its guide of several nodes says. The script is for one")
+	}
 	if used := int(answer.Set.Ranks()); used < len(question.GPUs) {
 		notes = append(notes, fmt.Sprintf("%d of %d GPUs are used: no degrees of all of them suit the model", used, len(question.GPUs)))
 	}
-	for i := range question.GPUs {
-		if gpu := &question.GPUs[i]; float64(gpu.Free) < float64(gpu.Total)*answer.Set.Share {
-			notes = append(notes, fmt.Sprintf("GPU %d has %v free, and the engine does not start with less than %v: lower --gpu-memory-utilization", i, costmodel.Bytes(gpu.Free), costmodel.Bytes(int64(float64(gpu.Total)*answer.Set.Share))))
-		}
+	if question.Set.Missing(question.Model) {
+		notes = append(notes, fmt.Sprintf("the engine has no %s of its own: it may refuse the model, or run it by Transformers", question.Model.Class))
+	}
+	if known := []string{"0.19", "0.26", vllmVersion}; question.Set.Engine == paged.VLLM && !slices.Contains(known, question.Set.Version.String()) {
+		notes = append(notes, fmt.Sprintf("vLLM %v was not compared, as %s were: the rules of the one before it count", question.Set.Version, strings.Join(known, ", ")))
 	}
 	if question.Model.Tower {
 		notes = append(notes, "the memory of a pass over images or sound is not counted")

@@ -47,8 +47,8 @@ type RankAnswer struct {
 // the most tokens in the cache. Of splits with as many blocks it takes the most even one.
 func SolveRanks(question *RankQuestion) (*RankAnswer, error) {
 	var answers []*RankAnswer
-	var least error // the fault of the degrees that come closest
-	for _, degrees := range question.degrees() {
+	all, least := question.degrees() // the fault of the degrees that come closest
+	for _, degrees := range all {
 		answer, err := question.with(degrees)
 		switch {
 		case err == nil:
@@ -78,7 +78,11 @@ func SolveRanks(question *RankQuestion) (*RankAnswer, error) {
 // sampler of the second runner have no measured row.
 const uncertain = 1 << 30
 
-// band is the part of the cache that the prediction may miss. Answers that differ by less are as good.
+// slower is the part of the cache that a user gives up for a faster token.
+const slower = 0.1
+
+// band is the part of the cache that the prediction may miss, or that is worth less than time. Answers
+// that differ by less are as good.
 func band(answer *RankAnswer) float64 {
 	least := int64(math.MaxInt64)
 	for _, rank := range answer.Ranks {
@@ -86,7 +90,7 @@ func band(answer *RankAnswer) float64 {
 			least = min(least, rank.Cache)
 		}
 	}
-	return min(1, uncertain/float64(least))
+	return min(1, max(slower, uncertain/float64(least)))
 }
 
 // compare orders answers by context, tokens of the cache, and time.
@@ -119,14 +123,14 @@ func (question *RankQuestion) useful(answer *RankAnswer) int64 {
 	return answer.Tokens
 }
 
-// degrees are those that the GPUs and the model allow.
-func (question *RankQuestion) degrees() (all []paged.Degrees) {
+// degrees are those that the GPUs and the model allow. The fault is one that the engine does not take.
+func (question *RankQuestion) degrees() (all []paged.Degrees, fault error) {
 	count := int64(len(question.GPUs))
 	asked := question.Set.Degrees
 	wanted := func(asked, degree int64) bool { return asked == 0 || asked == degree }
 	for ranks := count; ranks > 0 && len(all) == 0; ranks-- {
 		for tensor := int64(1); tensor <= ranks; tensor++ {
-			if ranks%tensor != 0 || !wanted(asked.Tensor, tensor) || asked.Tensor == 0 && question.Model.Takes(tensor) != nil {
+			if ranks%tensor != 0 || !wanted(asked.Tensor, tensor) {
 				continue
 			}
 			for stages := int64(1); stages <= ranks/tensor; stages++ {
@@ -134,11 +138,20 @@ func (question *RankQuestion) degrees() (all []paged.Degrees) {
 				if ranks%(tensor*stages) != 0 || !wanted(asked.Pipeline, stages) || !wanted(asked.Data, data) || stages > int64(len(question.Model.Layers)) {
 					continue
 				}
-				all = append(all, paged.Degrees{Tensor: tensor, Pipeline: stages, Data: data, Experts: asked.Experts})
+				degrees := paged.Degrees{Tensor: tensor, Pipeline: stages, Data: data, Experts: asked.Experts}
+				if asked.Experts < 0 {
+					degrees.Experts = tensor
+					if question.Set.Engine == paged.VLLM {
+						degrees.Experts *= data
+					}
+				}
+				if fault = cmp.Or(question.Set.Admits(question.Model, degrees), fault); question.Set.Admits(question.Model, degrees) == nil {
+					all = append(all, degrees)
+				}
 			}
 		}
 	}
-	return all
+	return all, fault
 }
 
 // smallest is the GPU that stands for a stage: the smallest of all replicas, which share one split.
@@ -154,7 +167,7 @@ func (question *RankQuestion) smallest(degrees paged.Degrees, stage int64) paged
 
 // of is the search for degrees.
 func (question *RankQuestion) of(degrees paged.Degrees) (*split, error) {
-	if err := question.Model.Takes(degrees.Tensor); err != nil {
+	if err := question.Set.Admits(question.Model, degrees); err != nil {
 		return nil, err
 	}
 	split := &split{question: question, set: question.Set}

@@ -281,5 +281,8 @@ func (pool *Pool) Longest(blocks, most int64, request Request) int64 {
 // Tokens are those that the engine prints as the size of its cache (get_kv_cache_capacity): the
 // requests at a time, times their length.
 func (pool *Pool) Tokens(blocks int64, request Request) int64 {
+	if blocks == math.MaxInt64 { // states alone
+		return 0
+	}
 	return int64(float64(blocks) / float64(pool.Blocks(request)) * float64(request.Length))
 }

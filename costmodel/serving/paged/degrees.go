@@ -1,6 +1,9 @@
 package paged
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // DegreeError is a degree of tensor parallelism that the model does not take.
 type DegreeError struct {
@@ -65,4 +68,67 @@ func (model *Model) undivided(tensor int64) (what string, size int64) {
 		}
 	}
 	return "", 0
+}
+
+// Admits reports degrees that the engine does not take for the model.
+func (set *Settings) Admits(model *Model, degrees Degrees) error {
+	if err := model.Takes(degrees.Tensor); err != nil {
+		return err
+	}
+	unstaged := vllmUnstaged
+	if set.Engine == SGLang {
+		unstaged = sglangUnstaged
+	}
+	if degrees.Pipeline > 1 && slices.Contains(unstaged, model.Class) {
+		return fmt.Errorf("pp %d: the engine's %s has no pipeline parallelism", degrees.Pipeline, model.Class)
+	}
+	switch ranks := degrees.Tensor * degrees.Data; {
+	case degrees.Experts == 0:
+	case model.Experts == 0:
+		return fmt.Errorf("ep %d: the model has no experts", degrees.Experts)
+	case set.Engine == VLLM && degrees.Experts != ranks:
+		return fmt.Errorf("ep %d: vLLM spreads experts over all ranks of tp and dp, here %d", degrees.Experts, ranks)
+	case set.Engine == SGLang && degrees.Tensor%degrees.Experts != 0:
+		return fmt.Errorf("ep %d: SGLang spreads experts over ranks of tp, here %d", degrees.Experts, degrees.Tensor)
+	}
+	return nil
+}
+
+// vllmUnstaged are classes of vLLM 0.33 without pipeline parallelism (models/interfaces.py, SupportsPP;
+// fixtures/oracle/engines/vllm_architectures.jsonl.gz).
+var vllmUnstaged = []string{
+	"AriaForConditionalGeneration", "Gemma3nForCausalLM", "Gemma3nForConditionalGeneration", "Idefics3ForConditionalGeneration", "Mamba2ForCausalLM",
+	"PaddleOCRVLForConditionalGeneration", "Phi4MMForCausalLM", "SmolVLMForConditionalGeneration", "Zamba2ForCausalLM",
+}
+
+// sglangUnstaged are classes of SGLang 0.5.23 whose forward takes nothing from an earlier stage
+// (model_executor/model_runner.py, support_pp).
+var sglangUnstaged = []string{
+	"ChatGLMModel", "Cohere2ForCausalLM", "Cohere2VisionForConditionalGeneration", "CohereForCausalLM", "DbrxForCausalLM", "DeepseekForCausalLM", "Ernie4_5_MoeForCausalLM",
+	"Ernie4_5_VLMoeForConditionalGeneration", "ExaoneForCausalLM", "FalconH1ForCausalLM", "FalconMambaForCausalLM", "GPT2LMHeadModel", "GPTBigCodeForCausalLM", "GPTJForCausalLM",
+	"Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration", "Gemma3nForCausalLM", "Gemma3nForConditionalGeneration", "GemmaForCausalLM", "GraniteForCausalLM",
+	"GraniteMoeForCausalLM", "HunYuanDenseV1ForCausalLM", "HunYuanMoEV1ForCausalLM", "InternLM2ForCausalLM", "InternVLChatModel", "Lfm2ForCausalLM", "Lfm2MoeForCausalLM",
+	"Lfm2VlForConditionalGeneration", "Llama4ForConditionalGeneration", "LongcatFlashForCausalLM", "Mamba2ForCausalLM", "MambaForCausalLM", "MiMoForCausalLM", "MiniCPM3ForCausalLM",
+	"MiniCPMForCausalLM", "Olmo2ForCausalLM", "OlmoForCausalLM", "OlmoeForCausalLM", "PaddleOCRVLForConditionalGeneration", "Phi4MMForCausalLM", "PhiForCausalLM", "PhiMoEForCausalLM",
+	"Qwen2VLForConditionalGeneration", "Qwen3NextForCausalLM", "StableLmForCausalLM", "Starcoder2ForCausalLM", "XverseForCausalLM",
+}
+
+// vllmRemoved are classes that vLLM had before 0.33 (models/registry.py).
+var vllmRemoved = []string{
+	"BaichuanForCausalLM", "Dots1ForCausalLM", "InternLMForCausalLM", "MPTForCausalLM", "MiniMaxForCausalLM", "MiniMaxText01ForCausalLM", "MllamaForConditionalGeneration", "MptForCausalLM",
+	"Phi4MultimodalForCausalLM", "XverseForCausalLM",
+}
+
+// sglangMissing are classes that SGLang 0.5.23 does not have (srt/models).
+var sglangMissing = []string{
+	"AriaForConditionalGeneration", "BloomForCausalLM", "CodeGenForCausalLM", "FalconForCausalLM", "GPTNeoForCausalLM", "GPTNeoXForCausalLM", "GlmForCausalLM", "Idefics3ForConditionalGeneration",
+	"JambaForCausalLM", "LlavaNextForConditionalGeneration", "MptForCausalLM", "NemotronForCausalLM", "PaliGemmaForConditionalGeneration", "SmolVLMForConditionalGeneration", "Zamba2ForCausalLM",
+}
+
+// Missing reports that the engine has no class of its own for the model.
+func (set *Settings) Missing(model *Model) bool {
+	if set.Engine == SGLang {
+		return slices.Contains(sglangMissing, model.Class)
+	}
+	return slices.Contains(vllmRemoved, model.Class) && !set.Version.before(secondRunner)
 }

@@ -9,10 +9,10 @@ import (
 
 // Model is what a rank's memory depends on.
 type Model struct {
-	Name, Family string
-	Layers       []Layer
-	First        Weights // before the layers: embeddings, towers
-	Last         Weights // after the layers: the norm and the head
+	Name, Family, Class string
+	Layers              []Layer
+	First               Weights // before the layers: embeddings, towers
+	Last                Weights // after the layers: the norm and the head
 	// Table is the token table if the head shares it. The last stage of several has it once more.
 	Table      Weights
 	Rope       int64 // bytes of the tables of rotary positions, on each rank
@@ -60,7 +60,7 @@ type Layer struct {
 // FromGraph makes a model whose activations have so many bytes a number. The error names what the
 // engines' memory needs and the graph lacks.
 func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
-	model := &Model{Name: graph.Name, Family: graph.Family, Element: element, Trained: graph.MaxSeq, Quantized: graph.Quantized, stored: graph.DType}
+	model := &Model{Name: graph.Name, Family: graph.Family, Class: graph.Class, Element: element, Trained: graph.MaxSeq, Quantized: graph.Quantized, stored: graph.DType}
 	if graph.DType == (modelgraph.DType(0)) {
 		model.stored = modelgraph.F32 // without a type a config means fp32
 	}

@@ -84,7 +84,10 @@ func TestModels(t *testing.T) {
 			}
 			continue
 		}
-		set := Settings{Version: Version{0, 33}, Degrees: Degrees{row.In.TP, row.In.PP, 1, row.In.Flags["enable_expert_parallel"] == true}, Block: 16, Batched: row.Out.Batched, Context: row.Out.Length}
+		set := Settings{Version: Version{0, 33}, Degrees: Degrees{Tensor: row.In.TP, Pipeline: row.In.PP, Data: 1}, Block: 16, Batched: row.Out.Batched, Context: row.Out.Length}
+		if row.In.Flags["enable_expert_parallel"] == true {
+			set.Experts = row.In.TP
+		}
 		if row.In.Flags["kv_cache_dtype"] == "fp8" {
 			set.CacheElement = 1
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // GPU is what the engine finds of one GPU.
@@ -73,7 +74,7 @@ func (set *Settings) Weights(model *Model, first, end int) int64 {
 			heads = 0
 		}
 		weights := layer.Weights
-		if model.Quantized == "mxfp4" && layer.ExpertWidth > 0 && !set.Experts {
+		if model.Quantized == "mxfp4" && layer.ExpertWidth > 0 && set.Experts == 0 {
 			weights.Experts = set.rounded(weights.Experts, layer.ExpertWidth)
 		}
 		sum += weights.rank(set.Degrees, heads, model.Experts) + layer.Unpacked/set.Tensor
@@ -251,11 +252,11 @@ func (set *Settings) budget(gpu GPU) int64 { return int64(math.Ceil(float64(gpu.
 
 // CacheTypes lists the types of the cache that the engines have in addition to auto, that of
 // activations.
-func CacheTypes() []string { return []string{"fp8", "fp8_e5m2", "bfloat16"} }
+func CacheTypes() []string { return []string{"fp8", "fp8_e4m3", "fp8_e5m2", "bfloat16"} }
 
 // ParseVersion reads a release, as 0.33 or 0.33.1.
 func ParseVersion(text string) (version Version, err error) {
-	if count, err := fmt.Sscanf(text, "%d.%d", &version[0], &version[1]); count < 2 || version[0] < 0 || version[1] < 0 {
+	if count, err := fmt.Sscanf(strings.TrimPrefix(text, "v"), "%d.%d", &version[0], &version[1]); count < 2 || version[0] < 0 || version[1] < 0 {
 		return version, fmt.Errorf("%q is no release, as 0.33: %w", text, err)
 	}
 	return version, nil

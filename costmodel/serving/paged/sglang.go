@@ -180,7 +180,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 	at := 0
 	for stage, count := range counts {
 		free := min(gpus[stage].Free, gpus[stage].Total-driver) - set.communication(gpus[stage]) - set.More
-		ranks[stage] = Rank{Weights: set.Weights(model, at, at+count), Other: gpus[stage].Total - free}
+		ranks[stage] = Rank{Weights: set.Weights(model, at, at+count), Other: gpus[stage].Free - free}
 		before, after = min(before, free), min(after, free-ranks[stage].Weights)
 		at += count
 	}
@@ -188,7 +188,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 	at = 0
 	for stage, count := range counts {
 		ranks[stage].Cache = pool.Bytes(max(0, blocks), at, at+count) + states
-		ranks[stage].Activation = max(0, gpus[stage].Total-ranks[stage].Other-ranks[stage].Weights-ranks[stage].Cache)
+		ranks[stage].Activation = max(0, gpus[stage].Free-ranks[stage].Other-ranks[stage].Weights-ranks[stage].Cache)
 		at += count
 	}
 	return blocks, ranks

@@ -105,7 +105,7 @@ func (set *Settings) workspace(model *Model, first, end int) int64 {
 	for i := first; i < end; i++ {
 		if layer := &model.Layers[i]; layer.Routed > 0 {
 			width := layer.ExpertWidth
-			if !set.Experts {
+			if set.Experts == 0 {
 				width /= set.Tensor
 			}
 			most = max(most, layer.Routed*(max(2*width, model.Width)+max(width, model.Width)))

@@ -19,8 +19,9 @@ type Weights struct {
 // Degrees are those of parallelism.
 type Degrees struct {
 	Tensor, Pipeline, Data int64
-	// Experts: ranks have whole experts (--enable-expert-parallel), over tensor and data ranks.
-	Experts bool
+	// Experts is over how many ranks whole experts are spread (--enable-expert-parallel, --ep): 0 splits
+	// each over the ranks of tensor parallelism. vLLM spreads them over replicas too.
+	Experts int64
 }
 
 // Ranks is the number of GPUs.
@@ -28,7 +29,16 @@ func (degrees Degrees) Ranks() int64 { return degrees.Tensor * degrees.Pipeline 
 
 // String names them by vLLM's short flags.
 func (degrees Degrees) String() string {
-	return fmt.Sprintf("tp %d, pp %d, dp %d", degrees.Tensor, degrees.Pipeline, degrees.Data)
+	var words []string
+	for _, degree := range []struct {
+		name  string
+		ranks int64
+	}{{"tp", degrees.Tensor}, {"pp", degrees.Pipeline}, {"dp", degrees.Data}, {"ep", degrees.Experts}} {
+		if degree.ranks > 0 {
+			words = append(words, fmt.Sprintf("%s %d", degree.name, degree.ranks))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // rank is what the first rank of tensor parallelism has of them.
@@ -40,8 +50,11 @@ func (weights *Weights) rank(degrees Degrees, heads, experts int64) int64 {
 	} else {
 		sum += weights.Keys / parts
 	}
-	if degrees.Experts && experts > 0 {
-		return sum + weights.Experts*divided(experts, parts*degrees.Data)/experts
+	if degrees.Experts > parts && experts > 0 {
+		return sum + weights.Experts*divided(experts, degrees.Experts)/experts
+	}
+	if degrees.Experts > 0 && experts > 0 { // what is left of tensor parallelism splits each
+		return sum + weights.Experts*divided(experts, degrees.Experts)/experts/(parts/degrees.Experts)
 	}
 	return sum + weights.Experts/parts
 }

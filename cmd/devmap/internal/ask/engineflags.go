@@ -25,7 +25,7 @@ var servingFlags = []flag{
 	{
 		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck | onEstimate, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
 		help: "Type of the KV cache; auto is 16 bits", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
-		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0", "fp8_e4m3": "fp8"},
+		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
 	},
 	{
 		name: "ubatch", at: func(request *Request) any { return &request.serving.UBatch }, serves: true, engines: gguf, again: true, on: placing, hidden: onCheck | onEstimate, defaultValue: "512", leftOut: "512",

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -173,6 +174,10 @@ func (request *Request) Again() []string {
 			continue
 		}
 		for _, value := range valuesOf(f) {
+			if f.Value.Type() == "bool" {
+				words = append(words, strings.TrimSuffix("--"+f.Name+"="+value, "=true"))
+				continue
+			}
 			words = append(words, "--"+f.Name, value)
 		}
 	}

@@ -207,21 +207,24 @@ var ofWorkload = map[string]flag{
 	},
 	"dp": {
 		benchmark: true, help: "Data-parallel replicas per stage [1 or the rest]", serves: true, engines: ranked,
-		also: []string{"data-parallel", "data-parallel-size", "data_parallel_degree", "data-parallel-degree", "dp-size", "dp-degree"},
+		accepts: []string{"data-parallel-size", "dp-size"},
+		also:    []string{"data-parallel", "data_parallel_degree", "data-parallel-degree", "dp-degree"},
 	},
 	"tp": {
 		benchmark: true, help: "Tensor-parallel GPUs per pipeline stage [1]", serves: true, engines: ranked,
-		also: []string{"tensor-parallel", "tensor-parallel-size", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-size", "tp-degree"},
+		accepts: []string{"tensor-parallel-size", "tp-size"},
+		also:    []string{"tensor-parallel", "tensor_parallel_size", "tensor-parallel-degree", "tensor_parallel_degree", "tensor-model-parallel-size", "tp-degree"},
 	},
 	"cp": {
 		help: "Context-parallel GPUs: parts of a sequence [1]", also: []string{"context-parallel", "context-parallel-size", "context_parallel_degree"},
 	},
 	"ep": {
-		help: "Expert-parallel GPUs: parts of the experts [1]", serves: true, engines: ranked, also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
+		help: "Expert-parallel GPUs: parts of the experts [1]", serves: true, engines: ranked, accepts: []string{"ep-size"}, also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
 	},
 	"pp": {
 		help: "Pipeline stages [what dp, tp and cp leave, or 1]", serves: true, engines: ranked, leftOut: "what the other degrees leave",
-		also: []string{"pipeline-parallel", "pipeline-model-parallel-size", "pipeline_parallel_degree"},
+		accepts: []string{"pipeline-parallel-size", "pp-size"},
+		also:    []string{"pipeline-parallel", "pipeline-model-parallel-size", "pipeline_parallel_degree"},
 	},
 	"sequence_parallel": {
 		help: "Cut norms and residuals over --tp (Megatron)", also: []string{"sequence-parallel-enabled"},

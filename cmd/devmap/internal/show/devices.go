@@ -198,7 +198,10 @@ func (rows *deviceTable) render(columns []column) (table string, width int) {
 func (rows *deviceTable) sameRow(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
 	idle := first.Units == 0 && second.Units == 0
-	stage := rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
+	if rows.FirstOf != nil && rows.FirstOf(a) != rows.FirstOf(b) {
+		return idle && first.Budget == second.Budget
+	}
+	stage := rows.FirstOf != nil || rows.placed != nil && second.Units > 0 && second.Units == first.Units && rows.runs(rows.placed, devicemap.Device(b)) == nothing
 	replica := rows.placed == nil && reflect.DeepEqual(first.Predicted, second.Predicted)
 	return first.Budget == second.Budget && (idle || replica || stage && first.Predicted.PeakAllocatedBytes == second.Predicted.PeakAllocatedBytes)
 }
@@ -210,7 +213,11 @@ func (rows *deviceTable) row(columns []column, deviceIndex, end int) []any {
 	if end > deviceIndex+1 {
 		name = fmt.Sprintf("%d–%d", deviceIndex, end-1)
 	}
-	cells := []any{name, rows.runs(rows.placed, devicemap.Device(deviceIndex))}
+	of := deviceIndex
+	if rows.FirstOf != nil {
+		of = rows.FirstOf(deviceIndex)
+	}
+	cells := []any{name, rows.runs(rows.placed, devicemap.Device(of))}
 	for i := range columns {
 		cells = append(cells, columns[i].cell(device))
 	}

@@ -13,39 +13,25 @@ import (
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
-// Ranked prints what an engine with ranks gets: the cache and what limits it, the engine's own split,
-// and the next-best degrees.
+// Ranked prints what an engine with ranks gets: the context and what limits it, the engine's own split,
+// and the best degrees.
 func Ranked(printer *Printer, answer *serve.RankAnswer) {
 	set := &answer.Set
-	limit := "the context is the longest of the model, or the one asked for"
+	limit := "the longest of the model, or the one asked for"
 	if answer.Full {
-		limit = "no longer context fits"
+		limit = "no longer one fits"
 	}
 	printer.printf("Fits: a context of %s tokens (%s).\n", grouped(set.Context), limit)
-	printer.printf("Degrees: %s: %s tokens in the cache; GPU %d is the fullest%s.\n", degreesOf(answer), grouped(answer.Tokens), answer.Limit, paceOf(answer))
+	printer.printf("GPU %d is the fullest.\n", answer.Limit)
 	switch {
 	case len(answer.Counts) < 2 || answer.Own == answer.Tokens:
 	case answer.Own == 0:
 		printer.printf("The engine's own split of the layers does not start.\n")
 	default:
-		printer.printf("The engine's own split of the layers: %s tokens.\n", grouped(answer.Own))
+		printer.printf("The engine's own split of the layers: %s tokens in the cache.\n", grouped(answer.Own))
 	}
 	const most = 3
-	for _, other := range answer.Others[:min(most, len(answer.Others))] {
-		text := ""
-		if other.Set.Context != set.Context {
-			text = fmt.Sprintf(", context %s", grouped(other.Set.Context))
-		}
-		printer.printf("  %s: %s tokens%s%s\n", degreesOf(other), grouped(other.Tokens), text, paceOf(other))
-	}
-}
-
-// paceOf is the least time of a token, if it is known.
-func paceOf(answer *serve.RankAnswer) string {
-	if answer.Seconds == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; at least %s per token at full context", Seconds(answer.Seconds))
+	RankedRows(printer, append([]*serve.RankAnswer{answer}, answer.Others[:min(most, len(answer.Others))]...))
 }
 
 // degreesOf names the degrees by the engine's flags, and the layers of each stage.
@@ -53,19 +39,35 @@ func degreesOf(answer *serve.RankAnswer) string {
 	set := &answer.Set
 	words := []string{fmt.Sprintf("tp %d", set.Tensor)}
 	if set.Pipeline > 1 {
-		counts := make([]string, len(answer.Counts))
-		for i, count := range answer.Counts {
-			counts[i] = fmt.Sprint(count)
+		var counts []string
+		for i := 0; i < len(answer.Counts); {
+			end := i + 1
+			for end < len(answer.Counts) && answer.Counts[end] == answer.Counts[i] {
+				end++
+			}
+			text := fmt.Sprint(answer.Counts[i])
+			if end > i+1 {
+				text = fmt.Sprintf("%d×%d", end-i, answer.Counts[i])
+			}
+			counts, i = append(counts, text), end
 		}
 		words = append(words, fmt.Sprintf("pp %d (%s)", set.Pipeline, strings.Join(counts, ",")))
 	}
 	if set.Data > 1 {
 		words = append(words, fmt.Sprintf("dp %d", set.Data))
 	}
-	if set.Experts {
-		words = append(words, "experts whole")
+	if set.Experts > 0 {
+		words = append(words, fmt.Sprintf("ep %d", set.Experts))
 	}
 	return strings.Join(words, ", ")
+}
+
+// tokensOf are the tokens in the cache; a model with states alone has none.
+func tokensOf(answer *serve.RankAnswer) string {
+	if answer.Tokens == 0 {
+		return nothing
+	}
+	return grouped(answer.Tokens)
 }
 
 // RankedRows prints a table of answers, the best first.
@@ -76,17 +78,17 @@ func RankedRows(printer *Printer, answers []*serve.RankAnswer) {
 	}
 	for _, answer := range answers {
 		own, pace := grouped(answer.Own), Seconds(answer.Seconds)
-		if answer.Own == 0 {
+		if answer.Own == 0 || answer.Tokens == 0 {
 			own = nothing
 		}
 		if answer.Seconds == 0 {
 			pace = nothing
 		}
-		table.Row(degreesOf(answer), grouped(answer.Set.Context), grouped(answer.Tokens), own, pace, fmt.Sprintf("%.1f%%", 100*answer.Share))
+		table.Row(degreesOf(answer), grouped(answer.Set.Context), tokensOf(answer), own, pace, fmt.Sprintf("%.1f%%", 100*answer.Share))
 	}
 	table.Fit(0, narrowest, printer.width)
 	printer.printf("%s\n", out.Block(table.String()))
-	printer.printf("KV tokens are those of the whole cache. Own split is what the engine's own split of the layers would give.\n")
+	printer.printf("KV tokens: in the whole cache. Own split: with the engine's own split of the layers.\n")
 }
 
 // Logged prints the figures of a start-up log next to those of the plan's fullest GPU.
@@ -101,7 +103,9 @@ func Logged(to io.Writer, plan *devicemap.Plan, fullest *devicemap.Predicted, lo
 		}
 	}
 	bytes("weights", fullest.ParamsBytes, log.Weights)
-	bytes("buffers and graphs", fullest.WorkspaceBytes, max(log.Activation, 0)+max(log.Graphs, log.Estimate, 0))
+	if log.Activation >= 0 {
+		bytes("buffers and graphs", fullest.WorkspaceBytes, log.Activation+max(log.Graphs, log.Estimate, 0))
+	}
 	bytes("KV cache", fullest.KVCacheBytes, log.Cache)
 	if log.Tokens >= 0 {
 		predicted := plan.KVTokens / plan.Workload.DP.Count()

@@ -22,6 +22,8 @@ type Printer struct {
 	short  map[string]string // short names of units' paths in tables
 	width  int
 	colour bool
+	// FirstOf is the GPU whose units a GPU has, if those of a stage share them.
+	FirstOf func(gpu int) int
 	// Implied is the flag that implies training, if no flag sets the mode.
 	Implied string
 }
