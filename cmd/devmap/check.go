@@ -21,6 +21,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 type checkCommand struct{ *ask.Request }
@@ -352,4 +353,37 @@ func verdict(name string, replicated bool, report *devicemap.Report) string {
 		builder.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
 	}
 	return builder.String() + show.Plural(len(faults), "fault") + "\n"
+}
+
+// ranked checks a plan of an engine with ranks: its stages, and what each GPU holds.
+func (command *checkCommand) ranked(cmd *cobra.Command, arg, path string, read *mapFile) error {
+	plan := read.plan
+	of, err := readRanks(command.Request, arg, plan.Workload, &plan.Topology)
+	if err != nil {
+		return err
+	}
+	var answer *serve.RankAnswer
+	report := devicemap.CheckServing(of.graph, len(plan.Topology.Devices), read.flat, read.faults, func(placed devicemap.Map) ([]devicemap.Prediction, *devicemap.Fault) {
+		counts, fault := serve.StagesOf(of.graph, placed, of.question.Set.Degrees)
+		if fault != nil {
+			return nil, fault
+		}
+		if answer, err = of.question.Given(counts); err != nil {
+			return nil, &devicemap.Fault{Message: costmodel.Messagef("%v", err)}
+		}
+		return answer.Predictions(of.topology), nil
+	})
+	var notes []string
+	if answer != nil {
+		notes = answer.Notes(of.question, of.topology)
+	}
+	notes = append(notes, command.unlikeNotes(cmd, of.graph, plan, report)...)
+	if err := command.show(cmd, &judged{graph: of.graph, workload: &of.workload, topology: of.topology, plan: plan}, report, notes); err != nil {
+		return err
+	}
+	show.Warnings(cmd.ErrOrStderr(), notes)
+	if len(report.Faults) > 0 {
+		return out.ErrCheck
+	}
+	return nil
 }

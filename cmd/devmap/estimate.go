@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
+	"github.com/devmap-dev/devmap/planner/serve"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -247,4 +249,65 @@ func unconstrainedFlag(row *strategy.Row, unconstrained bool) []string {
 		return nil
 	}
 	return []string{ask.Say(costmodel.Set("contiguous", false))}
+}
+
+// ranked lists the degrees of an engine with ranks, the best first.
+func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload costmodel.Workload, topology *costmodel.Topology) error {
+	of, err := readRanks(command.Request, arg, workload, topology)
+	if err != nil {
+		return err
+	}
+	best, fault := of.solve(command.Request)
+	document := &estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}, Warnings: slices.Concat([]string{}, of.graph.Warnings)}
+	document.noneFits(fault)
+	var answers []*serve.RankAnswer
+	if best != nil {
+		answers = append([]*serve.RankAnswer{best}, best.Others...)
+		document.Warnings = append(document.Warnings, best.Notes(of.question, of.topology)...)
+	}
+	for _, answer := range answers {
+		document.Rows = append(document.Rows, of.row(answer, command.Again()))
+	}
+	result := cmd.OutOrStdout()
+	if command.JSON || command.Output != "" {
+		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
+			return err
+		}
+		result = cmd.ErrOrStderr()
+	}
+	if command.JSON || fault != nil {
+		return fault
+	}
+	printer := show.New(result, of.graph, best.Workload(of.workload))
+	printer.Header(topology, nil)
+	show.RankedRows(printer, answers)
+	words := slices.Concat([]string{"devmap", "plan", arg}, of.row(best, command.Again()).Flags, []string{"-o", "plan.json"})
+	for i := range words {
+		words[i] = emit.Shell(words[i])
+	}
+	show.Next(printer, strings.Join(words, " "))
+	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
+	return nil
+}
+
+// row is an answer as a row of an estimate.
+func (of *ranks) row(answer *serve.RankAnswer, flags []string) estimateRow {
+	plan := of.plan(answer)
+	var more []string
+	if share := of.workload.MemFraction; share > 0 {
+		more = append(more, "--mem-fraction", strconv.FormatFloat(share, 'f', -1, 64))
+	}
+	if answer.Set.Experts > 0 {
+		more = append(more, "--ep", plan.Workload.EP.String())
+	}
+	row := estimateRow{
+		Strategy: costmodel.DeviceMap, Runtime: of.workload.Runtime, Fits: true, Verdict: plan.Verdict, Batch: 1, TokensPerStep: 1, HeadroomBytes: plan.Devices[0].HeadroomBytes,
+		Flags:   slices.Concat([]string{"--runtime", of.workload.Runtime}, flags, []string{"--tp", plan.Workload.TP.String(), "--pp", plan.Workload.PP.String(), "--dp", plan.Workload.DP.String()}, more),
+		Context: answer.Set.Context, KVTokens: answer.Tokens,
+	}
+	for i := range plan.Devices {
+		row.PeakAllocatedBytes = append(row.PeakAllocatedBytes, plan.Devices[i].Predicted.PeakAllocatedBytes)
+		row.HeadroomBytes = min(row.HeadroomBytes, plan.Devices[i].HeadroomBytes)
+	}
+	return row
 }

@@ -21,16 +21,15 @@ const module = "github.com/devmap-dev/devmap/"
 // devmap packages that its non-test files may import, directly or through internal ones. It omits
 // cmd/devmap, …/internal/… and …test packages, which may import anything.
 var allowed = map[string][]string{
-	"modelgraph":              {},
-	"modelgraph/safetensors":  {"modelgraph"},
-	"modelgraph/hf":           {"modelgraph", "modelgraph/safetensors"},
-	"modelgraph/gguf":         {"modelgraph"},
-	"costmodel/serving":       {"modelgraph", "modelgraph/gguf"},
-	"costmodel/serving/paged": {"modelgraph"},
-	"planner/serve":           {"modelgraph", "modelgraph/gguf", "costmodel", "costmodel/catalogue", "costmodel/serving", "costmodel/serving/paged", "planner/devicemap"},
-	"modelgraph/onnx":         {"modelgraph"},
-	"modelgraph/benchfile":    {"modelgraph"},
-	"modelgraph/diffusers":    {"modelgraph", "modelgraph/hf", "modelgraph/safetensors"},
+	"modelgraph":             {},
+	"modelgraph/safetensors": {"modelgraph"},
+	"modelgraph/hf":          {"modelgraph", "modelgraph/safetensors"},
+	"modelgraph/gguf":        {"modelgraph"},
+	"costmodel/serving":      {"modelgraph", "modelgraph/gguf"},
+	"planner/serve":          {"modelgraph", "modelgraph/gguf", "costmodel", "costmodel/catalogue", "costmodel/serving", "planner/devicemap"},
+	"modelgraph/onnx":        {"modelgraph"},
+	"modelgraph/benchfile":   {"modelgraph"},
+	"modelgraph/diffusers":   {"modelgraph", "modelgraph/hf", "modelgraph/safetensors"},
 	"modelgraph/load": {
 		"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
 	},

@@ -254,3 +254,30 @@ func (output *inspectOutput) table() []show.Unit {
 	}
 	return rows
 }
+
+// ranked shows a model of an engine with ranks: the bytes of its units, and the cache of a token.
+func (command *inspectCommand) ranked(cmd *cobra.Command, arg string, workload costmodel.Workload) error {
+	of, err := readRanks(command.Request, arg, workload, &costmodel.Topology{Devices: make([]costmodel.Device, 1)})
+	if err != nil {
+		return err
+	}
+	document := inspectOutput{FormatVersion: "devmap.inspect/v1", Model: devicemap.NewServingPlan(of.graph, &workload, of.topology, nil, nil).Model, Warnings: slices.Concat([]string{}, of.graph.Warnings)}
+	caches := of.question.PerToken()
+	var rows []show.ServedUnit
+	for i, layer := 0, 0; i < len(of.graph.Units); i++ {
+		row := inspectUnit{Name: of.graph.Units[i].Name, Inputs: []string{}}
+		row.count(of.graph, i)
+		if of.graph.Units[i].Kind == "decoder-layer" {
+			row.KVBytesPerToken = caches[layer]
+			layer++
+		}
+		document.Units = append(document.Units, row)
+		rows = append(rows, show.ServedUnit{Name: row.Name, Params: row.Params, Bytes: row.ParamsBytes, Cache: row.KVBytesPerToken, Types: row.Types})
+	}
+	if command.JSON {
+		return devicemap.WriteJSON(cmd.OutOrStdout(), document)
+	}
+	err = show.ServedUnits(cmd.OutOrStdout(), show.ServedModel{Name: of.graph.Name, Architecture: of.graph.Class, Kind: workload.KVType, Trained: of.question.Model.Trained}, rows)
+	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
+	return err
+}

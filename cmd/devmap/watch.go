@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +16,15 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 type watchCommand struct {
@@ -343,4 +347,52 @@ func (command *watchCommand) ended(ran *watched) error {
 		return nil
 	}
 	return &out.ReportedError{Status: *ran.command.ExitStatus}
+}
+
+// log compares the start-up log of an engine with its plan.
+func (command *watchCommand) log(cmd *cobra.Command, path string) error {
+	plan, err := command.plan(cmd, path)
+	if err != nil {
+		return err
+	}
+	if command.JSON {
+		return out.Usagef("--log prints a table: leave --json out; -o FILE writes the calibration as JSON")
+	}
+	workload := &plan.Workload
+	if workload.Runtime != costmodel.VLLM && workload.Runtime != costmodel.SGLang {
+		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
+	}
+	file, err := os.Open(command.Watch.Log)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	found, err := serve.ReadLog(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command.Watch.Log, err)
+	}
+	fullest := &plan.Devices[0].Predicted
+	for i := range plan.Devices {
+		if predicted := &plan.Devices[i].Predicted; predicted.DeviceUsedBytes > fullest.DeviceUsedBytes {
+			fullest = predicted
+		}
+	}
+	show.Logged(cmd.OutOrStdout(), plan, fullest, found)
+	if command.Output == "" {
+		return nil
+	}
+	const near = 0.05
+	switch {
+	case workload.Runtime != costmodel.VLLM:
+		return out.Usagef("-o %s: a log of vLLM alone calibrates; SGLang's cache does not depend on buffers", command.Output)
+	case found.Cache < 0 || found.Weights < 0:
+		return fmt.Errorf("%s: no calibration without \"Model loading took\" and \"Available KV cache memory\"", command.Watch.Log)
+	case math.Abs(float64(found.Weights-fullest.ParamsBytes)) > near*float64(fullest.ParamsBytes):
+		return fmt.Errorf("%s: no calibration: its weights are %v and the plan's %v, so that its model or degrees differ", command.Watch.Log, costmodel.Bytes(found.Weights), costmodel.Bytes(fullest.ParamsBytes))
+	}
+	written := calibration{
+		FormatVersion: calibrationVersion, Engine: workload.Runtime, EngineVersion: workload.EngineVersion, GPU: plan.Topology.Devices[0].Name,
+		OtherBytes: workload.CalibratedBytes + fullest.ParamsBytes + fullest.KVCacheBytes - found.Weights - found.Cache,
+	}
+	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }

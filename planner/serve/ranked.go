@@ -3,16 +3,26 @@ package serve
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
 )
+
+// Log is what the start-up log of vLLM or SGLang says.
+type Log = paged.Log
+
+// ReadLog reads a start-up log of vLLM or SGLang.
+func ReadLog(from io.Reader) (*Log, error) { return paged.ReadLog(from) }
+
+// RankCacheTypes lists the types of the cache of vLLM and SGLang.
+func RankCacheTypes() []string { return append([]string{"auto"}, paged.CacheTypes()...) }
 
 // vllmVersion is the release of vLLM whose rules count if the user names none.
 const vllmVersion = "0.33"
@@ -21,7 +31,8 @@ const vllmVersion = "0.33"
 const vllmShare = 0.92
 
 // RankQuestionOf is the question of a workload. Sizes that it leaves out are the engine's defaults
-// for the first GPU. The error is for a version that is no release, and for a model that engines with ranks do not take.
+// for the first GPU. The error is for a text without a release, and for a model or GPU that the engine
+// does not take.
 func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topology *costmodel.Topology) (*RankQuestion, error) {
 	const element = 2 // of activations: 16 bits
 	model, err := paged.FromGraph(graph, element)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
 )
 
 // RankQuestion is what is to be planned for an engine with ranks.
@@ -44,7 +44,7 @@ type RankAnswer struct {
 }
 
 // SolveRanks returns the degrees and the layers of each stage with the longest context, and of these
-// the most tokens in the cache. Of splits with as many blocks it takes the most even one.
+// the most tokens in the cache. Of splits with as many blocks it takes the most balanced one.
 func SolveRanks(question *RankQuestion) (*RankAnswer, error) {
 	var answers []*RankAnswer
 	all, least := question.degrees() // the fault of the degrees that come closest
@@ -81,7 +81,7 @@ const uncertain = 1 << 30
 // slower is the part of the cache that a user gives up for a faster token.
 const slower = 0.1
 
-// band is the part of the cache that the prediction may miss, or that is worth less than time. Answers
+// band is the part of the cache that the prediction may miss, or that a faster token outweighs. Answers
 // that differ by less are as good.
 func band(answer *RankAnswer) float64 {
 	least := int64(math.MaxInt64)
@@ -154,7 +154,7 @@ func (question *RankQuestion) degrees() (all []paged.Degrees, fault error) {
 	return all, fault
 }
 
-// smallest is the GPU that stands for a stage: the smallest of all replicas, which share one split.
+// smallest is the GPU that decides for a stage: the smallest of all replicas, which share one split.
 func (question *RankQuestion) smallest(degrees paged.Degrees, stage int64) paged.GPU {
 	least := paged.GPU{Total: math.MaxInt64}
 	for i, gpu := range question.GPUs[:degrees.Ranks()] {
@@ -252,7 +252,7 @@ func (split *split) fills(counts []int, fits func(stage, first, end int) bool) b
 	return true
 }
 
-// best is a split with the most blocks, and of these the most even one. No split with as many
+// best is a split with the most blocks, and of these the most balanced one. No split with as many
 // blocks has a largest share of bound or less.
 func (split *split) best() (counts []int, bound float64) {
 	counts = make([]int, len(split.gpus))

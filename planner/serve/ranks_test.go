@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
 )
 
 // jsonLines reads a packed file of fixtures/oracle, one value a line.

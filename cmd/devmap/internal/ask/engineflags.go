@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
+	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 // gguf are the engines of GGUF files, ranked those with ranks of tensor and pipeline parallelism.
@@ -20,11 +20,11 @@ var servingFlags = []flag{
 	},
 	{
 		name: "sequences", at: func(request *Request) any { return &request.serving.Sequences }, serves: true, again: true, on: placing, hidden: onCheck | onEstimate, leftOut: "1; vllm: 256 or 1024",
-		help: "Sequences at a time [1; vllm: 256 or 1024]", accepts: []string{"max-num-seqs", "max-running-requests"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs"},
+		help: "Sequences at a time [1 or more]", accepts: []string{"max-num-seqs", "max-running-requests"}, also: []string{"parallel", "np", "n-parallel", "max_num_seqs"},
 	},
 	{
-		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck | onEstimate, values: slices.Concat([]string{"auto"}, serving.CacheTypes(), paged.CacheTypes()), defaultValue: "auto",
-		help: "Type of the KV cache; auto is 16 bits", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
+		name: "kv-type", at: func(request *Request) any { return &request.serving.KVType }, serves: true, again: true, on: working, hidden: onCheck | onEstimate, values: slices.Concat(serve.RankCacheTypes(), serving.CacheTypes()), defaultValue: "auto",
+		help: "Type of the KV cache", accepts: []string{"kv-cache-dtype"}, also: []string{"cache-type-k", "ctk", "kv_cache_dtype"},
 		meant: map[string]string{"fp16": "f16", "q8": "q8_0", "q4": "q4_0", "int8": "q8_0"},
 	},
 	{
@@ -52,19 +52,19 @@ var servingFlags = []flag{
 		help: "Blocks whose experts stay on the host [none]", also: []string{"n-cpu-moe", "ncmoe"},
 	},
 	{
-		name: "max-num-batched-tokens", at: func(request *Request) any { return &request.serving.BatchedTokens }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck, leftOut: "by the GPU",
+		name: "max-num-batched-tokens", at: func(request *Request) any { return &request.serving.BatchedTokens }, serves: true, engines: ranked, again: true, on: placing, hidden: onPlan | onCheck | onEstimate, leftOut: "by the GPU",
 		help: "Tokens of one pass of vLLM or SGLang [by the GPU]", accepts: []string{"chunked-prefill-size"}, also: []string{"max_num_batched_tokens"},
 	},
 	{
-		name: "enforce-eager", at: func(request *Request) any { return &request.serving.Eager }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck,
+		name: "enforce-eager", at: func(request *Request) any { return &request.serving.Eager }, serves: true, engines: ranked, again: true, on: placing, hidden: onPlan | onCheck | onEstimate,
 		help: "No CUDA graphs", accepts: []string{"disable-cuda-graph"}, also: []string{"enforce_eager"},
 	},
 	{
-		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, again: true, on: placing, hidden: onCheck,
+		name: "engine-version", at: func(request *Request) any { return &request.serving.EngineVersion }, serves: true, engines: ranked, again: true, on: placing, hidden: onPlan | onCheck | onEstimate,
 		help: "Release of vLLM, as 0.33 [the newest known]", also: []string{"engine_version", "vllm-version"},
 	},
 	{
-		name: "calibration", at: func(request *Request) any { return &request.Calibration }, serves: true, engines: ranked, again: true, on: searching,
+		name: "calibration", at: func(request *Request) any { return &request.Calibration }, serves: true, engines: ranked, again: true, on: searching, hidden: onPlan | onEstimate,
 		help: "What devmap watch --log found of this engine and GPU",
 	},
 }

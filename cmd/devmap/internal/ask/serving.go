@@ -11,7 +11,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/serve"
@@ -123,7 +122,7 @@ func ofRanks(request *Request, workload *costmodel.Workload) error {
 	work, sizes := &request.work, &workload.Serving
 	workload.Precision, sizes.UBatch = costmodel.BF16True, 0
 	workload.DP, workload.TP, workload.PP, workload.EP, workload.MemFraction = work.DP, work.TP, work.PP, work.EP, work.MemFraction
-	if kinds := append(paged.CacheTypes(), "auto"); !slices.Contains(kinds, sizes.KVType) {
+	if kinds := serve.RankCacheTypes(); !slices.Contains(kinds, sizes.KVType) {
 		return out.Usagef("--kv-type %s: %s has %s", sizes.KVType, workload.Runtime, strings.Join(kinds, ", "))
 	}
 	if sizes.BatchedTokens > 0 && sizes.Sequences > sizes.BatchedTokens {

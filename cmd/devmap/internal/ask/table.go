@@ -240,7 +240,7 @@ var ofWorkload = map[string]flag{
 		also: []string{"fsdp-devices", "fsdp_devices"},
 	},
 	"mem_fraction": {
-		help: "Part of a GPU's memory for JAX or a server [0.75]", serves: true, engines: ranked,
+		help: "Part for JAX, a server [0.75; 0.92]", serves: true, engines: ranked,
 		accepts: []string{"gpu-memory-utilization", "mem-fraction-static"},
 		also:    []string{"xla-python-client-mem-fraction", "gpu_memory_utilization", "mem_fraction_static"},
 	},

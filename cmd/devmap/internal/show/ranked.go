@@ -8,7 +8,6 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/serving/paged"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
@@ -92,7 +91,7 @@ func RankedRows(printer *Printer, answers []*serve.RankAnswer) {
 }
 
 // Logged prints the figures of a start-up log next to those of the plan's fullest GPU.
-func Logged(to io.Writer, plan *devicemap.Plan, fullest *devicemap.Predicted, log *paged.Log) {
+func Logged(to io.Writer, plan *devicemap.Plan, fullest *devicemap.Predicted, log *serve.Log) {
 	table := texttab.New("Figure", "Plan", "Log", "Difference").Compact()
 	for at := 1; at < 4; at++ {
 		table.Right(at)

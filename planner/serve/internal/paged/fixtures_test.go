@@ -10,7 +10,7 @@ import (
 // packed reads the JSON values of a packed file of fixtures, one after another.
 func packed[T any](t *testing.T, name string) (values []T) {
 	t.Helper()
-	file, err := os.Open("../../../fixtures/" + name)
+	file, err := os.Open("../../../../fixtures/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

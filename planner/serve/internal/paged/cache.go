@@ -2,6 +2,7 @@ package paged
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 

@@ -45,7 +45,7 @@ func graphOf(t *testing.T, model string) *modelgraph.Graph {
 		}
 		return graph
 	}
-	if graph, err := load.Model(name, load.Options{BuiltIn: os.DirFS("../../../fixtures/models"), Env: func(string) string { return "" }}); err == nil {
+	if graph, err := load.Model(name, load.Options{BuiltIn: os.DirFS("../../../../fixtures/models"), Env: func(string) string { return "" }}); err == nil {
 		return graph
 	}
 	config := publicConfigs(t)[name]
@@ -87,7 +87,7 @@ type row struct {
 // within 1 %, the cache within 0.3 GiB, and the blocks of the printed cache are those of the log, up to
 // the two digits of the GiB.
 func TestRows(t *testing.T) {
-	data, err := os.ReadFile("../../../fixtures/measured/vllm_rows.json")
+	data, err := os.ReadFile("../../../../fixtures/measured/vllm_rows.json")
 	if err != nil {
 		t.Fatal(err)
 	}

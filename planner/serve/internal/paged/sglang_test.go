@@ -113,7 +113,7 @@ func TestSGLang(t *testing.T) {
 			least = min(least, free)
 		}
 		set.Share = row.Out.Fraction
-		slots, _ := set.sglangSlots(model, pool, gpu, counts, int64(row.In.Before*gib), int64(least*gib))
+		slots, _ := sglangSlots(&set, model, pool, gpu, counts, int64(row.In.Before*gib), int64(least*gib))
 		most := int64(1)
 		if row.Out.States > 0 { // SGLang keeps states in fp32: a slot of them has another size
 			most = row.Out.Tokens[0] / (row.Out.States + 1)

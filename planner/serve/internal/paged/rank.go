@@ -144,7 +144,7 @@ func (set *Settings) Read(model *Model, first, end int) int64 {
 // with the fewest. Fewer than two start no engine.
 func (set *Settings) Split(model *Model, pool *Pool, gpus []GPU, counts []int) (blocks int64, ranks []Rank) {
 	if set.Engine == SGLang {
-		return set.sglang(model, pool, gpus, counts)
+		return sglangRanks(set, model, pool, gpus, counts)
 	}
 	return set.vllmSplit(model, pool, gpus, counts)
 }
@@ -160,7 +160,7 @@ func (set *Settings) Stages(layers, stages int) []int {
 // Pool is the cache of the model's layers, on one rank of tensor parallelism.
 func (set *Settings) Pool(model *Model) (*Pool, error) {
 	if set.Engine == SGLang {
-		return set.sglangPool(model), nil
+		return sglangPool(set, model), nil
 	}
 	layers := make([]Cache, len(model.Layers))
 	largest, token := int64(0), int64(0)

@@ -9,7 +9,7 @@ import (
 // Fraction is the part of a GPU's memory that the engine may use.
 func (set *Settings) Fraction(model *Model, gpu GPU) float64 {
 	if set.Engine == SGLang {
-		return set.sglangFraction(model, gpu)
+		return sglangFraction(set, model, gpu)
 	}
 	return set.Share
 }
@@ -17,7 +17,7 @@ func (set *Settings) Fraction(model *Model, gpu GPU) float64 {
 // sglangFraction is the part of a GPU for weights and cache if the user sets none, and the tokens of
 // a pass: what is left is for activations and graphs (SGLang 0.5.23,
 // arg_groups/memory_hook.py, handle_gpu_memory_settings).
-func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
+func sglangFraction(set *Settings, model *Model, gpu GPU) float64 {
 	if set.Share > 0 {
 		return set.Share
 	}
@@ -50,7 +50,7 @@ func (set *Settings) sglangFraction(model *Model, gpu GPU) float64 {
 // (configs/model_config.py, mm_disabled_models).
 var sglangText = []string{"gemma3", "llama4", "step3_vl"}
 
-// sglangPrefilled are the families that read images and have prefill graphs all the same
+// sglangPrefilled are the families that read images and have prefill graphs anyway
 // (multimodal_breakable_cuda_graph_supported_model_archs).
 var sglangPrefilled = []string{"cohere2_vision", "paddleocr_vl", "qwen3_5", "qwen3_5_moe"}
 
@@ -130,11 +130,11 @@ func sglangPrefills(most, stages int64) (count int64) {
 // (configs/model_config.py, is_hybrid_swa). In others each layer keeps all tokens.
 var sglangSliding = []string{"gpt_oss", "llama4", "llama4_text", "mimo_v2_flash", "gemma4", "gemma4_text", "step3p5"}
 
-// A sliding layer keeps sglangKept tokens for sglangParts of the others (swa_full_tokens_ratio).
-const sglangKept, sglangParts = 4, 5
+// A sliding layer keeps sglangCached tokens for sglangParts of the others (swa_full_tokens_ratio).
+const sglangCached, sglangParts = 4, 5
 
 // sglangPool is the cache of SGLang: a slot for each token, with all layers of a rank.
-func (set *Settings) sglangPool(model *Model) *Pool {
+func sglangPool(set *Settings, model *Model) *Pool {
 	pool := &Pool{groups: []Cache{{Kind: Full, Block: 1}}, of: make([]int, len(model.Layers)), pages: make([]int64, len(model.Layers)), parts: sglangParts}
 	for i := range model.Layers {
 		cache := set.cache(model, i)
@@ -142,7 +142,7 @@ func (set *Settings) sglangPool(model *Model) *Pool {
 		case cache.Kind == NoCache || cache.Kind == State:
 			pool.of[i] = -1
 		case (cache.Kind == Sliding || cache.Kind == Chunked) && slices.Contains(sglangSliding, model.Family):
-			pool.pages[i] = sglangKept * cache.token()
+			pool.pages[i] = sglangCached * cache.token()
 		default:
 			pool.pages[i] = sglangParts * cache.token()
 		}
@@ -152,7 +152,7 @@ func (set *Settings) sglangPool(model *Model) *Pool {
 
 // sglangStates are the bytes that the states of recurrent layers take of what is left for the cache:
 // whole slots in a fixed part (mem_cache/kv_cache_configurator.py, _handle_max_mamba_cache).
-func (set *Settings) sglangStates(model *Model, counts []int, left int64) int64 {
+func sglangStates(set *Settings, model *Model, counts []int, left int64) int64 {
 	var most, at int64
 	for _, count := range counts {
 		var slot int64
@@ -174,7 +174,7 @@ func (set *Settings) sglangStates(model *Model, counts []int, left int64) int64 
 
 // sglang are the ranks of SGLang (mem_cache/kv_cache_configurator.py, _profile_available_bytes). What
 // is free before and after loading is the least of all ranks.
-func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) (int64, []Rank) {
+func sglangRanks(set *Settings, model *Model, pool *Pool, gpus []GPU, counts []int) (int64, []Rank) {
 	ranks := make([]Rank, len(counts))
 	before, after := int64(math.MaxInt64), int64(math.MaxInt64)
 	at := 0
@@ -184,7 +184,7 @@ func (set *Settings) sglang(model *Model, pool *Pool, gpus []GPU, counts []int) 
 		before, after = min(before, free), min(after, free-ranks[stage].Weights)
 		at += count
 	}
-	blocks, states := set.sglangSlots(model, pool, gpus[0], counts, before, after)
+	blocks, states := sglangSlots(set, model, pool, gpus[0], counts, before, after)
 	at = 0
 	for stage, count := range counts {
 		ranks[stage].Cache = pool.Bytes(max(0, blocks), at, at+count) + states
@@ -209,10 +209,10 @@ func (model *Model) sglangReserved(gpu GPU) int64 {
 
 // sglangSlots are the tokens of the cache, and the bytes of states. before and after are free bytes
 // before and after loading.
-func (set *Settings) sglangSlots(model *Model, pool *Pool, gpu GPU, counts []int, before, after int64) (slots, states int64) {
-	rest := after - int64(float64(before)*(1-set.sglangFraction(model, gpu)))
+func sglangSlots(set *Settings, model *Model, pool *Pool, gpu GPU, counts []int, before, after int64) (slots, states int64) {
+	rest := after - int64(float64(before)*(1-sglangFraction(set, model, gpu)))
 	rest -= model.sglangReserved(gpu)
-	states = set.sglangStates(model, counts, rest)
+	states = sglangStates(set, model, counts, rest)
 	slots = math.MaxInt64
 	at := 0
 	for _, count := range counts {

@@ -78,7 +78,7 @@ func TestH200(t *testing.T) {
 			rank.Cache -= row.Estimate
 		}
 		t.Logf("%-30s weights %+.3f GiB, peak %+.3f, other %+.3f, graphs %+.3f, cache %+.3f", row.ID, float64(rank.Weights-row.Weights)/gib, float64(peak-row.Peak)/gib, float64(rank.Other-row.Other)/gib, float64(rank.Graphs-row.Estimate)/gib, float64(rank.Cache-row.Available)/gib)
-		const block = 20 << 20 // the allocator's, of which a model of a few layers leaves a part free
+		const block = 20 << 20 // of the allocator: a model of a few layers leaves a part free
 		if off := math.Abs(float64(rank.Weights - row.Weights)); off > 0.01*float64(row.Weights)+block {
 			t.Errorf("%s: weights of %d bytes, vLLM had %d", row.ID, rank.Weights, row.Weights)
 		}
