@@ -45,7 +45,7 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		question.GPUs = append(question.GPUs, paged.GPU{Total: device.CapacityBytes, Free: device.Budget(), BytesPerSecond: device.BytesPerSecond, Fabric: slices.Contains([]string{"9.0", "10.0", "10.3"}, device.ComputeCapability)})
 	}
 	set := &question.Set
-	if asked := workload.Context; model.Trained > 0 && asked > model.Trained {
+	if asked := workload.Context; model.Rope > 0 && model.Trained > 0 && asked > model.Trained {
 		return nil, fmt.Errorf("a context of %d tokens: the model's config has %d at most, and the engine refuses more", asked, model.Trained)
 	}
 	if err := question.admits(workload, &topology.Devices[0]); err != nil {

@@ -130,6 +130,10 @@ Objective = Literal["memory", "time", "latency"]
 Offload = Literal["none", "cpu", "disk", "model", "sequential", "group"]
 KvType = Literal[
     "auto",
+    "fp8",
+    "fp8_e4m3",
+    "fp8_e5m2",
+    "bfloat16",
     "bf16",
     "f16",
     "iq4_nl",
@@ -138,10 +142,6 @@ KvType = Literal[
     "q5_0",
     "q5_1",
     "q8_0",
-    "fp8",
-    "fp8_e4m3",
-    "fp8_e5m2",
-    "bfloat16",
 ]
 Emit = Literal["slurm", "kubernetes"]
 
@@ -214,14 +214,10 @@ class CheckFlags(CheckKeywords, total=False):
 class EstimateKeywords(Shared, total=False):
     """Keywords of devmap.estimate but for gpus."""
 
-    calibration: Optional[str]
     contiguous: Optional[bool]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
-    enforce_eager: Optional[bool]
-    engine_version: Optional[str]
     gpu: Optional[Union[GPU, str]]
     lengths: Optional[Union[str, PathLike[str]]]
-    max_num_batched_tokens: Optional[int]
     nodes: Optional[int]
     objective: Optional[Objective]
     offload: Optional[Offload]
@@ -249,7 +245,6 @@ class PlanKeywords(Shared, total=False):
     """Keywords of devmap.plan but for gpus."""
 
     cache_latents: Optional[bool]
-    calibration: Optional[str]
     cfg_degree: Optional[int]
     component: Optional[str]
     context: Optional[int]
@@ -258,8 +253,6 @@ class PlanKeywords(Shared, total=False):
     draft: Optional[str]
     ds_config: Optional[Union[str, PathLike[str], Mapping[str, Any]]]
     emit: Optional[Emit]
-    enforce_eager: Optional[bool]
-    engine_version: Optional[str]
     ep: Optional[Union[int, str]]
     expert_capacity: Optional[float]
     explain: Optional[bool]
@@ -270,7 +263,6 @@ class PlanKeywords(Shared, total=False):
     height: Optional[int]
     kv_type: Optional[KvType]
     lengths: Optional[Union[str, PathLike[str]]]
-    max_num_batched_tokens: Optional[int]
     mmproj: Optional[str]
     nodes: Optional[int]
     objective: Optional[Objective]
@@ -330,7 +322,6 @@ KINDS: dict[str, str] = {
     "batch": "int64",
     "built_on": "string",
     "cache_latents": "bool",
-    "calibration": "string",
     "cfg_degree": "int64",
     "compile": "bool",
     "component": "string",
@@ -343,8 +334,6 @@ KINDS: dict[str, str] = {
     "ds_config": "string",
     "ema": "bool",
     "emit": "string",
-    "enforce_eager": "bool",
-    "engine_version": "string",
     "ep": "degree",
     "eval_batch": "int64",
     "eval_samples": "int64",
@@ -371,7 +360,6 @@ KINDS: dict[str, str] = {
     "lora_targets": "stringSlice",
     "loss": "string",
     "loss_only": "bool",
-    "max_num_batched_tokens": "int64",
     "max_pixels": "int64",
     "mem_fraction": "float64",
     "micro_batches": "int64",
@@ -426,13 +414,12 @@ _NAMES = {
         "runtime schedule seq shard_degree strategy target_seq topology tp transformers virtual_stages"
     ),
     "estimate": (
-        "attention batch built_on calibration compile contiguous dp ds_config ema enforce_eager "
-        "engine_version eval_batch eval_samples float8 gpu gpus gradient_as_bucket_view image_size images "
-        "kernels label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
-        "max_num_batched_tokens max_pixels mem_fraction micro_batches mode new_tokens nodes objective offload "
-        "optimizer optimizer_in_backward packing pin precision preset quantize recompute reserve runtime "
-        "schedule seq shard_degree strategy target_seq time_limit together topology tp transformers "
-        "virtual_stages"
+        "attention batch built_on compile contiguous dp ds_config ema eval_batch eval_samples float8 gpu gpus "
+        "gradient_as_bucket_view image_size images kernels label_tokens lengths liger lora_dropout "
+        "lora_precision lora_rank lora_targets loss loss_only max_pixels mem_fraction micro_batches mode "
+        "new_tokens nodes objective offload optimizer optimizer_in_backward packing pin precision preset "
+        "quantize recompute reserve runtime schedule seq shard_degree strategy target_seq time_limit together "
+        "topology tp transformers virtual_stages"
     ),
     "inspect": (
         "attention batch built_on compile dim dp ema eval_batch eval_samples float8 gradient_as_bucket_view "
@@ -442,15 +429,15 @@ _NAMES = {
         "strategy target_seq tp transformers virtual_stages"
     ),
     "plan": (
-        "attention batch built_on cache_latents calibration cfg_degree compile component context contiguous "
-        "cp dp draft ds_config ema emit enforce_eager engine_version ep eval_batch eval_samples "
-        "expert_capacity explain float8 force frames fully_shard_degree gpu gpus gradient_as_bucket_view "
-        "height image_size images kernels kv_type label_tokens lengths liger lora_dropout lora_precision "
-        "lora_rank lora_targets loss loss_only max_num_batched_tokens max_pixels mem_fraction micro_batches "
-        "mmproj mode new_tokens nodes objective offload optimizer optimizer_in_backward packing pin "
-        "pipefusion pp precision preset quantize recompute reserve ring runtime schedule seq "
-        "sequence_parallel sequences shard_degree steps strategy target_seq time_limit together topology tp "
-        "transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling virtual_stages width"
+        "attention batch built_on cache_latents cfg_degree compile component context contiguous cp dp draft "
+        "ds_config ema emit ep eval_batch eval_samples expert_capacity explain float8 force frames "
+        "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
+        "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
+        "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
+        "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute reserve ring "
+        "runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq time_limit "
+        "together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling "
+        "virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
