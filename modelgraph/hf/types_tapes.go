@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
@@ -27,6 +28,10 @@ const oldestTaped = "5.17"
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
+	// Kind is that of a step ([learned.Asked]), or "eager", or "long" for lengths above windows. Eager:
+	// the class has no other attention.
+	Kind  string `json:"kind"`
+	Eager bool   `json:"eager"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
 	// number, atoms…]. An atom is $field, or tensor/side; a slash before it divides. A size may also
 	// be [a kernel's rule, indexes of its sizes…].
@@ -76,12 +81,76 @@ type tapeMoment struct {
 	Past  map[string]tapeSum `json:"past"`
 }
 
+// tapes are the lines of a graph's class. They are evaluated when a plan asks for them.
+type tapes struct {
+	tree   *typeTree
+	class  *typeClass
+	layers []modelgraph.Layer
+	lock   sync.Mutex
+	lines  []*taping
+	known  bool
+	steps  map[stepKey][]*learned.Tape
+}
+
+type stepKey struct {
+	line *taping
+	step string
+	rank int64
+}
+
+// addTapes gives layers the memory of steps, if the table has lines of the class.
+func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
+	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), steps: make(map[stepKey][]*learned.Tape)}
+	for i := range layers {
+		layers[i].Learned = learned.Steps{Source: all, Layer: i}
+	}
+}
+
+// Tapes are those of a step, by layers.
+func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
+	all.lock.Lock()
+	defer all.lock.Unlock()
+	if !all.known {
+		all.known = true
+		all.read()
+	}
+	for _, t := range all.lines {
+		if !t.serves(&asked) {
+			continue
+		}
+		key := stepKey{t, asked.Step, asked.Rank}
+		steps, known := all.steps[key]
+		if !known {
+			steps = t.step(all.tree, asked.Step, asked.Rank)
+			all.steps[key] = steps
+		}
+		if steps != nil && asked.Batch >= t.line.Modes[asked.Step].Batch {
+			return steps
+		}
+	}
+	return nil
+}
+
+// read decodes the lines that fit the config.
+func (all *tapes) read() {
+	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, all.class.Class, all.class.Config)) {
+		line := new(typeTapes)
+		typeTapeTable.Read(text, line)
+		of := &evaluation{object: all.tree.root, rules: all.class.Rules, known: make(map[string]any)}
+		t := &taping{in: all.tree.in, line: line, of: of, layers: all.layers, index: make(map[string]int)}
+		if computed(all.tree, all.class, of) == nil && len(of.contested) == 0 && t.fits() {
+			all.lines = append(all.lines, t)
+		}
+	}
+}
+
 // taping evaluates a line for a config.
 type taping struct {
 	in     *release
 	line   *typeTapes
 	of     *evaluation
 	sizes  learned.Storages // one of each
+	rank   int64            // of adapters
 	layers []modelgraph.Layer
 	index  map[string]int
 	shared map[*tapePart]learned.Tape // of parts that name no layer by a distance
@@ -91,18 +160,29 @@ type taping struct {
 	kinds  []string // of these
 }
 
-// addTapes gives layers the memory of steps, if the line of the class fits the config.
-func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
-	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
-		line := new(typeTapes)
-		typeTapeTable.Read(text, line)
-		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
-		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int), shared: make(map[*tapePart]learned.Tape)}
-		if computed(tree, class, of) == nil && len(of.contested) == 0 && t.fits() && t.measure(tree) {
-			t.addAll()
-		}
-		return
+// serves reports a line of such a step.
+func (t *taping) serves(asked *learned.Asked) bool {
+	kind := t.line.Kind
+	switch {
+	case kind == "long":
+		kind = ""
+	case kind == "eager":
+		return asked.Eager && asked.Kind == "" && asked.Seq >= t.least && asked.Seq <= t.most
 	}
+	return kind == asked.Kind && (!asked.Eager || t.line.Eager) && asked.Seq >= t.least && asked.Seq <= t.most
+}
+
+// step evaluates a step of the line; nil if it does not hold.
+func (t *taping) step(tree *typeTree, step string, rank int64) []*learned.Tape {
+	mode, has := t.line.Modes[step]
+	if !has || !mode.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
+		return nil
+	}
+	t.rank, t.shared, t.count = rank, make(map[*tapePart]learned.Tape), 0
+	if !t.measure(tree) {
+		return nil
+	}
+	return t.all(mode.Layers)
 }
 
 // fits reports a config like the built ones.

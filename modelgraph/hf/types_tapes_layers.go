@@ -110,26 +110,19 @@ func (t *taping) named(name string, own int) string {
 	return strings.Join(parts, ".")
 }
 
-// addAll gives layers their tapes.
-func (t *taping) addAll() {
-	for mode, of := range t.line.Modes {
-		if !of.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
-			continue
-		}
-		all, ok := t.order(of.Layers)
-		if !ok {
-			continue
-		}
-		for rank, one := range all {
-			layer := &t.layers[one.layer]
-			if layer.Learned == nil {
-				layer.Learned = make(learned.Steps)
-			}
-			tape := t.tape(layer.Name, one.part)
-			tape.Rank, tape.Batch = rank, of.Batch
-			layer.Learned[mode] = tape
-		}
+// all are the tapes of layers by rows of parts; nil if a layer has none.
+func (t *taping) all(rows [][]any) []*learned.Tape {
+	order, ok := t.order(rows)
+	if !ok {
+		return nil
 	}
+	out := make([]*learned.Tape, len(t.layers))
+	for rank, one := range order {
+		tape := t.tape(t.layers[one.layer].Name, one.part)
+		tape.Rank = rank
+		out[one.layer] = tape
+	}
+	return out
 }
 
 // tape is a part at a layer's place.
@@ -159,7 +152,7 @@ func (t *taping) tape(name string, part *tapePart) *learned.Tape {
 		return out
 	}
 	tape := &learned.Tape{
-		Least: t.least, Most: t.most, Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
+		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
 		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
 	}
 	if part.Accumulate == nil {
@@ -183,6 +176,9 @@ func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, o
 			if field, ok := strings.CutPrefix(name, "$"); ok {
 				v, _ := t.of.find(field)
 				side, _ = number(v)
+			}
+			if name == "$lora_rank" {
+				side = float64(t.rank)
 			}
 			if side <= 0 {
 				return size, false

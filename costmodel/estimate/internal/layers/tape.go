@@ -57,7 +57,7 @@ func TapedElsewhere(model *Model) bool {
 func plain(model *Model) bool {
 	workload := &model.Workload
 	switch {
-	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
+	case workload.Mode == costmodel.Load, model.Frozen && workload.LoRARank == 0, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
 		return false
 	}
@@ -71,7 +71,7 @@ func taped(model *Model) (runs, same bool) {
 		return false, false
 	case learns(model):
 		return true, true
-	case taken.Precision != string(workload.Precision):
+	case model.Frozen || taken.Precision != string(workload.Precision):
 		return false, false
 	}
 	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
@@ -90,7 +90,8 @@ func taped(model *Model) (runs, same bool) {
 
 // longest bounds the bytes of a layer's tape.
 func longest(model *Model, layer int) (most float64) {
-	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
+	wanted, _ := asked(model)
+	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned.Step(wanted)
 	if step == nil && learned == nil {
 		return 0
 	}

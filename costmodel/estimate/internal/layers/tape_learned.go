@@ -18,16 +18,44 @@ type storages = []struct {
 	Of    [][6]int64
 }
 
-// learns reports a step that a table of types has: of a loop by hand, with eager loss of all tokens.
-func learns(model *Model) bool {
+// askedStep is a step that a tape is wanted for ([learned.Asked]).
+type askedStep = struct {
+	Step       string
+	Kind       string
+	Rank       int64
+	Eager      bool
+	Batch, Seq int64
+}
+
+// asked is a step that a table of types may have: of a loop by hand, with eager loss of all tokens.
+func asked(model *Model) (step askedStep, plain bool) {
 	workload := &model.Workload
-	plain := workload.Mode != costmodel.Load && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
-		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels
-	return plain && (!model.Train || eagerLoss(workload)) &&
-		slices.ContainsFunc(model.Layers, func(layer Layer) bool {
-			tape := layer.Learned.Step(model.Train, model.Recomputes, workload.LossOnly)
-			return tape != nil && MicroBatch(workload) >= tape.Batch && workload.Seq >= tape.Least && workload.Seq <= tape.Most
-		})
+	step = askedStep{Step: "infer", Batch: MicroBatch(workload), Seq: workload.Seq, Eager: workload.Attention == value.EagerAttention}
+	if model.Train {
+		step.Step = map[bool]string{false: "train", true: "recompute"}[model.Recomputes] + map[bool]string{true: " drops"}[workload.LossOnly]
+	}
+	switch {
+	case workload.Mode == costmodel.Load || workload.NewTokens > 0 || workload.Images > 0 || workload.Kernels == value.PackageKernels,
+		model.Train && !eagerLoss(workload), workload.TargetSeq > 0 && workload.TargetSeq != workload.Seq,
+		!slices.Contains([]string{"", value.SDPA, value.EagerAttention}, workload.Attention):
+		return step, false
+	case workload.LoRARank > 0:
+		step.Kind, step.Rank = "lora", workload.LoRARank
+		return step, workload.Precision == costmodel.BF16True && allLinear(workload)
+	}
+	step.Kind, plain = map[costmodel.Precision]string{costmodel.BF16True: "", costmodel.FP32True: "fp32", costmodel.BF16Mixed: "autocast"}[workload.Precision]
+	return step, plain
+}
+
+// allLinear reports adapters in fp32 on all linear layers, as peft makes them.
+func allLinear(workload *costmodel.Workload) bool {
+	return slices.Equal(workload.LoRATargets, []string{"all-linear"}) && workload.LoRAPrecision == "fp32" && !workload.LoRADropout
+}
+
+// learns reports that the table has the step.
+func learns(model *Model) bool {
+	step, plain := asked(model)
+	return plain && slices.ContainsFunc(model.Layers, func(layer Layer) bool { return layer.Learned.Step(step) != nil })
 }
 
 // eagerLoss reports a loss of all tokens by PyTorch's own kernels.
@@ -35,8 +63,8 @@ func eagerLoss(workload *costmodel.Workload) bool {
 	return !workload.Liger && (workload.Loss == "" || workload.Loss == value.LossEager) && workload.LabelTokens == 0 && workload.Rows == nil
 }
 
-// bytesAt is the size of storages, as the allocator cuts their blocks.
-func bytesAt(of storages, factors [6]int64) (sum int64) {
+// bytesAt is the size of storages. Without rests, each has a block as an empty allocator cuts it.
+func bytesAt(of storages, factors [6]int64, rests bool) (sum int64) {
 	at := func(size [6]int64) (sum int64) {
 		for term, factor := range size {
 			sum += factor * factors[term]
@@ -54,7 +82,10 @@ func bytesAt(of storages, factors [6]int64) (sum int64) {
 				continue
 			}
 		}
-		sum += one.Count * (size + allocator.Rounding(size))
+		if !rests {
+			size += allocator.Rounding(size)
+		}
+		sum += one.Count * size
 	}
 	return sum
 }
@@ -83,7 +114,9 @@ func atMost(of storages, factors [6]int64) (sum float64) {
 // learnedTape is that step at the workload's sizes.
 func learnedTape(model *Model) *tape {
 	factors := factors(model)
-	bytes := func(of storages) int64 { return bytesAt(of, factors) }
+	wanted, _ := asked(model)
+	_, rests := model.Followed() // which count the blocks' rests apart
+	bytes := func(of storages) int64 { return bytesAt(of, factors, rests) }
 	units := unitsByLayer(model)
 	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
 	at := func(of []struct {
@@ -98,7 +131,7 @@ func learnedTape(model *Model) *tape {
 	}
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train, learned: true}
 	for i := range model.Layers {
-		step := model.Layers[i].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
+		step := model.Layers[i].Learned.Step(wanted)
 		if step == nil {
 			continue
 		}

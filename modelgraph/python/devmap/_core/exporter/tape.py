@@ -222,9 +222,9 @@ def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
         yield recorder
 
 
-def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str, drops: bool = False) -> Ran:
+def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str, drops: bool = False, around: Any = contextlib.nullcontext) -> Ran:
     """One forward of a copy, and in training a backward of the loss that it returns, else of the mean of its results.
-    drops: the caller keeps the loss alone."""
+    drops: the caller keeps the loss alone. around makes the context of the forward, such as autocast."""
     twin, args, kwargs = fake_copies(recorder, (module, args, dict(kwargs)))
     twin.train(mode != "infer")
     recorder.begin(twin, layers)
@@ -240,10 +240,11 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
         windows.phase = FORWARD
         try:
             with torch.set_grad_enabled(mode != "infer"), torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
-                result = twin(*args, **kwargs)
-                result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
-                windows.returned = torch.autograd._get_sequence_nr()
-                loss = _loss(result) if mode != "infer" else None
+                with around():
+                    result = twin(*args, **kwargs)
+                    result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
+                    windows.returned = torch.autograd._get_sequence_nr()
+                    loss = _loss(result) if mode != "infer" else None
                 if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
                     failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
                 result = None if drops else result
