@@ -3,6 +3,7 @@ package hf
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -156,8 +157,8 @@ type taping struct {
 	shared map[*tapePart]learned.Tape // of parts that name no layer by a distance
 	least  int64                      // tokens of a sequence
 	most   int64
-	count  int      // layers of the list
-	kinds  []string // of these
+	counts map[string]int // layers of lists
+	kinds  []string       // of these
 }
 
 // serves reports a line of such a step.
@@ -178,7 +179,7 @@ func (t *taping) step(tree *typeTree, step string, rank int64) []*learned.Tape {
 	if !has || !mode.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
 		return nil
 	}
-	t.rank, t.shared, t.count = rank, make(map[*tapePart]learned.Tape), 0
+	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)
 	if !t.measure(tree) {
 		return nil
 	}
@@ -251,9 +252,9 @@ func (t *taping) bounded() bool {
 		case !ok:
 			return false
 		case above:
-			t.least = max(t.least, int64(size)+1)
+			t.least = max(t.least, int64(size))
 		default:
-			t.most = min(t.most, int64(size))
+			t.most = min(t.most, int64(size)-1)
 		}
 	}
 	return true
@@ -297,9 +298,9 @@ func (t *taping) measure(tree *typeTree) bool {
 	for i := range t.layers {
 		name := t.layers[i].Name
 		t.index[name] = i
-		if at := numbersIn(name); len(at) > 0 && runs[starred(name)] {
-			t.count = max(t.count, at[0]+1)
+		if list, pattern := stem(name); list != "" && runs[pattern] {
+			t.counts[list] = max(t.counts[list], numbersIn(name)[0]+1)
 		}
 	}
-	return t.count != 1
+	return !slices.Contains(slices.Collect(maps.Values(t.counts)), 1) // whose layer is the first and the last
 }

@@ -189,6 +189,7 @@ class Ran(NamedTuple):
     biased: list[str]
     failed: str
     trains: bool
+    dropped: set[int]  # storages of results that the caller dropped before the backward
 
 
 def _storages(recorder: Ledger, value: Any) -> set[int]:
@@ -231,7 +232,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     windows = recorder.windows
     if mode == "recompute":
         _checkpointed(twin, units)
-    failed, result = "", None
+    failed, result, dropped = "", None, set()
     with recorder, placed._Functions(recorder):
         twin.to("cuda:0")
         kinds = dict.fromkeys(range(1, len(recorder.sizes) + 1), "static")
@@ -247,7 +248,8 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
                     loss = _loss(result) if mode != "infer" else None
                 if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
                     failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
-                result = None if drops else result
+                if drops:
+                    dropped, result = _storages(recorder, placed.results(result)), None
                 windows.phase = BACKWARD
                 if loss is not None:
                     loss.backward()
@@ -283,7 +285,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, recorder.ruled_by, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, recorder.ruled_by, sorted(recorder.products), recorder.biased, failed, mode != "infer", dropped)
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
