@@ -27,7 +27,7 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 	if drift := in.compared(cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
 		graph.Warnings = append(graph.Warnings, drift)
 	}
-	addTapes(tree, class, graph.Layers)
+	addTapes(tree, class, graph.Layers, true)
 	table := newTableTensors(tree.layers(class, loaded(cfg), nil))
 	out := slices.Clone(graph.Layers)
 	for i := range out {

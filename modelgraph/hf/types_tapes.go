@@ -82,14 +82,14 @@ type tapeMoment struct {
 	Past  map[string]tapeSum `json:"past"`
 }
 
-// tapes are the lines of a graph's class. They are evaluated when a plan asks for them.
+// tapes are the lines of a graph's class. They are read when a plan asks for them.
 type tapes struct {
 	tree   *typeTree
 	class  *typeClass
 	layers []modelgraph.Layer
+	reader bool // rules have the operations, and know more than one GPU
 	lock   sync.Mutex
-	lines  []*taping
-	known  bool
+	lines  map[string][]*taping // by kind
 	steps  map[stepKey][]*learned.Tape
 }
 
@@ -100,8 +100,8 @@ type stepKey struct {
 }
 
 // addTapes gives layers the memory of steps, if the table has lines of the class.
-func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
-	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), steps: make(map[stepKey][]*learned.Tape)}
+func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reader bool) {
+	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey][]*learned.Tape)}
 	for i := range layers {
 		layers[i].Learned = learned.Steps{Source: all, Layer: i}
 	}
@@ -109,40 +109,53 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
 
 // Tapes are those of a step, by layers.
 func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
+	if all.reader && !asked.Alone || newer(oldestTaped, all.tree.in.name) {
+		return nil
+	}
 	all.lock.Lock()
 	defer all.lock.Unlock()
-	if !all.known {
-		all.known = true
-		all.read()
+	kinds := []string{asked.Kind}
+	switch {
+	case asked.Kind == "" && asked.Eager:
+		kinds = []string{"", "eager"}
+	case asked.Kind == "":
+		kinds = []string{"", "long"}
 	}
-	for _, t := range all.lines {
-		if !t.serves(&asked) {
-			continue
-		}
-		key := stepKey{t, asked.Step, asked.Rank}
-		steps, known := all.steps[key]
+	for _, kind := range kinds {
+		lines, known := all.lines[kind]
 		if !known {
-			steps = t.step(all.tree, asked.Step, asked.Rank)
-			all.steps[key] = steps
+			lines = all.read(kind)
+			all.lines[kind] = lines
 		}
-		if steps != nil && asked.Batch >= t.line.Modes[asked.Step].Batch {
+		for _, t := range lines {
+			mode := t.line.Modes[asked.Step]
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && kind != "eager" && !t.line.Eager {
+				continue
+			}
+			key := stepKey{t, asked.Step, asked.Rank}
+			steps, known := all.steps[key]
+			if !known {
+				steps = t.step(all.tree, &mode, asked.Rank)
+				all.steps[key] = steps
+			}
 			return steps
 		}
 	}
 	return nil
 }
 
-// read decodes the lines that fit the config.
-func (all *tapes) read() {
-	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, all.class.Class, all.class.Config)) {
+// read decodes the lines of a kind that fit the config.
+func (all *tapes) read(kind string) (lines []*taping) {
+	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,"kind":%q,`, all.class.Class, all.class.Config, kind)) {
 		line := new(typeTapes)
 		typeTapeTable.Read(text, line)
 		of := &evaluation{object: all.tree.root, rules: all.class.Rules, known: make(map[string]any)}
 		t := &taping{in: all.tree.in, line: line, of: of, layers: all.layers, index: make(map[string]int)}
 		if computed(all.tree, all.class, of) == nil && len(of.contested) == 0 && t.fits() {
-			all.lines = append(all.lines, t)
+			lines = append(lines, t)
 		}
 	}
+	return lines
 }
 
 // taping evaluates a line for a config.
@@ -161,22 +174,9 @@ type taping struct {
 	kinds  []string       // of these
 }
 
-// serves reports a line of such a step.
-func (t *taping) serves(asked *learned.Asked) bool {
-	kind := t.line.Kind
-	switch {
-	case kind == "long":
-		kind = ""
-	case kind == "eager":
-		return asked.Eager && asked.Kind == "" && asked.Seq >= t.least && asked.Seq <= t.most
-	}
-	return kind == asked.Kind && (!asked.Eager || t.line.Eager) && asked.Seq >= t.least && asked.Seq <= t.most
-}
-
 // step evaluates a step of the line; nil if it does not hold.
-func (t *taping) step(tree *typeTree, step string, rank int64) []*learned.Tape {
-	mode, has := t.line.Modes[step]
-	if !has || !mode.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
+func (t *taping) step(tree *typeTree, mode *tapeMode, rank int64) []*learned.Tape {
+	if len(mode.Layers) == 0 || !mode.Older && t.in.at != newest.at {
 		return nil
 	}
 	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)

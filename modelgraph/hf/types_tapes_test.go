@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
+
+var infer = learned.Asked{Step: "infer", Batch: 2, Seq: 512}
 
 // TestTapes: a type has the tape of a prefill if its config is like the built ones; one layer's
 // sizes are PyTorch's.
@@ -25,7 +28,7 @@ func TestTapes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
 		return &graph.Layers[at]
 	}
-	tape := head(nil).Learned.Step(false, false, false)
+	tape := head(nil).Learned.Step(infer)
 	if tape == nil {
 		t.Fatal("no tape")
 	}
@@ -39,7 +42,7 @@ func TestTapes(t *testing.T) {
 		"heads of 12":           {"hidden_size": 768, "num_attention_heads": 64, "num_key_value_heads": 64},
 		"heads of 320":          {"hidden_size": 1280, "num_attention_heads": 4, "num_key_value_heads": 4},
 	} {
-		if head(more).Learned != nil {
+		if head(more).Learned.Step(infer) != nil {
 			t.Errorf("%s: no build had it", name)
 		}
 	}
@@ -54,7 +57,7 @@ func TestTapesOfPlaces(t *testing.T) {
 	seen := 0
 	for i := range graph.Layers {
 		number := numbersIn(graph.Layers[i].Name)
-		if tape := graph.Layers[i].Learned.Step(true, false, true); tape != nil && len(number) > 0 && number[0] >= 2 {
+		if tape := graph.Layers[i].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: 512}); tape != nil && len(number) > 0 && number[0] >= 2 {
 			for _, moment := range tape.Backward {
 				for other := range moment.Past {
 					if at := numbersIn(other); len(at) > 0 && at[0] > 0 {
@@ -79,7 +82,7 @@ func TestTapesOfWindows(t *testing.T) {
 		config fields
 		least  int64
 	}{
-		"MiniMaxM3VLForCausalLM": {fields{"model_type": "minimax_m3_vl_text"}, 129},
+		"MiniMaxM3VLForCausalLM": {fields{"model_type": "minimax_m3_vl_text"}, 128},
 		"Starcoder2ForCausalLM":  {fields{"model_type": "starcoder2", "sliding_window": 777}, -1},
 	} {
 		of.config["architectures"], of.config["dtype"] = []string{class}, "bfloat16"
@@ -88,9 +91,11 @@ func TestTapesOfWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		least := int64(-1)
-		for i := range graph.Layers {
-			if tape := graph.Layers[i].Learned.Step(false, false, false); tape != nil {
-				least = tape.Least
+		for length := int64(1024); length > 0; length-- {
+			if slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+				return layer.Learned.Step(learned.Asked{Step: "infer", Batch: 1, Seq: length}) != nil
+			}) {
+				least = length
 			}
 		}
 		if least != of.least {
@@ -122,13 +127,14 @@ func TestTapesOfModes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
 		steps := graph.Layers[at].Learned
 		if of.vocab == 0 {
-			if steps != nil {
+			if steps.Step(infer) != nil {
 				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.release)
 			}
 			continue
 		}
 		for _, recompute := range []bool{false, true} {
-			keeps, drops := steps.Step(true, recompute, false), steps.Step(true, recompute, true)
+			step := map[bool]string{false: "train", true: "recompute"}[recompute]
+			keeps, drops := steps.Step(learned.Asked{Step: step, Batch: 2, Seq: 512}), steps.Step(learned.Asked{Step: step + " drops", Batch: 2, Seq: 512})
 			if keeps == nil || drops == nil {
 				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.release)
 			} else if len(keeps.Returned) != 2 || keeps.Returned[0].Size[2] != 2*of.vocab || len(drops.Returned) != 0 || len(keeps.Backward) == 0 {

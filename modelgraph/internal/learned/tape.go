@@ -23,6 +23,8 @@ type Asked = struct {
 	// Eager: scores are in memory, as the user wants it.
 	Eager      bool
 	Batch, Seq int64
+	// Alone: one GPU has the whole model.
+	Alone bool
 }
 
 // Source finds the tapes of all layers of a graph, by the layers' places when it was made. Nil: no

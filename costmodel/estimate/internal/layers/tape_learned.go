@@ -18,6 +18,12 @@ type storages = []struct {
 	Of    [][6]int64
 }
 
+// moments are what exists at once ([learned.Moments]).
+type moments = []struct {
+	Bytes storages
+	Past  map[string]storages
+}
+
 // askedStep is a step that a tape is wanted for ([learned.Asked]).
 type askedStep = struct {
 	Step       string
@@ -25,12 +31,13 @@ type askedStep = struct {
 	Rank       int64
 	Eager      bool
 	Batch, Seq int64
+	Alone      bool
 }
 
 // asked is a step that a table of types may have: of a loop by hand, with eager loss of all tokens.
 func asked(model *Model) (step askedStep, plain bool) {
 	workload := &model.Workload
-	step = askedStep{Step: "infer", Batch: MicroBatch(workload), Seq: workload.Seq, Eager: workload.Attention == value.EagerAttention}
+	step = askedStep{Step: "infer", Batch: MicroBatch(workload), Seq: workload.Seq, Eager: workload.Attention == value.EagerAttention, Alone: workload.OneGPU}
 	if model.Train {
 		step.Step = map[bool]string{false: "train", true: "recompute"}[model.Recomputes] + map[bool]string{true: " drops"}[workload.LossOnly]
 	}
@@ -118,12 +125,8 @@ func learnedTape(model *Model) *tape {
 	_, rests := model.Followed() // which count the blocks' rests apart
 	bytes := func(of storages) int64 { return bytesAt(of, factors, rests) }
 	units := unitsByLayer(model)
-	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
-	at := func(of []struct {
-		Bytes storages
-		Past  map[string]storages
-	},
-	) (all []tapedMoment) {
+	byUnit := func(of map[string]storages) []ofUnit { return sumByUnit(units, of, bytes) }
+	at := func(of moments) (all []tapedMoment) {
 		for _, moment := range of {
 			all = append(all, tapedMoment{bytes(moment.Bytes), byUnit(moment.Past)})
 		}
@@ -144,8 +147,9 @@ func learnedTape(model *Model) *tape {
 		} else {
 			layer.saved, layer.returned = layer.saved+returned, returned
 		}
-		out.layers[i] = layer
+		out.layers[i], out.ranked = layer, append(out.ranked, i)
 	}
+	slices.SortStableFunc(out.ranked, func(i, j int) int { return cmp.Compare(out.layers[i].rank, out.layers[j].rank) })
 	return out
 }
 
@@ -155,7 +159,7 @@ type shift struct{ forward, backward, grads int64 }
 
 // shifts are those of layers. A recorded step's moments have all that exists. A table's are without
 // what layers before keep and later gradients, where layers count in the order in which they run.
-func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit int) bool) []shift {
+func (tape *tape) shifts(model *Model, units []costmodel.Unit, own []bool) []shift {
 	shifts := make([]shift, len(tape.layers))
 	saved, grads := make([]int64, len(shifts)), make([]int64, len(shifts))
 	var order []int
@@ -163,10 +167,10 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit in
 		for k, i := range model.Unit(u) {
 			layer := tape.layers[i]
 			order = append(order, i)
-			if !tape.learned || layer != nil && owns(u) {
+			if !tape.learned || layer != nil && own[u] {
 				grads[i] = units[u].Layers[k].Grads
 			}
-			if layer != nil && (!tape.learned || owns(u)) {
+			if layer != nil && (!tape.learned || own[u]) {
 				saved[i] = layer.saved
 			}
 		}
@@ -189,8 +193,7 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit in
 		}
 		return shifts
 	}
-	order = slices.DeleteFunc(order, func(i int) bool { return tape.layers[i] == nil })
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(tape.layers[i].rank, tape.layers[j].rank) })
+	order = tape.ranked
 	for _, i := range order {
 		grads[i] -= model.Layers[i].Grads.Waits
 	}
