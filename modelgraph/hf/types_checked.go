@@ -21,13 +21,15 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 		return graph, nil
 	}
 	tree, class, err := in.treeAs(cfg, []string{graph.Class})
+	if tree != nil {
+		addTapes(tree, class, graph.Layers, true)
+	}
 	if err != nil {
 		return graph, nil //nolint:nilerr // the table does not say
 	}
 	if drift := in.compared(cfg, tree, graph.Class); drift != "" && !cfg.shared.asked {
 		graph.Warnings = append(graph.Warnings, drift)
 	}
-	addTapes(tree, class, graph.Layers, true)
 	table := newTableTensors(tree.layers(class, loaded(cfg), nil))
 	out := slices.Clone(graph.Layers)
 	for i := range out {

@@ -135,7 +135,7 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 			key := stepKey{t, asked.Step, asked.Rank}
 			steps, known := all.steps[key]
 			if !known {
-				steps = t.step(all.tree, &mode, asked.Rank)
+				steps = t.step(&mode, asked.Rank)
 				all.steps[key] = steps
 			}
 			return steps
@@ -175,12 +175,12 @@ type taping struct {
 }
 
 // step evaluates a step of the line; nil if it does not hold.
-func (t *taping) step(tree *typeTree, mode *tapeMode, rank int64) []*learned.Tape {
+func (t *taping) step(mode *tapeMode, rank int64) []*learned.Tape {
 	if len(mode.Layers) == 0 || !mode.Older && t.in.at != newest.at {
 		return nil
 	}
 	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)
-	if !t.measure(tree) {
+	if !t.measure() {
 		return nil
 	}
 	return t.all(mode.Layers)
@@ -261,16 +261,21 @@ func (t *taping) bounded() bool {
 }
 
 // measure finds the values of the basis, and how many layers the list has.
-func (t *taping) measure(tree *typeTree) bool {
+func (t *taping) measure() bool {
 	sides := make(map[string]float64)
-	for i := range tree.tensors {
-		tensor := &tree.tensors[i]
-		for at, side := range tensor.shape {
-			key := starred(tensor.name) + "/" + strconv.Itoa(at)
-			if old, ok := sides[key]; ok && old != float64(side) {
-				side = -1
+	for i := range t.layers {
+		layer := &t.layers[i]
+		for _, tensors := range [][]modelgraph.Tensor{layer.Params, layer.Buffers} {
+			for j := range tensors {
+				name := starred(modelgraph.FullName(layer.Name, tensors[j].Name))
+				for at, side := range tensors[j].Shape {
+					key := name + "/" + strconv.Itoa(at)
+					if old, ok := sides[key]; ok && old != float64(side) {
+						side = -1
+					}
+					sides[key] = float64(side)
+				}
 			}
-			sides[key] = float64(side)
 		}
 	}
 	t.sizes = make(learned.Storages, len(t.line.Sizes))
