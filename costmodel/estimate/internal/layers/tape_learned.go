@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -48,7 +49,9 @@ func asked(model *Model) (step askedStep, plain bool) {
 		return step, false
 	case workload.LoRARank > 0:
 		step.Kind, step.Rank = "lora", workload.LoRARank
-		return step, workload.Precision == costmodel.BF16True && allLinear(workload)
+		return step, step.Alone && workload.Precision == costmodel.BF16True && allLinear(workload)
+	case workload.Precision == costmodel.BF16Mixed && (!step.Alone || workload.Preset != trainer.Loop):
+		return step, false // Accelerate's models return fp32 results, and FSDP casts parameters
 	}
 	step.Kind, plain = map[costmodel.Precision]string{costmodel.BF16True: "", costmodel.FP32True: "fp32", costmodel.BF16Mixed: "autocast"}[workload.Precision]
 	return step, plain
