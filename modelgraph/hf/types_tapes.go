@@ -29,8 +29,8 @@ const oldestTaped = "5.17"
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Kind is that of a step ([learned.Asked]), or "eager", or "long" for lengths above windows. Eager:
-	// the class has no other attention.
+	// Kind is that of a step ([learned.Asked]), or "long" for lengths above windows. Eager: the class
+	// has no other attention.
 	Kind  string `json:"kind"`
 	Eager bool   `json:"eager"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
@@ -115,10 +115,7 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 	all.lock.Lock()
 	defer all.lock.Unlock()
 	kinds := []string{asked.Kind}
-	switch {
-	case asked.Kind == "" && asked.Eager:
-		kinds = []string{"", "eager"}
-	case asked.Kind == "":
+	if asked.Kind == "" {
 		kinds = []string{"", "long"}
 	}
 	for _, kind := range kinds {
@@ -129,7 +126,7 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 		}
 		for _, t := range lines {
 			mode := t.line.Modes[asked.Step]
-			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && kind != "eager" && !t.line.Eager {
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
 				continue
 			}
 			key := stepKey{t, asked.Step, asked.Rank}
