@@ -181,7 +181,8 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 	return off, costs.Band, graph.Family
 }
 
-// elsewhere is the difference by what several GPUs have, or Trainer: rules, if no tape holds there.
+// elsewhere is the difference of a plan by what holds for several GPUs and Trainer: rules, if the
+// tape is for one GPU.
 func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release string, alone float64) float64 {
 	t.Helper()
 	graph, err := hf.FromConfig("config.json", cell.Config, release)
@@ -234,7 +235,7 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 139 || 100*near < 70*rows {
+	if rows != 139 || 100*near < 81*rows {
 		t.Errorf("%d of %d rows are within 0.5 %%; there are 139", near, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, rows, table.String())

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAsked: the steps that tapes of a table may be for. Accelerate's models return fp32 results, so
-// autocast is for a loop by hand. It and adapters are for one GPU.
+// autocast is for a plain loop. It and adapters are for one GPU.
 func TestAsked(t *testing.T) {
 	for name, of := range map[string]struct {
 		change func(*costmodel.Workload)
