@@ -177,7 +177,7 @@ func (t *taping) step(mode *tapeMode, rank int64) []*learned.Tape {
 		return nil
 	}
 	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)
-	if !t.measure() {
+	if !t.measure() || !t.count() {
 		return nil
 	}
 	return t.all(mode.Layers)
@@ -257,7 +257,7 @@ func (t *taping) bounded() bool {
 	return true
 }
 
-// measure finds the values of the basis, and how many layers the list has.
+// measure finds the values of the basis.
 func (t *taping) measure() bool {
 	sides := make(map[string]float64)
 	for i := range t.layers {
@@ -291,6 +291,11 @@ func (t *taping) measure() bool {
 		}
 		size.Size = sum
 	}
+	return true
+}
+
+// count finds how many layers lists have; false if a list has one, which is the first and the last.
+func (t *taping) count() bool {
 	runs := make(map[any]bool)
 	for _, mode := range t.line.Modes {
 		for _, row := range mode.Layers {
@@ -304,5 +309,5 @@ func (t *taping) measure() bool {
 			t.counts[list] = max(t.counts[list], numbersIn(name)[0]+1)
 		}
 	}
-	return !slices.Contains(slices.Collect(maps.Values(t.counts)), 1) // whose layer is the first and the last
+	return !slices.Contains(slices.Collect(maps.Values(t.counts)), 1)
 }

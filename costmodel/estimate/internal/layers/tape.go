@@ -234,12 +234,18 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, own []bool, copies
 			}
 		}
 	}
-	for u := len(units) - 1; u >= 0 && tape.train; u-- {
+	if tape.train {
+		tape.applyBackward(model, units, own, shifts)
+	}
+}
+
+// applyBackward sets what backward takes.
+func (tape *tape) applyBackward(model *Model, units []costmodel.Unit, own []bool, shifts []shift) {
+	for u := range units {
 		if !own[u] {
 			continue
 		}
-		for k := len(units[u].Layers) - 1; k >= 0; k-- {
-			i := model.Unit(u)[k]
+		for k, i := range model.Unit(u) {
 			step, layer := &units[u].Layers[k], tape.layers[i]
 			if layer != nil {
 				step.AccumPeak = largest(layer.accumulate, own) + shifts[i].backward
