@@ -76,3 +76,17 @@ func TestTiedStages(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitBands: where a tape of one GPU does not hold, the band is that of rules.
+func TestSplitBands(t *testing.T) {
+	alone := costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16Mixed, Preset: "accelerate-loop", OneGPU: true}
+	two, trainer := alone, alone
+	two.OneGPU, trainer.Preset = false, "transformers"
+	width := func(w costmodel.Workload) float64 {
+		width, _ := estimate.ComparedBand("granitemoe_swa", &w)
+		return width
+	}
+	if one := width(alone); width(two) <= one || width(trainer) <= one {
+		t.Errorf("one GPU has ±%g, two ±%g, Trainer ±%g", one, width(two), width(trainer))
+	}
+}

@@ -56,7 +56,8 @@ var readFamilies = map[string]bool{
 
 // comparedBands are the bands of model types, by kind of step. A band is twice the largest difference of
 // the type's cells of that kind (fixtures/oracle), and at least that of all its cells. Of held-out
-// cells, 3 in 100 exceeded such bands. "other" is twice the largest of all. TestBands writes the file.
+// cells, 3 in 100 exceeded such bands. "other" is twice the largest of all. " split" follows a kind if
+// steps that no tape of one GPU has need more. TestBands writes the file.
 var comparedBands = sync.OnceValues(func() (bands map[string]map[string]float64, err error) {
 	err = json.Unmarshal(bandsFile, &bands)
 	return bands, err
@@ -71,16 +72,19 @@ func comparedBand(family string, w *costmodel.Workload) (width float64, ok bool)
 	if err != nil {
 		panic(err)
 	}
+	split := !w.OneGPU || ops.MixedPrecision(w.Precision) && w.Preset != trainer.Loop
 	for kind, has := range map[string]bool{
 		"lora": w.LoRARank > 0, "autocast": ops.MixedPrecision(w.Precision), "fp32": w.Precision == costmodel.FP32True, "eager": w.Attention == value.EagerAttention,
 		"train": w.Mode == costmodel.Train, "infer": w.Mode != costmodel.Train, "other": w.Quantize != "" || w.Optimizer != "" && w.Optimizer != costmodel.AdamW,
 	} {
-		of, compared := bands[family][kind]
-		if !compared {
-			of = bands[family]["other"]
+		if _, compared := bands[family][kind]; !compared {
+			kind = "other"
 		}
 		if has {
-			width = max(width, of)
+			width = max(width, bands[family][kind])
+		}
+		if has && split {
+			width = max(width, bands[family][kind+" split"])
 		}
 	}
 	return width, width > 0

@@ -21,6 +21,9 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 		return graph, nil
 	}
 	tree, class, err := in.treeAs(cfg, []string{graph.Class})
+	if tree != nil {
+		addTapes(tree, class, graph.Layers, true)
+	}
 	if err != nil {
 		return graph, nil //nolint:nilerr // the table does not say
 	}

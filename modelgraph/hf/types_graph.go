@@ -49,7 +49,7 @@ func (in *release) graph(cfg *config, tree *typeTree, class *typeClass, name, so
 		}
 	}
 	if operates {
-		addTapes(tree, class, graph.Layers)
+		addTapes(tree, class, graph.Layers, false)
 	}
 	if err := tree.join(graph); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.file, err)

@@ -3,9 +3,11 @@ package hf
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
@@ -27,6 +29,10 @@ const oldestTaped = "5.17"
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
+	// Kind is that of a step ([learned.Asked]), or "long" for lengths above windows. Eager: the class
+	// has no other attention.
+	Kind  string `json:"kind"`
+	Eager bool   `json:"eager"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
 	// number, atoms…]. An atom is $field, or tensor/side; a slash before it divides. A size may also
 	// be [a kernel's rule, indexes of its sizes…].
@@ -76,33 +82,105 @@ type tapeMoment struct {
 	Past  map[string]tapeSum `json:"past"`
 }
 
+// tapes are the lines of a graph's class. They are read when a plan asks for them.
+type tapes struct {
+	tree   *typeTree
+	class  *typeClass
+	layers []modelgraph.Layer
+	reader bool // rules have the operations, and know more than one GPU
+	lock   sync.Mutex
+	lines  map[string][]*taping // by kind
+	steps  map[stepKey][]*learned.Tape
+}
+
+type stepKey struct {
+	line *taping
+	step string
+	rank int64
+}
+
+// addTapes gives layers the memory of steps, if the table has lines of the class.
+func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reader bool) {
+	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey][]*learned.Tape)}
+	for i := range layers {
+		layers[i].Learned = learned.Steps{Source: all, Layer: i}
+	}
+}
+
+// Tapes are those of a step, by layers.
+func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
+	if all.reader && !asked.Alone || newer(oldestTaped, all.tree.in.name) {
+		return nil
+	}
+	all.lock.Lock()
+	defer all.lock.Unlock()
+	kinds := []string{asked.Kind}
+	if asked.Kind == "" {
+		kinds = []string{"", "long"}
+	}
+	for _, kind := range kinds {
+		lines, known := all.lines[kind]
+		if !known {
+			lines = all.read(kind)
+			all.lines[kind] = lines
+		}
+		for _, t := range lines {
+			mode := t.line.Modes[asked.Step]
+			if asked.Seq < t.least || asked.Seq > t.most || asked.Batch < max(1, mode.Batch) || asked.Eager && !t.line.Eager {
+				continue
+			}
+			key := stepKey{t, asked.Step, asked.Rank}
+			steps, known := all.steps[key]
+			if !known {
+				steps = t.step(&mode, asked.Rank)
+				all.steps[key] = steps
+			}
+			return steps
+		}
+	}
+	return nil
+}
+
+// read decodes the lines of a kind that fit the config.
+func (all *tapes) read(kind string) (lines []*taping) {
+	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,"kind":%q,`, all.class.Class, all.class.Config, kind)) {
+		line := new(typeTapes)
+		typeTapeTable.Read(text, line)
+		of := &evaluation{object: all.tree.root, rules: all.class.Rules, known: make(map[string]any)}
+		t := &taping{in: all.tree.in, line: line, of: of, layers: all.layers, index: make(map[string]int)}
+		if computed(all.tree, all.class, of) == nil && len(of.contested) == 0 && t.fits() {
+			lines = append(lines, t)
+		}
+	}
+	return lines
+}
+
 // taping evaluates a line for a config.
 type taping struct {
 	in     *release
 	line   *typeTapes
 	of     *evaluation
 	sizes  learned.Storages // one of each
+	rank   int64            // of adapters
 	layers []modelgraph.Layer
 	index  map[string]int
 	shared map[*tapePart]learned.Tape // of parts that name no layer by a distance
 	least  int64                      // tokens of a sequence
 	most   int64
-	count  int      // layers of the list
-	kinds  []string // of these
+	counts map[string]int // layers of lists
+	kinds  []string       // of these
 }
 
-// addTapes gives layers the memory of steps, if the line of the class fits the config.
-func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer) {
-	for text := range typeTapeTable.Lines(fmt.Sprintf(`{"class":%q,"config":%q,`, class.Class, class.Config)) {
-		line := new(typeTapes)
-		typeTapeTable.Read(text, line)
-		of := &evaluation{object: tree.root, rules: class.Rules, known: make(map[string]any)}
-		t := &taping{in: tree.in, line: line, of: of, layers: layers, index: make(map[string]int), shared: make(map[*tapePart]learned.Tape)}
-		if computed(tree, class, of) == nil && len(of.contested) == 0 && t.fits() && t.measure(tree) {
-			t.addAll()
-		}
-		return
+// step evaluates a step of the line; nil if it does not hold.
+func (t *taping) step(mode *tapeMode, rank int64) []*learned.Tape {
+	if len(mode.Layers) == 0 || !mode.Older && t.in.at != newest.at {
+		return nil
 	}
+	t.rank, t.shared, t.counts = rank, make(map[*tapePart]learned.Tape), make(map[string]int)
+	if !t.measure() || !t.count() {
+		return nil
+	}
+	return t.all(mode.Layers)
 }
 
 // fits reports a config like the built ones.
@@ -171,25 +249,30 @@ func (t *taping) bounded() bool {
 		case !ok:
 			return false
 		case above:
-			t.least = max(t.least, int64(size)+1)
+			t.least = max(t.least, int64(size))
 		default:
-			t.most = min(t.most, int64(size))
+			t.most = min(t.most, int64(size)-1)
 		}
 	}
 	return true
 }
 
-// measure finds the values of the basis, and how many layers the list has.
-func (t *taping) measure(tree *typeTree) bool {
+// measure finds the values of the basis.
+func (t *taping) measure() bool {
 	sides := make(map[string]float64)
-	for i := range tree.tensors {
-		tensor := &tree.tensors[i]
-		for at, side := range tensor.shape {
-			key := starred(tensor.name) + "/" + strconv.Itoa(at)
-			if old, ok := sides[key]; ok && old != float64(side) {
-				side = -1
+	for i := range t.layers {
+		layer := &t.layers[i]
+		for _, tensors := range [][]modelgraph.Tensor{layer.Params, layer.Buffers} {
+			for j := range tensors {
+				name := starred(modelgraph.FullName(layer.Name, tensors[j].Name))
+				for at, side := range tensors[j].Shape {
+					key := name + "/" + strconv.Itoa(at)
+					if old, ok := sides[key]; ok && old != float64(side) {
+						side = -1
+					}
+					sides[key] = float64(side)
+				}
 			}
-			sides[key] = float64(side)
 		}
 	}
 	t.sizes = make(learned.Storages, len(t.line.Sizes))
@@ -208,6 +291,11 @@ func (t *taping) measure(tree *typeTree) bool {
 		}
 		size.Size = sum
 	}
+	return true
+}
+
+// count finds how many layers lists have; false if a list has one, which is the first and the last.
+func (t *taping) count() bool {
 	runs := make(map[any]bool)
 	for _, mode := range t.line.Modes {
 		for _, row := range mode.Layers {
@@ -217,9 +305,9 @@ func (t *taping) measure(tree *typeTree) bool {
 	for i := range t.layers {
 		name := t.layers[i].Name
 		t.index[name] = i
-		if at := numbersIn(name); len(at) > 0 && runs[starred(name)] {
-			t.count = max(t.count, at[0]+1)
+		if list, pattern := stem(name); list != "" && runs[pattern] {
+			t.counts[list] = max(t.counts[list], numbersIn(name)[0]+1)
 		}
 	}
-	return t.count != 1
+	return !slices.Contains(slices.Collect(maps.Values(t.counts)), 1)
 }

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,55 +27,65 @@ type ran struct {
 	part  *tapePart
 }
 
-// order finds the parts of layers; false if one is missing.
-func (t *taping) order(rows [][]any) (all []ran, ok bool) {
-	var before, inside, after [][]any
-	for _, row := range rows {
-		name, _ := row[0].(string)
-		switch {
-		case strings.Contains(name, "*"):
-			inside = append(inside, row)
-		case len(inside) > 0:
-			after = append(after, row)
-		default:
-			before = append(before, row)
-		}
+// stem is the list that a layer is in, empty if it is in none, and pattern its name with a star
+// for the place.
+func stem(name string) (list, pattern string) {
+	parts := strings.Split(name, ".")
+	at := slices.IndexFunc(parts, func(part string) bool { return part == "*" || decimal(part) })
+	if at < 0 {
+		return "", name
 	}
-	add := func(rows [][]any, number int) bool {
-		for _, row := range rows {
-			name, _ := row[0].(string)
-			if number >= 0 {
-				name = filledIn(name, []int{number})
-			}
-			layer, there := t.index[name]
-			if !there && number >= 0 {
-				continue
-			}
-			part := t.part(row, number)
-			if part == nil || !there {
-				return false
-			}
-			all = append(all, ran{layer, part})
+	list = strings.Join(parts[:at], ".")
+	parts[at] = "*"
+	return list, strings.Join(parts, ".")
+}
+
+// order finds the parts of layers, lists layer by layer; false if one is missing.
+func (t *taping) order(rows [][]any) (all []ran, ok bool) {
+	add := func(row []any, list string, number int) bool {
+		name, _ := row[0].(string)
+		if list != "" {
+			name = strings.Replace(name, "*", strconv.Itoa(number), 1)
 		}
+		layer, there := t.index[name]
+		if !there && list != "" {
+			return true
+		}
+		part := t.part(row, list, number)
+		if part == nil || !there {
+			return false
+		}
+		all = append(all, ran{layer, part})
 		return true
 	}
-	if !add(before, -1) {
-		return nil, false
-	}
-	for number := range t.count {
-		if !add(inside, number) {
-			return nil, false
+	for at := 0; at < len(rows); {
+		name, _ := rows[at][0].(string)
+		list, _ := stem(name)
+		end := at + 1
+		for ; list != "" && end < len(rows); end++ {
+			name, _ := rows[end][0].(string)
+			if other, _ := stem(name); other != list {
+				break
+			}
 		}
+		for number := range max(1, t.counts[list]) {
+			for _, row := range rows[at:end] {
+				if !add(row, list, number) {
+					return nil, false
+				}
+			}
+		}
+		at = end
 	}
-	return all, add(after, -1)
+	return all, true
 }
 
 // part is the part of a layer by its place and kind, nil if no build had one there.
-func (t *taping) part(row []any, number int) *tapePart {
+func (t *taping) part(row []any, list string, number int) *tapePart {
 	place, kind := "", ""
-	if number >= 0 {
+	if list != "" {
 		switch {
-		case number == t.count-1:
+		case number == t.counts[list]-1:
 			place = "last"
 		case number < 2:
 			place = strconv.Itoa(number)
@@ -102,7 +113,7 @@ func (t *taping) named(name string, own int) string {
 	for i, part := range parts {
 		if back, ok := strings.CutPrefix(part, "end-"); ok {
 			n, _ := strconv.Atoi(back)
-			parts[i] = strconv.Itoa(t.count - 1 - n)
+			parts[i] = strconv.Itoa(t.counts[strings.Join(parts[:i], ".")] - 1 - n)
 		} else if n, err := strconv.Atoi(part); err == nil && (part[0] == '+' || part[0] == '-') {
 			parts[i] = strconv.Itoa(own + n)
 		}
@@ -110,26 +121,19 @@ func (t *taping) named(name string, own int) string {
 	return strings.Join(parts, ".")
 }
 
-// addAll gives layers their tapes.
-func (t *taping) addAll() {
-	for mode, of := range t.line.Modes {
-		if !of.Older && t.in.at != newest.at || newer(oldestTaped, t.in.name) {
-			continue
-		}
-		all, ok := t.order(of.Layers)
-		if !ok {
-			continue
-		}
-		for rank, one := range all {
-			layer := &t.layers[one.layer]
-			if layer.Learned == nil {
-				layer.Learned = make(learned.Steps)
-			}
-			tape := t.tape(layer.Name, one.part)
-			tape.Rank, tape.Batch = rank, of.Batch
-			layer.Learned[mode] = tape
-		}
+// all are the tapes of layers by rows of parts; nil if a layer has none.
+func (t *taping) all(rows [][]any) []*learned.Tape {
+	order, ok := t.order(rows)
+	if !ok {
+		return nil
 	}
+	out := make([]*learned.Tape, len(t.layers))
+	for rank, one := range order {
+		tape := t.tape(t.layers[one.layer].Name, one.part)
+		tape.Rank = rank
+		out[one.layer] = tape
+	}
+	return out
 }
 
 // tape is a part at a layer's place.
@@ -159,7 +163,7 @@ func (t *taping) tape(name string, part *tapePart) *learned.Tape {
 		return out
 	}
 	tape := &learned.Tape{
-		Least: t.least, Most: t.most, Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
+		Saved: t.storages(part.Saved), Returned: t.storages(part.Returned), Copied: byLayer(part.Copied), Products: part.Products,
 		Forward: moments(part.Forward), Backward: moments(part.Backward), Accumulate: moments(part.Accumulate),
 	}
 	if part.Accumulate == nil {
@@ -183,6 +187,9 @@ func (t *taping) sum(products []any, sides map[string]float64) (size [6]int64, o
 			if field, ok := strings.CutPrefix(name, "$"); ok {
 				v, _ := t.of.find(field)
 				side, _ = number(v)
+			}
+			if name == "$lora_rank" {
+				side = float64(t.rank)
 			}
 			if side <= 0 {
 				return size, false

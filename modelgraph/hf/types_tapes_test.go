@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
+
+var infer = learned.Asked{Step: "infer", Batch: 2, Seq: 512}
 
 // TestTapes: a type has the tape of a prefill if its config is like the built ones; one layer's
 // sizes are PyTorch's.
@@ -25,7 +28,7 @@ func TestTapes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
 		return &graph.Layers[at]
 	}
-	tape := head(nil).Learned.Step(false, false, false)
+	tape := head(nil).Learned.Step(infer)
 	if tape == nil {
 		t.Fatal("no tape")
 	}
@@ -39,7 +42,7 @@ func TestTapes(t *testing.T) {
 		"heads of 12":           {"hidden_size": 768, "num_attention_heads": 64, "num_key_value_heads": 64},
 		"heads of 320":          {"hidden_size": 1280, "num_attention_heads": 4, "num_key_value_heads": 4},
 	} {
-		if head(more).Learned != nil {
+		if head(more).Learned.Step(infer) != nil {
 			t.Errorf("%s: no build had it", name)
 		}
 	}
@@ -54,7 +57,7 @@ func TestTapesOfPlaces(t *testing.T) {
 	seen := 0
 	for i := range graph.Layers {
 		number := numbersIn(graph.Layers[i].Name)
-		if tape := graph.Layers[i].Learned.Step(true, false, true); tape != nil && len(number) > 0 && number[0] >= 2 {
+		if tape := graph.Layers[i].Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: 512}); tape != nil && len(number) > 0 && number[0] >= 2 {
 			for _, moment := range tape.Backward {
 				for other := range moment.Past {
 					if at := numbersIn(other); len(at) > 0 && at[0] > 0 {
@@ -75,26 +78,30 @@ func TestTapesOfPlaces(t *testing.T) {
 // TestTapesOfWindows: a tape holds for lengths on the side of a window that the builds had. If
 // they had no window, it holds for no config that has one.
 func TestTapesOfWindows(t *testing.T) {
-	for class, of := range map[string]struct {
+	for _, of := range []struct {
+		class  string
 		config fields
 		least  int64
 	}{
-		"MiniMaxM3VLForCausalLM": {fields{"model_type": "minimax_m3_vl_text"}, 129},
-		"Starcoder2ForCausalLM":  {fields{"model_type": "starcoder2", "sliding_window": 777}, -1},
+		{"MiniMaxM3VLForCausalLM", fields{"model_type": "minimax_m3_vl_text"}, 128},
+		{"Starcoder2ForCausalLM", fields{"model_type": "starcoder2", "sliding_window": 777}, -1},
+		{"Starcoder2ForCausalLM", fields{"model_type": "starcoder2", "sliding_window": nil}, 1},
 	} {
-		of.config["architectures"], of.config["dtype"] = []string{class}, "bfloat16"
+		of.config["architectures"], of.config["dtype"] = []string{of.class}, "bfloat16"
 		graph, err := tableGraph(asJSON(t, of.config))
 		if err != nil {
 			t.Fatal(err)
 		}
 		least := int64(-1)
-		for i := range graph.Layers {
-			if tape := graph.Layers[i].Learned.Step(false, false, false); tape != nil {
-				least = tape.Least
+		for length := int64(1024); length > 0; length-- {
+			if slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+				return layer.Learned.Step(learned.Asked{Step: "recompute", Batch: 2, Seq: length, Alone: true}) != nil
+			}) {
+				least = length
 			}
 		}
 		if least != of.least {
-			t.Errorf("%s: a tape from %d tokens on, want %d", class, least, of.least)
+			t.Errorf("%s: a tape from %d tokens on, want %d", of.class, least, of.least)
 		}
 	}
 }
@@ -122,18 +129,96 @@ func TestTapesOfModes(t *testing.T) {
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
 		steps := graph.Layers[at].Learned
 		if of.vocab == 0 {
-			if steps != nil {
+			if steps.Step(infer) != nil {
 				t.Errorf("%s %s: a tape of another release's step", of.config["model_type"], of.release)
 			}
 			continue
 		}
 		for _, recompute := range []bool{false, true} {
-			keeps, drops := steps.Step(true, recompute, false), steps.Step(true, recompute, true)
+			step := map[bool]string{false: "train", true: "recompute"}[recompute]
+			keeps, drops := steps.Step(learned.Asked{Step: step, Batch: 2, Seq: 512}), steps.Step(learned.Asked{Step: step + " drops", Batch: 2, Seq: 512})
 			if keeps == nil || drops == nil {
 				t.Errorf("%s %s: no tape of training", of.config["model_type"], of.release)
 			} else if len(keeps.Returned) != 2 || keeps.Returned[0].Size[2] != 2*of.vocab || len(drops.Returned) != 0 || len(keeps.Backward) == 0 {
 				t.Errorf("%s %s: the results are %v and %v", of.config["model_type"], of.release, keeps.Returned, drops.Returned)
 			}
 		}
+	}
+}
+
+// TestTapesOfKinds: a type has tapes of steps in other precisions, of adapters, and of lengths above
+// windows. Rules of a reader know more than one GPU, so that its tapes are for one.
+func TestTapesOfKinds(t *testing.T) {
+	steps := func(config fields, layer string) learned.Steps {
+		config["dtype"] = "bfloat16"
+		graph, err := FromConfig("config.json", asJSON(t, config), newest.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(graph.Layers, func(one modelgraph.Layer) bool { return one.Name == layer })
+		return graph.Layers[at].Learned
+	}
+	nanochat := fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 4096}
+	head := steps(nanochat, "lm_head")
+	for kind, logit := range map[string]int64{"": 2, "fp32": 4, "autocast": 2, "lora": 2} {
+		tape := head.Step(learned.Asked{Step: "train", Kind: kind, Rank: 8, Batch: 2, Seq: 512, Alone: true})
+		if tape == nil || len(tape.Returned) == 0 || tape.Returned[0].Size[2] != logit*4096 {
+			t.Errorf("%q: logits of %d bytes are not in %+v", kind, logit, tape)
+		}
+	}
+	if head.Step(learned.Asked{Step: "infer", Kind: "fp32", Batch: 2, Seq: 512, Alone: true}) != nil || head.Step(learned.Asked{Step: "train", Eager: true, Batch: 2, Seq: 512, Alone: true}) != nil {
+		t.Error("a tape of a step that was not learned")
+	}
+	attention, saved := steps(nanochat, "model.layers.1.self_attn"), make(map[int64]int64) // by rank: four linear layers keep bf16 results of A
+	for _, rank := range []int64{8, 24} {
+		for _, one := range attention.Step(learned.Asked{Step: "train", Kind: "lora", Rank: rank, Batch: 2, Seq: 512, Alone: true}).Saved {
+			saved[rank] += one.Count * one.Size[2]
+		}
+	}
+	if grown := saved[24] - saved[8]; grown <= 0 || grown%(4*16) != 0 {
+		t.Errorf("adapters of a higher rank keep %d bytes a token more", grown)
+	}
+	window := steps(fields{
+		"model_type": "gemma4_unified_text", "architectures": []string{"Gemma4UnifiedForCausalLM"}, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2,
+		"head_dim": 64, "hidden_size": 512, "sliding_window": 1024, "layer_types": []string{"sliding_attention", "sliding_attention", "sliding_attention", "full_attention"},
+		"final_logit_softcapping": nil, "use_bidirectional_attention": "vision", "attention_k_eq_v": false, "per_layer_config": fields{"3": fields{"head_dim": 512}},
+	}, "lm_head")
+	for length, has := range map[int64]bool{1023: true, 1024: true, 4000: true} {
+		if tape := window.Step(learned.Asked{Step: "infer", Batch: 2, Seq: length, Alone: true}); (tape != nil) != has {
+			t.Errorf("%d tokens: a tape is %v", length, tape)
+		}
+	}
+	if window.Step(learned.Asked{Step: "train", Batch: 2, Seq: 1023, Alone: true}) == nil || window.Step(learned.Asked{Step: "train", Batch: 2, Seq: 1024, Alone: true}) != nil {
+		t.Error("training was learned below the window alone")
+	}
+	reader := steps(fields{"model_type": "qwen2_moe", "architectures": []string{"Qwen2MoeForCausalLM"}, "sliding_window": 0, "num_hidden_layers": 3}, "lm_head")
+	if reader.Step(learned.Asked{Step: "train", Batch: 2, Seq: 512, Alone: true}) == nil || reader.Step(learned.Asked{Step: "train", Batch: 2, Seq: 512}) != nil {
+		t.Error("tapes of a reader's type are for one GPU")
+	}
+}
+
+// TestTapesOfTwoLists: the layers of an encoder all run before those of the decoder, each list of its own length.
+func TestTapesOfTwoLists(t *testing.T) {
+	graph, err := FromConfig("config.json", asJSON(t, fields{
+		"model_type": "mbart", "architectures": []string{"MBartForConditionalGeneration"}, "dtype": "bfloat16", "encoder_layers": 3, "decoder_layers": 5,
+		"encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0,
+	}), newest.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranks := make(map[string][]int)
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if list, _ := stem(layer.Name); list != "" {
+			tape := layer.Learned.Step(learned.Asked{Step: "train drops", Batch: 2, Seq: 512, Alone: true})
+			if tape == nil {
+				t.Fatalf("%s has no tape", layer.Name)
+			}
+			ranks[list] = append(ranks[list], tape.Rank)
+		}
+	}
+	encoder, decoder := ranks["model.encoder.layers"], ranks["model.decoder.layers"]
+	if len(encoder) == 0 || len(encoder)%3 != 0 || len(decoder)%5 != 0 || slices.Max(encoder) >= slices.Min(decoder) {
+		t.Errorf("the order of layers is %v", ranks)
 	}
 }

@@ -16,7 +16,10 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -155,7 +158,7 @@ func TestOracleCellsOfTables(t *testing.T) {
 			t.Errorf("%s %s: off by %.2f %%; a plan states %.1f %%", cells[i].Type, cells[i].Cell, 100*off, 100*stated)
 		}
 	}
-	if 100*near < 84*len(cells) {
+	if 100*near < 92*len(cells) {
 		t.Errorf("%d of %d cells are within 1 %%", near, len(cells))
 	}
 	t.Logf("%d of %d cells of %d types within 1 %%: %v", near, len(cells), len(worst), worst)
@@ -176,6 +179,39 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 		return off, 1, ""
 	}
 	return off, costs.Band, graph.Family
+}
+
+// elsewhere is the difference of a plan by what holds for several GPUs and Trainer: rules, if the
+// tape is for one GPU.
+func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release string, alone float64) float64 {
+	t.Helper()
+	graph, err := hf.FromConfig("config.json", cell.Config, release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off := func(one bool) float64 {
+		w := cell.workload()
+		w.OneGPU = one
+		w, err := estimate.Resolve(graph, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		costs, err := estimate.Table(graph, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		topology := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(w.Mode)}}
+		return float64(devicemap.Predict(costs, topology, make(devicemap.Map, len(graph.Units)))[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1
+	}
+	shared := off(false)
+	var none modelgraph.Layer
+	for i := range graph.Layers {
+		graph.Layers[i].Learned = none.Learned
+	}
+	if rules := off(true); rules != alone && shared == off(false) {
+		return rules
+	}
+	return alone
 }
 
 // TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
@@ -199,7 +235,7 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 139 || 100*near < 70*rows {
+	if rows != 139 || 100*near < 81*rows {
 		t.Errorf("%d of %d rows are within 0.5 %%; there are 139", near, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, rows, table.String())
@@ -247,7 +283,7 @@ func TestBlindCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 466, "peaks_sweep.jsonl.gz": 1026} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 487, "peaks_sweep.jsonl.gz": 1080} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {
@@ -278,7 +314,7 @@ func TestBands(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := make(map[string]map[string]float64)
-	note := func(cells []oracleCell, release string) {
+	note := func(cells []oracleCell, release string, split bool) {
 		for i := range cells {
 			cell := &cells[i]
 			kind := cell.kind()
@@ -286,16 +322,22 @@ func TestBands(t *testing.T) {
 			if family == "" {
 				continue
 			}
+			if split {
+				kind += " split"
+				off = cell.elsewhere(t, gpu, cmp.Or(cell.Release, release), off)
+			}
 			if most[family] == nil {
 				most[family] = make(map[string]float64)
 			}
 			most[family][kind] = max(most[family][kind], off, -off)
 		}
 	}
-	note(sampledRows(t), measuredRelease)
-	note(oracleCells(t, "peaks_types.jsonl.gz"), "5.24")
-	for _, name := range []string{"peaks.jsonl.gz", "peaks_blind.jsonl.gz", "peaks_sweep.jsonl.gz"} {
-		note(oracleCells(t, name), measuredRelease)
+	for _, split := range []bool{false, true} {
+		note(sampledRows(t), measuredRelease, split)
+		note(oracleCells(t, "peaks_types.jsonl.gz"), "5.24", split)
+		for _, name := range []string{"peaks.jsonl.gz", "peaks_blind.jsonl.gz", "peaks_sweep.jsonl.gz"} {
+			note(oracleCells(t, name), measuredRelease, split)
+		}
 	}
 	text, err := os.ReadFile("../../estimate/bands.json")
 	if err != nil {
@@ -306,14 +348,26 @@ func TestBands(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, of := range most {
-		widest := slices.Max(slices.Collect(maps.Values(of)))
+		var widest, split float64
 		for step, off := range of {
+			if split = max(split, off); !strings.HasSuffix(step, " split") {
+				widest = max(widest, off)
+			}
+		}
+		of["other"], of["other split"] = widest, split
+		offs := maps.Clone(of)
+		for step, off := range offs {
 			of[step] = band(max(2*off, widest))
+			if plain, ok := strings.CutSuffix(step, " split"); ok {
+				of[step] = band(max(2*off, split))
+				if of[step] <= band(max(2*offs[plain], widest)) {
+					delete(of, step)
+				}
+			}
 			if stated[kind][step] < of[step] && os.Getenv("UPDATE_GOLDEN") == "" {
 				t.Errorf("%s %s: the band is %g, its cells need %g", kind, step, stated[kind][step], of[step])
 			}
 		}
-		of["other"] = band(2 * widest)
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		text, err := json.Marshal(most)

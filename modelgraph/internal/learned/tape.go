@@ -12,26 +12,47 @@ type Storages = []struct {
 	Of    [][6]int64
 }
 
-// Steps are a layer's tapes by kind of step: infer, train or recompute, the last two also with
-// " drops", if the caller keeps the loss alone.
-type Steps map[string]*Tape
-
-// Step is the tape of a kind, or nil.
-func (steps Steps) Step(train, recompute, drops bool) *Tape {
-	kind := "infer"
-	if train {
-		kind = map[bool]string{false: "train", true: "recompute"}[recompute] + map[bool]string{true: " drops"}[drops]
-	}
-	return steps[kind]
+// Asked is a step that a tape is wanted for.
+type Asked = struct {
+	// Step is infer, train or recompute, the last two also with " drops", if the caller keeps the loss
+	// alone.
+	Step string
+	// Kind is how it computes: "" in bf16, "fp32", "autocast", or "lora" with adapters of Rank in fp32.
+	Kind string
+	Rank int64
+	// Eager: scores are in memory, as the user wants it.
+	Eager      bool
+	Batch, Seq int64
+	// Alone: one GPU has the whole model.
+	Alone bool
 }
 
-// Tape is what a layer does to the memory of one GPU in a step in bf16, without what the
-// layers before it keep.
+// Source finds the tapes of all layers of a graph, by the layers' places when it was made. Nil: no
+// tape holds.
+type Source interface{ Tapes(Asked) []*Tape }
+
+// Steps are a layer's tapes. The zero value has none.
+type Steps struct {
+	Source Source
+	Layer  int
+}
+
+// Step is the tape of a step, or nil.
+func (steps Steps) Step(asked Asked) *Tape {
+	if steps.Source == nil {
+		return nil
+	}
+	if all := steps.Source.Tapes(asked); steps.Layer < len(all) {
+		return all[steps.Layer]
+	}
+	return nil
+}
+
+// Tape is what a layer does to the memory of one GPU in a step, without what the layers before it
+// keep.
 type Tape struct {
 	// Rank is the layer's place among the layers that run.
 	Rank int
-	// Batch is the least number of sequences that it holds for, Least and Most bound their tokens.
-	Batch, Least, Most int64
 	// Saved stays until the layer's backward, or until the end (a cache). The model returns Returned.
 	Saved, Returned Storages
 	// Forward are its largest moments. Those of Backward are without Saved and Returned. Backward

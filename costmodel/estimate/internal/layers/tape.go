@@ -13,7 +13,8 @@ type tape struct {
 	// returned is the model's outputs, if the caller's device counts separately.
 	returned, loss int64
 	train          bool
-	learned        bool // by a table: it has no blocks of parameters, and moments are relative
+	learned        bool  // by a table: it has no blocks of parameters, and moments are relative
+	ranked         []int // layers as they run, if it is
 }
 
 // tapedLayer is a layer in it. copied is what another unit saves too, by that unit: on
@@ -21,7 +22,7 @@ type tape struct {
 type tapedLayer struct {
 	saved, rests                  int64
 	forward, backward, accumulate []tapedMoment
-	copied                        map[int]int64
+	copied                        []ofUnit
 	products                      bool
 	// A learned layer's place among those that run, and the results in saved.
 	rank, returned int64
@@ -30,7 +31,13 @@ type tapedLayer struct {
 // tapedMoment is the bytes alive at once. past are temporary bytes, by the unit on the same device.
 type tapedMoment struct {
 	bytes int64
-	past  map[int]int64
+	past  []ofUnit
+}
+
+// ofUnit is what counts on the device of a unit.
+type ofUnit struct {
+	unit  int
+	bytes int64
 }
 
 // factors multiply a tape's bytes ([modelgraph.Layer]).
@@ -57,7 +64,7 @@ func TapedElsewhere(model *Model) bool {
 func plain(model *Model) bool {
 	workload := &model.Workload
 	switch {
-	case workload.Mode == costmodel.Load, model.Frozen, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
+	case workload.Mode == costmodel.Load, model.Frozen && workload.LoRARank == 0, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
 		return false
 	}
@@ -71,7 +78,7 @@ func taped(model *Model) (runs, same bool) {
 		return false, false
 	case learns(model):
 		return true, true
-	case taken.Precision != string(workload.Precision):
+	case model.Frozen || taken.Precision != string(workload.Precision):
 		return false, false
 	}
 	same = taken.Batch == MicroBatch(workload) && (taken.Seq == 0 || taken.Seq == workload.Seq) && (taken.TargetSeq == 0 || taken.TargetSeq == workload.TargetSeq)
@@ -90,7 +97,8 @@ func taped(model *Model) (runs, same bool) {
 
 // longest bounds the bytes of a layer's tape.
 func longest(model *Model, layer int) (most float64) {
-	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
+	wanted, _ := asked(model)
+	step, learned := model.Layers[layer].Tape.Step(model.Train, model.Recomputes), model.Layers[layer].Learned.Step(wanted)
 	if step == nil && learned == nil {
 		return 0
 	}
@@ -100,8 +108,10 @@ func longest(model *Model, layer int) (most float64) {
 		return 2 * maxCost
 	}
 	if learned != nil {
-		for _, moment := range slices.Concat(learned.Forward, learned.Backward, learned.Accumulate) {
-			most = max(most, atMost(moment.Bytes, factors))
+		for _, moments := range [...]moments{learned.Forward, learned.Backward, learned.Accumulate} {
+			for i := range moments {
+				most = max(most, atMost(moments[i].Bytes, factors))
+			}
 		}
 		return most + atMost(learned.Saved, factors) + atMost(learned.Returned, factors)
 	}
@@ -131,7 +141,7 @@ func tapeOf(model *Model) *tape {
 		return sum
 	}
 	units := unitsByLayer(model)
-	byUnit := func(of map[string][]int64) map[int]int64 { return sumByUnit(units, of, bytesOf) }
+	byUnit := func(of map[string][]int64) []ofUnit { return sumByUnit(units, of, bytesOf) }
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train}
 	apart := model.Workload.Strategy == costmodel.DeviceMap
 	for i := range model.Layers {
@@ -160,12 +170,12 @@ func tapeOf(model *Model) *tape {
 }
 
 // largest is the largest moment on a device with these units.
-func largest(moments []tapedMoment, owns func(unit int) bool) (most int64) {
-	for _, moment := range moments {
-		bytes := moment.bytes
-		for unit, past := range moment.past {
-			if !owns(unit) {
-				bytes -= past
+func largest(moments []tapedMoment, own []bool) (most int64) {
+	for i := range moments {
+		bytes := moments[i].bytes
+		for _, past := range moments[i].past {
+			if !own[past.unit] {
+				bytes -= past.bytes
 			}
 		}
 		most = max(most, bytes)
@@ -186,14 +196,17 @@ func (tape *tape) clear(unit *costmodel.Unit) {
 	unit.Products, unit.Recompute, unit.CheckpointedOutput, unit.AutocastCopies, unit.LastBackward, unit.Entry, unit.Tail = false, false, 0, 0, 0, 0, 0
 }
 
-// apply sets the units' memory to the tape's, on a device that owns some. The tape's moments are of all
+// apply sets its own units' memory to the tape's, on a device. The tape's moments are of all
 // layers, so apply subtracts other units' saved bytes and gradients; the walk adds the device's own.
-func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int) bool, copies bool) {
+func (tape *tape) apply(model *Model, units []costmodel.Unit, own []bool, copies bool) {
 	var stage int64
 	forgets := tape.forgets(model)
-	shifts := tape.shifts(model, units, owns)
+	shifts := tape.shifts(model, units, own)
 	for u := range units {
 		unit := &units[u]
+		if !own[u] {
+			continue
+		}
 		tape.clear(unit)
 		for k, i := range model.Unit(u) {
 			step := &unit.Layers[k]
@@ -208,28 +221,35 @@ func (tape *tape) apply(model *Model, units []costmodel.Unit, owns func(unit int
 			unit.Products = unit.Products || layer.products
 			unit.Padding += layer.rests
 			step.Saved = layer.saved
-			step.Forward = max(step.Saved, largest(layer.forward, owns)+shifts[i].forward)
+			step.Forward = max(step.Saved, largest(layer.forward, own)+shifts[i].forward)
 			if forgets {
 				step.Saved, step.Forward = 0, step.Forward+stage
-				if owns(u) {
-					stage += layer.saved
-				}
+				stage += layer.saved
 				continue
 			}
-			for other, bytes := range layer.copied {
-				if copies && !owns(other) {
-					step.Saved, step.Forward = step.Saved+bytes, step.Forward+bytes
+			for _, other := range layer.copied {
+				if copies && !own[other.unit] {
+					step.Saved, step.Forward = step.Saved+other.bytes, step.Forward+other.bytes
 				}
 			}
 		}
 	}
-	for u := len(units) - 1; u >= 0 && tape.train; u-- {
-		for k := len(units[u].Layers) - 1; k >= 0; k-- {
-			i := model.Unit(u)[k]
+	if tape.train {
+		tape.applyBackward(model, units, own, shifts)
+	}
+}
+
+// applyBackward sets what backward takes.
+func (tape *tape) applyBackward(model *Model, units []costmodel.Unit, own []bool, shifts []shift) {
+	for u := range units {
+		if !own[u] {
+			continue
+		}
+		for k, i := range model.Unit(u) {
 			step, layer := &units[u].Layers[k], tape.layers[i]
 			if layer != nil {
-				step.AccumPeak = largest(layer.accumulate, owns) + shifts[i].backward
-				step.Backward = largest(layer.backward, owns) + shifts[i].backward + shifts[i].grads
+				step.AccumPeak = largest(layer.accumulate, own) + shifts[i].backward
+				step.Backward = largest(layer.backward, own) + shifts[i].backward + shifts[i].grads
 			}
 			if units[u].ResidentGrads > 0 {
 				step.Backward, step.BackwardGrads = step.AccumPeak, 0

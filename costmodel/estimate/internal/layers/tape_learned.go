@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/trainer"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -18,16 +19,53 @@ type storages = []struct {
 	Of    [][6]int64
 }
 
-// learns reports a step that a table of types has: of a loop by hand, with eager loss of all tokens.
-func learns(model *Model) bool {
+// moments are what exists at once ([learned.Moments]).
+type moments = []struct {
+	Bytes storages
+	Past  map[string]storages
+}
+
+// askedStep is a step that a tape is wanted for ([learned.Asked]).
+type askedStep = struct {
+	Step       string
+	Kind       string
+	Rank       int64
+	Eager      bool
+	Batch, Seq int64
+	Alone      bool
+}
+
+// asked is a step that a table of types may have: of a loop by hand, with eager loss of all tokens.
+func asked(model *Model) (step askedStep, plain bool) {
 	workload := &model.Workload
-	plain := workload.Mode != costmodel.Load && workload.NewTokens == 0 && workload.Precision == costmodel.BF16True && workload.Images == 0 &&
-		(workload.Attention == "" || workload.Attention == value.SDPA) && workload.Kernels != value.PackageKernels
-	return plain && (!model.Train || eagerLoss(workload)) &&
-		slices.ContainsFunc(model.Layers, func(layer Layer) bool {
-			tape := layer.Learned.Step(model.Train, model.Recomputes, workload.LossOnly)
-			return tape != nil && MicroBatch(workload) >= tape.Batch && workload.Seq >= tape.Least && workload.Seq <= tape.Most
-		})
+	step = askedStep{Step: "infer", Batch: MicroBatch(workload), Seq: workload.Seq, Eager: workload.Attention == value.EagerAttention, Alone: workload.OneGPU}
+	if model.Train {
+		step.Step = map[bool]string{false: "train", true: "recompute"}[model.Recomputes] + map[bool]string{true: " drops"}[workload.LossOnly]
+	}
+	switch {
+	case workload.Mode == costmodel.Load || workload.NewTokens > 0 || workload.Images > 0 || workload.Kernels == value.PackageKernels,
+		model.Train && !eagerLoss(workload), workload.TargetSeq > 0 && workload.TargetSeq != workload.Seq,
+		!slices.Contains([]string{"", value.SDPA, value.EagerAttention}, workload.Attention):
+		return step, false
+	case workload.LoRARank > 0:
+		step.Kind, step.Rank = "lora", workload.LoRARank
+		return step, step.Alone && workload.Precision == costmodel.BF16True && allLinear(workload)
+	case workload.Precision == costmodel.BF16Mixed && (!step.Alone || workload.Preset != trainer.Loop):
+		return step, false // Accelerate's models return fp32 results, and FSDP casts parameters
+	}
+	step.Kind, plain = map[costmodel.Precision]string{costmodel.BF16True: "", costmodel.FP32True: "fp32", costmodel.BF16Mixed: "autocast"}[workload.Precision]
+	return step, plain
+}
+
+// allLinear reports adapters in fp32 on all linear layers, as peft makes them.
+func allLinear(workload *costmodel.Workload) bool {
+	return slices.Equal(workload.LoRATargets, []string{"all-linear"}) && workload.LoRAPrecision == "fp32" && !workload.LoRADropout
+}
+
+// learns reports that the table has the step.
+func learns(model *Model) bool {
+	step, plain := asked(model)
+	return plain && slices.ContainsFunc(model.Layers, func(layer Layer) bool { return layer.Learned.Step(step) != nil })
 }
 
 // eagerLoss reports a loss of all tokens by PyTorch's own kernels.
@@ -35,8 +73,8 @@ func eagerLoss(workload *costmodel.Workload) bool {
 	return !workload.Liger && (workload.Loss == "" || workload.Loss == value.LossEager) && workload.LabelTokens == 0 && workload.Rows == nil
 }
 
-// bytesAt is the size of storages, as the allocator cuts their blocks.
-func bytesAt(of storages, factors [6]int64) (sum int64) {
+// bytesAt is the size of storages. Without rests, each has a block as an empty allocator cuts it.
+func bytesAt(of storages, factors [6]int64, rests bool) (sum int64) {
 	at := func(size [6]int64) (sum int64) {
 		for term, factor := range size {
 			sum += factor * factors[term]
@@ -54,7 +92,10 @@ func bytesAt(of storages, factors [6]int64) (sum int64) {
 				continue
 			}
 		}
-		sum += one.Count * (size + allocator.Rounding(size))
+		if !rests {
+			size += allocator.Rounding(size)
+		}
+		sum += one.Count * size
 	}
 	return sum
 }
@@ -83,14 +124,12 @@ func atMost(of storages, factors [6]int64) (sum float64) {
 // learnedTape is that step at the workload's sizes.
 func learnedTape(model *Model) *tape {
 	factors := factors(model)
-	bytes := func(of storages) int64 { return bytesAt(of, factors) }
+	wanted, _ := asked(model)
+	_, rests := model.Followed() // which count the blocks' rests apart
+	bytes := func(of storages) int64 { return bytesAt(of, factors, rests) }
 	units := unitsByLayer(model)
-	byUnit := func(of map[string]storages) map[int]int64 { return sumByUnit(units, of, bytes) }
-	at := func(of []struct {
-		Bytes storages
-		Past  map[string]storages
-	},
-	) (all []tapedMoment) {
+	byUnit := func(of map[string]storages) []ofUnit { return sumByUnit(units, of, bytes) }
+	at := func(of moments) (all []tapedMoment) {
 		for _, moment := range of {
 			all = append(all, tapedMoment{bytes(moment.Bytes), byUnit(moment.Past)})
 		}
@@ -98,7 +137,7 @@ func learnedTape(model *Model) *tape {
 	}
 	out := &tape{layers: make([]*tapedLayer, len(model.Layers)), train: model.Train, learned: true}
 	for i := range model.Layers {
-		step := model.Layers[i].Learned.Step(model.Train, model.Recomputes, model.Workload.LossOnly)
+		step := model.Layers[i].Learned.Step(wanted)
 		if step == nil {
 			continue
 		}
@@ -111,8 +150,9 @@ func learnedTape(model *Model) *tape {
 		} else {
 			layer.saved, layer.returned = layer.saved+returned, returned
 		}
-		out.layers[i] = layer
+		out.layers[i], out.ranked = layer, append(out.ranked, i)
 	}
+	slices.SortStableFunc(out.ranked, func(i, j int) int { return cmp.Compare(out.layers[i].rank, out.layers[j].rank) })
 	return out
 }
 
@@ -122,7 +162,7 @@ type shift struct{ forward, backward, grads int64 }
 
 // shifts are those of layers. A recorded step's moments have all that exists. A table's are without
 // what layers before keep and later gradients, where layers count in the order in which they run.
-func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit int) bool) []shift {
+func (tape *tape) shifts(model *Model, units []costmodel.Unit, own []bool) []shift {
 	shifts := make([]shift, len(tape.layers))
 	saved, grads := make([]int64, len(shifts)), make([]int64, len(shifts))
 	var order []int
@@ -130,10 +170,10 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit in
 		for k, i := range model.Unit(u) {
 			layer := tape.layers[i]
 			order = append(order, i)
-			if !tape.learned || layer != nil && owns(u) {
+			if !tape.learned || layer != nil && own[u] {
 				grads[i] = units[u].Layers[k].Grads
 			}
-			if layer != nil && (!tape.learned || owns(u)) {
+			if layer != nil && (!tape.learned || own[u]) {
 				saved[i] = layer.saved
 			}
 		}
@@ -156,8 +196,7 @@ func (tape *tape) shifts(model *Model, units []costmodel.Unit, owns func(unit in
 		}
 		return shifts
 	}
-	order = slices.DeleteFunc(order, func(i int) bool { return tape.layers[i] == nil })
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(tape.layers[i].rank, tape.layers[j].rank) })
+	order = tape.ranked
 	for _, i := range order {
 		grads[i] -= model.Layers[i].Grads.Waits
 	}

@@ -13,7 +13,7 @@ func applyTape(model *Model, units []costmodel.Unit) {
 		for u := range units {
 			idle(model, u, &units[u])
 		}
-		tape.apply(model, units, func(int) bool { return true }, false)
+		tape.apply(model, units, slices.Repeat([]bool{true}, len(units)), false)
 	}
 }
 
@@ -49,12 +49,11 @@ func TapePart(model *Model, units []costmodel.Unit) (part func(owned []int, copi
 		return nil, 0, 0
 	}
 	return func(owned []int, copies bool) []costmodel.Unit {
-		all := make([]costmodel.Unit, len(units))
-		for u := range units {
-			all[u] = units[u]
-			all[u].Layers = slices.Clone(units[u].Layers)
+		all, own := slices.Clone(units), make([]bool, len(units))
+		for _, u := range owned {
+			own[u], all[u].Layers = true, slices.Clone(units[u].Layers)
 		}
-		tape.apply(model, all, func(unit int) bool { _, ok := slices.BinarySearch(owned, unit); return ok }, copies)
+		tape.apply(model, all, own, copies)
 		out := make([]costmodel.Unit, len(owned))
 		for at, unit := range owned {
 			out[at] = all[unit]
@@ -102,12 +101,18 @@ func unitsByLayer(model *Model) map[string]int {
 }
 
 // sumByUnit adds up the bytes of layers by their units. Unknown layers are left out.
-func sumByUnit[sized any](units map[string]int, of map[string]sized, bytes func(sized) int64) map[int]int64 {
-	out := make(map[int]int64, len(of))
+func sumByUnit[sized any](units map[string]int, of map[string]sized, bytes func(sized) int64) []ofUnit {
+	out := make([]ofUnit, 0, len(of))
 	for layer, some := range of {
-		if unit, ok := units[layer]; ok {
-			out[unit] += bytes(some)
+		unit, ok := units[layer]
+		if !ok {
+			continue
 		}
+		at := slices.IndexFunc(out, func(one ofUnit) bool { return one.unit == unit })
+		if at < 0 {
+			at, out = len(out), append(out, ofUnit{unit: unit})
+		}
+		out[at].bytes += bytes(some)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/replay"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -254,6 +255,9 @@ func (out *Decoder) bodyOf(i int, op modelgraph.Op, half *replay.Half) (replay.L
 // other is a layer by its linear layers, if these have nearly all of its parameters.
 func (out *Decoder) other(i int) (replay.Layer, bool) {
 	layer := &out.layers.Layers[i]
+	if _, attends := layer.Op.(modelgraph.Attention); attends && !out.layers.Train && layers.Taped(out.layers) {
+		return nil, false // the tape has its other tensors, whose blocks are new in a prefill
+	}
 	shape := layer.Shape
 	shape.Followed = true
 	linears, cost := out.linears(i), ops.Of(layer.Op, &shape)

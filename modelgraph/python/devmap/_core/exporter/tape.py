@@ -189,6 +189,7 @@ class Ran(NamedTuple):
     biased: list[str]
     failed: str
     trains: bool
+    dropped: set[int]  # storages of results that the caller dropped before the backward
 
 
 def _storages(recorder: Ledger, value: Any) -> set[int]:
@@ -222,16 +223,16 @@ def _session(alone: bool, given: dict) -> Iterator[_Recorder]:
         yield recorder
 
 
-def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str, drops: bool = False) -> Ran:
+def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str], units: list[str], args: tuple, kwargs: dict, mode: str, drops: bool = False, around: Any = contextlib.nullcontext) -> Ran:
     """One forward of a copy, and in training a backward of the loss that it returns, else of the mean of its results.
-    drops: the caller keeps the loss alone."""
+    drops: the caller keeps the loss alone. around makes the context of the forward, such as autocast."""
     twin, args, kwargs = fake_copies(recorder, (module, args, dict(kwargs)))
     twin.train(mode != "infer")
     recorder.begin(twin, layers)
     windows = recorder.windows
     if mode == "recompute":
         _checkpointed(twin, units)
-    failed, result = "", None
+    failed, result, dropped = "", None, set()
     with recorder, placed._Functions(recorder):
         twin.to("cuda:0")
         kinds = dict.fromkeys(range(1, len(recorder.sizes) + 1), "static")
@@ -240,13 +241,15 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
         windows.phase = FORWARD
         try:
             with torch.set_grad_enabled(mode != "infer"), torch.autograd.graph.saved_tensors_hooks(recorder.pack, lambda tensor: tensor):
-                result = twin(*args, **kwargs)
-                result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
-                windows.returned = torch.autograd._get_sequence_nr()
-                loss = _loss(result) if mode != "infer" else None
+                with around():
+                    result = twin(*args, **kwargs)
+                    result = list(result) if isinstance(result, Iterator) else result  # a generator runs as it is read
+                    windows.returned = torch.autograd._get_sequence_nr()
+                    loss = _loss(result) if mode != "infer" else None
                 if mode != "infer" and loss is None and any(one.requires_grad for one in twin.parameters()):
                     failed = f"no tensor of its result, a {type(result).__name__}, takes a gradient, so that no backward runs and peaks are lower bounds"
-                result = None if drops else result
+                if drops:
+                    dropped, result = _storages(recorder, placed.results(result)), None
                 windows.phase = BACKWARD
                 if loss is not None:
                     loss.backward()
@@ -282,7 +285,7 @@ def step(recorder: _Recorder, module: torch.nn.Module, layers: Mapping[str, str]
     summed = {number for made, read in recorder.sums if kinds.get(made) == "grad" for number in read}
     blocks, rests = _blocks(events, log, kinds, owned, 2 if mode != "infer" else 0)
     order = range(1, len(recorder.sizes) + 1)
-    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, recorder.ruled_by, sorted(recorder.products), recorder.biased, failed, mode != "infer")
+    return Ran(recorder.sizes, blocks, rests, [kinds.get(one, "") for one in order], [recorder.nodes[one] for one in order], [recorder.savers.get(one, []) for one in order], [recorder.readers.get(one, {}) for one in order], events, after, moved, summed, recorder.callers, recorder.inside, recorder.ruled_by, sorted(recorder.products), recorder.biased, failed, mode != "infer", dropped)
 
 
 def _blocks(events: list, log: list, kinds: dict[int, str], parameters: list, states: int) -> tuple[list[int], dict[str, int]]:
