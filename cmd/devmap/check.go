@@ -109,8 +109,8 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
-	if plan != nil && (plan.Workload.Runtime == costmodel.VLLM || plan.Workload.Runtime == costmodel.SGLang) {
-		return command.ranked(cmd, model, path, read)
+	if ofRanks(plan) {
+		return command.ranked(cmd, model, read)
 	}
 	if plan != nil {
 		ask.DropDefaults(cmd) // the plan has its own settings
@@ -145,10 +145,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
-	if len(report.Faults) > 0 {
-		return out.ErrCheck
-	}
-	return nil
+	return faultOf(report)
 }
 
 // try runs a step with the map, if --run is given. A failed step is a fault. A map with another
@@ -355,8 +352,16 @@ func verdict(name string, replicated bool, report *devicemap.Report) string {
 	return builder.String() + show.Plural(len(faults), "fault") + "\n"
 }
 
+// faultOf is an error if the map has a fault.
+func faultOf(report *devicemap.Report) error {
+	if len(report.Faults) > 0 {
+		return out.ErrCheck
+	}
+	return nil
+}
+
 // ranked checks a plan of an engine with ranks: its stages, and what each GPU holds.
-func (command *checkCommand) ranked(cmd *cobra.Command, arg, path string, read *mapFile) error {
+func (command *checkCommand) ranked(cmd *cobra.Command, arg string, read *mapFile) error {
 	plan := read.plan
 	of, err := readRanks(command.Request, arg, plan.Workload, &plan.Topology)
 	if err != nil {
@@ -382,8 +387,5 @@ func (command *checkCommand) ranked(cmd *cobra.Command, arg, path string, read *
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
-	if len(report.Faults) > 0 {
-		return out.ErrCheck
-	}
-	return nil
+	return faultOf(report)
 }

@@ -27,6 +27,11 @@ type ranks struct {
 	question *serve.RankQuestion
 }
 
+// ofRanks reports a plan of an engine with ranks.
+func ofRanks(plan *devicemap.Plan) bool {
+	return plan != nil && (plan.Workload.Runtime == costmodel.VLLM || plan.Workload.Runtime == costmodel.SGLang)
+}
+
 // readRanks reads a model for vLLM or SGLang.
 func readRanks(request *ask.Request, arg string, workload costmodel.Workload, topology *costmodel.Topology) (*ranks, error) {
 	if load.IsGGUF(arg) {

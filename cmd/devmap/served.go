@@ -222,8 +222,8 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	if err != nil {
 		return err
 	}
-	if read.plan != nil && (read.plan.Workload.Runtime == costmodel.VLLM || read.plan.Workload.Runtime == costmodel.SGLang) {
-		return command.ranked(cmd, arg, path, read)
+	if ofRanks(read.plan) {
+		return command.ranked(cmd, arg, read)
 	}
 	served, err := command.planned(arg, path, read)
 	if err != nil {
@@ -250,8 +250,5 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 		return err
 	}
 	show.Warnings(cmd.ErrOrStderr(), notes)
-	if len(report.Faults) > 0 {
-		return out.ErrCheck
-	}
-	return nil
+	return faultOf(report)
 }

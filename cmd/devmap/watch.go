@@ -359,7 +359,7 @@ func (command *watchCommand) log(cmd *cobra.Command, path string) error {
 		return out.Usagef("--log prints a table: leave --json out; -o FILE writes the calibration as JSON")
 	}
 	workload := &plan.Workload
-	if workload.Runtime != costmodel.VLLM && workload.Runtime != costmodel.SGLang {
+	if !ofRanks(plan) {
 		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
 	}
 	file, err := os.Open(command.Watch.Log)

@@ -52,7 +52,8 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		return nil, err
 	}
 	if workload.Runtime == costmodel.SGLang {
-		return question, question.sglang(workload)
+		err = question.sglang(workload)
+		return question, err
 	}
 	set.Version, err = paged.ParseVersion(cmp.Or(workload.EngineVersion, vllmVersion))
 	if err != nil {
@@ -94,7 +95,8 @@ func (question *RankQuestion) share() float64 {
 func (question *RankQuestion) admits(workload *costmodel.Workload, device *costmodel.Device) error {
 	major, _, _ := strings.Cut(device.ComputeCapability, ".")
 	const ampere = 8
-	if number, err := strconv.Atoi(major); err != nil || number >= ampere {
+	number, err := strconv.Atoi(major)
+	if unknown := err != nil; unknown || number >= ampere {
 		return nil
 	}
 	switch model := question.Model; {

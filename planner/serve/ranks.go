@@ -298,11 +298,11 @@ func (split *split) best() (counts []int, bound float64) {
 // number of layers that a stage may have at most, the split whose fullest rank has the most left.
 func (split *split) bestOfLeast(counts []int) ([]int, float64) {
 	model := split.question.Model
-	best, most := split.set.Stages(len(model.Layers), len(split.gpus)), int64(0)
+	best := split.set.Stages(len(model.Layers), len(split.gpus))
 	if len(split.gpus) == 1 {
 		return best, 1
 	}
-	most = split.blocks(best)
+	most := split.blocks(best)
 	ends := make([]int64, len(model.Layers)+1) // bytes of the layers before each
 	for i := range model.Layers {
 		ends[i+1] = ends[i] + split.set.Weights(model, i, i+1)

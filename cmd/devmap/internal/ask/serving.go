@@ -100,7 +100,8 @@ func ServingWorkload(request *Request) (costmodel.Workload, error) {
 		return workload, err
 	}
 	if runtime != costmodel.LlamaCPP {
-		return workload, ofRanks(request, &workload)
+		err := ofRanks(request, &workload)
+		return workload, err
 	}
 	return workload, ofGGUF(&workload.Serving)
 }

@@ -98,7 +98,7 @@ func Logged(to io.Writer, plan *devicemap.Plan, fullest *devicemap.Predicted, lo
 	}
 	bytes := func(name string, predicted, found int64) {
 		if found >= 0 {
-			table.Row(name, fmt.Sprint(costmodel.Bytes(predicted)), fmt.Sprint(costmodel.Bytes(found)), fmt.Sprintf("%+.2f GiB", float64(found-predicted)/(1<<30)))
+			table.Row(name, costmodel.Bytes(predicted).String(), costmodel.Bytes(found).String(), fmt.Sprintf("%+.2f GiB", float64(found-predicted)/(1<<30)))
 		}
 	}
 	bytes("weights", fullest.ParamsBytes, log.Weights)

@@ -59,7 +59,7 @@ func (cache *Cache) sameSlots(other *Cache) bool {
 // blocks are those that a request takes (v1/kv_cache_interface.py, max_memory_usage_bytes).
 func (cache *Cache) blocks(request Request) int64 {
 	length := request.Length
-	switch cache.Kind {
+	switch cache.Kind { //nolint:exhaustive // the others have all tokens
 	case Sliding:
 		return divided(min(cache.Window-1+request.InFlight, length), cache.Block) + 1
 	case Chunked:
@@ -114,7 +114,8 @@ func NewPool(layers []Cache) (*Pool, error) {
 		pool.pack(layers, cached)
 		return pool, nil
 	}
-	return pool, pool.split(layers, cached)
+	err := pool.split(layers, cached)
+	return pool, err
 }
 
 // packs reports caches whose pages lie in one block after another, in their own sizes. vLLM shares
@@ -245,7 +246,11 @@ func (pool *Pool) block(first, end int) int64 {
 			sums[group] += pool.pages[i]
 		}
 	}
-	return slices.Max(append(sums, 0))
+	largest := int64(0)
+	for _, sum := range sums {
+		largest = max(largest, sum)
+	}
+	return largest
 }
 
 // Blocks are those that a request takes from the pool.
@@ -258,7 +263,7 @@ func (pool *Pool) Blocks(request Request) (sum int64) {
 
 // Fits reports that a rank with so many blocks starts: one block stays empty (get_kv_cache_configs).
 func (pool *Pool) Fits(blocks int64, request Request) bool {
-	return pool.Blocks(request) <= blocks-1
+	return pool.Blocks(request) < blocks
 }
 
 // Longest is the longest request that so many blocks hold, at most most tokens, or 0

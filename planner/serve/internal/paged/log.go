@@ -31,7 +31,7 @@ type figure struct {
 	least bool // of all ranks
 }
 
-const gibibytes = `(-?[0-9]+(?:\.[0-9]+)?) ?Gi?B`
+const gibibytes = `(-?\d+(?:\.\d+)?) ?Gi?B`
 
 // figures are lines of vLLM 0.19 to 0.33 (v1/worker/gpu_worker.py, gpu/model_runner.py,
 // v1/core/kv_cache_utils.py) and of SGLang 0.5.
@@ -43,9 +43,9 @@ var figures = []figure{
 	{line: regexp.MustCompile(`Estimated CUDA graph memory: ` + gibibytes), at: func(log *Log) *int64 { return &log.Estimate }, size: true},
 	{line: regexp.MustCompile(`Available KV cache memory: ` + gibibytes), at: func(log *Log) *int64 { return &log.Cache }, size: true, least: true},
 	{line: regexp.MustCompile(`KV cache size: ([0-9,]+) tokens`), at: func(log *Log) *int64 { return &log.Tokens }, least: true},
-	{line: regexp.MustCompile(`max_total_num_tokens=([0-9]+)`), at: func(log *Log) *int64 { return &log.Tokens }, least: true},
+	{line: regexp.MustCompile(`max_total_num_tokens=(\d+)`), at: func(log *Log) *int64 { return &log.Tokens }, least: true},
 	{line: regexp.MustCompile(`Maximum concurrency for ([0-9,]+) tokens`), at: func(log *Log) *int64 { return &log.Context }, least: true},
-	{line: regexp.MustCompile(`context_len=([0-9]+)`), at: func(log *Log) *int64 { return &log.Context }, least: true},
+	{line: regexp.MustCompile(`context_len=(\d+)`), at: func(log *Log) *int64 { return &log.Context }, least: true},
 }
 
 // ErrNoLog is a text without any figure of a start-up.

@@ -2,6 +2,7 @@ package paged
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -61,21 +62,13 @@ type Layer struct {
 // engines' memory needs and the graph lacks.
 func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
 	model := &Model{Name: graph.Name, Family: graph.Family, Class: graph.Class, Element: element, Trained: graph.MaxSeq, Quantized: graph.Quantized, stored: graph.DType}
-	if graph.DType == (modelgraph.DType(0)) {
+	if graph.DType == modelgraph.DType(0) {
 		model.stored = modelgraph.F32 // without a type a config means fp32
-	}
-	first, end := -1, -1
-	for i := range graph.Units {
-		if graph.Units[i].Kind == "decoder-layer" {
-			if first < 0 {
-				first = i
-			}
-			end = i + 1
-		}
 	}
 	if model.Trained == 0 {
 		model.Trained = 2048 // config/model.py, _get_and_verify_max_len
 	}
+	first, end := decoder(graph)
 	if first < 0 {
 		return nil, fmt.Errorf("%q has no decoder layers whose attention is known", graph.Name)
 	}
@@ -105,6 +98,17 @@ func FromGraph(graph *modelgraph.Graph, element int64) (*Model, error) {
 		model.Rope += table.positions(model) * table.width * model.Element
 	}
 	return model, nil
+}
+
+// decoder is the range of units from the first decoder layer to the last; -1: there is none.
+func decoder(graph *modelgraph.Graph) (first, end int) {
+	first = slices.IndexFunc(graph.Units, func(unit modelgraph.Unit) bool { return unit.Kind == "decoder-layer" })
+	for i := range graph.Units {
+		if graph.Units[i].Kind == "decoder-layer" {
+			end = i + 1
+		}
+	}
+	return first, end
 }
 
 // tower notes a unit outside the decoder that works on images or sound.
@@ -205,14 +209,7 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 			if layer.Cache.Kind != NoCache {
 				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
 			}
-			model.Heads, model.KeyHeads = max(model.Heads, op.Heads), max(model.KeyHeads, op.KVHeads)
-			layer.Cache = attentionCache(&op, model.Family, model.Element)
-			if layer.Cache.Kind == Latent {
-				layer.Expanded = op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
-			}
-			if op.KVRank > 0 && model.Quantized != "" { // MLAAttention.process_weights_after_loading
-				layer.Unpacked = model.Element * op.KVRank * op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
-			}
+			model.attention(&layer, &op)
 		case modelgraph.StateSpace:
 			known = true
 			if layer.Cache.Kind != NoCache {
@@ -244,6 +241,19 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 		return layer, fmt.Errorf("%q: this layer has no attention and no state that is known", name)
 	}
 	return layer, nil
+}
+
+// attention adds attention to a layer.
+func (model *Model) attention(layer *Layer, op *modelgraph.Attention) {
+	model.Heads, model.KeyHeads = max(model.Heads, op.Heads), max(model.KeyHeads, op.KVHeads)
+	layer.Cache = attentionCache(op, model.Family, model.Element)
+	expanded := op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
+	if layer.Cache.Kind == Latent {
+		layer.Expanded = expanded
+	}
+	if op.KVRank > 0 && model.Quantized != "" { // MLAAttention.process_weights_after_loading
+		layer.Unpacked = model.Element * op.KVRank * expanded
+	}
 }
 
 // attentionCache is the cache of attention, for all heads.

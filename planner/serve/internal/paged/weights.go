@@ -59,14 +59,6 @@ func (weights *Weights) rank(degrees Degrees, heads, experts int64) int64 {
 	return sum + weights.Experts/parts
 }
 
-func (weights *Weights) add(other *Weights) {
-	weights.Whole += other.Whole
-	weights.Split += other.Split
-	weights.Keys += other.Keys
-	weights.Experts += other.Experts
-	weights.Vocabulary += other.Vocabulary
-}
-
 // rows is what the engines pad a vocabulary to (vocab_parallel_embedding.py, DEFAULT_VOCAB_PADDING_SIZE).
 const rows = 64
 
