@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -93,10 +92,9 @@ func (question *RankQuestion) share() float64 {
 
 // admits reports what the GPU does not compute for the engine.
 func (question *RankQuestion) admits(workload *costmodel.Workload, device *costmodel.Device) error {
-	major, _, _ := strings.Cut(device.ComputeCapability, ".")
 	const ampere = 8
-	number, err := strconv.Atoi(major)
-	if unknown := err != nil; unknown || number >= ampere {
+	var major int
+	if known, _ := fmt.Sscanf(device.ComputeCapability, "%d.", &major); known == 0 || major >= ampere {
 		return nil
 	}
 	switch model := question.Model; {

@@ -203,13 +203,9 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 		switch op := part.Op.(type) {
 		case modelgraph.Attention:
 			known = true
-			if op.Cross || op.IndexHeads > 0 {
-				return layer, fmt.Errorf("%q: attention to an encoder and sparse attention are not planned for engines that serve", part.Name)
+			if err := model.attention(&layer, &op, part.Name); err != nil {
+				return layer, err
 			}
-			if layer.Cache.Kind != NoCache {
-				return layer, fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
-			}
-			model.attention(&layer, &op)
 		case modelgraph.StateSpace:
 			known = true
 			if layer.Cache.Kind != NoCache {
@@ -244,7 +240,13 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 }
 
 // attention adds attention to a layer.
-func (model *Model) attention(layer *Layer, op *modelgraph.Attention) {
+func (model *Model) attention(layer *Layer, op *modelgraph.Attention, name string) error {
+	if op.Cross || op.IndexHeads > 0 {
+		return fmt.Errorf("%q: attention to an encoder and sparse attention are not planned for engines that serve", name)
+	}
+	if layer.Cache.Kind != NoCache {
+		return fmt.Errorf("%q: a layer with attention and a recurrent state is not planned for engines that serve", name)
+	}
 	model.Heads, model.KeyHeads = max(model.Heads, op.Heads), max(model.KeyHeads, op.KVHeads)
 	layer.Cache = attentionCache(op, model.Family, model.Element)
 	expanded := op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
@@ -254,6 +256,7 @@ func (model *Model) attention(layer *Layer, op *modelgraph.Attention) {
 	if op.KVRank > 0 && model.Quantized != "" { // MLAAttention.process_weights_after_loading
 		layer.Unpacked = model.Element * op.KVRank * expanded
 	}
+	return nil
 }
 
 // attentionCache is the cache of attention, for all heads.
