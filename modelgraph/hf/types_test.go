@@ -216,6 +216,7 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
 		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
 		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		`{"model_type":"gemma4_text","num_hidden_layers":2,"layer_types":["sliding_attention","full_attention"],"attention_k_eq_v":true,"num_global_key_value_heads":2,"per_layer_config":{"1":{"head_dim":512}}}`: "per_layer_config",
 		// Arguments of timm make other models.
 		`{"model_type":"timm_wrapper","num_classes":2,"model_args":{"in_chans":1}}`:    "model_args",
 		`{"model_type":"segformer","depths":"xyz"}`:                                    "depths",
