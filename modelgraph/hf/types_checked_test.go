@@ -33,6 +33,9 @@ func TestCheckedTensors(t *testing.T) {
 	const minimax = `{"model_type":"minimax_m2","architectures":["MiniMaxM2ForCausalLM"],"num_hidden_layers":1,"rotary_dim":64,"head_dim":128,"dtype":"bfloat16"}`
 	const codegen = `{"model_type":"codegen","architectures":["CodeGenForCausalLM"],"n_layer":2}`
 	const nemotron = `{"model_type":"nemotron_h","architectures":["NemotronHForCausalLM"],"layers_block_type":["moe"],"moe_latent_size":64}`
+	// The backbone has its config's num_channels if the file has no backbone_config.
+	const detr = `{"model_type":"conditional_detr","architectures":["ConditionalDetrForObjectDetection"],"num_channels":1}`
+	const given = `{"model_type":"conditional_detr","architectures":["ConditionalDetrForObjectDetection"],"backbone_config":{"model_type":"timm_backbone","backbone":"resnet50","out_indices":[1,2,3,4]}}`
 	for _, c := range []struct{ config, release, name, absent, dtype, shape string }{
 		{deepseek, "5.24", "model.layers.0.mlp.gate.weight", "", "F32", "[64 4096]"},
 		{deepseek, "5.23", "model.layers.0.mlp.gate.weight", "", "BF16", "[64 4096]"},
@@ -44,6 +47,8 @@ func TestCheckedTensors(t *testing.T) {
 		{minimax, "5.24", "model.layers.0.mlp.e_score_correction_bias", "", "BF16", "[256]"},
 		{codegen, "5.24", "transformer.rotary_emb.embed_positions", "transformer.h.0.attn.embed_positions", "F32", "[2048 64]"},
 		{codegen, "5.23", "transformer.h.1.attn.embed_positions", "transformer.rotary_emb.embed_positions", "F32", "[2048 64]"},
+		{detr, "5.24", "model.backbone.model.conv1.weight", "", "F32", "[64 1 7 7]"},
+		{given, "5.24", "model.backbone.model.conv1.weight", "", "F32", "[64 3 7 7]"},
 		{nemotron, "5.24", "model.layers.0.mixer.fc2_latent_proj.weight", "", "F32", "[4096 64]"},
 	} {
 		g, err := FromConfig("config.json", []byte(c.config), c.release)

@@ -331,7 +331,14 @@ func (from *objects) inside(obj *typeObject, name string, v any) {
 			obj.values[name] = nil
 			return
 		}
-		obj.inner[name] = from.read(prefix, class, nil, info.Absent)
+		absent := maps.Clone(info.Absent)
+		for field, outer := range info.Outer {
+			if absent == nil {
+				absent = make(map[string]any)
+			}
+			absent[field] = obj.values[outer]
+		}
+		obj.inner[name] = from.read(prefix, class, nil, absent)
 	case map[string]any:
 		kind, _ := said["model_type"].(string)
 		if info.Auto && kind != "" {

@@ -154,7 +154,9 @@ func perLayer(said fieldsOf, _ *typeConfig) {
 	}
 	own := fieldsOf(maps.Clone(first))
 	dim, kv := own.take("head_dim"), own.take("num_key_value_heads")
-	if full != len(layers) || len(own) > 0 || full == 0 {
+	// The class then gives these layers num_key_value_heads, and not the global number.
+	other := kv == nil && said["attention_k_eq_v"] == true && said["num_global_key_value_heads"] != nil
+	if full != len(layers) || len(own) > 0 || full == 0 || other {
 		return
 	}
 	delete(said, "per_layer_config")

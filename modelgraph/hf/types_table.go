@@ -113,7 +113,9 @@ type typeInner struct {
 	Auto   bool           `json:"auto"`   // its model_type determines its class
 	None   bool           `json:"none"`   // there is none by default
 	Absent map[string]any `json:"absent"` // its fields if the file has none
-	Given  map[string]any `json:"given"`  // its fields if the file has an object without them
+	// Outer are fields that are those of the config around it if the file has none.
+	Outer map[string]string `json:"outer"`
+	Given map[string]any    `json:"given"` // its fields if the file has an object without them
 }
 
 // line reads the line of a name, nil if there is none.

@@ -216,28 +216,24 @@ func TestTypesRefused(t *testing.T) {
 		`{"model_type":"mpnet","architectures":["MPNetForever"]}`:                           "architectures[0]",
 		`{"model_type":"mpnet","per_layer_config":{"0":{"hidden_size":4}}}`:                 "per_layer_config",
 		`{"model_type":"gemma4","text_config":{"layer_types":["sliding_attention","odd"]}}`: "text_config.layer_types",
+		`{"model_type":"gemma4_text","num_hidden_layers":2,"layer_types":["sliding_attention","full_attention"],"attention_k_eq_v":true,"num_global_key_value_heads":2,"per_layer_config":{"1":{"head_dim":512}}}`: "per_layer_config",
 		// Arguments of timm make other models.
 		`{"model_type":"timm_wrapper","num_classes":2,"model_args":{"in_chans":1}}`:    "model_args",
 		`{"model_type":"segformer","depths":"xyz"}`:                                    "depths",
 		`{"model_type":"segformer","depths":3}`:                                        "depths",
 		`{"model_type":"mpnet","num_hidden_layers":{"a":1}}`:                           "num_hidden_layers",
-		`{"model_type":"dinov3_vit","mlp_bias":false,"use_gated_mlp":true}`:            "mlp_bias",
 		`{"model_type":"data2vec-audio","add_adapter":true,"output_hidden_size":1536}`: "output_hidden_size",
 		// No Auto class makes the class, and the builds had the default type.
 		`{"model_type":"aria","text_config":{"model_type":"llama"}}`: "text_config.model_type",
 		// A VoxtralConfig gives its text's config fields.
 		`{"model_type":"voxtral","text_config":{"model_type":"qwen2"}}`: "text_config.model_type",
 		// Builds of these flags were wrong (without.json).
-		`{"model_type":"vits","use_stochastic_duration_prediction":false}`:        "use_stochastic_duration_prediction",
 		`{"model_type":"xlm","use_lang_emb":false,"n_langs":3}`:                   "use_lang_emb",
 		`{"model_type":"sew-d","relative_attention":false,"share_att_key":false}`: "relative_attention",
-		`{"model_type":"ernie4_5_moe","use_bias":true,"moe_layer_interval":2}`:    "moe_layer_interval",
 		// Embeddings of other shapes are not tied as the builds' are.
 		`{"model_type":"csm","hidden_size":1024}`:                          "hidden_size",
 		`{"model_type":"csm","num_codebooks":31}`:                          "num_codebooks",
 		`{"model_type":"csm","depth_decoder_config":{"num_codebooks":16}}`: "num_codebooks",
-		// A class may take 0 for none.
-		`{"model_type":"blt_patcher","num_key_value_heads":0}`: "num_attention_heads",
 	} {
 		_, err := readTypes(newest, []byte(config))
 		var refused *typeError
