@@ -62,6 +62,9 @@ func shortened(graph *modelgraph.Graph) *repeats {
 func equalUnits(graph *modelgraph.Graph, one, other int) bool {
 	nameless := func(layer modelgraph.Layer) modelgraph.Layer {
 		layer.Name, layer.Unit, layer.Inputs, layer.InputLayers, layer.UnitIndex = "", "", nil, nil, 0
+		if layer.Learned.Alone { // not for the stages of several GPUs
+			layer.Learned.Source, layer.Learned.Layer = nil, 0
+		}
 		layer.Params = slices.Clone(layer.Params)
 		for i := range layer.Params {
 			layer.Params[i].Parts = nil

@@ -103,7 +103,7 @@ type stepKey struct {
 func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reader bool) {
 	all := &tapes{tree: tree, class: class, layers: slices.Clone(layers), reader: reader, lines: make(map[string][]*taping), steps: make(map[stepKey][]*learned.Tape)}
 	for i := range layers {
-		layers[i].Learned = learned.Steps{Source: all, Layer: i}
+		layers[i].Learned = learned.Steps{Source: all, Layer: i, Alone: reader}
 	}
 }
 

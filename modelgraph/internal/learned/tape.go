@@ -35,6 +35,8 @@ type Source interface{ Tapes(Asked) []*Tape }
 type Steps struct {
 	Source Source
 	Layer  int
+	// Alone: they are for a model on one GPU.
+	Alone bool
 }
 
 // Step is the tape of a step, or nil.
