@@ -134,24 +134,7 @@ func perLayer(said fieldsOf, _ *typeConfig) {
 	if !ok || !isList {
 		return
 	}
-	var first map[string]any
-	full := 0
-	for i, kind := range types {
-		if kind != "full_attention" {
-			continue
-		}
-		layer, there := layers[strconv.Itoa(i)].(map[string]any)
-		if !there { // with zeros before it
-			layer, there = layers[fmt.Sprintf("%0*d", len(strconv.Itoa(len(types)-1)), i)].(map[string]any)
-		}
-		full++
-		if first == nil {
-			first = layer
-		}
-		if !there || !deepEqual(first, layer) {
-			return
-		}
-	}
+	first, full := fullLayers(layers, types)
 	own := fieldsOf(maps.Clone(first))
 	dim, kv := own.take("head_dim"), own.take("num_key_value_heads")
 	// The class then gives these layers num_key_value_heads, and not the global number.
@@ -164,6 +147,26 @@ func perLayer(said fieldsOf, _ *typeConfig) {
 	if kv != nil {
 		said["num_global_key_value_heads"] = kv
 	}
+}
+
+// fullLayers are the fields that all full layers have, and the number of these layers; 0: they differ.
+func fullLayers(layers map[string]any, types []any) (first map[string]any, full int) {
+	for i, kind := range types {
+		if kind != "full_attention" {
+			continue
+		}
+		layer, there := layers[strconv.Itoa(i)].(map[string]any)
+		if !there { // with zeros before it
+			layer, there = layers[fmt.Sprintf("%0*d", len(strconv.Itoa(len(types)-1)), i)].(map[string]any)
+		}
+		if full++; full == 1 {
+			first = layer
+		}
+		if !there || !deepEqual(first, layer) {
+			return nil, 0
+		}
+	}
+	return first, full
 }
 
 func glmMoeDsa(said fieldsOf, c *typeConfig) {

@@ -68,6 +68,7 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		set.Sequences = min(set.Sequences, set.Batched)
 	}
 	set.Share, set.Block = cmp.Or(workload.MemFraction, question.share()), 16
+	set.Machete = topology.Devices[0].ComputeCapability == "9.0"
 	for i, gpu := range question.GPUs {
 		if needs := int64(float64(gpu.Total) * set.Share); gpu.Total > 0 && gpu.Free < needs {
 			return nil, fmt.Errorf("GPU %d has %v free, and the engine does not start with less than %v: --gpu-memory-utilization %.2f", i, costmodel.Bytes(gpu.Free), costmodel.Bytes(needs), question.share())
@@ -220,8 +221,8 @@ func (answer *RankAnswer) Notes(question *RankQuestion, topology *costmodel.Topo
 	if question.Set.Missing(question.Model) {
 		notes = append(notes, fmt.Sprintf("the engine has no %s of its own: it may refuse the model, or run it by Transformers", question.Model.Class))
 	}
-	if known := []string{"0.19", "0.26", vllmVersion}; question.Set.Engine == paged.VLLM && !slices.Contains(known, question.Set.Version.String()) {
-		notes = append(notes, fmt.Sprintf("vLLM %v was not compared, as %s were: the rules of the one before it count", question.Set.Version, strings.Join(known, ", ")))
+	if measured := []string{"0.19", "0.26"}; question.Set.Engine == paged.VLLM && question.Set.More == 0 && !slices.Contains(measured, question.Set.Version.String()) {
+		notes = append(notes, fmt.Sprintf("buffers of vLLM %v were not measured, as those of %s were: the cache may differ by %v (devmap watch PLAN --log FILE)", question.Set.Version, strings.Join(measured, " and "), costmodel.Bytes(uncertain)))
 	}
 	if question.Model.Tower {
 		notes = append(notes, "the memory of a pass over images or sound is not counted")

@@ -53,7 +53,9 @@ type Layer struct {
 
 	// Chunked: a recurrent mixer that is computed in chunks (Mamba-2, delta rules).
 	Chunked bool
-	Delta   bool // a delta rule
+	// Zeros are the bytes of packed zero points, which Machete has in 16 bits (linear/mixed_precision/machete.py).
+	Zeros int64
+	Delta bool // a delta rule
 
 	widths []int64 // of feed-forwards and states, which ranks of tensor parallelism share
 }
@@ -196,8 +198,12 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 	for i := range layers {
 		part := &layers[i]
 		for j := range part.Params {
-			if part.Params[j].Owner == "" {
-				layer.Weights.addTensor(part, &part.Params[j], model.bytes(&part.Params[j]))
+			tensor := &part.Params[j]
+			if tensor.Owner == "" {
+				layer.Weights.addTensor(part, tensor, model.bytes(tensor))
+			}
+			if _, experts := part.Op.(modelgraph.MoE); !experts && model.Quantized == "awq" && strings.HasSuffix(tensor.Name, ".qzeros") {
+				layer.Zeros += tensor.Bytes
 			}
 		}
 		switch op := part.Op.(type) {

@@ -28,6 +28,7 @@ type Settings struct {
 	Share        float64
 	CacheElement int64 // bytes of a number in the cache; 0: as activations
 	Eager        bool  // no CUDA graphs (--enforce-eager)
+	Machete      bool  // 4-bit weights are multiplied by Machete: on Hopper
 	Block        int64 // tokens of a block of the cache
 	// More are bytes of each rank that a log had and the rules do not know ([Log]).
 	More int64
@@ -78,6 +79,10 @@ func (set *Settings) Weights(model *Model, first, end int) int64 {
 			weights.Experts = set.rounded(weights.Experts, layer.ExpertWidth)
 		}
 		sum += weights.rank(set.Degrees, heads, model.Experts) + layer.Unpacked/set.Tensor
+		if set.Machete {
+			const packed, unpacked = 4, 16
+			sum += layer.Zeros / set.Tensor * (unpacked - packed) / packed
+		}
 	}
 	return sum + set.ends(model, first == 0, end == len(model.Layers))
 }
