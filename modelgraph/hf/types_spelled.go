@@ -159,7 +159,8 @@ func fullLayers(layers map[string]any, types []any) (first map[string]any, full 
 		if !there { // with zeros before it
 			layer, there = layers[fmt.Sprintf("%0*d", len(strconv.Itoa(len(types)-1)), i)].(map[string]any)
 		}
-		if full++; full == 1 {
+		full++
+		if full == 1 {
 			first = layer
 		}
 		if !there || !deepEqual(first, layer) {

@@ -197,15 +197,7 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 	known := false
 	for i := range layers {
 		part := &layers[i]
-		for j := range part.Params {
-			tensor := &part.Params[j]
-			if tensor.Owner == "" {
-				layer.Weights.addTensor(part, tensor, model.bytes(tensor))
-			}
-			if _, experts := part.Op.(modelgraph.MoE); !experts && model.Quantized == "awq" && strings.HasSuffix(tensor.Name, ".qzeros") {
-				layer.Zeros += tensor.Bytes
-			}
-		}
+		model.weights(&layer, part)
 		switch op := part.Op.(type) {
 		case modelgraph.Attention:
 			known = true
@@ -243,6 +235,20 @@ func (model *Model) layer(name string, layers []modelgraph.Layer) (layer Layer, 
 		return layer, fmt.Errorf("%q: this layer has no attention and no state that is known", name)
 	}
 	return layer, nil
+}
+
+// weights adds the parameters of a part to a layer.
+func (model *Model) weights(layer *Layer, part *modelgraph.Layer) {
+	_, experts := part.Op.(modelgraph.MoE)
+	for j := range part.Params {
+		tensor := &part.Params[j]
+		if tensor.Owner == "" {
+			layer.Weights.addTensor(part, tensor, model.bytes(tensor))
+		}
+		if !experts && model.Quantized == "awq" && strings.HasSuffix(tensor.Name, ".qzeros") {
+			layer.Zeros += tensor.Bytes
+		}
+	}
 }
 
 // attention adds attention to a layer.
