@@ -75,6 +75,9 @@ func (set *Settings) Admits(model *Model, degrees Degrees) error {
 	if err := model.Takes(degrees.Tensor); err != nil {
 		return err
 	}
+	if set.Engine == VLLM && model.Quantized == "bitsandbytes" && !set.Version.before(withoutBitsAndBytes) {
+		return fmt.Errorf("vLLM %v does not read weights of bitsandbytes: take another checkpoint, or an older release", set.Version)
+	}
 	unstaged := vllmUnstaged
 	if set.Engine == SGLang {
 		unstaged = sglangUnstaged
@@ -93,6 +96,9 @@ func (set *Settings) Admits(model *Model, degrees Degrees) error {
 	}
 	return nil
 }
+
+// withoutBitsAndBytes is a release of vLLM that refuses them (layers/quantization/__init__.py).
+var withoutBitsAndBytes = Version{0, 33}
 
 // vllmUnstaged are classes of vLLM 0.33 without pipeline parallelism (models/interfaces.py, SupportsPP;
 // fixtures/oracle/engines/vllm_architectures.jsonl.gz).
