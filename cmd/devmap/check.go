@@ -363,6 +363,10 @@ func faultOf(report *devicemap.Report) error {
 // ranked checks a plan of an engine with ranks: its stages, and what each GPU holds.
 func (command *checkCommand) ranked(cmd *cobra.Command, arg string, read *mapFile) error {
 	plan := read.plan
+	settings := []string{"gpus", "gpu", "topology", "reserve", "mem-fraction", "runtime", "mode", "context", "sequences", "kv-type", "tp", "pp", "dp", "ep", "max-num-batched-tokens", "enforce-eager", "engine-version"}
+	if given := slices.IndexFunc(settings, func(name string) bool { return command.Given(name) }); given >= 0 {
+		return out.Usagef("--%s: a plan for %s is checked with its own settings: leave it out, or plan again", settings[given], plan.Workload.Runtime)
+	}
 	of, err := readRanks(command.Request, arg, plan.Workload, &plan.Topology)
 	if err != nil {
 		return err

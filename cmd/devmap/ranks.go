@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 
@@ -72,6 +73,26 @@ type calibration struct {
 	OtherBytes int64 `json:"other_bytes"`
 }
 
+// calibrationOf is what a log had beyond a plan, whose GPU with the least cache has the bytes of predicted.
+func calibrationOf(plan *devicemap.Plan, predicted *devicemap.Predicted, found *serve.Log) (*calibration, error) {
+	const near = 0.05
+	workload := &plan.Workload
+	switch {
+	case workload.Runtime != costmodel.VLLM:
+		return nil, out.Usagef("SGLang's cache does not depend on buffers")
+	case workload.PP.Count() > 1:
+		return nil, out.Usagef("the ranks of a pipeline differ, and the log does not say which has what: take a plan of --pp 1")
+	case found.Cache < 0 || found.Weights < 0:
+		return nil, errors.New("it lacks \"Model loading took\" or \"Available KV cache memory\"")
+	case math.Abs(float64(found.Weights-predicted.ParamsBytes)) > near*float64(predicted.ParamsBytes):
+		return nil, fmt.Errorf("its weights are %v and the plan's %v, so that its model or degrees differ", costmodel.Bytes(found.Weights), costmodel.Bytes(predicted.ParamsBytes))
+	}
+	return &calibration{
+		FormatVersion: calibrationVersion, Engine: workload.Runtime, EngineVersion: workload.EngineVersion, GPU: plan.Topology.Devices[0].Name,
+		OtherBytes: workload.CalibratedBytes + predicted.ParamsBytes + predicted.KVCacheBytes - found.Weights - found.Cache,
+	}, nil
+}
+
 const calibrationVersion = "devmap.calibration/v1"
 
 func readCalibration(path string) (*calibration, error) {
@@ -106,6 +127,11 @@ func (of *ranks) solve(request *ask.Request) (*serve.RankAnswer, error) {
 		return nil, &out.Infeasible{Err: err, Helps: helps, Remedies: remedies}
 	case err != nil:
 		return nil, out.Usagef("%w", err)
+	}
+	if used := int(answer.Set.Ranks()); used < len(of.topology.Devices) { // the plan has the GPUs that work
+		topology := *of.topology
+		topology.Devices = topology.Devices[:used]
+		of.topology = &topology
 	}
 	return answer, nil
 }

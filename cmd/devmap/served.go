@@ -16,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/serving"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/serve"
@@ -224,6 +225,9 @@ func (command *checkCommand) serve(cmd *cobra.Command, arg, path string) error {
 	}
 	if ofRanks(read.plan) {
 		return command.ranked(cmd, arg, read)
+	}
+	if read.plan == nil && command.Given("runtime") && !load.IsGGUF(arg) {
+		return out.Usagef("%s is a map: for vLLM and SGLang, devmap check takes a plan, which has the degrees", path)
 	}
 	served, err := command.planned(arg, path, read)
 	if err != nil {

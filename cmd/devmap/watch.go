@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -371,9 +370,15 @@ func (command *watchCommand) log(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", command.Watch.Log, err)
 	}
-	fullest := &plan.Devices[0].Predicted
+	if found.Engine != "" && found.Engine != workload.Runtime {
+		return out.Usagef("--log %s: it is of %s, and %s is a plan for %s", command.Watch.Log, found.Engine, path, workload.Runtime)
+	}
+	if most := plan.Devices[0].CapacityBytes; max(found.Weights, 0)+max(found.Cache, 0) > most {
+		return fmt.Errorf("%s: weights and cache are more than the %v of the plan's GPU 0", command.Watch.Log, costmodel.Bytes(most))
+	}
+	fullest := &plan.Devices[0].Predicted // with the least cache, as the log has
 	for i := range plan.Devices {
-		if predicted := &plan.Devices[i].Predicted; predicted.DeviceUsedBytes > fullest.DeviceUsedBytes {
+		if predicted := &plan.Devices[i].Predicted; predicted.KVCacheBytes < fullest.KVCacheBytes {
 			fullest = predicted
 		}
 	}
@@ -381,18 +386,9 @@ func (command *watchCommand) log(cmd *cobra.Command, path string) error {
 	if command.Output == "" {
 		return nil
 	}
-	const near = 0.05
-	switch {
-	case workload.Runtime != costmodel.VLLM:
-		return out.Usagef("-o %s: a log of vLLM alone calibrates; SGLang's cache does not depend on buffers", command.Output)
-	case found.Cache < 0 || found.Weights < 0:
-		return fmt.Errorf("%s: no calibration without \"Model loading took\" and \"Available KV cache memory\"", command.Watch.Log)
-	case math.Abs(float64(found.Weights-fullest.ParamsBytes)) > near*float64(fullest.ParamsBytes):
-		return fmt.Errorf("%s: no calibration: its weights are %v and the plan's %v, so that its model or degrees differ", command.Watch.Log, costmodel.Bytes(found.Weights), costmodel.Bytes(fullest.ParamsBytes))
-	}
-	written := calibration{
-		FormatVersion: calibrationVersion, Engine: workload.Runtime, EngineVersion: workload.EngineVersion, GPU: plan.Topology.Devices[0].Name,
-		OtherBytes: workload.CalibratedBytes + fullest.ParamsBytes + fullest.KVCacheBytes - found.Weights - found.Cache,
+	written, err := calibrationOf(plan, fullest, found)
+	if err != nil {
+		return fmt.Errorf("%s: no calibration: %w", command.Watch.Log, err)
 	}
 	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,7 @@ var _ = register(&Target{
 		flags := []string{
 			"--tensor-parallel-size", workload.TP.String(), "--pipeline-parallel-size", workload.PP.String(), "--data-parallel-size", workload.DP.String(),
 			"--max-model-len", number(workload.Context), "--max-num-seqs", number(workload.Sequences), "--max-num-batched-tokens", number(workload.BatchedTokens),
-			"--gpu-memory-utilization", strconv.FormatFloat(workload.MemFraction, 'f', -1, 64), "--kv-cache-dtype", quote.Shell(workload.KVType),
+			"--gpu-memory-utilization", strconv.FormatFloat(workload.MemFraction, 'f', -1, 64), "--kv-cache-dtype", quote.Shell(cmp.Or(workload.KVType, "auto")),
 		}
 		if workload.EP.Count() > 1 {
 			flags = append(flags, "--enable-expert-parallel")
@@ -51,7 +52,7 @@ var _ = register(&Target{
 		if workload.Sequences > 0 {
 			flags = append(flags, "--max-running-requests", number(workload.Sequences))
 		}
-		if workload.KVType != "auto" {
+		if workload.KVType != "auto" && workload.KVType != "" {
 			flags = append(flags, "--kv-cache-dtype", quote.Shell(sglangType(workload.KVType)))
 		}
 		if workload.EP.Count() > 1 {

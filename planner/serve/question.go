@@ -114,6 +114,9 @@ func Solve(question Question) (*Answer, error) {
 		return nil, question.infeasible(wanted)
 	}
 	if question.Set.Context > 0 {
+		if turn := (placed{inTurn: true}); way != (placed{}) && question.fill(turn, wanted) { // before blocks go to the host
+			way = turn
+		}
 		return question.balanced(way, wanted, false), nil
 	}
 	context, full := question.longest(way, wanted)

@@ -282,7 +282,8 @@ func (question *RankQuestion) Changes() (changes []Change) {
 			other.Set.Batched, other.Set.Sequences = short, min(short, other.Set.Sequences)
 		})
 	}
-	if share := question.Set.Share; share > 0 && share < fuller {
+	roomy := !slices.ContainsFunc(question.GPUs, func(gpu paged.GPU) bool { return float64(gpu.Free) < fuller*float64(gpu.Total) })
+	if share := question.Set.Share; share > 0 && share < fuller && roomy {
 		try(Change{Set: set("mem_fraction", fuller)}, func(other *RankQuestion) { other.Set.Share = fuller })
 	}
 	most := len(changes) + 1

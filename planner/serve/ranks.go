@@ -190,8 +190,13 @@ func (question *RankQuestion) with(degrees paged.Degrees) (*RankAnswer, error) {
 	return split.answer(counts, bound)
 }
 
-// Given is what each GPU holds for the degrees of the question and so many layers of each stage.
+// Given is what each GPU holds for the degrees of the question and so many layers of each stage. The
+// error is for degrees that do not suit the stages or the GPUs.
 func (question *RankQuestion) Given(counts []int) (*RankAnswer, error) {
+	degrees, gpus := question.Set.Degrees, int64(len(question.GPUs))
+	if least := min(degrees.Tensor, degrees.Pipeline, degrees.Data); least < 1 || max(degrees.Tensor, degrees.Pipeline, degrees.Data) > gpus || degrees.Ranks() > gpus || degrees.Pipeline != int64(len(counts)) {
+		return nil, fmt.Errorf("tp %d, pp %d and dp %d do not suit %d stages on %d GPUs", degrees.Tensor, degrees.Pipeline, degrees.Data, len(counts), gpus)
+	}
 	split, err := question.of(question.Set.Degrees)
 	if err != nil {
 		return nil, err

@@ -236,3 +236,15 @@ func (question *RankQuestion) tryAll() (best int64) {
 	})
 	return best
 }
+
+// TestGivenDegrees: degrees of an edited plan that do not suit its stages or GPUs are an error.
+func TestGivenDegrees(t *testing.T) {
+	question := sampledRanks(rand.New(rand.NewPCG(1, 2)))
+	layers, gpus := len(question.Model.Layers), int64(len(question.GPUs))
+	for _, degrees := range []paged.Degrees{{Pipeline: 1, Data: 1}, {Tensor: 1, Data: 1}, {Tensor: 1, Pipeline: 1}, {Tensor: 1, Pipeline: 2, Data: 1}, {Tensor: 1, Pipeline: 1, Data: gpus + 1}, {Tensor: 1 << 40, Pipeline: 1, Data: 1 << 40}} {
+		question.Set.Degrees = degrees
+		if answer, err := question.Given([]int{layers}); err == nil {
+			t.Errorf("%v on %d GPUs: %+v", degrees, gpus, answer)
+		}
+	}
+}

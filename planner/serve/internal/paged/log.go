@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,6 +20,8 @@ type Log struct {
 	Cache      int64
 	Tokens     int64 // in the cache, of one replica
 	Context    int64 // tokens of a sequence
+	// Engine is who wrote it: "vllm", "sglang", or "" if no line says so.
+	Engine string
 }
 
 // figure is a line of a log. Sizes are in GiB.
@@ -29,6 +30,7 @@ type figure struct {
 	at    func(log *Log) *int64
 	size  bool // in GiB; else a number
 	least bool // of all ranks
+	of    string
 }
 
 const gibibytes = `(-?\d+(?:\.\d+)?) ?Gi?B`
@@ -36,14 +38,14 @@ const gibibytes = `(-?\d+(?:\.\d+)?) ?Gi?B`
 // figures are lines of vLLM 0.19 to 0.33 (v1/worker/gpu_worker.py, gpu/model_runner.py,
 // v1/core/kv_cache_utils.py) and of SGLang 0.5.
 var figures = []figure{
-	{line: regexp.MustCompile(`Model loading took ` + gibibytes), at: func(log *Log) *int64 { return &log.Weights }, size: true},
-	{line: regexp.MustCompile(`Load weight end\..* mem usage=` + gibibytes), at: func(log *Log) *int64 { return &log.Weights }, size: true},
+	{line: regexp.MustCompile(`Model loading took ` + gibibytes), at: func(log *Log) *int64 { return &log.Weights }, size: true, of: "vllm"},
+	{line: regexp.MustCompile(`Load weight end\..* mem usage=` + gibibytes), at: func(log *Log) *int64 { return &log.Weights }, size: true, of: "sglang"},
 	{line: regexp.MustCompile(`torch peak memory increase: ` + gibibytes), at: func(log *Log) *int64 { return &log.Activation }, size: true},
 	{line: regexp.MustCompile(`Graph capturing finished in .* took ` + gibibytes), at: func(log *Log) *int64 { return &log.Graphs }, size: true},
 	{line: regexp.MustCompile(`Estimated CUDA graph memory: ` + gibibytes), at: func(log *Log) *int64 { return &log.Estimate }, size: true},
-	{line: regexp.MustCompile(`Available KV cache memory: ` + gibibytes), at: func(log *Log) *int64 { return &log.Cache }, size: true, least: true},
-	{line: regexp.MustCompile(`KV cache size: ([0-9,]+) tokens`), at: func(log *Log) *int64 { return &log.Tokens }, least: true},
-	{line: regexp.MustCompile(`max_total_num_tokens=(\d+)`), at: func(log *Log) *int64 { return &log.Tokens }, least: true},
+	{line: regexp.MustCompile(`Available KV cache memory: ` + gibibytes), at: func(log *Log) *int64 { return &log.Cache }, size: true, least: true, of: "vllm"},
+	{line: regexp.MustCompile(`KV cache size: ([0-9,]+) tokens`), at: func(log *Log) *int64 { return &log.Tokens }, least: true, of: "vllm"},
+	{line: regexp.MustCompile(`max_total_num_tokens=(\d+)`), at: func(log *Log) *int64 { return &log.Tokens }, least: true, of: "sglang"},
 	{line: regexp.MustCompile(`Maximum concurrency for ([0-9,]+) tokens`), at: func(log *Log) *int64 { return &log.Context }, least: true},
 	{line: regexp.MustCompile(`context_len=(\d+)`), at: func(log *Log) *int64 { return &log.Context }, least: true},
 }
@@ -54,7 +56,7 @@ var ErrNoLog = errors.New("no line is from the start of vLLM or SGLang")
 // ReadLog reads a start-up log. A line of more than a MiB ends it.
 func ReadLog(from io.Reader) (*Log, error) {
 	const longest = 1 << 20
-	log := &Log{-1, -1, -1, -1, -1, -1, -1}
+	log := &Log{-1, -1, -1, -1, -1, -1, -1, ""}
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, longest)
 	found := false
@@ -70,6 +72,9 @@ func ReadLog(from io.Reader) (*Log, error) {
 				return nil, err
 			}
 			found = true
+			if figure.of != "" {
+				log.Engine = figure.of
+			}
 			if at := figure.at(log); *at < 0 || (value < *at) == figure.least {
 				*at = value
 			}
@@ -90,8 +95,8 @@ func (figure *figure) value(text string) (int64, error) {
 	if figure.size {
 		number *= gib
 	}
-	if err != nil || !(math.Abs(number) <= most) {
+	if err != nil || !(number >= 0 && number <= most) {
 		return 0, fmt.Errorf("%q is no size or number of tokens", text)
 	}
-	return max(0, int64(number)), nil
+	return int64(number), nil
 }

@@ -44,3 +44,15 @@ func FuzzReadLog(f *testing.F) {
 		}
 	})
 }
+
+// TestLogOf: a log says which engine wrote it, and a negative size is an error.
+func TestLogOf(t *testing.T) {
+	for line, engine := range map[string]string{"Model loading took 1.5 GiB": "vllm", "max_total_num_tokens=7": "sglang", "torch peak memory increase: 1 GiB": ""} {
+		if log, err := ReadLog(strings.NewReader(line)); err != nil || log.Engine != engine {
+			t.Errorf("%s: %+v, %v", line, log, err)
+		}
+	}
+	if _, err := ReadLog(strings.NewReader("Available KV cache memory: -3.2 GiB")); err == nil {
+		t.Error("a negative size is read")
+	}
+}

@@ -59,6 +59,9 @@ func (set *Settings) Rank(model *Model, gpu GPU, first, end int) Rank {
 	if last && !set.Version.before(secondRunner) { // sample/penalties.py
 		rank.Activation += set.Sequences * (4*model.Vocabulary + 4*divided(model.Vocabulary, 32))
 	}
+	if rank.Other < 0 { // a log with less than the prediction
+		rank.Activation, rank.Other = max(0, rank.Activation+rank.Other), 0
+	}
 	rank.Graphs = set.graphs(model, end-first)
 	rank.Cache = set.budget(gpu) - rank.Weights - rank.Activation - rank.Graphs - rank.Other
 	return rank
