@@ -219,7 +219,7 @@ var ofWorkload = map[string]flag{
 		help: "Context-parallel GPUs: parts of a sequence [1]", also: []string{"context-parallel", "context-parallel-size", "context_parallel_degree"},
 	},
 	"ep": {
-		help: "Expert-parallel GPUs: parts of the experts [1]", serves: true, engines: ranked, accepts: []string{"ep-size"}, also: []string{"expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
+		help: "Expert-parallel GPUs: parts of the experts [1]", serves: true, engines: ranked, accepts: []string{"ep-size"}, also: []string{"enable-expert-parallel", "enable_expert_parallel", "expert-parallel", "expert-model-parallel-size", "expert_parallel_degree"},
 	},
 	"pp": {
 		help: "Pipeline stages [what dp, tp and cp leave, or 1]", serves: true, engines: ranked, leftOut: "what the other degrees leave",

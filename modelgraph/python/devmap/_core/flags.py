@@ -470,6 +470,7 @@ OTHERS: dict[str, str] = {
     "devices": "gpus",
     "dp_degree": "dp",
     "dtype": "precision",
+    "enable_expert_parallel": "ep",
     "expert_model_parallel_size": "ep",
     "expert_parallel": "ep",
     "expert_parallel_degree": "ep",
