@@ -1,3 +1,4 @@
-// Package serve plans a decoder for llama.cpp: the longest context, which device has which blocks,
-// and which blocks are on the host.
+// Package serve plans a decoder for an engine that serves: the longest context, and which device has
+// which layers. [Solve] is for llama.cpp, whose blocks may be on the host, and [SolveRanks] for vLLM
+// and SGLang, whose GPUs are ranks.
 package serve
