@@ -156,18 +156,14 @@ func (command *estimateCommand) show(cmd *cobra.Command, arg string, problem *as
 		notes = append(notes, command.IdleNotes(&answered[0].Resolved)...)
 	}
 	notes = slices.Concat(notes, uneven(rows, max(1, problem.Workload.Batch), len(problem.Topology.Devices)), ask.HardwareNotes(problem.Topology, &problem.Workload), unmeasured(rows), common(problem.Graph, rows))
-	result := cmd.OutOrStdout()
-	if command.JSON || command.Output != "" {
+	result, err := command.write(cmd, func() *estimateOutput {
 		document := estimateOf(problem, rows, command.Again())
 		document.Warnings = notes
 		document.noneFits(none)
-		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
-			return err
-		}
-		result = cmd.ErrOrStderr()
-	}
-	if command.JSON {
-		return nil
+		return &document
+	})
+	if err != nil || command.JSON {
+		return err
 	}
 	title := &show.Title{Batch: max(1, problem.Workload.Batch), Topology: problem.Topology, Next: bestCommand(arg, problem, rows, command.Again())}
 	if len(answered) > 0 {
@@ -197,11 +193,33 @@ func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices
 	if best == nil {
 		return ""
 	}
-	words := slices.Concat([]string{"devmap", "plan", arg}, rowFlags(best, devices, problem.Unconstrained), []string{"-o", "plan.json"})
+	return planLine(arg, rowFlags(best, devices, problem.Unconstrained))
+}
+
+// planLine is the command that plans a model with some flags.
+func planLine(arg string, flags []string) string {
+	words := slices.Concat([]string{"devmap", "plan", arg}, flags, []string{"-o", "plan.json"})
 	for i, word := range words {
 		words[i] = emit.Shell(word)
 	}
 	return strings.Join(words, " ")
+}
+
+// write writes the rows with --json or -o, and returns where the table goes then.
+func (command *estimateCommand) write(cmd *cobra.Command, document func() *estimateOutput) (table io.Writer, err error) {
+	if !command.JSON && command.Output == "" {
+		return cmd.OutOrStdout(), nil
+	}
+	return cmd.ErrOrStderr(), out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document()) })
+}
+
+// predicted sets the peaks and the least headroom of a row.
+func (row *estimateRow) predicted(devices []devicemap.Prediction) {
+	row.HeadroomBytes = devices[0].HeadroomBytes
+	for i := range devices {
+		row.PeakAllocatedBytes = append(row.PeakAllocatedBytes, devices[i].Predicted.PeakAllocatedBytes)
+		row.HeadroomBytes = min(row.HeadroomBytes, devices[i].HeadroomBytes)
+	}
 }
 
 func estimateOf(problem *ask.Question, rows []strategy.Row, devices []string) estimateOutput {
@@ -268,12 +286,9 @@ func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload 
 	for _, answer := range answers {
 		document.Rows = append(document.Rows, of.row(answer, command.Again()))
 	}
-	result := cmd.OutOrStdout()
-	if command.JSON || command.Output != "" {
-		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
-			return err
-		}
-		result = cmd.ErrOrStderr()
+	result, err := command.write(cmd, func() *estimateOutput { return document })
+	if err != nil {
+		return err
 	}
 	if command.JSON || fault != nil {
 		return fault
@@ -281,11 +296,7 @@ func (command *estimateCommand) ranked(cmd *cobra.Command, arg string, workload 
 	printer := show.New(result, of.graph, best.Workload(of.workload))
 	printer.Header(topology, nil)
 	show.RankedRows(printer, answers)
-	words := slices.Concat([]string{"devmap", "plan", arg}, of.row(best, command.Again()).Flags, []string{"-o", "plan.json"})
-	for i := range words {
-		words[i] = emit.Shell(words[i])
-	}
-	show.Next(printer, strings.Join(words, " "))
+	show.Next(printer, planLine(arg, document.Rows[0].Flags))
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return nil
 }
@@ -301,13 +312,10 @@ func (of *ranks) row(answer *serve.RankAnswer, flags []string) estimateRow {
 		more = append(more, "--ep", plan.Workload.EP.String())
 	}
 	row := estimateRow{
-		Strategy: costmodel.DeviceMap, Runtime: of.workload.Runtime, Fits: true, Verdict: plan.Verdict, Batch: 1, TokensPerStep: 1, HeadroomBytes: plan.Devices[0].HeadroomBytes,
+		Strategy: costmodel.DeviceMap, Runtime: of.workload.Runtime, Fits: true, Verdict: plan.Verdict, Batch: 1, TokensPerStep: 1,
 		Flags:   slices.Concat([]string{"--runtime", of.workload.Runtime}, flags, []string{"--tp", plan.Workload.TP.String(), "--pp", plan.Workload.PP.String(), "--dp", plan.Workload.DP.String()}, more),
 		Context: answer.Set.Context, KVTokens: answer.Tokens,
 	}
-	for i := range plan.Devices {
-		row.PeakAllocatedBytes = append(row.PeakAllocatedBytes, plan.Devices[i].Predicted.PeakAllocatedBytes)
-		row.HeadroomBytes = min(row.HeadroomBytes, plan.Devices[i].HeadroomBytes)
-	}
+	row.predicted(plan.Devices)
 	return row
 }

@@ -141,10 +141,7 @@ func (of *ranks) plan(answer *serve.RankAnswer) *devicemap.Plan {
 	workload := answer.Workload(of.workload)
 	plan := devicemap.NewServingPlan(of.graph, &workload, of.topology, answer.Placed(of.graph), answer.Predictions(of.topology))
 	plan.Stages, plan.KVTokens = answer.Stages(of.graph), answer.Tokens
-	objective := &plan.Objective
-	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
-	objective.Gap = (answer.Share - answer.Bound) / answer.Share
-	objective.Status, objective.Bound = "optimal", "every split of the layers in order with as many blocks of the cache"
+	proved(plan, answer.Share, answer.Bound, "every split of the layers in order with as many blocks of the cache")
 	plan.Warnings = slices.Concat([]string{}, of.graph.Warnings, answer.Notes(of.question, of.topology))
 	return plan
 }

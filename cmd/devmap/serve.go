@@ -54,12 +54,17 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 func servingPlan(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology, question *serve.Question, answer *serve.Answer) *devicemap.Plan {
 	workload.Context, workload.HostExperts, workload.InTurn = answer.Set.Context, answer.Set.HostExperts, answer.InTurn
 	plan := devicemap.NewServingPlan(graph, &workload, topology, answer.Placed(graph), answer.Predictions(question, topology))
-	objective := &plan.Objective
-	objective.Name, objective.Value, objective.LowerBound = "memory", answer.Share, answer.Bound
-	objective.Gap = (answer.Share - answer.Bound) / answer.Share
-	objective.Status, objective.Bound = "optimal", "every split of this context in order"
+	proved(plan, answer.Share, answer.Bound, "every split of this context in order")
 	plan.Warnings = append(plan.Warnings, answer.Notes(question)...)
 	return plan
+}
+
+// proved sets the objective of a plan whose largest share of a budget has a bound.
+func proved(plan *devicemap.Plan, share, bound float64, argument string) {
+	objective := &plan.Objective
+	objective.Name, objective.Value, objective.LowerBound = "memory", share, bound
+	objective.Gap = (share - bound) / share
+	objective.Status, objective.Bound = "optimal", argument
 }
 
 // unserved adds what would fit to an answer that nothing fits.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -18,7 +17,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
@@ -99,12 +97,9 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 		document.noneFits(fault)
 	}
 	document.Warnings = append(document.Warnings, given.Notes(&question)...)
-	result := cmd.OutOrStdout()
-	if command.JSON || command.Output != "" {
-		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
-			return err
-		}
-		result = cmd.ErrOrStderr()
+	result, err := command.write(cmd, func() *estimateOutput { return document })
+	if err != nil {
+		return err
 	}
 	if command.JSON {
 		return fault
@@ -116,11 +111,7 @@ func (command *estimateCommand) serve(cmd *cobra.Command, arg string) error {
 	printer.Judged(document.Given.Verdict, devices, devicemap.NewServingPlan(served.graph, &served.workload, topology, given.Placed(served.graph), devices).Imbalance, 0)
 	show.Given(printer, &question, given, best, how)
 	if best != nil {
-		words := slices.Concat([]string{"devmap", "plan", arg}, command.Again(), []string{"-o", "plan.json"})
-		for i := range words {
-			words[i] = emit.Shell(words[i])
-		}
-		show.Next(printer, strings.Join(words, " "))
+		show.Next(printer, planLine(arg, command.Again()))
 	}
 	show.Warnings(cmd.ErrOrStderr(), document.Warnings)
 	return fault
@@ -176,12 +167,9 @@ func servedEstimate(served *served, given, best *serve.Answer, flags []string) *
 		devices := answer.Predictions(&served.question, served.topology)
 		row := estimateRow{
 			Strategy: costmodel.DeviceMap, Runtime: costmodel.LlamaCPP, Fits: answer.Share <= 1, Batch: 1, TokensPerStep: 1, Flags: flags,
-			Verdict: devicemap.NewServingPlan(served.graph, &served.workload, served.topology, placed, devices).Verdict, HeadroomBytes: devices[0].HeadroomBytes,
+			Verdict: devicemap.NewServingPlan(served.graph, &served.workload, served.topology, placed, devices).Verdict,
 		}
-		for i := range devices {
-			row.PeakAllocatedBytes = append(row.PeakAllocatedBytes, devices[i].Predicted.PeakAllocatedBytes)
-			row.HeadroomBytes = min(row.HeadroomBytes, devices[i].HeadroomBytes)
-		}
+		row.predicted(devices)
 		return row
 	}
 	document := &estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}, Warnings: []string{}}

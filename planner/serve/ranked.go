@@ -50,6 +50,7 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 	if err := question.admits(workload, &topology.Devices[0]); err != nil {
 		return nil, err
 	}
+	question.common(workload)
 	if workload.Runtime == costmodel.SGLang {
 		err = question.sglang(workload)
 		return question, err
@@ -59,7 +60,6 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 		return nil, err
 	}
 	batched, sequences := paged.VLLMDefaults(question.GPUs[0], topology.Devices[0].Name, topology.Devices[0].ComputeCapability)
-	set.Context = workload.Context
 	set.Batched, set.Sequences = cmp.Or(workload.BatchedTokens, batched), cmp.Or(workload.Sequences, sequences)
 	if workload.BatchedTokens == 0 {
 		set.Batched = min(set.Batched, set.Sequences*cmp.Or(set.Context, model.Trained))
@@ -74,7 +74,6 @@ func RankQuestionOf(graph *modelgraph.Graph, workload *costmodel.Workload, topol
 			return nil, fmt.Errorf("GPU %d has %v free, and the engine does not start with less than %v: --gpu-memory-utilization %.2f", i, costmodel.Bytes(gpu.Free), costmodel.Bytes(needs), question.share())
 		}
 	}
-	question.common(workload)
 	return question, nil
 }
 
@@ -135,7 +134,6 @@ func (question *RankQuestion) sglang(workload *costmodel.Workload) (err error) {
 	set := &question.Set
 	set.Engine, set.Share, set.Block = paged.SGLang, workload.MemFraction, 1
 	set.Batched, set.Sequences = cmp.Or(workload.BatchedTokens, paged.SGLangTokens(question.GPUs[0])), workload.Sequences
-	question.common(workload)
 	set.Version, err = paged.ParseVersion(cmp.Or(workload.EngineVersion, sglangVersion))
 	return err
 }
@@ -176,7 +174,7 @@ func (answer *RankAnswer) FirstOf(gpu int) int {
 	if int64(gpu) >= set.Ranks() {
 		return gpu
 	}
-	return int(int64(gpu) / set.Tensor % set.Pipeline * set.Tensor)
+	return int(set.StageOf(gpu) * set.Tensor)
 }
 
 // Stages are the stages of the plan, with all their GPUs.
@@ -202,7 +200,7 @@ func (answer *RankAnswer) Predictions(topology *costmodel.Topology) []devicemap.
 		var rank paged.Rank
 		units := 0
 		if i < len(answer.Ranks) {
-			rank, units = answer.Ranks[i], answer.Counts[int64(i)/answer.Set.Tensor%answer.Set.Pipeline]
+			rank, units = answer.Ranks[i], answer.Counts[answer.Set.StageOf(i)]
 		}
 		predictions[i] = devicemap.Serving(i, &topology.Devices[i], rank.Weights, rank.Cache, rank.Activation+rank.Graphs, rank.Other, 0)
 		predictions[i].Units = units

@@ -36,8 +36,8 @@ type RankAnswer struct {
 	Own int64
 	// Share is the largest part of a budget that is used.
 	Share float64
-	// Seconds is the least time of a token: the weights and the cache of a full sequence, each read
-	// once; 0: the bandwidth is not known.
+	// Seconds is the least time of a token. Each GPU reads its weights and the cache of a full sequence
+	// once. It is 0 if the bandwidth is not known.
 	Seconds float64
 	// Others are the answers of other degrees, the best first.
 	Others []*RankAnswer
@@ -145,9 +145,11 @@ func (question *RankQuestion) degrees() (all []paged.Degrees, fault error) {
 						degrees.Experts *= data
 					}
 				}
-				if fault = cmp.Or(question.Set.Admits(question.Model, degrees), fault); question.Set.Admits(question.Model, degrees) == nil {
-					all = append(all, degrees)
+				if err := question.Set.Admits(question.Model, degrees); err != nil {
+					fault = err
+					continue
 				}
+				all = append(all, degrees)
 			}
 		}
 	}
@@ -158,7 +160,7 @@ func (question *RankQuestion) degrees() (all []paged.Degrees, fault error) {
 func (question *RankQuestion) smallest(degrees paged.Degrees, stage int64) paged.GPU {
 	least := paged.GPU{Total: math.MaxInt64}
 	for i, gpu := range question.GPUs[:degrees.Ranks()] {
-		if int64(i)/degrees.Tensor%degrees.Pipeline == stage && gpu.Total < least.Total {
+		if degrees.StageOf(i) == stage && gpu.Total < least.Total {
 			least = gpu
 		}
 	}
@@ -272,8 +274,8 @@ func (split *split) answer(counts []int, bound float64) (*RankAnswer, error) {
 		}
 		at += count
 	}
-	for i := range split.set.Ranks() {
-		answer.Ranks = append(answer.Ranks, ranks[i/split.set.Tensor%split.set.Pipeline])
+	for gpu := range int(split.set.Ranks()) {
+		answer.Ranks = append(answer.Ranks, ranks[split.set.StageOf(gpu)])
 	}
 	answer.Bound = min(answer.Bound, answer.Share)
 	return answer, nil

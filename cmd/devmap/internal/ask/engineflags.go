@@ -65,7 +65,7 @@ var servingFlags = []flag{
 	},
 	{
 		name: "calibration", at: func(request *Request) any { return &request.Calibration }, serves: true, engines: ranked, again: true, on: searching, hidden: onPlan | onEstimate,
-		help: "What devmap watch --log found of this engine and GPU",
+		help: "Read what devmap watch --log wrote for this engine and GPU",
 	},
 }
 

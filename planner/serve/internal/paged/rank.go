@@ -20,9 +20,9 @@ type Settings struct {
 	Engine  Engine
 	Version Version
 	Degrees
-	// Context is the longest sequence (--max-model-len), Sequences the most at a time
-	// (--max-num-seqs), and Batched the tokens of one pass (--max-num-batched-tokens).
-	Context, Sequences, Batched int64
+	Context   int64 // tokens of the longest sequence (--max-model-len)
+	Sequences int64 // the most at a time (--max-num-seqs)
+	Batched   int64 // tokens of one pass (--max-num-batched-tokens)
 	// Share of a GPU's memory that the engine may use (--gpu-memory-utilization,
 	// --mem-fraction-static).
 	Share        float64

@@ -27,6 +27,11 @@ type Degrees struct {
 // Ranks is the number of GPUs.
 func (degrees Degrees) Ranks() int64 { return degrees.Tensor * degrees.Pipeline * degrees.Data }
 
+// StageOf is the stage of a GPU: tensor ranks are next to each other, then stages, then replicas.
+func (degrees Degrees) StageOf(gpu int) int64 {
+	return int64(gpu) / degrees.Tensor % degrees.Pipeline
+}
+
 // String names them by vLLM's short flags.
 func (degrees Degrees) String() string {
 	var words []string
@@ -50,11 +55,8 @@ func (weights *Weights) rank(degrees Degrees, heads, experts int64) int64 {
 	} else {
 		sum += weights.Keys / parts
 	}
-	if degrees.Experts > parts && experts > 0 {
-		return sum + weights.Experts*divided(experts, degrees.Experts)/experts
-	}
 	if degrees.Experts > 0 && experts > 0 { // what is left of tensor parallelism splits each
-		return sum + weights.Experts*divided(experts, degrees.Experts)/experts/(parts/degrees.Experts)
+		return sum + weights.Experts*divided(experts, degrees.Experts)/experts/max(1, parts/degrees.Experts)
 	}
 	return sum + weights.Experts/parts
 }
