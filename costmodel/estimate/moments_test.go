@@ -31,10 +31,11 @@ func stepTable(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workloa
 
 func stepPeak(t *testing.T, table *costmodel.Table) (int64, string) {
 	t.Helper()
-	peak, err := timeline.Replica(table, &costmodel.Device{CapacityBytes: 1 << 40})
+	step, err := timeline.Replica(table, &costmodel.Device{CapacityBytes: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
+	peak := step.Peak()
 	return peak.Memory.Total(), peak.At
 }
 

@@ -122,7 +122,7 @@ func TestUnprepared(t *testing.T) {
 			owned[d] = append(owned[d], &table.Units[u])
 		}
 		for d, measured := range r.Peak {
-			p := timeline.DeviceMap(w.Mode, owned[d], timeline.ResidentOn(table, d, &dev, false))
+			p := timeline.DeviceMap(w.Mode, owned[d], timeline.ResidentOn(table, d, &dev, false)).Peak()
 			got := p.Memory.Total()
 			off := 100 * (float64(got)/float64(measured) - 1)
 			t.Logf("%-5s GPU %d: predicted %d, measured %d, %+.3f %% (%+.2f MiB) at %s", r.Opts.Quant, d, got, measured, off, float64(got-measured)/(1<<20), p.At)

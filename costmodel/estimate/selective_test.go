@@ -72,7 +72,7 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return replica.Memory.Total()
+		return replica.Peak().Memory.Total()
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(value.RecomputeSelective), peak(costmodel.RecomputeNone)
 	if full >= selective || selective >= none {

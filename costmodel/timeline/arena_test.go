@@ -141,7 +141,7 @@ func TestArenaChain(t *testing.T) {
 		chain := timeline.NewRanks(table)
 		device := &costmodel.Device{WorkspaceBytes: rng.Int64N(3000)}
 		for _, place := range places {
-			peak := timeline.RankPeak(table, place, device)
+			peak := timeline.RankStep(table, place, device).Peak()
 			got := chain.Peak(place, table.Workspaces*device.WorkspaceBytes)
 			if want := peak.Memory.Total(); got != want {
 				t.Fatalf("%d: %+v %+v: %d, by the walk %d (%s)\n%+v", i, table.Workload, place, got, want, peak.At, table.Units)

@@ -43,9 +43,9 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 	return resident
 }
 
-// DeviceMap is the peak of one device under a device map: a step of its units, in time order.
-func DeviceMap(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) Peak {
-	return walk(func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) })
+// DeviceMap is one device under a device map: a step of its units, in time order.
+func DeviceMap(mode costmodel.Mode, owned []*costmodel.Unit, resident Resident) Step {
+	return Step{parts: []producer{func(emit func(stepEvent)) { deviceMap(mode, unitList(owned), &resident, emit) }}}
 }
 
 // deviceMap is the engine of one device under a device map, and of a replica with whole parameters.
@@ -61,7 +61,7 @@ func deviceMap(mode costmodel.Mode, owned stretch, resident *Resident, emit func
 	var before int64 // gradients that the step before left
 	if resident.LastGradients {
 		before = sum.grads
-		emit(stepEvent{Change: gradients(before), What: "weights"})
+		emit(stepEvent{Change: gradients(before), What: "weights", Owner: ofLastStep})
 	}
 	owned.forward(emit)
 	owned.bodyEnd(emit)
@@ -83,20 +83,18 @@ func start(owned stretch, resident *Resident, emit func(stepEvent)) {
 	if owned.totals().products {
 		there.Workspace = resident.Workspace
 	}
-	there.Params += resident.Reference.Params
-	there.Workspace += resident.Reference.Padding
-	emit(stepEvent{Change: there, What: "weights"})
+	emit(stepEvent{Change: costmodel.Memory{Params: resident.Reference.Params, Workspace: resident.Reference.Padding}, Owner: ofReference})
+	emit(stepEvent{Change: there, What: "weights", Owner: ofDevice})
 }
 
 // endForward hands over the outputs; then the gradients of the step before are
 // dropped, and the outputs if the caller does not keep them.
 func endForward(resident *Resident, before int64, emit func(stepEvent)) {
-	emit(stepEvent{Change: activations(resident.Output), Over: activations(resident.Loss), What: "end of forward"})
-	gone := gradients(-before)
+	emit(stepEvent{Change: activations(resident.Output), Over: activations(resident.Loss), What: "end of forward", Owner: ofOutputs})
+	emit(stepEvent{Change: gradients(-before), Owner: ofLastStep})
 	if resident.OutputDropped {
-		gone.Activations = -resident.Output
+		emit(stepEvent{Change: activations(-resident.Output), Owner: ofOutputs})
 	}
-	emit(stepEvent{Change: gone})
 }
 
 // runReference is a frozen model's forward; it keeps no activations.

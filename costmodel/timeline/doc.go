@@ -7,7 +7,7 @@
 // The events are read in two ways:
 //
 //   - One by one, by category, with a name for the largest moment: [DeviceMap], [Replica] and
-//     [RankPeak].
+//     [RankStep].
 //   - As the net change and the peak of a sequence. Such pairs join, so a [Summary] stands for one
 //     unit or a stretch, and [Stretches] has any stretch's in O(1). An engine emits the same events
 //     for a summary as for its units: [Summary.Peak] and [Ranks] need no units.

@@ -1,6 +1,9 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
 
 // stepEvent is a change of a device's memory, and a moment. Change comes first and stays (or goes,
 // if negative); Over is there only at the moment. Both are bytes by category.
@@ -9,7 +12,26 @@ type stepEvent struct {
 	// Together they name the moment if it is the peak, as "forward of " and "model.layers.3". Empty
 	// What: the event is a change alone, inside another event's moment.
 	What, Layer string
+	// Owner is the module or the buffer that Change is of; empty: Layer.
+	Owner string
+	// Action is the pass of a pipeline's rank that the event is in; nil: it is in none.
+	Action *order.Action
 }
+
+// Owners of changes that are of no module.
+const (
+	ofDevice    = "libraries and buckets"
+	ofLastStep  = "gradients of the step before"
+	ofOutputs   = "outputs of the model"
+	ofGather    = "buffers of all-gathers"
+	ofReduction = "buffers of reductions"
+	ofReference = "reference model"
+	ofReceive   = "receive buffers"
+	ofRotary    = "cosines and sines of positions"
+	ofStage     = "outputs of the stage"
+	ofSent      = "gradient that was sent"
+	ofKept      = "logits of the evaluation"
+)
 
 // producer gives emit the events of one step on one device, in the order in which they happen.
 // Every engine is a producer: [walk] and [folding] add its events up.

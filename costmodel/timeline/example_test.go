@@ -22,7 +22,7 @@ func head() *costmodel.Unit {
 
 // A step on one device, and the moment when it holds most.
 func ExampleDeviceMap() {
-	peak := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block(), head()}, timeline.Resident{})
+	peak := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block(), head()}, timeline.Resident{}).Peak()
 	fmt.Println(peak.Memory.Total(), "at", peak.At)
 	fmt.Println("activations", peak.Memory.Activations, "gradients", peak.Memory.Grads)
 	// Output:

@@ -10,9 +10,9 @@ type flatStep struct {
 }
 
 func (step *flatStep) run() {
-	step.emit(stepEvent{Change: gradients(step.last())})
+	step.emit(stepEvent{Change: gradients(step.last()), Owner: ofLastStep})
 	for i := range step.table.Groups {
-		step.emit(stepEvent{Change: gradients(step.table.Groups[i].Retained)})
+		step.emit(stepEvent{Change: gradients(step.table.Groups[i].Retained), Owner: step.table.Groups[i].Name})
 	}
 	step.enterFlat(step.root)
 	for i := range step.units {
@@ -40,14 +40,15 @@ func (step *flatStep) enterFlat(group *costmodel.Group) {
 		return
 	}
 	step.gathered[group] = true
-	step.comm(group.CopyIn + group.Gathered)
+	step.comm(ofGather, group.CopyIn)
+	step.comm(group.Name, group.Gathered)
 	step.at(gathering, group)
-	step.comm(-group.CopyIn)
+	step.comm(ofGather, -group.CopyIn)
 }
 
 func (step *flatStep) release(group *costmodel.Group) {
 	if group != nil && step.gathered[group] {
-		step.comm(-group.Gathered)
+		step.comm(group.Name, -group.Gathered)
 		step.gathered[group] = false
 	}
 }
@@ -89,12 +90,12 @@ func (step *flatStep) flatBackward() {
 // parameters, reduces, and casts the result to the shard's type.
 func (step *flatStep) reduceFlat(group *costmodel.Group) {
 	step.emit(stepEvent{Change: gradients(group.Joined), What: "join of gradients of ", Layer: group.Name})
-	step.emit(stepEvent{Change: gradients(-step.whole(group))})
+	step.drop(group)
 	step.release(group)
 	passing := int64(0)
 	if group.Reduce != group.Joined {
 		passing = group.Reduce // a copy in the type of the reduction
 	}
 	step.emit(stepEvent{Change: gradients(group.Staged + group.Reduced), Over: gradients(passing), What: reducing, Layer: group.Name})
-	step.emit(stepEvent{Change: gradients(-group.Joined - group.Staged - group.Retained)})
+	step.emit(stepEvent{Change: gradients(-group.Joined - group.Staged - group.Retained), Owner: group.Name})
 }

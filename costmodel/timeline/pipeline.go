@@ -13,20 +13,24 @@ type Rank struct {
 	Chunks   []costmodel.Interval
 }
 
-// RankPeak is the peak of a rank: of its arena if the engine has one ([costmodel.StageRules]).
-func RankPeak(table *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
+// RankStep is a rank's step: its arena's if the engine has one ([costmodel.StageRules]).
+func RankStep(table *costmodel.Table, place Rank, dev *costmodel.Device) Step {
 	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
-		return walk(arenaEvents(table, place, dev))
+		return Step{parts: []producer{arenaEvents(table, place, dev)}}
 	}
 	if alone(table) {
-		return walk(oneStage(table, dev))
+		return Step{parts: []producer{oneStage(table, dev)}}
 	}
-	return walk(pipelineEvents(table, place, dev))
+	return Step{parts: []producer{pipelineEvents(table, place, dev)}, whole: func(emit func(stepEvent)) {
+		every := rankOf(table, place, dev)
+		every.phases = []order.Phase{{Actions: order.Of(place.Schedule, place.Index), Times: 1}}
+		every.events(emit)
+	}}
 }
 
 // Ranks computes any rank's peak without its units, for searches. Not safe for concurrent use.
 type Ranks interface {
-	// Peak is [RankPeak] on a device that has this workspace if it runs products.
+	// Peak is [RankStep] on a device that has this workspace if it runs products.
 	Peak(place Rank, workspace int64) int64
 	// Floor is at most Peak of the same rank, and of every one that holds these units and more.
 	// Empty chunks may be filled; if grows, units may be added on both sides of every chunk.
@@ -188,7 +192,10 @@ func (place *rank) events(emit func(stepEvent)) {
 	}
 	place.buffers(emit)
 	step := rankStep{rank: place, repeating: repeating{emit: emit}, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
-	step.emit = step.tell
+	step.emit = func(event stepEvent) {
+		event.Action = step.action
+		step.tell(event)
+	}
 	for i := range place.phases {
 		step.run(&place.phases[i], step.act)
 	}
@@ -218,7 +225,7 @@ func (place *rank) start(emit func(stepEvent)) {
 	if products && place.mode != costmodel.Load {
 		there.Workspace = place.workspace
 	}
-	emit(stepEvent{Change: there, What: "weights"})
+	emit(stepEvent{Change: there, What: "weights", Owner: ofDevice})
 }
 
 // buffers are the buffers of all incoming messages.
@@ -233,22 +240,24 @@ func (place *rank) buffers(emit func(stepEvent)) {
 			there.CommBuffers += slots * piece.out
 		}
 	}
-	emit(stepEvent{Change: there, What: "receive buffers"})
+	emit(stepEvent{Change: there, What: "receive buffers", Owner: ofReceive})
 }
 
 // rankStep is a rank within a step.
 type rankStep struct {
 	*rank
 	repeating
-	emit func(stepEvent) // tell, made once
-	sent int64           // an input's gradient that is held
-	ran  []bool          // by chunk: its parameters have gradients
+	emit   func(stepEvent) // tell, made once
+	action *order.Action   // the pass, until the end
+	sent   int64           // an input's gradient that is held
+	ran    []bool          // by chunk: its parameters have gradients
 	// began, by chunk: a micro-batch has run forward.
 	began []bool
 }
 
 func (step *rankStep) act(action order.Action) {
 	piece := &step.chunks[action.Chunk]
+	step.action = &action
 	switch {
 	case piece.first == nil:
 	case action.Backward && step.mode == costmodel.Train:
@@ -262,7 +271,7 @@ func (step *rankStep) act(action order.Action) {
 }
 
 func (step *rankStep) forward(piece *chunk, number int) {
-	step.emit(stepEvent{Change: activations(piece.rotary)})
+	step.emit(stepEvent{Change: activations(piece.rotary), Owner: ofRotary})
 	if piece.shared != nil && !step.began[number] {
 		piece.shared.gather(step.emit)
 	} else {
@@ -270,14 +279,15 @@ func (step *rankStep) forward(piece *chunk, number int) {
 	}
 	step.began[number] = true
 	piece.first.bodyEnd(step.emit) // autocast's region is the module's forward
-	step.emit(stepEvent{Change: activations(piece.own + piece.logits), What: "end of forward"})
+	step.emit(stepEvent{Change: activations(piece.own + piece.logits), What: "end of forward", Owner: ofStage})
 }
 
 // infer is one forward that no backward follows: stages keep their outputs.
 func (step *rankStep) infer(piece *chunk) {
-	step.emit(stepEvent{Change: activations(piece.rotary)})
+	step.emit(stepEvent{Change: activations(piece.rotary), Owner: ofRotary})
 	piece.first.infer(step.emit)
-	step.emit(stepEvent{Change: activations(piece.own + piece.logits - piece.rotary), What: "end of forward"})
+	step.emit(stepEvent{Change: activations(-piece.rotary), Owner: ofRotary})
+	step.emit(stepEvent{Change: activations(piece.own + piece.logits), What: "end of forward", Owner: ofStage})
 }
 
 func (step *rankStep) backward(piece *chunk, number int) {
@@ -287,17 +297,18 @@ func (step *rankStep) backward(piece *chunk, number int) {
 		piece.first.backward(step.emit)
 	}
 	step.ran[number] = true
-	gone := piece.rotary + piece.own
+	step.emit(stepEvent{Change: activations(-piece.rotary), Owner: ofRotary})
+	step.emit(stepEvent{Change: activations(-piece.own), Owner: ofStage})
 	if step.rules.KeepsGradient && step.schedule.Kind == costmodel.OneFOneB {
-		gone += step.sent - piece.in
+		step.emit(stepEvent{Change: activations(piece.in - step.sent), Owner: ofSent})
 		step.sent = piece.in
 	}
-	step.emit(stepEvent{Change: activations(-gone)})
 }
 
 // end concatenates the last stage's outputs, then runs the optimizer.
 func (step *rankStep) end() {
-	step.emit(stepEvent{Change: activations(-step.sent)}) // a variable of _step_microbatches
+	step.action = nil
+	step.emit(stepEvent{Change: activations(-step.sent), Owner: ofSent}) // a variable of _step_microbatches
 	var update int64
 	for i := range step.chunks {
 		piece := &step.chunks[i]

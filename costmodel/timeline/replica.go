@@ -20,15 +20,15 @@ func whole(table *costmodel.Table, all unitList, resident Resident) producer {
 	return func(emit func(stepEvent)) { deviceMap(table.Workload.Mode, all, &resident, emit) }
 }
 
-// Replica is the peak of one GPU that runs the whole model on its own data
-// ([costmodel.Traits]). A strategy that has no such engine is an error.
-func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
+// Replica is one GPU that runs the whole model on its own data ([costmodel.Traits]). A strategy that
+// has no such engine is an error.
+func Replica(table *costmodel.Table, dev *costmodel.Device) (Step, error) {
 	engine, ok := replicas[table.Workload.Strategy]
 	if table.Workload.Runtime == value.JAX { // one program; its units hold shards
 		engine = whole
 	}
 	if !ok {
-		return Peak{}, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
+		return Step{}, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
 	}
 	all := make(unitList, len(table.Units))
 	for i := range all {
@@ -39,7 +39,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Peak, error) {
 	if there := !table.Flat && !value.OnHost(table.Workload.BuiltOn, table.Workload.Quantize); there && resident.Prepared+dev.ContextBytes > dev.Budget() {
 		resident.Prepared = 0 // a model that a GPU cannot hold like this was not built there
 	}
-	return between(table, all, &resident, engine, walk(engine(table, all, resident))), nil
+	return Step{parts: append([]producer{engine(table, all, resident)}, between(table, all, &resident, engine)...)}, nil
 }
 
 // prepared is a GPU's memory while the model is sharded: whole parameters and shards.

@@ -37,10 +37,10 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 			return
 		}
 		if before := step.last(); before > 0 {
-			emit(stepEvent{Change: gradients(before)})
+			emit(stepEvent{Change: gradients(before), Owner: ofLastStep})
 		}
 		if step.accumulates() {
-			emit(stepEvent{Change: gradients(step.reduced)}) // of the micro-batches before
+			step.before(1)
 		}
 		step.forward()
 		step.end()
@@ -101,8 +101,18 @@ func (step *shardedStep) retains() bool {
 	return false
 }
 
-// comm changes the communication buffers.
-func (step *shardedStep) comm(bytes int64) { step.emit(stepEvent{Change: buffers(bytes)}) }
+// comm changes the communication buffers of an owner.
+func (step *shardedStep) comm(owner string, bytes int64) {
+	step.emit(stepEvent{Change: buffers(bytes), Owner: owner})
+}
+
+// before adds so many times the sharded gradients of the micro-batches before.
+func (step *shardedStep) before(times int64) {
+	for i := range step.table.Groups {
+		group := &step.table.Groups[i]
+		step.emit(stepEvent{Change: gradients(times * (group.Reduced + group.HeadReduced)), Owner: group.Name})
+	}
+}
 
 // at looks at a moment between units.
 func (step *shardedStep) at(what string, group *costmodel.Group) {
@@ -143,25 +153,25 @@ func (step *shardedStep) enter(group *costmodel.Group) {
 		return
 	}
 	step.gather(group)
-	step.comm(group.Gathered)
+	step.comm(group.Name, group.Gathered)
 	step.at(gathering, group)
-	step.comm(-step.buffer)
+	step.comm(ofGather, -step.buffer)
 	step.buffer = group.Buffer
 }
 
 // gather issues an all-gather (_fsdp_collectives.py foreach_all_gather): the
 // cast part is freed when its copy is in the output.
 func (step *shardedStep) gather(group *costmodel.Group) {
-	step.comm(group.Buffer + group.CopyIn)
+	step.comm(ofGather, group.Buffer+group.CopyIn)
 	step.at(gathering, group)
-	step.comm(-group.CopyIn)
+	step.comm(ofGather, -group.CopyIn)
 }
 
 // leave frees a group's whole parameters after its forward; the root's stay
 // (_fsdp_state.py _lazy_init: post_forward_mesh_info is None).
 func (step *shardedStep) leave(group *costmodel.Group) {
 	if group != nil && !group.RemainsGathered {
-		step.comm(-group.Gathered)
+		step.comm(group.Name, -group.Gathered)
 	}
 }
 
@@ -181,9 +191,10 @@ func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Uni
 	over.Grads, over.CommBuffers = group.HeadReduce, group.HeadReduce // the sum of the chunks, and the input
 	step.emit(stepEvent{Change: gradients(group.HeadReduced), Over: over, What: reducing, Layer: group.Name})
 	if step.accumulates() {
-		step.emit(stepEvent{Change: gradients(-group.HeadReduced)})
+		step.emit(stepEvent{Change: gradients(-group.HeadReduced), Owner: group.Name})
 	}
-	step.comm(group.HeadReduce - step.reduce - group.Gathered)
+	step.comm(ofReduction, group.HeadReduce-step.reduce)
+	step.comm(group.Name, -group.Gathered)
 	step.reduce = group.HeadReduce
 }
 
@@ -202,7 +213,7 @@ func (step *shardedStep) end() {
 		}
 	}
 	endForward(step.resident, step.last(), step.emit)
-	step.comm(-step.buffer)
+	step.comm(ofGather, -step.buffer)
 	step.buffer = 0
 	if step.root != nil {
 		step.leave(step.root)
@@ -219,7 +230,7 @@ func (step *shardedStep) backward() {
 	rest := step.units[last]
 	if step.root != nil {
 		rest = step.lossBeforeRoot(rest)
-		pending = step.again(step.root, pending, freedByLoss(rest))
+		pending = step.again(step.root, pending, rest)
 	}
 	for i := last; i >= 0; i-- {
 		group, unit := step.groups[i], step.units[i]
@@ -229,7 +240,7 @@ func (step *shardedStep) backward() {
 		step.stream = unit.Output
 		if finishes(group, i) && !group.Unhooked && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
 			unit = step.lossFirst(unit)
-			pending = step.arrive(group, pending, freedByLoss(unit))
+			pending = step.arrive(group, pending, unit)
 		}
 		unitBackward(unit, step.emit)
 		step.firstChunk(group, i, pending)
@@ -238,7 +249,7 @@ func (step *shardedStep) backward() {
 		}
 	}
 	step.stream = 0
-	step.comm(-step.buffer) // of an embedding that is frozen: nothing waited for it
+	step.comm(ofGather, -step.buffer) // of an embedding that is frozen: nothing waited for it
 	step.buffer = 0
 	// The inputs of these need no gradient, so that their gradients are reduced by
 	// the callback at the end (_fsdp_state.py _root_post_backward_final_callback).
@@ -254,14 +265,14 @@ func (step *shardedStep) backward() {
 }
 
 // again is the root's pre_backward, which gathers what was freed after forward.
-func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group, freed int64) []*costmodel.Group {
+func (step *shardedStep) again(root *costmodel.Group, pending []*costmodel.Group, unit *costmodel.Unit) []*costmodel.Group {
 	if !root.RemainsGathered {
-		step.emit(stepEvent{Change: activations(-freed)})
+		step.freed(unit, -1)
 		step.gather(root)
-		step.comm(root.Gathered)
+		step.comm(root.Name, root.Gathered)
 		step.at(gathering, root)
-		step.comm(-root.Buffer)
-		step.emit(stepEvent{Change: activations(freed)})
+		step.comm(ofGather, -root.Buffer)
+		step.freed(unit, 1)
 	}
 	return step.prefetch(pending)
 }
@@ -281,6 +292,13 @@ func freedByLoss(unit *costmodel.Unit) int64 {
 		sum += unit.Layers[i].LossFrees
 	}
 	return sum
+}
+
+// freed adds so many times what the loss has freed of a unit.
+func (step *shardedStep) freed(unit *costmodel.Unit, times int64) {
+	for i := range unit.Layers {
+		step.emit(stepEvent{Change: activations(times * unit.Layers[i].LossFrees), Owner: unit.Layers[i].Layer})
+	}
 }
 
 // firstChunk is the backward of a head's first chunk, the last to run. The logits are gone, and the
@@ -334,7 +352,7 @@ func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
-func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group, freed int64) []*costmodel.Group {
+func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group, unit *costmodel.Unit) []*costmodel.Group {
 	switch {
 	case group.HeadReduce > 0: // the loss freed it, and nothing prefetches it
 		step.gather(group)
@@ -344,12 +362,12 @@ func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Gro
 		step.buffer = group.Buffer
 	}
 	if !group.RemainsGathered || group.HeadReduce > 0 {
-		step.emit(stepEvent{Change: activations(-freed)})
-		step.comm(group.Gathered)
+		step.freed(unit, -1)
+		step.comm(group.Name, group.Gathered)
 		step.at(gathering, group)
-		step.comm(-step.buffer)
+		step.comm(ofGather, -step.buffer)
 		step.buffer = 0
-		step.emit(stepEvent{Change: activations(freed)})
+		step.freed(unit, 1)
 	}
 	if group.Repeats {
 		return pending[1:]
@@ -361,20 +379,21 @@ func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Gro
 // parameters, then the last reduce-scatter's input. It copies the gradients into a new input; the
 // output becomes the sharded gradients.
 func (step *shardedStep) reduceGrads(group *costmodel.Group) {
-	step.comm(-group.Gathered)
+	step.comm(group.Name, -group.Gathered)
 	if group.Reduce == 0 {
 		return // nothing in it is trained
 	}
-	step.comm(group.Reduce - step.reduce)
+	step.comm(ofReduction, group.Reduce-step.reduce)
 	step.reduce = group.Reduce
 	step.at(reducing, group)
-	step.comm(group.Staged)
-	step.emit(stepEvent{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
+	step.comm(ofReduction, group.Staged)
+	step.drop(group)
+	step.emit(stepEvent{Change: gradients(group.Reduced + group.LastGrad), Owner: group.Name})
 	step.at(reducing, group)
 	if step.table.Workload.Strategy.Traits().Groups > 1 {
 		step.reducing += group.Staged // the all-reduce's input stays to the end (_all_reduce_state)
 	} else {
-		step.comm(-group.Staged)
+		step.comm(ofReduction, -group.Staged)
 	}
 	gone := group.LastGrad
 	if group.Late && !step.accumulates() {
@@ -386,24 +405,30 @@ func (step *shardedStep) reduceGrads(group *costmodel.Group) {
 	case step.table.Workload.HostShards, step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2:
 		gone += group.Reduced // added to what was there, or copied to the host; HSDP's all-reduce keeps it to the end
 	}
-	step.emit(stepEvent{Change: gradients(-gone)})
+	step.emit(stepEvent{Change: gradients(-gone), Owner: group.Name})
 }
 
-// whole are the gradients that the group's backward left.
-func (step *shardedStep) whole(group *costmodel.Group) int64 {
-	var sum int64
+// drop frees the gradients that the group's backward left.
+func (step *shardedStep) drop(group *costmodel.Group) {
 	for _, unit := range group.Units {
-		sum += step.units[unit:unit+1].totals().grads + step.units[unit].ResidentGrads
+		dropGrads(step.units[unit], step.emit)
+		step.emit(stepEvent{Change: gradients(-step.units[unit].ResidentGrads), Owner: step.units[unit].Name})
 	}
-	return sum
+}
+
+// dropGrads frees the gradients that a unit's backward left.
+func dropGrads(unit *costmodel.Unit, emit func(stepEvent)) {
+	for i := range unit.Layers {
+		emit(stepEvent{Change: gradients(-unit.Layers[i].Grads), Owner: unit.Layers[i].Layer})
+	}
 }
 
 // update is the optimizer's step.
 func (step *shardedStep) update() {
-	step.comm(-step.reduce - step.reducing)
+	step.comm(ofReduction, -step.reduce-step.reducing)
 	step.reduce, step.reducing = 0, 0
 	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups > 1 {
-		step.emit(stepEvent{Change: gradients(-step.reduced)})
+		step.before(-1)
 	}
 	step.emit(stepEvent{Over: activations(step.units.totals().step), What: "optimizer step"})
 }

@@ -133,11 +133,11 @@ func TestShardedChunks(t *testing.T) {
 // replica walks through a step of one GPU.
 func replica(t *testing.T, table *costmodel.Table) timeline.Peak {
 	t.Helper()
-	peak, err := timeline.Replica(table, &costmodel.Device{})
+	step, err := timeline.Replica(table, &costmodel.Device{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return peak
+	return step.Peak()
 }
 
 // TestReplicaUnknown: a strategy without an engine is refused.

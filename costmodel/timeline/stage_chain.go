@@ -5,7 +5,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// stageChain computes any pipeline rank's peak without walking its units ([RankPeak] does). It has
+// stageChain computes any pipeline rank's peak without walking its units ([RankStep] does). It has
 // a [unitChain] for the units inside a stage, summaries of its first and last unit, and a closed
 // form for each schedule and rank. An answer takes O(1) for each stage and each moment of the form,
 // whatever the number of micro-batches. It is not safe for concurrent use.

@@ -101,7 +101,7 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		at.End = at.First + 1 + rng.IntN(n-at.First)
 		place := timeline.Rank{Schedule: s, Index: rng.Int64N(4), Chunks: []costmodel.Interval{at}}
 		workspace := table.Workspaces * dev.WorkspaceBytes
-		if walk, got := timeline.RankPeak(table, place, dev), chain.Peak(place, workspace); got != walk.Memory.Total() {
+		if walk, got := timeline.RankStep(table, place, dev).Peak(), chain.Peak(place, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 		if at.End == n || table.Workload.MicroBatches < 4 {
@@ -110,7 +110,7 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		place.Schedule.Kind, place.Schedule.Chunks = costmodel.Interleaved, 2
 		first := at.End + rng.IntN(n-at.End)
 		place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: first + 1 + rng.IntN(n-first)})
-		if walk, got := timeline.RankPeak(table, place, dev), chain.Peak(place, workspace); got != walk.Memory.Total() {
+		if walk, got := timeline.RankStep(table, place, dev).Peak(), chain.Peak(place, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 	}

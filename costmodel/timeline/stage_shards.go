@@ -55,8 +55,8 @@ func (shards *stageShards) reduce(unit *costmodel.Unit, at int, emit func(stepEv
 		return
 	}
 	emit(stepEvent{Change: buffers(-group.Gathered), Over: buffers(group.Reduce), What: reducing, Layer: group.Name})
-	whole := unitList{unit}.totals().grads
-	emit(stepEvent{Change: gradients(group.Reduced - whole), Over: costmodel.Memory{Grads: group.LastGrad, CommBuffers: group.Reduce + group.Staged}, What: reducing, Layer: group.Name})
+	dropGrads(unit, emit)
+	emit(stepEvent{Change: gradients(group.Reduced), Over: costmodel.Memory{Grads: group.LastGrad, CommBuffers: group.Reduce + group.Staged}, What: reducing, Layer: group.Name})
 }
 
 // summarise adds to a unit's summary what its group makes of it.

@@ -48,7 +48,7 @@ func (all unitList) static(emit func(stepEvent)) {
 			OptimizerState: unit.OptimizerState,
 			Grads:          unit.ResidentGrads,
 			Workspace:      unit.Padding, // the allocator's rounding of parameters
-		}})
+		}, Owner: unit.Name})
 	}
 }
 
@@ -72,7 +72,7 @@ func forwardToSave(unit *costmodel.Unit, emit func(stepEvent)) {
 		}
 		// Forward counts the cache, which stays.
 		emit(stepEvent{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
-		emit(stepEvent{Change: activations(step.Saved + step.UntilBodyEnd)})
+		emit(stepEvent{Change: activations(step.Saved + step.UntilBodyEnd), Owner: step.Layer})
 	}
 }
 
@@ -85,17 +85,16 @@ func forwardToKeep(unit *costmodel.Unit, emit func(stepEvent)) {
 		saved += step.Saved
 		retained += step.RecomputeSaved
 	}
-	emit(stepEvent{Change: activations(retained)})
+	emit(stepEvent{Change: activations(retained), Owner: unit.Name})
 }
 
 func (all unitList) bodyEnd(emit func(stepEvent)) {
 	for _, unit := range all {
-		end := costmodel.Memory{Activations: -unit.AutocastCopies}
+		emit(stepEvent{Change: activations(-unit.AutocastCopies), Owner: unit.Name})
 		for i := range unit.Layers {
-			end.Activations -= unit.Layers[i].UntilBodyEnd
-			end.KVCache += unit.Layers[i].CacheGrowth
+			step := &unit.Layers[i]
+			emit(stepEvent{Change: costmodel.Memory{Activations: -step.UntilBodyEnd, KVCache: step.CacheGrowth}, Owner: step.Layer})
 		}
-		emit(stepEvent{Change: end})
 	}
 }
 
@@ -146,14 +145,14 @@ func unitBackward(unit *costmodel.Unit, emit func(stepEvent)) {
 	if unit.CheckpointedOutput > 0 {
 		// Its output stays until the next unit's backward is done.
 		emit(stepEvent{What: "backward of ", Layer: unit.Name})
-		emit(stepEvent{Change: activations(-unit.CheckpointedOutput)})
+		emit(stepEvent{Change: activations(-unit.CheckpointedOutput), Owner: unit.Name})
 	}
 	if unit.Recompute {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
 			// Forward counts what was kept.
-			emit(stepEvent{Change: activations(-step.RecomputeSaved), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
-			emit(stepEvent{Change: activations(step.Saved)})
+			emit(stepEvent{Change: activations(-step.RecomputeSaved), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer, Owner: unit.Name})
+			emit(stepEvent{Change: activations(step.Saved), Owner: step.Layer})
 		}
 	}
 	for i := len(unit.Layers) - 1; i >= 0; i-- {
@@ -164,7 +163,7 @@ func unitBackward(unit *costmodel.Unit, emit func(stepEvent)) {
 		}
 		over := costmodel.Memory{Activations: step.Backward - step.BackwardGrads, Grads: step.BackwardGrads}
 		emit(stepEvent{Over: over, What: what, Layer: layer})
-		emit(stepEvent{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}})
+		emit(stepEvent{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}, Owner: step.Layer})
 	}
 }
 

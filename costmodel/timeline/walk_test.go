@@ -69,7 +69,7 @@ func TestWalkJudgesRun(t *testing.T) {
 				if got := chain(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				walk := timeline.DeviceMap(mode, owned, resident)
+				walk := timeline.DeviceMap(mode, owned, resident).Peak()
 				if got := timeline.DeviceMapSum(mode, owned, resident); got != walk.Memory.Total() {
 					t.Fatalf("%s [%d, %d): the walk holds %d, the fold of its events %d", mode, a, b, walk.Memory.Total(), got)
 				}
@@ -128,7 +128,7 @@ func TestJoin(t *testing.T) {
 func TestWalkFigures(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
-	got := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2})
+	got := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2}).Peak()
 	want := timeline.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -141,19 +141,19 @@ func TestWalkFigures(t *testing.T) {
 		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
 	} {
 		body := &costmodel.Unit{Products: true, Layers: []costmodel.LayerMemory{{Layer: "a", KV: 50, CacheGrowth: grown, HeadPeak: 25, Forward: 70}}}
-		if got := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9}); got != want {
+		if got := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9}).Peak(); got != want {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
 	// Nothing but lookups: no workspace. Outputs that the caller drops but for
 	// the loss are gone when the gradients come.
 	lookup := &costmodel.Unit{Params: 10, Padding: 2, Layers: []costmodel.LayerMemory{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
-	got = timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true})
+	got = timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true}).Peak()
 	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := timeline.DeviceMap(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{}); got.Memory.Total() != 35 || got.At != "weights" {
+	if got := timeline.DeviceMap(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{}).Peak(); got.Memory.Total() != 35 || got.At != "weights" {
 		t.Errorf("load: %+v", got)
 	}
 }
@@ -168,7 +168,7 @@ func TestStreamedLate(t *testing.T) {
 	s := unit.Streamed()
 	resident := timeline.Resident{}
 	peak := func(u *costmodel.Unit) int64 {
-		p := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, resident)
+		p := timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, resident).Peak()
 		return p.Memory.Total()
 	}
 	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a

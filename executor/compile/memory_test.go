@@ -26,7 +26,7 @@ func TestArenas(t *testing.T) {
 			}
 			on := &plan.topology.Devices[device.index]
 			closed := chain.Peak(place, plan.table.Workspaces*on.WorkspaceBytes)
-			peak := timeline.RankPeak(plan.table, place, on)
+			peak := timeline.RankStep(plan.table, place, on).Peak()
 			idle := peak.Memory.Workspace
 			if plan.table.Workload.Mode != costmodel.Load {
 				idle -= compiler.workspace(device)

@@ -75,7 +75,7 @@ func CheckServing(graph *modelgraph.Graph, devices int, flat Flat, faults []Faul
 // too small.
 func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	var check checker
-	devices, err := predictReplicas(table, topo)
+	devices, err := predictReplicas(table, topo, nil)
 	if err != nil {
 		check.fault(unknownEngine, "", "%v", err)
 	}

@@ -50,7 +50,7 @@ func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 }
 
 // predict predicts every device's stages. A device's rank is that of its first stage.
-func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) []Prediction {
+func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology, steps follow) []Prediction {
 	rank := make([]int64, len(pipe.of))
 	next := int64(0)
 	for stage, device := range pipe.device {
@@ -64,14 +64,14 @@ func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) 
 		dev := &topo.Devices[device]
 		out[device] = on(device, dev)
 		if len(pipe.of[device]) > 0 {
-			pipe.walk(&out[device], table, dev, rank[device])
+			pipe.walk(&out[device], table, dev, rank[device], steps)
 		}
 		out[device].settle()
 	}
 	return out
 }
 
-func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmodel.Device, rank int64) {
+func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmodel.Device, rank int64, steps follow) {
 	table = tableOf(table, out.Device)
 	place := timeline.Rank{Schedule: pipe.schedule, Index: rank}
 	head := false
@@ -91,7 +91,9 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 			place.Chunks = append(place.Chunks, costmodel.Interval{}) // other devices have more chunks
 		}
 	}
-	out.Predicted = predicted(timeline.RankPeak(table, place, dev), table.Overhead(number, dev), slack)
+	step := timeline.RankStep(table, place, dev)
+	steps.keep(out.Device, step)
+	out.Predicted = predicted(step.Peak(), table.Overhead(number, dev), slack)
 	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
 		out.Predicted.fill(dev.Own.GranuleBytes)
 	}

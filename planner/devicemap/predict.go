@@ -1,6 +1,7 @@
 package devicemap
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -11,7 +12,39 @@ import (
 // Predict predicts the memory of every device in a step. The map is nil if every GPU runs the whole
 // model. If no engine runs the strategy, the predictions are empty and [Check] reports a fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
-	return withUsual(predictAll(table, topo, placement), table, topo, placement)
+	return withUsual(predictAll(table, topo, placement, nil), table, topo, placement)
+}
+
+// Steps returns what every device does in a step, behind [Predict]. A device that does nothing has the
+// zero step.
+func Steps(table *costmodel.Table, topo *costmodel.Topology, placement Map) []timeline.Step {
+	steps := make(follow)
+	predictAll(table, topo, placement, steps)
+	out := make([]timeline.Step, len(topo.Devices))
+	for device, step := range steps {
+		out[device] = step
+	}
+	return out
+}
+
+// follow collects the steps behind predictions, by device.
+type follow map[int]timeline.Step
+
+func (steps follow) keep(device int, step timeline.Step) {
+	if steps != nil {
+		steps[device] = step
+	}
+}
+
+// onGPUs gives each GPU of a stage the stage's step; starts are [costmodel.Topology.Starts].
+func (steps follow) onGPUs(starts []int, count int) {
+	if steps == nil || starts == nil {
+		return
+	}
+	stages := maps.Clone(steps)
+	for gpu := range count {
+		steps[gpu] = stages[stageOf(starts, gpu)]
+	}
 }
 
 // withUsual adds the peaks of the usual micro-batch if the largest one differs.
@@ -19,20 +52,22 @@ func withUsual(out []Prediction, table *costmodel.Table, topo *costmodel.Topolog
 	if table.Usual == nil {
 		return out
 	}
-	for device, usual := range predictAll(table.Usual, topo, placement) {
+	for device, usual := range predictAll(table.Usual, topo, placement, nil) {
 		out[device].Predicted.UsualPeakBytes = usual.Predicted.PeakAllocatedBytes
 	}
 	return out
 }
 
 // predictAll is [Predict] without the usual micro-batch.
-func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map, steps follow) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
 		folded, starts := startsOf(table, topo)
-		return onGPUs(stagesOf(table, placement.onStages(starts), len(folded.Devices)).predict(table, folded), starts, topo)
+		stages := stagesOf(table, placement.onStages(starts), len(folded.Devices)).predict(table, folded, steps)
+		steps.onGPUs(starts, len(topo.Devices))
+		return onGPUs(stages, starts, topo)
 	case strategy.Traits().Replicated && placement == nil:
-		devices, err := predictReplicas(table, topo)
+		devices, err := predictReplicas(table, topo, steps)
 		if err == nil {
 			return devices
 		}
@@ -54,37 +89,46 @@ func predictAll(table *costmodel.Table, topo *costmodel.Topology, placement Map)
 		}
 	}
 	for device := range out {
-		out[device] = predict(table, device, &topo.Devices[device], owned[device], places[device])
+		out[device] = predict(table, device, &topo.Devices[device], owned[device], places[device], steps)
 	}
 	return out
 }
 
 // predictReplicas returns every GPU's prediction if each runs the whole model ([costmodel.Traits]).
 // A strategy without replicas is an error.
-func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
+func predictReplicas(table *costmodel.Table, topo *costmodel.Topology, steps follow) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
-	peaks := make(map[costmodel.Device]timeline.Peak) // thousands of GPUs may be equal
+	type followed struct {
+		timeline.Step
+		timeline.Peak
+	}
+	replicas := make(map[costmodel.Device]followed) // thousands of GPUs may be equal
 	for device := range out {
 		dev := &topo.Devices[device]
 		prediction := on(device, dev)
 		prediction.Units = len(table.Units)
-		peak, known := peaks[*dev]
+		replica, known := replicas[*dev]
 		if !known {
-			var err error
-			if peak, err = timeline.Replica(table, dev); err != nil {
-				return nil, err
-			}
-			peaks[*dev] = peak
-		}
-		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
-		prediction.Predicted.follow(table, dev, nil, true)
-		if table.Least != nil {
-			least, err := timeline.Replica(table.Least, dev)
+			step, err := timeline.Replica(table, dev)
 			if err != nil {
 				return nil, err
 			}
+			replica = followed{step, step.Peak()}
+			replicas[*dev] = replica
+		}
+		peak := replica.Peak
+		steps.keep(device, replica.Step)
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
+		prediction.Predicted.follow(table, dev, nil, true)
+		if table.Least != nil {
+			step, err := timeline.Replica(table.Least, dev)
+			if err != nil {
+				return nil, err
+			}
+			least := step.Peak()
 			if least.Memory.Total() > peak.Memory.Total() {
 				prediction.Predicted = predicted(least, table.Overhead(device, dev), slackOf(table, dev, true))
+				steps.keep(device, step)
 			}
 			prediction.Predicted.PeakRangeBytes = []int64{least.Memory.Total(), prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		} else if table.SecondBuckets > 0 {
@@ -104,7 +148,7 @@ func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strateg
 
 // predict returns a device's prediction. places are the indices of the units that are always on the
 // device.
-func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit, places []int) Prediction {
+func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit, places []int, steps follow) Prediction {
 	prediction := on(device, dev)
 	prediction.Units = len(units)
 	resident := timeline.ResidentOn(table, device, dev, len(units) == 0)
@@ -112,8 +156,9 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 		if table.Part != nil && len(places) == len(units) {
 			units = unitsOf(table.Part(places, true))
 		}
-		peak := timeline.DeviceMap(table.Workload.Mode, units, resident)
-		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
+		step := timeline.DeviceMap(table.Workload.Mode, units, resident)
+		steps.keep(device, step)
+		prediction.Predicted = predicted(step.Peak(), table.Overhead(device, dev), slackOf(table, dev, resident.Output > 0 || endsModel(units)))
 		if len(places) > 0 && len(places) == len(units) { // the allocator is not simulated with offloaded weights
 			prediction.Predicted.follow(table, dev, places, device == table.InputDevice)
 		}

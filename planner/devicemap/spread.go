@@ -25,11 +25,14 @@ func (placement Map) onStages(starts []int) Map {
 	for unit, device := range placement {
 		out[unit] = device
 		if device >= 0 {
-			out[unit] = Device(sort.SearchInts(starts, int(device)+1) - 1)
+			out[unit] = Device(stageOf(starts, int(device)))
 		}
 	}
 	return out
 }
+
+// stageOf returns the stage of a GPU.
+func stageOf(starts []int, gpu int) int { return sort.SearchInts(starts, gpu+1) - 1 }
 
 // tableOf returns the table of a stage, with the list of all stages.
 func tableOf(table *costmodel.Table, stage int) *costmodel.Table {
@@ -48,7 +51,7 @@ func onGPUs(stages []Prediction, starts []int, topo *costmodel.Topology) []Predi
 	}
 	out := make([]Prediction, len(topo.Devices))
 	for gpu := range out {
-		stage := sort.SearchInts(starts, gpu+1) - 1
+		stage := stageOf(starts, gpu)
 		one := on(gpu, &topo.Devices[gpu])
 		one.Predicted, one.Units = stages[stage].Predicted, stages[stage].Units
 		one.settle()
@@ -66,7 +69,7 @@ func (check *checker) notFirst(starts []int) {
 		if device < 0 || int(device) >= check.devices {
 			continue
 		}
-		if first := starts[sort.SearchInts(starts, int(device)+1)-1]; int(device) != first {
+		if first := starts[stageOf(starts, int(device))]; int(device) != first {
 			check.fault(unknownDevice, check.graph.Units[unit].Name, "device %d is within a stage of several GPUs: a map names the first of them, %d", device, first)
 		}
 	}
@@ -85,7 +88,7 @@ func (stage *Stage) spread(table *costmodel.Table, starts []int, device int) {
 	if starts == nil || device < 0 {
 		return
 	}
-	at := sort.SearchInts(starts, device+1) - 1
+	at := stageOf(starts, device)
 	of := &tableOf(table, at).Workload
 	count := int(of.DP.Count() * of.TP.Count() * of.CP.Count())
 	for gpu := range count {

@@ -32,11 +32,11 @@ func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 // replicaPeak is the peak of a GPU that runs the whole model.
 func replicaPeak(t *testing.T, table *costmodel.Table, dev *costmodel.Device) timeline.Peak {
 	t.Helper()
-	peak, err := timeline.Replica(table, dev)
+	step, err := timeline.Replica(table, dev)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return peak
+	return step.Peak()
 }
 
 // TestShardedAccuracy compares the predicted with the measured allocated peak of every rank under

@@ -164,7 +164,7 @@ func (row *megatronRow) predicted(t *testing.T) (static, peak timeline.Peak) {
 	}
 	rest := *table
 	rest.Workload.Mode = costmodel.Load
-	return timeline.RankPeak(&rest, rank, &dev), timeline.RankPeak(table, rank, &dev)
+	return timeline.RankStep(&rest, rank, &dev).Peak(), timeline.RankStep(table, rank, &dev).Peak()
 }
 
 // TestMegatronRows predicts the last rank's peak of Megatron-LM's functional tests on H100 (commit

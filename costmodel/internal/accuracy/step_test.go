@@ -63,7 +63,7 @@ func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timelin
 		for i := range all {
 			all[i] = &table.Units[i]
 		}
-		return timeline.DeviceMap(row.w.Mode, all, timeline.ResidentOn(table, 0, &dev, false)), evaluation, saving, least
+		return timeline.DeviceMap(row.w.Mode, all, timeline.ResidentOn(table, 0, &dev, false)).Peak(), evaluation, saving, least
 	}
 	if least = step; table.Least != nil {
 		least = replicaPeak(t, table.Least, &dev)

@@ -67,7 +67,7 @@ func (set *setting) bytes(out *program.Program, placement devicemap.Map, what, w
 		if closed != device.Arena || found.PeakAllocatedBytes != device.Arena || usage.Live+usage.Idle != device.Arena || usage.Live > device.Arena {
 			return nil, fmt.Errorf("%s, device %d: closed form %d, plan %d, arena %d, live and idle %d", where, index, closed, found.PeakAllocatedBytes, device.Arena, usage.Live+usage.Idle)
 		}
-		walk := timeline.RankPeak(set.table, *ranks[index], &set.topology.Devices[index]).Memory
+		walk := timeline.RankStep(set.table, *ranks[index], &set.topology.Devices[index]).Peak().Memory
 		if spare := walk.Workspace - usage.Idle; walk.Total() != device.Arena || spare != 0 && spare != aligned(workspace) {
 			return nil, fmt.Errorf("%s, device %d: %d idle by the walk and the workspace of %d, %d by the program", where, index, walk.Workspace, workspace, usage.Idle)
 		}

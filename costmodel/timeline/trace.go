@@ -1,0 +1,121 @@
+package timeline
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// Step is what one device does: a step, and what a training program does between steps.
+type Step struct {
+	parts []producer
+	// whole has every micro-batch, where parts leave out those that are alike; nil: parts have all.
+	whole producer
+}
+
+// Moment is a moment of a step.
+type Moment struct {
+	Peak
+	// Action is the pass of a pipeline's rank; nil: the moment is in none.
+	Action *order.Action
+}
+
+// Holding is what one owner has on a device at a moment: a module, or a buffer of an engine.
+type Holding struct {
+	Owner  string
+	Memory costmodel.Memory
+	// Passing: it is there at this moment only.
+	Passing bool
+}
+
+// Trace are all moments of a step on one device.
+type Trace struct {
+	Moments []Moment
+	// Peak is the index of [Step.Peak].
+	Peak int
+	// Live is what is there at the peak. It adds up to the peak in each category.
+	Live []Holding
+	// Kept is what is there throughout.
+	Kept []Holding
+}
+
+// Peak is the first of the largest moments.
+func (step Step) Peak() Peak {
+	var most Peak
+	for i, events := range step.parts {
+		if peak := walk(events); i == 0 || peak.Memory.Total() > most.Memory.Total() {
+			most = peak
+		}
+	}
+	return most
+}
+
+// Trace follows a step moment by moment, with every micro-batch.
+func (step Step) Trace() Trace {
+	parts := step.parts
+	if step.whole != nil {
+		parts = []producer{step.whole}
+	}
+	var out Trace
+	var begins []int // by part: its first moment
+	var most int64
+	for _, events := range parts {
+		begins = append(begins, len(out.Moments))
+		var now costmodel.Memory
+		events(func(event stepEvent) {
+			now = add(now, event.Change, 1)
+			if event.What == "" {
+				return
+			}
+			moment := Moment{Peak{add(now, event.Over, 1), event.What + event.Layer}, event.Action}
+			if bytes := moment.Memory.Total(); len(out.Moments) == 0 || bytes > most {
+				most, out.Peak = bytes, len(out.Moments)
+			}
+			out.Moments = append(out.Moments, moment)
+		})
+	}
+	for i, events := range parts {
+		if end := append(begins, len(out.Moments))[i+1]; begins[i] <= out.Peak && out.Peak < end {
+			out.Live = holdings(events, out.Peak-begins[i])
+			out.Kept = holdings(events, 0)
+		}
+	}
+	return out
+}
+
+// holdings is what there is at a moment, by owner in the order of its first change.
+func holdings(events producer, at int) (live []Holding) {
+	index, moment := map[string]int{}, 0
+	events(func(event stepEvent) {
+		if moment > at {
+			return
+		}
+		owner := event.Owner
+		if owner == "" {
+			owner = event.Layer
+		}
+		if owner == "" {
+			owner = event.What
+		}
+		if event.Change != (costmodel.Memory{}) {
+			place, known := index[owner]
+			if !known {
+				place, index[owner] = len(live), len(live)
+				live = append(live, Holding{Owner: owner})
+			}
+			live[place].Memory = add(live[place].Memory, event.Change, 1)
+		}
+		if event.What == "" {
+			return
+		}
+		if moment++; moment > at && event.Over != (costmodel.Memory{}) {
+			live = append(live, Holding{Owner: event.What + event.Layer, Memory: event.Over, Passing: true})
+		}
+	})
+	out := live[:0]
+	for _, holding := range live {
+		if holding.Memory != (costmodel.Memory{}) {
+			out = append(out, holding)
+		}
+	}
+	return out
+}
