@@ -7,12 +7,18 @@ import "github.com/devmap-dev/devmap/costmodel"
 func (step *timing) pipeline() float64 {
 	stages, devices, token := step.stages()
 	end := make([]float64, len(step.topo.Devices))
-	for rank, seconds := range Simulate(step.schedule(stages, devices), step.trains(), stages) {
+	for rank, seconds := range simulateStages(step.schedule(stages, devices), step.trains(), stages, step.record) {
 		end[devices[rank]] = seconds
 	}
+	step.record.ofStages(step.place, stages, devices)
 	slowest := 0.
 	for device := range end {
-		slowest = max(slowest, end[device]+step.updateOn(device))
+		update := step.updateOn(device)
+		slowest = max(slowest, end[device]+update)
+		step.record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, end[device], end[device] + update})
+	}
+	for _, device := range devices {
+		step.record.add(Span{device, streamCompute, doesDecode, 0, 0, -1, slowest, slowest + float64(step.table.Workload.NewTokens)*token})
 	}
 	return slowest + float64(step.table.Workload.NewTokens)*token
 }

@@ -19,15 +19,23 @@ func (step *timing) sharded(device int) float64 {
 		seconds := Unit(step.table, step.topo, device, unit)
 		gather.seconds[unit], update = seconds, update+seconds.Update
 	}
-	total := step.microBatches() * gather.pass(step.trains())
+	once := gather.pass(step.trains())
+	total := step.microBatches() * once
+	if step.record != nil {
+		step.record.repeat(0, once, int64(step.microBatches())-1)
+	}
+	gather.record = nil
 	if step.tokens() > 0 {
 		for unit := range gather.seconds {
 			gather.seconds[unit].Forward, gather.seconds[unit].Issue = gather.seconds[unit].Token, gather.seconds[unit].IssueToken
 		}
 		total += step.tokens() * gather.pass(false)
 	}
+	step.record.add(Span{device, streamCompute, doesDecode, 0, 0, -1, step.microBatches() * once, total})
 	if step.trains() {
-		total += update / float64(gather.degree)
+		update /= float64(gather.degree)
+		step.record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, total, total + update})
+		total += update
 	}
 	return total
 }
@@ -35,6 +43,8 @@ func (step *timing) sharded(device int) float64 {
 // gatherer runs a sharded pass over the units.
 type gatherer struct {
 	*timing
+	record         *recorder
+	index          int // of the device
 	device         *costmodel.Device
 	seconds        []UnitSeconds // by unit
 	degree         int64         // GPUs that a parameter is cut over
@@ -49,7 +59,7 @@ func (step *timing) gather(device int) *gatherer {
 	workload := &step.table.Workload
 	gpus := int64(len(step.topo.Devices))
 	gather := &gatherer{
-		timing: step, device: &step.topo.Devices[device], seconds: make([]UnitSeconds, len(step.table.Units)),
+		timing: step, record: step.record, index: device, device: &step.topo.Devices[device], seconds: make([]UnitSeconds, len(step.table.Units)),
 		degree: min(gpus, max(1, workload.ShardDegree)), compute: wire(workload), grads: reduced(workload),
 	}
 	gather.replicas = gpus / gather.degree
@@ -75,7 +85,7 @@ func (gather *gatherer) pass(train bool) float64 {
 			gather.opened(ready, work.Weights)
 			ready = gather.prefetched(unit+1, 1)
 		}
-		gather.ran(work, gather.seconds[unit].Issue, gather.seconds[unit].Forward)
+		gather.ran(unit, doesForward, gather.seconds[unit].Issue, gather.seconds[unit].Forward)
 	}
 	if !train {
 		return gather.clock.Device
@@ -87,7 +97,7 @@ func (gather *gatherer) pass(train bool) float64 {
 			gather.opened(ready, work.Weights)
 			ready = gather.prefetched(unit-1, -1)
 		}
-		gather.ran(work, gather.seconds[unit].IssueBack, gather.seconds[unit].Backward)
+		gather.ran(unit, doesBackward, gather.seconds[unit].IssueBack, gather.seconds[unit].Backward)
 		if work.Block {
 			gather.scatter(work.Trained)
 		}
@@ -103,13 +113,15 @@ func (gather *gatherer) pass(train bool) float64 {
 }
 
 // ran is a unit's pass; the host issues its kernels and hooks.
-func (gather *gatherer) ran(work *costmodel.Work, issue, length float64) {
+func (gather *gatherer) ran(unit int, what string, issue, length float64) {
+	work, start := &gather.table.Units[unit].Work, gather.clock.Device
 	gather.clock.Host += issue
 	hooks := 0.
 	if work.Block {
 		hooks = float64(work.Tensors) * gather.device.ShardedIssueSeconds
 	}
 	gather.clock.run(hooks, length)
+	gather.record.add(Span{gather.index, streamCompute, what, unit, unit + 1, 0, start, gather.clock.Device})
 }
 
 // prefetched issues the all-gather of the next block from unit on, and is when it ends.
@@ -128,14 +140,15 @@ func (gather *gatherer) prefetched(unit, step int) float64 {
 func (gather *gatherer) unshard(weights int64) {
 	copied := float64(weights*(gather.compute+ops.WeightBytes(gather.table.Workload.Precision))) / float64(gather.degree)
 	gather.stream = max(gather.stream, gather.clock.Device) + over(copied, gather.strided())
-	gather.stream = gather.collect(gather.stream, ringPart(gather.degree)*float64(weights*gather.compute), gather.degree)
+	gather.stream = gather.collect(doesGather, gather.stream, ringPart(gather.degree)*float64(weights*gather.compute), gather.degree)
 }
 
 // collect is when a collective ends that starts when its stream is free; the
 // processors that it occupies are lost to kernels.
-func (gather *gatherer) collect(free, bytes float64, gpus int64) float64 {
+func (gather *gatherer) collect(what string, free, bytes float64, gpus int64) float64 {
 	seconds := gather.overlapped(bytes, gpus)
 	end := max(free, gather.clock.Device) + seconds
+	gather.record.add(Span{gather.index, streamCollectives, what, 0, 0, 0, end - seconds, end})
 	gather.clock.Device += seconds * gather.device.CollectiveShare
 	return end
 }
@@ -162,9 +175,9 @@ func (gather *gatherer) scatter(trained int64) {
 	}
 	gather.clock.Device += over(float64(trained*(gather.compute+gather.grads)), rate)
 	bytes := float64(trained * gather.grads)
-	gather.stream = gather.collect(gather.stream, ringPart(gather.degree)*bytes, gather.degree)
+	gather.stream = gather.collect(doesReduce, gather.stream, ringPart(gather.degree)*bytes, gather.degree)
 	if gather.replicas > 1 {
 		part := bytes / float64(gather.degree)
-		gather.reduce = gather.collect(max(gather.reduce, gather.stream), 2*ringPart(gather.replicas)*part, gather.replicas)
+		gather.reduce = gather.collect(doesReduce, max(gather.reduce, gather.stream), 2*ringPart(gather.replicas)*part, gather.replicas)
 	}
 }

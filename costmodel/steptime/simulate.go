@@ -32,6 +32,12 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 // exchange messages after each. Memory does not depend on the number of micro-batches, and time
 // only on its digits.
 func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64 {
+	return simulateStages(schedule, train, stages, nil)
+}
+
+// simulateStages is [Simulate] with a recorder. It records a span's stage as its first unit, and its
+// rank as its device ([recorder.ofStages]).
+func simulateStages(schedule costmodel.Schedule, train bool, stages []Stage, record *recorder) []float64 {
 	ends := make([]float64, schedule.Stages)
 	endless := !simulates(schedule.Kind)
 	for i := range stages {
@@ -48,7 +54,7 @@ func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64
 		simulate = simulateLockStep
 	}
 	clocks := make([]deviceClock, schedule.Stages)
-	simulate(clocks, schedule, train, stages)
+	simulate(clocks, schedule, train, stages, record)
 	for rank := range clocks {
 		ends[rank] = clocks[rank].Device
 	}

@@ -14,8 +14,8 @@ import (
 //
 // Every rank alternates forwards and backwards in the table's middle, each chunk a round of
 // micro-batches. Such rounds are equal ([repeat]).
-func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage) {
-	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages)}
+func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train bool, stages []Stage, record *recorder) {
+	lock := lockStep{train: train, stages: stages, chunks: make([][]int, schedule.Stages), made: make([]deviceClock, schedule.Stages), now: make([]*action, schedule.Stages), record: record}
 	for i := range stages {
 		lock.chunks[stages[i].Rank] = append(lock.chunks[stages[i].Rank], i)
 	}
@@ -32,7 +32,15 @@ func simulateLockStep(clocks []deviceClock, schedule costmodel.Schedule, train b
 	round := lock.columns[0].Round
 	rounds := max(0, last-first) / round
 	lock.steps(clocks, 0, min(first, longest))
-	repeat(clocks, rounds, round*schedule.Stages, func(clocks []deviceClock) { lock.steps(clocks, first, first+round) })
+	times := int64(0)
+	repeat(clocks, rounds, record.cost(round*schedule.Stages), func(clocks []deviceClock) {
+		from := first
+		if record != nil { // with the numbers of its micro-batches
+			from += times * round
+			times++
+		}
+		lock.steps(clocks, from, from+round)
+	})
 	lock.steps(clocks, first+rounds*round, longest)
 }
 
@@ -44,6 +52,7 @@ type lockStep struct {
 	columns []order.Column // by rank
 	now     []*action      // likewise, of the step that is simulated; nil: it waits
 	made    []deviceClock  // likewise, before what was made is exchanged
+	record  *recorder
 }
 
 // action is a forward or a backward of a micro-batch on a stage.
@@ -82,7 +91,12 @@ func (lock *lockStep) steps(clocks []deviceClock, from, to int64) {
 func (lock *lockStep) step(clocks []deviceClock) {
 	for rank, a := range lock.now {
 		if a != nil {
+			start, what := clocks[rank].Device, doesForward
+			if a.backward {
+				what = doesBackward
+			}
 			clocks[rank].run(lock.stages[a.stage].takes(a.backward))
+			lock.record.add(Span{rank, streamCompute, what, a.stage, a.stage + 1, a.batch, start, clocks[rank].Device})
 		}
 	}
 	copy(lock.made, clocks)
@@ -106,6 +120,7 @@ func (lock *lockStep) exchange(clocks []deviceClock, rank int, a *action) {
 	}
 	peer := lock.stages[to].Rank
 	through := max(lock.made[rank].Device, lock.made[peer].Device) + message
+	lock.record.add(Span{rank, streamSend, doesTransfer, a.stage, a.stage + 1, a.batch, through - message, through})
 	clocks[rank].await(through)
 	clocks[peer].await(through)
 }

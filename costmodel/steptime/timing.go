@@ -14,6 +14,7 @@ type timing struct {
 	place []int
 	// copied are the seconds in which each unit's parameters come from a tier.
 	copied []float64
+	record *recorder // nil: nothing is recorded
 }
 
 // newTiming checks the inputs of a step's time. Units on a tier get the first device with units,

@@ -22,6 +22,7 @@ type arenas struct {
 type bufferUse struct {
 	live    bool
 	arrived bool  // it came with its send, before the recv that writes it
+	from    int64 // when its life began
 	until   int64 // the latest end of an access so far
 }
 
@@ -55,7 +56,7 @@ func (all *arenas) step(i int32) {
 	all.leave(instr.Device, all.start[i])
 	for _, access := range accesses {
 		if access.Mode == program.Write && !all.usage[access.Buffer].arrived {
-			all.take(access.Buffer)
+			all.take(access.Buffer, all.start[i])
 		}
 	}
 	all.note(instr.Device, all.start[i], i)
@@ -84,18 +85,18 @@ func (all *arenas) arrive(send *program.Instr, time int64) {
 	all.leave(instr.Device, time)
 	for _, access := range all.prog.Accesses[instr.FirstAccess:instr.EndAccess] {
 		if access.Mode == program.Write {
-			all.take(access.Buffer)
+			all.take(access.Buffer, time)
 			all.usage[access.Buffer].arrived = true
 		}
 	}
 	all.note(instr.Device, time, recv)
 }
 
-// take makes a buffer live.
-func (all *arenas) take(index int32) {
+// take makes a buffer live from a time on.
+func (all *arenas) take(index int32, time int64) {
 	buffer, use := &all.prog.Buffers[index], &all.usage[index]
 	if !use.live && !buffer.Class.Throughout() {
-		use.live = true
+		use.live, use.from = true, time
 		all.live[buffer.Device] += buffer.Bytes
 	}
 }
@@ -110,6 +111,7 @@ func (all *arenas) leave(device int32, time int64) {
 			continue // freed twice: no valid program
 		}
 		use.live = false
+		all.devices[device].Lives = append(all.devices[device].Lives, Life{gone.lane, use.from, gone.time})
 		all.live[device] -= all.prog.Buffers[gone.lane].Bytes
 		all.note(device, gone.time, program.None)
 	}

@@ -49,6 +49,15 @@ type Device struct {
 	// that caused it. It is [program.None] if only buffers that are there throughout are live.
 	Peak   Moment
 	PeakAt int32
+	// Lives are the lives of its buffers in the order of their ends, except buffers that are there
+	// throughout.
+	Lives []Life
+}
+
+// Life is a buffer, by its index in [program.Program.Buffers], from a time to another.
+type Life struct {
+	Buffer   int32
+	From, To int64
 }
 
 // Moment is the live bytes from a time on.

@@ -1,0 +1,226 @@
+package steptime
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Span is what one stream of a device does from Start to End, in seconds since the step began.
+type Span struct {
+	Device int
+	// Stream is "compute", "send" or "collectives".
+	Stream string
+	// What is "forward", "backward", "update", "decode", "transfer", "gather" or "reduce".
+	What string
+	// First and End are the units, none if equal. Batch is the micro-batch; −1: none, or several.
+	FirstUnit, EndUnit int
+	Batch              int64
+	Start, End         float64
+}
+
+// recorder keeps spans; nil keeps none.
+type recorder struct{ spans []Span }
+
+func (record *recorder) add(span Span) {
+	if record != nil && span.End > span.Start {
+		record.spans = append(record.spans, span)
+	}
+}
+
+// repeat adds what was recorded from an index on so many times more, each later by a period. Times
+// beyond most are one span of each device.
+func (record *recorder) repeat(from int, period float64, times int64) {
+	once := slices.Clone(record.spans[from:])
+	const most = 1 << 16
+	each := min(times, most/int64(max(1, len(once))))
+	for time := int64(1); time <= each; time++ {
+		for _, span := range once {
+			span.Start += float64(time) * period
+			span.End += float64(time) * period
+			span.Batch += time
+			record.add(span)
+		}
+	}
+	if each == times {
+		return
+	}
+	known := map[int]bool{}
+	for _, span := range once {
+		if !known[span.Device] && span.Stream == streamCompute {
+			known[span.Device] = true
+			span.Batch, span.FirstUnit, span.EndUnit = -1, 0, 0
+			span.Start, span.End = once[0].Start+float64(each+1)*period, once[0].Start+float64(times+1)*period
+			record.add(span)
+		}
+	}
+}
+
+// cost is the number of additions of a step for [repeat]; 0 if the steps are recorded, each.
+func (record *recorder) cost(additions int64) int64 {
+	if record != nil {
+		return 0
+	}
+	return additions
+}
+
+// ofStages replaces stages by their units, and ranks by devices.
+func (record *recorder) ofStages(place []int, stages []Stage, devices []int) {
+	if record == nil {
+		return
+	}
+	begins := make([]int, 0, len(stages)+1)
+	for unit := range place {
+		if unit == 0 || place[unit-1] != place[unit] {
+			begins = append(begins, unit)
+		}
+	}
+	begins = append(begins, len(place))
+	for i := range record.spans {
+		span := &record.spans[i]
+		stage := span.FirstUnit
+		span.Device, span.FirstUnit, span.EndUnit = devices[span.Device], begins[stage], begins[stage+1]
+	}
+}
+
+// The streams and what they do.
+const (
+	streamCompute     = "compute"
+	streamSend        = "send"
+	streamCollectives = "collectives"
+
+	doesForward  = "forward"
+	doesBackward = "backward"
+	doesUpdate   = "update"
+	doesDecode   = "decode"
+	doesTransfer = "transfer"
+	doesGather   = "gather"
+	doesReduce   = "reduce"
+)
+
+// Spans returns what every device does in a [Step], by the same rules. GPUs of one stage, and equal
+// replicas, have the spans of their first. devmap's own engine has a program instead.
+func Spans(table *costmodel.Table, topo *costmodel.Topology, place []int) ([]Span, error) {
+	step, err := newTiming(table, topo, place)
+	if err != nil {
+		return nil, err
+	}
+	step.record = &recorder{}
+	switch runs := table.Workload.Strategy.Traits(); {
+	case runs.Replicated == (place != nil):
+		return nil, errorf("a map of units under %s", table.Workload.Strategy)
+	case runs.Sharded && runs.Replicated:
+		step.sharded(0)
+	case runs.Replicated:
+		step.recordReplica(0)
+	case runs.Staged:
+		step.pipeline()
+	default:
+		step.recordSequence()
+	}
+	if starts := step.topo.Starts; starts != nil {
+		for i := range step.record.spans {
+			span := &step.record.spans[i]
+			span.Device = starts[span.Device]
+		}
+	}
+	return step.record.spans, nil
+}
+
+// recordSequence records a device map's step ([Sequential]).
+func (step *timing) recordSequence() {
+	workload, record := &step.table.Workload, step.record
+	var clock round
+	run := func(unit int, what string, issue, length, in float64, from int) {
+		device, start := step.place[unit], clock.Device
+		clock.pass(issue, length+in)
+		record.add(Span{from, streamSend, doesTransfer, unit, unit + 1, 0, start, start + in})
+		record.add(Span{device, streamCompute, what, unit, unit + 1, 0, start + in, clock.Device})
+	}
+	crossing := func(unit, from, to int) float64 {
+		if from == to {
+			return 0
+		}
+		return step.send(unit, from, to)
+	}
+	pass := func(token bool) {
+		for unit, device := range step.place {
+			took, in, from := step.unit(unit, device), 0., device
+			if unit > 0 {
+				from = step.place[unit-1]
+				in = crossing(unit-1, from, device)
+			}
+			if token {
+				run(unit, doesDecode, took.IssueToken+took.Copied, took.Token+took.Copied, in/tokensOf(workload), from)
+			} else {
+				run(unit, doesForward, took.Issue+took.Copied, took.Forward+took.Copied, in, from)
+			}
+		}
+	}
+	pass(false)
+	for unit := len(step.place) - 1; unit >= 0 && step.trains(); unit-- {
+		took, in, from := step.unit(unit, step.place[unit]), 0., step.place[unit]
+		if unit+1 < len(step.place) {
+			from = step.place[unit+1]
+			in = crossing(unit, from, step.place[unit])
+		}
+		run(unit, doesBackward, took.IssueBack, took.Backward, in, from)
+	}
+	more := step.microBatches() - 1
+	record.repeat(0, max(clock.Host, clock.worked), int64(more))
+	end := clock.repeated(step.microBatches())
+	if passes := TokenPasses(workload); passes > 0 {
+		from := len(record.spans)
+		clock = round{}
+		pass(true)
+		for i := from; i < len(record.spans); i++ {
+			record.spans[i].Start += end
+			record.spans[i].End += end
+		}
+		record.repeat(from, clock.Device, int64(passes)-1)
+		end += passes * clock.Device
+	}
+	update := map[int]float64{}
+	for unit, device := range step.place {
+		took := step.unit(unit, device)
+		update[device] += took.Update
+	}
+	for device, seconds := range update {
+		record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, end, end + seconds})
+	}
+}
+
+// recordReplica records the step of a replica with whole parameters ([timing.dataParallel]).
+func (step *timing) recordReplica(device int) {
+	var clock round
+	var update float64
+	record := step.record
+	run := func(unit int, what string, issue, length float64) {
+		start := clock.Device
+		clock.pass(issue, length)
+		record.add(Span{device, streamCompute, what, unit, unit + 1, 0, start, clock.Device})
+	}
+	for unit := range step.table.Units {
+		seconds := Unit(step.table, step.topo, device, unit)
+		run(unit, doesForward, seconds.Issue, seconds.Forward)
+		update += seconds.Update
+	}
+	if !step.trains() {
+		end := clock.repeated(step.microBatches())
+		record.repeat(0, max(clock.Host, clock.worked), int64(step.microBatches())-1)
+		record.add(Span{device, streamCompute, doesDecode, 0, 0, -1, end, step.dataParallel(device)})
+		return
+	}
+	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
+		seconds := Unit(step.table, step.topo, device, unit)
+		run(unit, doesBackward, seconds.IssueBack, seconds.Backward)
+	}
+	end, whole := clock.repeated(step.microBatches()), step.dataParallel(device)
+	record.repeat(0, max(clock.Host, clock.worked), int64(step.microBatches())-1)
+	if gpus := float64(len(step.topo.Devices)); step.table.Workload.Strategy.Traits().ZeroStage > 0 {
+		update /= gpus
+	}
+	// What a step takes beyond its passes and the update is communication that nothing hides.
+	record.add(Span{device, streamCollectives, doesReduce, 0, 0, -1, end, whole - update})
+	record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, whole - update, whole})
+}
