@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -27,6 +29,9 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 	document := frontOf(&asked.Problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) })
+	if err == nil {
+		err = command.reportFront(cmd, asked, front)
+	}
 	if err != nil {
 		return err
 	}
@@ -39,6 +44,19 @@ func (command *planCommand) front(cmd *cobra.Command, asked *ask.Question, notes
 		}
 	}
 	return nil
+}
+
+// reportFront writes the page of a front to the file of --report: that of its shortest step.
+func (command *planCommand) reportFront(cmd *cobra.Command, asked *ask.Question, front *planner.Front) error {
+	var points []page.Point
+	for i, solution := range front.Points {
+		point := page.Point{Seconds: solution.Value, Label: fmt.Sprintf("%.1f%% of the fullest GPU", 100*solution.LargestShare), Chosen: i == 0}
+		for device := range solution.Devices {
+			point.PeakBytes = max(point.PeakBytes, solution.Devices[device].Predicted.PeakAllocatedBytes)
+		}
+		points = append(points, point)
+	}
+	return command.report(cmd, planOf(asked, front.Points[0], nil), asked, front.Points[0], points)
 }
 
 // frontOutput is the front file (devmap.front/v1), the shortest step first. None of its maps is

@@ -133,6 +133,9 @@ func (command *planCommand) spare(cmd *cobra.Command, arg string) error {
 	if command.IsFront() {
 		kind = "front"
 	}
+	if err := spareReport(cmd, command.Report, arg, command.Output); err != nil {
+		return err
+	}
 	switch {
 	case command.Emit == "":
 		return out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{kind}}, arg)
@@ -263,6 +266,9 @@ func (command *planCommand) show(cmd *cobra.Command, asked *ask.Question, sol *p
 	if err == nil {
 		err = note()
 	}
+	if err == nil {
+		err = command.report(cmd, plan, asked, sol, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -382,6 +388,9 @@ func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload cost
 	}
 	plan := of.plan(answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err == nil {
+		err = command.report(cmd, plan, nil, nil, nil)
+	}
 	if err != nil || command.JSON {
 		return err
 	}

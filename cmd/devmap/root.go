@@ -50,7 +50,7 @@ Exit status: 0 done, 1 error, 2 wrong call, 3 nothing fits, 4 a check failed.`,
 	root.SetFlagErrorFunc(ask.FlagError)
 	root.SetHelpFunc(ask.Help)
 	root.SetUsageFunc(ask.Usage)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, backends.CPU()), newProbe(self), newWatch(self), newList("models", "List the built-in models", listModels), newList("gpus", "List the GPUs that --gpu takes", listGPUs), newVersion(), newReplay()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, backends.CPU()), newProbe(self), newWatch(self), newReport(), newList("models", "List the built-in models", listModels), newList("gpus", "List the GPUs that --gpu takes", listGPUs), newVersion(), newReplay()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}
@@ -70,7 +70,7 @@ var commandGroups = []struct {
 }{
 	{"plan", "Plan", []string{"estimate", "plan", "check", "emit"}},
 	{"look", "Look up", []string{"inspect", "models", "gpus", "probe"}},
-	{"run", "Run", []string{"watch", "run", "simulate"}},
+	{"run", "Run", []string{"watch", "run", "simulate", "report"}},
 	{"other", "Other", []string{"completion", "help", "version"}},
 }
 

@@ -38,6 +38,9 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	}
 	plan := servingPlan(served.graph, served.workload, topology, &served.question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err == nil {
+		err = command.report(cmd, plan, nil, nil, nil)
+	}
 	if err != nil || command.JSON {
 		return err
 	}

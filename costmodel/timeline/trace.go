@@ -38,6 +38,11 @@ type Trace struct {
 	Kept []Holding
 }
 
+// Same reports that two steps are one: equal devices share theirs.
+func (step Step) Same(other Step) bool {
+	return len(step.parts) > 0 && len(other.parts) > 0 && &step.parts[0] == &other.parts[0]
+}
+
 // Peak is the first of the largest moments.
 func (step Step) Peak() Peak {
 	var most Peak

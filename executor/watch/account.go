@@ -11,11 +11,12 @@ import (
 // account divides the memory in use on a GPU. Some was in use before the command, and some is what
 // other processes have taken or released since. The rest is the command's.
 type account struct {
-	place  Place
-	before int64 // in use as the watching began, and not by the command
-	used   int64 // of all processes, now
-	peak   int64 // the command's most
-	growth Growth
+	place    Place
+	before   int64 // in use as the watching began, and not by the command
+	used     int64 // of all processes, now
+	peak     int64 // the command's most
+	growth   Growth
+	readings Readings
 
 	// From the last list of processes. theirs is the memory of others that this machine shows;
 	// first is that as the watching began.
@@ -129,6 +130,7 @@ func (account *account) sample(when time.Duration, used int64) {
 	account.used = used
 	account.peak = max(account.peak, account.usedByCommand())
 	account.growth.add(when, account.usedByCommand())
+	account.readings.add(when, account.usedByCommand(), account.used-account.usedByCommand())
 }
 
 // higher reports whether a reading would be a new peak. Then its owner has to be known first.

@@ -57,3 +57,17 @@ func assess(placed devicemap.Map, devices []devicemap.Prediction) *planner.Solut
 	solution.Value = solution.LargestShare
 	return solution
 }
+
+// Automatic returns the row of the map that device_map="auto" gives for a problem of a device map.
+// It returns nil on one GPU, for another strategy, and if Accelerate's map does not run.
+func Automatic(problem planner.Problem) *Row {
+	if problem.Diffusion != nil || problem.Graph == nil {
+		return nil
+	}
+	for _, row := range (&comparison{Problem: problem, Options: Options{Current: true}}).automatic() {
+		if row.Refused == nil {
+			return &row
+		}
+	}
+	return nil
+}

@@ -89,6 +89,7 @@ const (
 	onRun
 	onProbe
 	onWatch
+	onReport
 
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
@@ -96,7 +97,7 @@ const (
 	executing = onSimulate | onRun // runs a plan's workload
 )
 
-var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe, "watch": onWatch}
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe, "watch": onWatch, "report": onReport}
 
 // flagNamed returns the flag with a name, or the one of the library's field with that name; nil if
 // there is none.

@@ -33,6 +33,7 @@ type Request struct {
 	JSON, Explain       bool
 	Force, Try          bool
 	Output, For, Emit   string
+	Report, Ran         string // of --report, and report --run
 	Transformers        string
 	Dims                []string
 	Model, ScheduleFile string

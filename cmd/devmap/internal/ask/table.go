@@ -298,20 +298,21 @@ var placementFlags = []flag{
 // ownFlags are the flags about the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, serves: true, on: working | executing | onEmit | onProbe | onWatch, benchmark: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, serves: true, on: working | executing | onEmit | onProbe | onWatch | onReport, benchmark: true,
 		helpOn: map[command]string{
 			onPlan: "Print JSON only, no table", onEstimate: "Print JSON only, no table", onCheck: "Print JSON only, no table",
 			onInspect: "Print JSON only, no table", onSimulate: "Print JSON only, no table", onRun: "Print the JSON report only, no table",
 			onEmit: "Write the program as JSON (--for program)", onProbe: "Print JSON only, no table",
-			onWatch: "Print the JSON report; COMMAND's output goes to stderr",
+			onWatch: "Print the JSON report; COMMAND's output goes to stderr", onReport: "Write the page's data as JSON, not the page",
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, serves: true, on: searching | onEmit | executing | onProbe | onWatch, benchmark: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, serves: true, on: searching | onEmit | executing | onProbe | onWatch | onReport, benchmark: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "Write the plan to FILE [standard output]", onEstimate: "Write the rows to FILE as JSON",
 			onEmit: "Write to FILE, atomically [standard output]", onSimulate: "Write the simulation to FILE as JSON",
 			onRun: "Write the reports to FILE as JSON", onProbe: "Write the topology to FILE [standard output]", onWatch: "Write the report to FILE as JSON",
+			onReport: "Write the page to FILE [standard output]",
 		},
 	},
 	{
@@ -324,11 +325,19 @@ var ownFlags = []flag{
 		help: "Size of a symbolic dimension of ONNX; repeatable",
 	},
 	{
+		name: "report", at: func(request *Request) any { return &request.Report }, serves: true, on: onPlan | onRun | onWatch,
+		help: "Also write a page with pictures to FILE as HTML", also: []string{"html"},
+	},
+	{
+		name: "run", at: func(request *Request) any { return &request.Ran }, on: onReport,
+		help: "Compare with a report of devmap run or watch",
+	},
+	{
 		name: "emit", at: func(request *Request) any { return &request.Emit }, on: onPlan, values: []string{"slurm", "kubernetes"},
 		help: "Write the job for {values}; -o names its folder", meant: map[string]string{"sbatch": "slurm", "k8s": "kubernetes", "kubeflow": "kubernetes", "jobset": "kubernetes", "trainjob": "kubernetes"},
 	},
 	{
-		name: "force", at: func(request *Request) any { return &request.Force }, serves: true, on: searching | onEmit | executing | onProbe | onWatch, hidden: onEstimate, benchmark: true,
+		name: "force", at: func(request *Request) any { return &request.Force }, serves: true, on: searching | onEmit | executing | onProbe | onWatch | onReport, hidden: onEstimate, benchmark: true,
 		help: "Replace existing files", also: []string{"overwrite"},
 	},
 	{
@@ -361,7 +370,7 @@ var ownFlags = []flag{
 // programFlags are the flags about a program of a plan.
 var programFlags = []flag{
 	{
-		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing,
+		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | executing | onReport,
 		help: "Folder or file of the model [as in the plan]",
 	},
 	{

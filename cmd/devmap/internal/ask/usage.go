@@ -41,11 +41,11 @@ var groups = []struct {
 		"component NAME", "height PIXELS", "width PIXELS", "frames N", "steps N", "vae-slicing", "vae-tiling", "vae-precision TYPE", "cache-latents", "cfg-degree N",
 		"ulysses N", "ring N", "pipefusion N", "fully-shard-degree N",
 	}},
-	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain", "run"}},
+	{"Search", []string{"objective GOAL", "time-limit DURATION", "explain", "run REPORT"}},
 	{"Run", []string{"steps N", "cycles N", "keep WHERE", "certify", "fault KIND:N"}},
 	{"Watch", []string{"pid N", "strict", "baseline", "no-hook", "snapshot FILE", "rank-from-env", "merge FOLDER", "log FILE"}},
 	{"Output", []string{
-		"output FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
+		"output FILE", "report FILE", "emit SCHEDULER", "force", "json", "trace FILE", "dump KIND=FILE", "save FOLDER", "save-state FOLDER", "quiet", "verbose", "color WHEN", "version", "help",
 		"no-descriptions",
 	}},
 }
@@ -173,7 +173,7 @@ var topics = map[string]string{
 	"check":    "precision, presets, gpus, models, strategies, optimizers, topology, exit-codes, environment",
 	"inspect":  "precision, models, strategies, optimizers, environment",
 	"emit":     "strategies, exit-codes",
-	"simulate": "exit-codes", "run": "exit-codes", "watch": "exit-codes", "probe": "topology",
+	"simulate": "exit-codes", "run": "exit-codes", "watch": "exit-codes", "report": "exit-codes", "probe": "topology",
 }
 
 // commandGroups returns a command's subcommands in their groups, help topics last.

@@ -63,7 +63,7 @@ func named(cmd *cobra.Command) []string {
 		names = names[:dash]
 	}
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"output", "trace", "snapshot"}, flag.Name) {
+		if !slices.Contains([]string{"output", "report", "trace", "snapshot"}, flag.Name) {
 			names = append(names, flag.Value.String())
 		}
 	})
@@ -102,12 +102,18 @@ func kindOf(path string) string {
 	defer file.Close() //nolint:errcheck // opened for reading
 	head := make([]byte, 256)
 	count, _ := io.ReadFull(file, head)
+	if ours.Match(head[:count]) {
+		return "page"
+	}
 	found := document.FindSubmatch(head[:count])
 	if len(found) < 2 || slices.Contains([]string{"topology", "model"}, string(found[1])) {
 		return ""
 	}
 	return string(found[1])
 }
+
+// ours is the beginning of a page of devmap report.
+var ours = regexp.MustCompile(`^<!DOCTYPE html>\s*<html lang="en">\s*<head>\s*<meta charset="utf-8">\s*<meta name="generator" content="devmap">`)
 
 var document = regexp.MustCompile(`^\s*\{\s*"format_version": "devmap\.([a-z]+)/`)
 

@@ -1,0 +1,213 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Limits of a page's size. They are shared by all curves, maps and lanes.
+const (
+	maxPoints   = 10000 // of all curves
+	fewPoints   = 24    // of a curve at least
+	manyPoints  = 1200  // of a curve at most
+	maxRects    = 7000
+	maxSpans    = 22000
+	maxAlive    = 9000 // rows of live buffers
+	maxModules  = 6000
+	maxCurveFew = 400 // curves; more are left out
+)
+
+// share is one of count equal parts of a limit, between two others.
+func share(limit, count, least, most int) int { return max(least, min(most, limit/max(1, count))) }
+
+// sample is a moment of a curve.
+type sample struct {
+	x     int64
+	label string
+	bytes sizes
+	total int64
+}
+
+// ofSamples returns a curve of at most so many points. It keeps the first sample, the last, the peak,
+// and the least and the most in each part of the others.
+func (page *Page) ofSamples(samples []sample, peak, most int) curve {
+	kept := []int{0, len(samples) - 1, peak}
+	parts := max(1, (most-len(kept))/2)
+	for part := range parts {
+		first, end := part*len(samples)/parts, (part+1)*len(samples)/parts
+		low, high := first, first
+		for i := first; i < end; i++ {
+			if samples[i].total < samples[low].total {
+				low = i
+			}
+			if samples[i].total > samples[high].total {
+				high = i
+			}
+		}
+		if first < end {
+			kept = append(kept, low, high)
+		}
+	}
+	slices.Sort(kept)
+	kept = slices.Compact(kept)
+	out := curve{Moments: len(samples), Peak: slices.Index(kept, peak)}
+	for _, at := range kept {
+		out.X = append(out.X, samples[at].x)
+		out.Label = append(out.Label, page.name(samples[at].label))
+		out.Total = append(out.Total, samples[at].total)
+	}
+	for number := range categoryCount {
+		one := band{Category: number}
+		for _, at := range kept {
+			one.Bytes = append(one.Bytes, samples[at].bytes[number])
+		}
+		switch low, high := slices.Min(one.Bytes), slices.Max(one.Bytes); {
+		case low == 0 && high == 0:
+			continue
+		case low == high:
+			one.Constant, one.Bytes = low, nil
+		}
+		out.Bands = append(out.Bands, one)
+	}
+	return out
+}
+
+// followed adds the curves of steps that were followed moment by moment. GPUs with equal steps share
+// one. devices are the plan's; a step that does not have its printed peak gets none.
+func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction) {
+	type kind struct {
+		step    timeline.Step
+		trace   timeline.Trace
+		devices []int
+	}
+	var kinds []kind
+	for device := range devices {
+		step, budget := steps[device], devices[device].Budget
+		like := func(one kind) bool { return one.step.Same(step) && devices[one.devices[0]].Budget == budget }
+		if at := slices.IndexFunc(kinds, like); at >= 0 {
+			kinds[at].devices = append(kinds[at].devices, device)
+			continue
+		}
+		trace := step.Trace()
+		if len(trace.Moments) == 0 || trace.Moments[trace.Peak].Memory.Total() != devices[device].Predicted.PeakAllocatedBytes {
+			continue
+		}
+		like = func(one kind) bool {
+			return devices[one.devices[0]].Budget == budget && equalTraces(&one.trace, &trace)
+		}
+		if at := slices.IndexFunc(kinds, like); at >= 0 {
+			kinds[at].devices = append(kinds[at].devices, device)
+			continue
+		}
+		kinds = append(kinds, kind{step, trace, []int{device}})
+	}
+	points, rows := share(maxPoints, len(kinds), fewPoints, manyPoints), share(maxAlive, len(kinds), categoryCount, maxAlive)
+	for i := range kinds {
+		kind := &kinds[i]
+		samples := make([]sample, len(kind.trace.Moments))
+		for at, moment := range kind.trace.Moments {
+			samples[at] = sample{int64(at), moment.At, byCategory(&moment.Memory), moment.Memory.Total()}
+		}
+		one := page.ofSamples(samples, kind.trace.Peak, points)
+		one.Axis = "order"
+		one.Live = page.alive(heldBy(kind.trace.Live), rows)
+		page.add(one, kind.devices, devices)
+		for _, device := range kind.devices {
+			page.GPUs[device].Modules = page.modules(heldBy(kind.trace.Kept), share(maxModules, len(devices), 4, maxModules))
+		}
+	}
+}
+
+// equalTraces reports steps with the same moments.
+func equalTraces(one, other *timeline.Trace) bool {
+	return one.Peak == other.Peak && slices.EqualFunc(one.Moments, other.Moments, func(a, b timeline.Moment) bool { return a.Peak == b.Peak })
+}
+
+// add adds a curve of some devices.
+func (page *Page) add(one curve, of []int, devices []devicemap.Prediction) {
+	one.Devices, one.Title, one.BudgetBytes = of, namesOf(of), devices[of[0]].Budget
+	number := len(page.Memory)
+	page.Memory = append(page.Memory, one)
+	for _, device := range of {
+		page.GPUs[device].Memory = &number
+	}
+}
+
+// namesOf names GPUs: "GPUs 0–3, 6".
+func namesOf(devices []int) string {
+	if len(devices) == 1 {
+		return fmt.Sprintf("GPU %d", devices[0])
+	}
+	text := "GPUs "
+	for i := 0; i < len(devices); {
+		end := i + 1
+		for end < len(devices) && devices[end] == devices[end-1]+1 {
+			end++
+		}
+		if i > 0 {
+			text += ", "
+		}
+		if text += fmt.Sprint(devices[i]); end > i+1 {
+			text += fmt.Sprintf("–%d", devices[end-1])
+		}
+		i = end
+	}
+	return text
+}
+
+// held is what one owner has.
+type held struct {
+	owner, what string
+	bytes       sizes
+	count       int
+}
+
+func heldBy(holdings []timeline.Holding) (all []held) {
+	for _, holding := range holdings {
+		what := ""
+		if holding.Passing {
+			what = "at this moment"
+		}
+		all = append(all, held{holding.Owner, what, byCategory(&holding.Memory), 1})
+	}
+	return all
+}
+
+// alive lists what is there at a peak, the largest first. Rows beyond so many are joined by category.
+func (page *Page) alive(all []held, most int) []alive {
+	var rows []alive
+	for _, one := range all {
+		for number, size := range one.bytes {
+			if size == 0 {
+				continue
+			}
+			row := alive{Name: page.name(one.owner), What: one.what, Category: number, Bytes: size}
+			if one.count > 1 {
+				row.Count = one.count
+			}
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b alive) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	if len(rows) <= most {
+		return rows
+	}
+	keep := max(0, most-categoryCount)
+	rest := make([]alive, categoryCount)
+	for _, row := range rows[keep:] {
+		rest[row.Category].Bytes += row.Bytes
+		rest[row.Category].Count += max(1, row.Count)
+	}
+	rows = rows[:keep]
+	for number := range rest {
+		if rest[number].Count > 0 {
+			rest[number].Name, rest[number].Category = page.name("smaller ones"), number
+			rows = append(rows, rest[number])
+		}
+	}
+	return rows
+}

@@ -1,0 +1,163 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/simulate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Source is what a page shows.
+type Source struct {
+	Plan *devicemap.Plan
+	// Sentence and Proof are the answer in words, Limit what sets the largest share, and Bound how that
+	// is proved.
+	Sentence, Proof, Limit string
+	Bound                  []string
+	// Facts are pairs of a name and a value; the value of "Command" is one.
+	Facts [][2]string
+	// Graph and Costs are the plan's model and the costs of its units. If they are nil, Missing is a
+	// sentence that says why.
+	Graph   *modelgraph.Graph
+	Costs   *costmodel.Table
+	Placed  devicemap.Map // nil: every GPU runs the whole model
+	Missing string
+	// Program and Result are of devmap's own engine.
+	Program *program.Program
+	Result  *simulate.Result
+	Run     *report.Report
+	Changes []Change
+	// NoChanges says why there are none.
+	NoChanges string
+	Front     []Point
+	Now       *Now
+}
+
+// Change is a change of the command, with its result.
+type Change = change
+
+// Point is a map of a front.
+type Point = point
+
+// Now is the map that the engine makes without a plan.
+type Now = now
+
+// Of returns the page of a plan.
+func Of(source *Source) *Page {
+	plan := source.Plan
+	page := &Page{
+		FormatVersion: version, Title: title(plan), Categories: categories,
+		Answer: answer{Verdict: plan.Verdict, Sentence: source.Sentence, Proof: source.Proof},
+		GPUs:   gpusOf(plan, plan.Devices), Names: []string{},
+		Why: &reasons{Limit: source.Limit, Bound: source.Bound, Changes: source.Changes, Note: source.NoChanges, Warnings: plan.Warnings, Now: source.Now},
+	}
+	for _, of := range source.Facts {
+		page.Facts = append(page.Facts, fact{of[0], of[1], of[0] == "Command"})
+	}
+	if len(source.Front) > 0 {
+		page.Why.Front = &front{"step", "peak", source.Front}
+	}
+	page.memory(source)
+	page.unfollowed(plan.Devices)
+	page.time(source)
+	if plan.StepSeconds != nil {
+		page.Time.StepSeconds = plan.StepSeconds
+	}
+	if source.Run != nil {
+		page.measured(source.Run)
+	}
+	return page
+}
+
+// title names the model and the GPUs.
+func title(plan *devicemap.Plan) string {
+	devices := plan.Topology.Devices
+	text := fmt.Sprintf("%s on %d GPUs", plan.Model.Name, len(devices))
+	if len(devices) == 1 {
+		text = plan.Model.Name + " on 1 GPU"
+	}
+	return text
+}
+
+// memory adds the memory over a step.
+func (page *Page) memory(source *Source) {
+	plan := source.Plan
+	switch {
+	case len(plan.Phases) > 0:
+		page.ofPhases(plan)
+	case plan.Workload.Mode == costmodel.Serve:
+		page.MemoryNote = "An engine that serves keeps its memory from the start, so there is no step to follow."
+	case source.Program != nil:
+		page.played(playedOf(source), plan.Devices)
+	case source.Costs == nil:
+		page.MemoryNote = source.Missing
+	default:
+		page.followed(devicemap.Steps(source.Costs, &plan.Topology, source.Placed), plan.Devices)
+		for i := range page.GPUs {
+			if page.GPUs[i].Memory == nil && page.GPUs[i].PeakBytes > 0 {
+				page.MemoryNote = "This devmap predicts another peak than the plan has: write the plan again."
+			}
+		}
+	}
+}
+
+func playedOf(source *Source) *played {
+	of := &played{source.Program, source.Result, ticksPer}
+	if !source.Program.Timed {
+		of.scale = 1
+	}
+	return of
+}
+
+// time adds the lanes of a step.
+func (page *Page) time(source *Source) {
+	plan := source.Plan
+	page.Time = &lanes{}
+	switch {
+	case len(plan.Phases) > 0:
+		for i := range plan.Phases {
+			if of := &plan.Phases[i]; of.Seconds > 0 {
+				page.Time.Phases = append(page.Time.Phases, duration{of.Name, of.Seconds})
+			}
+		}
+		page.Time.Note = "The times of phases are known, not those within a phase."
+		if len(page.Time.Phases) == 0 {
+			page.Time.Note = "The times of the phases are not known on these GPUs."
+		}
+	case plan.Workload.Mode == costmodel.Serve:
+		page.Time.Note = "An engine that serves has no step."
+	case plan.Workload.Mode == costmodel.Load:
+		page.Time.Note = "The plan is for weights alone: no step runs."
+	case source.Program != nil:
+		page.simulated(playedOf(source))
+	case source.Costs == nil:
+		page.Time.Note = source.Missing
+	default:
+		page.stepped(source)
+	}
+}
+
+// stepped adds the lanes of an engine whose step the cost model times.
+func (page *Page) stepped(source *Source) {
+	var place []int
+	for _, device := range source.Placed {
+		place = append(place, int(device))
+	}
+	spans, err := steptime.Spans(source.Costs, &source.Plan.Topology, place)
+	if err != nil {
+		page.Time.Note = "The time of a step is not known: " + err.Error() + "."
+		return
+	}
+	page.timed(spans, func(first, end int) string {
+		units := source.Costs.Units
+		if end == first+1 {
+			return units[first].Name
+		}
+		return fmt.Sprintf("%s – %s", units[first].Name, units[end-1].Name)
+	})
+}

@@ -1,0 +1,151 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// run is what a run of a plan measured.
+type run struct {
+	Verdict              report.Verdict `json:"verdict"`
+	Reasons              []string       `json:"reasons"`
+	PredictedStepSeconds *float64       `json:"step_seconds_predicted,omitzero"`
+	StepSeconds          []float64      `json:"step_seconds,omitzero"`
+	GPUs                 []report.GPU   `json:"gpus,omitzero"`
+}
+
+// maxSteps are the steps whose times the page has.
+const maxSteps = 2000
+
+// measured adds a run.
+func (page *Page) measured(of *report.Report) {
+	page.Run = &run{Verdict: of.Verdict, Reasons: of.Reasons, PredictedStepSeconds: of.StepSeconds.Predicted, GPUs: of.GPUs}
+	page.Answer.Run = verdict(of.Verdict, of.Reasons)
+	for i := range of.Steps[:min(len(of.Steps), maxSteps)] {
+		page.Run.StepSeconds = append(page.Run.StepSeconds, of.Steps[i].Seconds)
+	}
+	for i := range of.Devices {
+		device := &of.Devices[i]
+		if device.Device < 0 || device.Device >= len(page.GPUs) {
+			continue
+		}
+		page.GPUs[device.Device].Measured = &measured{PeakAllocatedBytes: &device.Measured.PeakAllocatedBytes, DeviceUsedBytes: device.Measured.DeviceUsedBytes}
+	}
+}
+
+// verdict is a run's verdict with its reasons.
+func verdict(is report.Verdict, why []string) string {
+	text := fmt.Sprintf("Measured: %s.", is)
+	for _, reason := range why {
+		text += " " + reason
+	}
+	return text
+}
+
+// watched is a command that devmap watched.
+type watched struct {
+	Command   string           `json:"command"`
+	Note      string           `json:"note,omitzero"`
+	Seconds   float64          `json:"seconds"`
+	GPUs      []watchedGPU     `json:"gpus"`
+	Processes []watchedProcess `json:"processes"`
+	Explained []explained      `json:"explained"`
+	Reasons   []string         `json:"reasons"`
+	Notes     []string         `json:"notes"`
+}
+
+// watchedGPU is a GPU over time. X is in milliseconds.
+type watchedGPU struct {
+	GPU                int      `json:"gpu"`
+	Name               string   `json:"name"`
+	Devices            []int    `json:"devices"`
+	CapacityBytes      int64    `json:"capacity_bytes"`
+	PredictedUsedBytes [2]int64 `json:"predicted_used_bytes"`
+	X                  []int64  `json:"x"`
+	Used               []int64  `json:"used"`
+	Most               []int64  `json:"most"`
+	Others             []int64  `json:"others"`
+	Plateaus           int      `json:"plateaus"`
+	Rises              int      `json:"rises"`
+	GrowthBytes        int64    `json:"growth_bytes"`
+	OthersText         string   `json:"others_text"`
+}
+
+// watchedProcess is what PyTorch's allocator had in a process on a GPU.
+type watchedProcess struct {
+	PID                int   `json:"pid"`
+	GPU                int   `json:"gpu"`
+	AllocatedPeakBytes int64 `json:"allocated_peak_bytes"`
+	ReservedPeakBytes  int64 `json:"reserved_peak_bytes"`
+	AllocatedBytes     int64 `json:"allocated_bytes"`
+	ReservedBytes      int64 `json:"reserved_bytes"`
+	OutOfMemory        int64 `json:"out_of_memory"`
+	Retries            int64 `json:"retries"`
+}
+
+// explained divides the difference of a device.
+type explained struct {
+	Device    int      `json:"device"`
+	Allocated *int64   `json:"allocated,omitzero"`
+	Cache     *int64   `json:"cache,omitzero"`
+	Outside   *int64   `json:"outside,omitzero"`
+	Reasons   []string `json:"reasons"`
+}
+
+// OfWatch returns the page of a watched command; source is its plan's, or nil.
+func OfWatch(source *Source, of *watch.Report, readings []watch.Readings) *Page {
+	page := &Page{FormatVersion: version, Title: "GPU memory of a command", Categories: categories, Names: []string{}, Time: &lanes{Note: "devmap watched memory, not time."}, MemoryNote: "No plan was given: the section on measurements has the memory over time."}
+	page.Answer.Sentence = verdict(of.Verdict, of.Reasons)
+	if source != nil {
+		page = Of(source)
+		page.Answer.Run = verdict(of.Verdict, of.Reasons)
+	}
+	page.Watch = &watched{Reasons: of.Reasons, Notes: of.Notes, Seconds: of.Sampling.Seconds, Note: of.Sampling.Lost}
+	if of.Command != nil {
+		for i, word := range of.Command.Argv {
+			if i > 0 {
+				page.Watch.Command += " "
+			}
+			page.Watch.Command += emit.Shell(word)
+		}
+		page.Watch.Seconds = of.Command.Seconds
+		page.Facts = append(page.Facts, fact{"Watched", page.Watch.Command, true})
+	}
+	for i := range of.GPUs {
+		page.Watch.GPUs = append(page.Watch.GPUs, ofGPU(&of.GPUs[i], &readings[i]))
+	}
+	for i := range of.Processes {
+		for _, on := range of.Processes[i].GPUs {
+			page.Watch.Processes = append(page.Watch.Processes, watchedProcess{
+				of.Processes[i].PID, on.Index, on.AllocatedPeakBytes, on.ReservedPeakBytes, on.AllocatedBytes, on.ReservedBytes, on.OutOfMemory, on.Retries,
+			})
+		}
+	}
+	for i := range of.Explained {
+		one := &of.Explained[i]
+		page.Watch.Explained = append(page.Watch.Explained, explained{one.Device, one.AllocatedBytes, one.CacheBytes, one.OutsideBytes, one.Reasons})
+	}
+	for i := range of.Devices {
+		device := &of.Devices[i]
+		if device.Device >= 0 && device.Device < len(page.GPUs) {
+			got := &device.Measured
+			page.GPUs[device.Device].Measured = &measured{PeakAllocatedBytes: got.PeakAllocatedBytes, PeakReservedBytes: got.PeakReservedBytes, DeviceUsedBytes: got.DeviceUsedBytes}
+		}
+	}
+	return page
+}
+
+func ofGPU(of *watch.GPUReport, readings *watch.Readings) watchedGPU {
+	out := watchedGPU{
+		GPU: of.GPU, Name: of.Name, Devices: of.Devices, CapacityBytes: of.CapacityBytes, PredictedUsedBytes: of.PredictedUsedBytes,
+		Used: readings.Used, Most: readings.Most, Others: readings.Others,
+		Plateaus: of.Growth.Plateaus, Rises: of.Growth.Rises, GrowthBytes: of.Growth.LastUsed - of.Growth.FirstUsed, OthersText: of.Others,
+	}
+	for i := range readings.Used {
+		out.X = append(out.X, int64(i)*readings.Period.Milliseconds())
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package show
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Answer returns whether a plan fits and what is proved, each as a sentence or more. The proof is
+// empty if the plan has none.
+func Answer(plan *devicemap.Plan) (answer, proof string) {
+	fullest := fullestOf(plan.Devices)
+	if fullest == nil {
+		return verdictText(plan.Verdict, &devicemap.Prediction{}), ""
+	}
+	answer = verdictText(plan.Verdict, fullest)
+	unit := percent
+	if name := plan.Objective.Name; name == string(planner.Time) || name == string(planner.Latency) {
+		unit = Seconds
+		answer += fmt.Sprintf(" %s %s.", map[string]string{string(planner.Time): "Step", string(planner.Latency): "Latency"}[name], Seconds(plan.Objective.Value))
+	}
+	answer += " " + fullestText(fullest)
+	if at := fullest.Predicted.PeakAt; at != "" {
+		answer += " Its peak is at: " + at + "."
+	}
+	if plan.Objective.Status == "" {
+		return answer, ""
+	}
+	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
+	if plan.Objective.LowerBound > 0 {
+		proof += fmt.Sprintf(" Gap %.2f%%.", 100*plan.Objective.Gap)
+	}
+	return answer, proof
+}
+
+// fullestOf returns the GPU with the largest share of its budget; nil: there is none.
+func fullestOf(devices []devicemap.Prediction) (fullest *devicemap.Prediction) {
+	for i := range devices {
+		if fullest == nil || devices[i].Share > fullest.Share {
+			fullest = &devices[i]
+		}
+	}
+	return fullest
+}
+
+// Limit returns what a plan's fullest GPU has at its peak, a sentence; empty: there are no GPUs.
+func Limit(plan *devicemap.Plan) string {
+	fullest := fullestOf(plan.Devices)
+	if fullest == nil {
+		return ""
+	}
+	return fmt.Sprintf("GPU %d limits the plan. At its peak (%s) it has: %s.", fullest.Device, fullest.Predicted.PeakAt, parts(&fullest.Predicted))
+}
+
+// Bounds returns how a map was found and why none is better, a sentence each.
+func Bounds(asked *ask.Question, solution *planner.Solution) (said []string) {
+	if solution.Method != "" {
+		said = append(said, "Method: "+solution.Method+".")
+	}
+	if solution.Bound != "" {
+		said = append(said, "Bound: "+boundReason(solution)+".")
+	}
+	if asked.Diffusion != nil {
+		return said
+	}
+	for _, bound := range solution.Arguments(&asked.Problem) {
+		value := percent(bound.Value)
+		if timed(solution) != "" {
+			value = Seconds(bound.Value)
+		}
+		said = append(said, fmt.Sprintf("Bound by %s: %s (%s).", bound.Name, value, bound.What))
+	}
+	return said
+}
+
+// Effect describes the result of a changed problem.
+func Effect(solution *planner.Solution) string { return comesTo(solution) }

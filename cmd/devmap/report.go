@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/simulate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+type reportCommand struct{ *ask.Request }
+
+func newReport() *cobra.Command {
+	command := &reportCommand{}
+	cmd := &cobra.Command{
+		Use:   "report PLAN…",
+		Short: "Write a page with pictures of a plan and a run",
+		Long: `Write one HTML page of a plan: whether it fits and what is proved, the memory of
+each GPU and what holds it, memory and time over the step, and changes that
+would help. --run adds what devmap run or devmap watch measured.
+
+The page needs no network and no other file. A browser opens it from disk.
+
+devmap reads the model again, for the memory over the step. If the model is not
+there, the page has the plan's own figures.`,
+		Example: `  devmap report plan.json -o report.html
+  devmap report plan.json --run measured.json -o report.html
+  devmap plan llama-3.1-8b --gpus 4 -o plan.json --report report.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return nil
+			}
+			return out.Usagef("%s takes one PLAN or more; none given (devmap help %s)", cmd.CommandPath(), cmd.Name())
+		},
+		RunE: command.run,
+	}
+	command.Request = ask.New(cmd)
+	return cmd
+}
+
+func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
+	if command.Ran != "" && len(files) > 1 {
+		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.Ran, len(files))
+	}
+	if command.Output == "" && out.Terminal(cmd.OutOrStdout()) && !command.JSON {
+		return out.Usagef("a page is HTML for a browser: -o report.html writes it to a file")
+	}
+	var all *page.Page
+	for _, file := range files {
+		one, err := command.page(cmd, file)
+		if err != nil {
+			return err
+		}
+		if all == nil {
+			all = one
+		} else {
+			all.Others = append(all.Others, one)
+		}
+	}
+	return out.Write(cmd, command.Output, func(to io.Writer) error {
+		if command.JSON {
+			return all.WriteJSON(to)
+		}
+		return all.Write(to)
+	})
+}
+
+// page is the page of a plan.
+func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page, error) {
+	data, err := out.Interruptible(cmd.Context(), 0, file, func() ([]byte, error) {
+		return modelgraph.ReadSmall(file, "a plan", program.MaxBytes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan, err := devicemap.ReadPlan(file, data)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.Spare(cmd, command.written(), plan.Model.Source); err != nil {
+		return nil, err
+	}
+	source := pageOf(plan, data)
+	if command.Ran != "" {
+		if source.Run, err = runOf(cmd, command.Ran, plan, file); err != nil {
+			return nil, err
+		}
+	}
+	if err := modelled(cmd, source, file, command.Model); err != nil {
+		return nil, err
+	}
+	asked := askedBy(cmd.Context(), plan)
+	if asked == nil {
+		source.NoChanges = "Which changes would help is not known: flags alone do not make this plan again."
+		return page.Of(source), nil
+	}
+	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(plan.Model.Source, nil)})
+	helped(cmd.Context(), source, asked, plan.Model.Source)
+	return page.Of(source), nil
+}
+
+func (command *reportCommand) written() out.Written {
+	return out.Written{Flag: "output", Path: command.Output, Kinds: []string{"page"}}
+}
+
+// pageOf is the source of a plan's page without its model. data is its file.
+func pageOf(plan *devicemap.Plan, data []byte) *page.Source {
+	source := &page.Source{Plan: plan, Missing: "The model was not read, so the moments of the step are not known."}
+	source.Sentence, source.Proof = show.Answer(plan)
+	source.Limit = show.Limit(plan)
+	facts := [][2]string{
+		{"Model", plan.Model.Name}, {"Read from", plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
+		{"Strategy", show.Described(&plan.Workload)}, {"Runtime", plan.Workload.Runtime}, {"Transformers", plan.Model.Transformers}, {"devmap", version()},
+	}
+	for _, fact := range facts {
+		if fact[1] != "" {
+			source.Facts = append(source.Facts, fact)
+		}
+	}
+	return source
+}
+
+// modelled adds the model of a plan, its costs and its program. A model that is not there is said on
+// the page; one that the plan is not for is an error.
+func modelled(cmd *cobra.Command, source *page.Source, file, model string) error {
+	plan := source.Plan
+	if len(plan.Pipeline) > 0 || plan.Workload.Mode == costmodel.Serve {
+		return nil
+	}
+	graph, err := plannedModel(plan, file, model)
+	if fault := (*modelgraph.SyntaxError)(nil); err != nil && (model != "" || errors.As(err, &fault)) {
+		return err
+	}
+	if err != nil {
+		source.Missing = "The model is not at its place, so the moments of the step are not known: --model says where it is."
+		show.Warnings(cmd.ErrOrStderr(), []string{ask.ErrorText(err)})
+		return nil
+	}
+	if plan.Workload.Runtime == costmodel.Devmap {
+		return compiledInto(cmd, source, file, model)
+	}
+	table, err := ask.Costs(graph, plan.Workload)
+	if err == nil {
+		err = formsOf(graph, table, plan, file)
+	}
+	if err != nil {
+		source.Missing = "The moments of the step are not known: " + ask.ErrorText(err) + "."
+		return nil
+	}
+	source.Graph, source.Costs = graph, table
+	if len(plan.DeviceMap) > 0 {
+		source.Placed = devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil).Map
+	}
+	return nil
+}
+
+// compiledInto adds the program of a plan for devmap's own engine.
+func compiledInto(cmd *cobra.Command, source *page.Source, file, model string) error {
+	made, err := programOf(cmd, source.Plan, file, model, "")
+	if err != nil {
+		return err
+	}
+	if faults := made.Program.Check().Err(); faults != nil {
+		return fmt.Errorf("the program of %q: %w", file, faults)
+	}
+	source.Graph, source.Placed, source.Program = made.Graph, made.placed, made.Program
+	if on := made.together(made.Program); on != nil {
+		source.Result, err = simulate.Shared(made.Program, on)
+	} else {
+		source.Result, err = simulate.Run(made.Program)
+	}
+	return err
+}
+
+// askedBy is the question that a plan answers, made again from the plan; nil if flags do not make it.
+func askedBy(ctx context.Context, plan *devicemap.Plan) *ask.Question {
+	flags := ask.PlanFlags(plan)
+	if flags == nil || len(plan.Pipeline) > 0 || plan.Workload.Mode == costmodel.Serve {
+		return nil
+	}
+	cmd := &cobra.Command{Use: "plan MODEL"}
+	request := ask.New(cmd)
+	cmd.SetContext(ctx)
+	if err := cmd.Flags().Parse(flags); err != nil {
+		return nil
+	}
+	asked, err := request.Problem(plan.Model.Source)
+	if err != nil || asked.Graph.Digest() != plan.Model.Digest {
+		return nil
+	}
+	if asked.Problem, err = asked.Resolved(); err != nil {
+		return nil
+	}
+	if !reflect.DeepEqual(asked.Costs.Workload, plan.Workload) || !reflect.DeepEqual(*asked.Topology, plan.Topology) {
+		return nil
+	}
+	return asked
+}
+
+// helped adds the changes of a problem that were tried, and Accelerate's own map.
+func helped(ctx context.Context, source *page.Source, asked *ask.Question, model string) {
+	plan := source.Plan
+	var changes []strategy.Change
+	if plan.Verdict == "no" {
+		changes = asked.Smallest(ctx)
+	} else {
+		changes = asked.Next(ctx, plan.Objective.Value)
+	}
+	for i := range changes {
+		solution := changes[i].Row.Solution
+		one := page.Change{
+			Text: ask.ChangeText(&changes[i]), Command: asked.Line(model, &changes[i]), Effect: show.Effect(solution),
+			Fits: solution.LargestShare <= 1, Seconds: changes[i].Row.StepSeconds,
+		}
+		for _, device := range solution.Devices {
+			one.PeakBytes = max(one.PeakBytes, device.Predicted.PeakAllocatedBytes)
+		}
+		source.Changes = append(source.Changes, one)
+	}
+	if len(changes) == 0 {
+		source.NoChanges = "No change was found that lowers the largest share."
+	}
+	if row := strategy.Automatic(asked.Problem); row != nil {
+		source.Now = nowOf(row)
+	}
+}
+
+// nowOf is the map of a row of Accelerate's own.
+func nowOf(row *strategy.Row) *page.Now {
+	now := &page.Now{Title: `Accelerate's own map (device_map="auto")`, Note: "It fills GPUs by the size of the weights, without a plan.", Seconds: row.StepSeconds}
+	for i := range row.Solution.Devices {
+		device := &row.Solution.Devices[i]
+		now.GPUs = append(now.GPUs, page.NowGPU{Device: device.Device, PeakBytes: device.Predicted.PeakAllocatedBytes, BudgetBytes: device.Budget, Verdict: device.Verdict})
+	}
+	return now
+}
+
+// maxReportBytes limits a report of a run.
+const maxReportBytes = 256 << 20
+
+// runOf reads a report of devmap run or watch for a plan. A report of another plan is an error.
+func runOf(cmd *cobra.Command, name string, plan *devicemap.Plan, file string) (*report.Report, error) {
+	data, err := out.Interruptible(cmd.Context(), 0, name, func() ([]byte, error) {
+		return modelgraph.ReadSmall(name, "a report", maxReportBytes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var head struct {
+		FormatVersion string `json:"format_version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil || head.FormatVersion != "devmap.report/v1" {
+		return nil, out.Usagef("--run %s is no report of devmap run or watch: their -o FILE writes one", name)
+	}
+	var ran report.Report
+	if err := json.Unmarshal(data, &ran); err != nil {
+		return nil, fmt.Errorf("--run %s: %w", name, err)
+	}
+	if ran.Model.Digest != plan.Model.Digest {
+		return nil, out.Usagef("--run %s is of model %q (%s), and %s is a plan for %q (%s): give the report of this plan", name, ran.Model.Name, ran.Model.Digest, file, plan.Model.Name, plan.Model.Digest)
+	}
+	if len(ran.Devices) != len(plan.Devices) {
+		return nil, out.Usagef("--run %s has %d devices, and %s plans %d: give the report of this plan", name, len(ran.Devices), file, len(plan.Devices))
+	}
+	for i := range ran.Devices {
+		if was := &ran.Devices[i]; !reflect.DeepEqual(was.Predicted, plan.Devices[i].Predicted) && was.Predicted.PeakAllocatedBytes != plan.Devices[i].Predicted.PeakAllocatedBytes {
+			return nil, out.Usagef("--run %s predicts %v for device %d, and %s predicts %v: give the report of this plan", name, costmodel.Bytes(was.Predicted.PeakAllocatedBytes), was.Device, file, costmodel.Bytes(plan.Devices[i].Predicted.PeakAllocatedBytes))
+		}
+	}
+	return &ran, nil
+}
+
+// report writes the page of a plan that was just made to the file of --report. The question and its
+// solution are nil for an engine that serves.
+func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution, front []page.Point) error {
+	if command.Report == "" {
+		return nil
+	}
+	var data bytes.Buffer
+	if err := devicemap.WriteJSON(&data, plan); err != nil {
+		return err
+	}
+	source, model := pageOf(plan, data.Bytes()), cmd.Flags().Arg(0)
+	line := command.Line(model, nil)
+	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", line})
+	if solution != nil && asked.Diffusion == nil {
+		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
+		if plan.Workload.Runtime == costmodel.Devmap {
+			if err := compiledInto(cmd, source, cmp.Or(command.Output, "the plan"), ""); err != nil {
+				return err
+			}
+		}
+	}
+	if solution != nil {
+		source.Bound = show.Bounds(asked, solution)
+		helped(cmd.Context(), source, asked, model)
+	}
+	source.Front = front
+	return out.Write(cmd, command.Report, page.Of(source).Write)
+}
+
+// spareReport refuses a file of --report that is read, or that another output is.
+func spareReport(cmd *cobra.Command, path, model string, others ...string) error {
+	if path != "" && slices.Contains(others, path) {
+		return out.Usagef("--report %q: another output has that name: name another file", path)
+	}
+	return out.Spare(cmd, out.Written{Flag: "report", Path: path, Kinds: []string{"page"}}, model)
+}
