@@ -27,6 +27,9 @@ CHANGED = $(GO) build -o /dev/null ./cmd/devmap && { echo "$$files"; echo -; $(F
 	END { do { grown = 0; for (p in imports) if (!(p in changed)) { n = split(imports[p], all, " "); for (i = 1; i <= n; i++) if (all[i] in changed) { changed[p] = grown = 1; break } } } while (grown); \
 		for (p in changed) print p }' | xargs -r $(GO) vet
 
+# What looks for faults of access in the report's page.
+AXE_PIN = axe-core@4.14.1
+
 # The versions that modelgraph/hf follows; OpenPI's are those of its pyproject.toml.
 OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 jaxtyping==0.2.36 augmax einops chex==0.1.90 orbax-checkpoint==0.11.13 optax dm-tree equinox==0.11.12 ml_collections==1.0.0
 
@@ -35,7 +38,7 @@ OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 j
 # minute on making one new input smaller, which is more than FUZZTIME.
 OUT_OF_TIME = awk '/^ *context deadline exceeded$$/ { over = 1 } /Failing input written|panic|hung|data race/ { bad = 1 } END { exit !over || bad }'
 
-.PHONY: tools accuracy bits compared configurations conformance corpus engines exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
+.PHONY: tools accuracy bits browser compared configurations conformance corpus engines exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
 
 tools: ## List the targets of this file
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1|\2/p' tools.mk | while IFS='|' read -r name text; do \
@@ -47,6 +50,13 @@ accuracy: ## Print predicted and measured peaks with the error of each GPU
 
 bits: ## Run random programs on the CPU; compare all cuts bit by bit (SEED=n CUTS=40)
 	$(GO) test ./executor/cpu -count=1 -run '^TestBits$$' -cuts $(CUTS) -seed $(SEED)
+
+browser: ## Test the report's page in a headless Chromium (ONLY=regexp SCREENSHOTS=folder)
+	@command -v chromium >/dev/null || { echo 'skipped: no chromium on this machine (apt-get install chromium)'; exit 0; }; \
+	set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	if command -v npm >/dev/null; then (cd "$$work" && npm pack --silent $(AXE_PIN) >/dev/null && tar xzf axe-core-*.tgz package/axe.min.js); export AXE="$$work/package/axe.min.js"; \
+	else echo 'skipped: faults that axe-core finds (no npm)'; fi; \
+	SCREENSHOTS='$(abspath $(SCREENSHOTS))' $(GO) test -C cmd/devmap/internal/page/browser -count=1 -v -run '$(ONLY)' .
 
 compared: ## Check that the committed PTX is what its sources compile to
 	@executor/cuda/internal/ptx/make.sh check

@@ -2,7 +2,9 @@
 // Parts that all pictures share. Outside text reaches the page only through text nodes
 // and attributes, never as markup.
 
-const data = JSON.parse(document.getElementById('devmap-data').textContent);
+const pages = [JSON.parse(document.getElementById('devmap-data').textContent)];
+pages.push(...(pages[0].others || []));
+let data = pages[0];
 
 // Characters that are invisible or turn the direction of text appear as \uXXXX.
 const invisible = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
@@ -81,7 +83,8 @@ function section(id, title, ...children) {
 
 // The command or value with a button that copies it.
 function copied(text, what) {
-  const code = el('code', {}, text);
+  const words = String(text).split(/( )/).map((word) => (word.startsWith('-') && word.length < 40 ? el('span', {class: 'flag'}, word) : word));
+  const code = el('code', {}, words);
   const button = el('button', {type: 'button', class: 'copy', 'aria-label': 'Copy ' + what}, 'Copy');
   const answer = (said) => {
     button.textContent = said;

@@ -2,14 +2,15 @@
 // colours for light, dark and paper.
 
 const textures = ['plain', 'rising', 'dots', 'level', 'falling', 'grid', 'upright'];
+const colours = 8;
 const tiles = new Map();
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
 
 // Tile of 8 × 8 points in the colour of a class, with the lines of its texture.
 function tile(index, family) {
-  const fill = colour(family + (index % textures.length));
-  const texture = textures[index % textures.length];
+  const fill = colour(family + (index % colours));
+  const texture = textures[(index + 2 * Math.floor(index / colours)) % textures.length];
   const key = fill + texture;
   if (tiles.has(key)) return tiles.get(key);
   const canvas = document.createElement('canvas');
@@ -31,17 +32,18 @@ function tile(index, family) {
   if (texture === 'level' || texture === 'grid') line(0, 4, 8, 4);
   if (texture === 'upright' || texture === 'grid') line(4, 0, 4, 8);
   if (texture === 'dots') [[1, 1], [5, 5]].forEach(([x, y]) => pen.fillRect(x, y, 2, 2));
-  tiles.set(key, canvas);
-  return canvas;
+  const made = {canvas, url: 'url(' + canvas.toDataURL() + ')'};
+  tiles.set(key, made);
+  return made;
 }
 
-const patternOf = (pen, index, family) => pen.createPattern(tile(index, family), 'repeat');
+const patternOf = (pen, index, family) => pen.createPattern(tile(index, family).canvas, 'repeat');
 
 // Elements that show a colour get it again when light, dark or paper changes.
-const painted = [];
+let painted = [];
 
 function paint(node, index, family) {
-  const apply = () => { node.style.backgroundImage = 'url(' + tile(index, family).toDataURL() + ')'; };
+  const apply = () => { node.style.backgroundImage = tile(index, family).url; };
   painted.push(apply);
   apply();
   return node;

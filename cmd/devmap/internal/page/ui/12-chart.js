@@ -35,7 +35,7 @@ function chart(box, options) {
   const u = new uPlot({
     width: widthOf(box), height: options.height, legend: {show: false}, padding: [12, 14, 0, 0],
     scales: {x: {time: false, range: (_, low, high) => (members.range ? [low, high] : options.domain)}, y: {range: () => options.ceiling}},
-    axes: [axis(options.x || momentAxis), axis({size: 64, ...options.y})],
+    axes: [axis({size: 34, ...(options.x || momentAxis)}), axis({size: 64, ...options.y})],
     series: [{}, ...options.series],
     cursor: {
       drag: {x: true, y: false, setScale: false}, points: {show: false}, y: Boolean(options.acrossY),
@@ -72,8 +72,10 @@ const fit = (u, box) => { if (Math.abs(u.width - widthOf(box)) > 1) u.setSize({w
 function zoom(members, from, to, domain) {
   const whole = from === null || to - from >= (domain[1] - domain[0]) * 0.999;
   members.range = whole ? null : [Math.max(domain[0], from), Math.min(domain[1], to)];
-  const [min, max] = members.range || domain;
-  for (const u of members.charts) u.setScale('x', {min, max});
+  for (const u of members.charts) {
+    const [min, max] = members.range || u.wholeRange;
+    u.setScale('x', {min, max});
+  }
 }
 
 function moveCursor(members, u, x) {

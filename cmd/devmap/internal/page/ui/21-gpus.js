@@ -1,15 +1,17 @@
 // Bars of each GPU by category against its budget, with the allocator's range and, after
 // a run, the measured memory. Under each bar are the contents by module.
 
-const categories = listOf(data.categories);
+let categories = [];
 const gpuName = (gpu) => 'GPU ' + gpu.device;
 
 function gpusSection() {
   const gpus = listOf(data.gpus);
+  categories = listOf(data.categories);
   const node = section('gpus', 'GPUs');
   if (gpus.length === 0) return node.append(el('p', {}, 'The plan has no prediction for GPUs.'));
   node.append(gpuPictures(gpus, 'Memory of each GPU at its peak'));
-  node.append(moduleFigure(gpus));
+  const modules = moduleFigure(gpus);
+  if (modules) node.append(modules);
   for (const phase of listOf(data.phases)) {
     const title = 'Phase ' + phase.name + (phase.component ? ' (' + phase.component + ')' : '');
     node.append(el('details', {class: 'pictures'}, el('summary', {}, title + (phase.seconds ? ', ' + seconds(phase.seconds) : '')),

@@ -2,6 +2,7 @@
 // live buffers, whose sum is the peak to the byte.
 
 const many = 4;
+const others = (count, what) => (count === 1 ? 'The other ' + what : 'The other ' + count + ' ' + what + 's');
 
 function memorySection() {
   const curves = listOf(data.memory);
@@ -12,27 +13,27 @@ function memorySection() {
   const figures = (indexes) => indexes.map((index) => curveFigure(curves[index], index));
   if (curves.length <= many) return node.append(...figures(curves.map((_, index) => index)));
   node.append(el('p', {}, 'The fullest comes first.'), ...figures(order.slice(0, 1)));
-  const others = el('details', {class: 'pictures'}, el('summary', {}, 'The other ' + (curves.length - 1) + ' pictures'));
-  others.append(...figures(order.slice(1).sort((a, b) => a - b)));
-  return node.append(others);
+  const rest = el('details', {class: 'pictures'}, el('summary', {}, others(curves.length - 1, 'picture')));
+  rest.append(...figures(order.slice(1).sort((a, b) => a - b)));
+  return node.append(rest);
 }
 
 const share = (curve) => (curve.budget_bytes ? curve.total[curve.peak] / curve.budget_bytes : curve.total[curve.peak]);
 
-// The last value lasts to the end of the axis.
-function endOf(curve) {
-  const last = curve.x[curve.x.length - 1];
-  if (curve.axis === 'time') return Math.max((data.time && data.time.makespan) || 0, last + 1);
-  return last + 1;
+// All pictures with a time axis end at the same moment.
+function endOfTime() {
+  const ends = listOf(data.memory).filter((curve) => curve.axis === 'time').map((curve) => curve.x[curve.x.length - 1]);
+  const maps = data.arenas ? listOf(data.arenas.maps).map((map) => map.makespan) : [];
+  return Math.max(1, data.time ? data.time.makespan : 0, ...maps, ...ends);
 }
 
 function curveFigure(curve, index) {
   const title = curve.title || 'GPUs ' + listOf(curve.devices).join(', ');
   const peak = curve.total[curve.peak];
-  const live = el('div', {class: 'live', id: 'live-' + index, role: 'region', 'aria-label': 'Live buffers at the peak of ' + title, tabindex: '-1', hidden: true});
+  const live = el('div', {class: 'live', id: 'live-' + index, role: 'group', 'aria-label': 'Peak of ' + title, tabindex: '-1', hidden: true});
   const shown = curve.bands.map((band) => [band.category, categories[band.category].label]);
   const where = nameOf(curve.label && curve.label[curve.peak]);
-  const summary = 'Peak ' + bytes(peak) + (where ? ' at ' + where : '') + '.';
+  const summary = 'Peak ' + bytes(peak) + (where ? ': ' + where : '') + '.';
   const points = curve.moments > curve.x.length ? ' The picture has ' + curve.x.length + ' of ' + curve.moments + ' moments, with all local peaks.' : '';
   const open = (focus) => openLive(curve, live, title, focus);
   const button = el('button', {type: 'button', class: 'peak-list', 'aria-controls': live.id}, 'List the live buffers at the peak');
@@ -46,7 +47,8 @@ function curveFigure(curve, index) {
 }
 
 function drawCurve(curve, box, readout, title, open) {
-  const end = endOf(curve);
+  // The last value lasts to the end of the axis.
+  const end = curve.axis === 'time' ? endOfTime() : curve.x[curve.x.length - 1] + 1;
   const x = [...curve.x, end];
   const longer = curve.bands.map((band) => (band.bytes ? {...band, bytes: [...band.bytes, band.bytes[band.bytes.length - 1]]} : band));
   const {columns, series} = stacked(x.length, longer, 'c');
@@ -93,7 +95,7 @@ function openLive(curve, box, title, focus) {
   if (box.childElementCount === 0) {
     const peak = curve.total[curve.peak];
     const where = nameOf(curve.label && curve.label[curve.peak]);
-    box.append(el('p', {}, 'Peak: ', el('output', {class: 'peak-bytes'}, String(peak)), ' bytes (' + bytes(peak) + ')', where ? [' at ', el('bdi', {}, where)] : null));
+    box.append(el('p', {}, 'Peak: ', el('output', {class: 'peak-bytes'}, String(peak)), ' bytes (' + bytes(peak) + ')', where ? [', ', el('bdi', {}, where)] : null));
     const live = listOf(curve.live);
     const rows = live.map((row) => [nameOf(row.name), row.what ? nameOf(row.what) : '', categories[row.category] ? categories[row.category].label : '', row.count ?? 1, bytes(row.bytes), row.bytes]);
     const number = (head) => ({head, number: true});

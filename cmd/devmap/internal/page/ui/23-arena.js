@@ -9,7 +9,7 @@ function arenaFigures() {
   const heading = el('h3', {class: 'part-title'}, 'Arena of devmap’s engine: address and time');
   const nodes = [heading, ...notes, ...figures.slice(0, 1)];
   if (figures.length > 1) {
-    nodes.push(el('details', {class: 'pictures'}, el('summary', {}, 'The arenas of the other ' + (figures.length - 1) + ' GPUs'), ...figures.slice(1)));
+    nodes.push(el('details', {class: 'pictures'}, el('summary', {}, others(figures.length - 1, 'arena')), ...figures.slice(1)));
   }
   return nodes;
 }
@@ -35,7 +35,7 @@ function arenaFigure(map, kinds) {
 function drawArena(map, kinds, box, readout, title) {
   const {rects} = map;
   const count = rects.address.length;
-  const end = Math.max(map.makespan || 0, (data.time && data.time.makespan) || 0, 1);
+  const end = endOfTime();
   const stops = [...new Set([...rects.from, ...rects.to])].sort((a, b) => a - b);
   let address = map.size_bytes / 2;
   const at = (x, y) => {

@@ -71,7 +71,7 @@ function drawLanes(time, kinds, box, readout, row, height) {
   const options = {
     group: 'time', label: 'Lanes of stages and streams', height, acrossY: true, x: momentAxis,
     y: {splits: () => lanes.map((_, i) => -i - 0.5), values: () => lanes.map((lane) => fitting(plain(lane.name), labels)), size: labels, grid: {show: false}, ticks: {show: false}, font: (row < 20 ? 10 : 12) + 'px system-ui, sans-serif', gap: 4},
-    data: [[0, time.makespan], [0, 0]], series: [{show: false}], domain: [0, time.makespan], ceiling: [-lanes.length, 0],
+    data: [[0, endOfTime()], [0, 0]], series: [{show: false}], domain: [0, endOfTime()], ceiling: [-lanes.length, 0],
     moved: (u, x) => {
       if (x === null) return;
       if (u.cursor.event && u.cursor.event.target === u.over && u.cursor.top >= 0) chosen = Math.max(0, Math.min(lanes.length - 1, Math.floor(-u.posToVal(u.cursor.top, 'y'))));

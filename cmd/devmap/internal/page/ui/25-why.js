@@ -6,17 +6,18 @@ function whySection() {
   const node = section('why', 'Why, and next steps');
   if (why.limit) node.append(el('p', {class: 'limit'}, why.limit));
   if (listOf(why.bound).length) node.append(el('ul', {}, why.bound.map((text) => el('li', {}, text))));
-  if (listOf(why.changes).length) node.append(changeTable(why.changes));
+  if (listOf(why.changes).length) node.append(...changeList(why.changes));
   if (why.front && listOf(why.front.points).length) node.append(frontFigure(why.front));
   if (why.now && listOf(why.now.gpus).length) node.append(nowFigure(why.now));
   else if (why.now) node.append(el('h3', {}, why.now.title), el('p', {}, why.now.note));
   if (listOf(why.warnings).length) node.append(el('h3', {}, 'Notes'), el('ul', {}, why.warnings.map((text) => el('li', {}, text))));
 }
 
-function changeTable(changes) {
-  const rows = changes.map((change) => [change.text, change.effect ?? '', change.fits === undefined ? '' : change.fits ? '✓ fits' : '✗ does not fit',
-    change.command ? copied(change.command, 'the command of ' + change.text) : '']);
-  return table('Changes to try', [{head: 'Change'}, {head: 'Effect'}, {head: 'Fits'}, {head: 'Command'}], rows);
+function changeList(changes) {
+  const sign = (change) => (change.fits === undefined ? null : el('span', {class: 'verdict ' + (change.fits ? 'fits' : 'no')}, change.fits ? '✓ ' : '✗ '));
+  return [el('h3', {}, 'Changes to try'), el('ul', {class: 'changes'}, changes.map((change) => el('li', {},
+    el('p', {}, sign(change), el('strong', {}, change.text), change.effect ? ': ' + change.effect : ''),
+    change.command ? copied(change.command, 'the command of ' + change.text) : null)))];
 }
 
 function frontFigure(front) {
