@@ -19,6 +19,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/simulate"
@@ -109,7 +110,10 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	if err := modelled(cmd, source, file, command.Model); err != nil {
 		return nil, err
 	}
-	asked := askedBy(cmd.Context(), plan)
+	var asked *ask.Question
+	if source.Graph != nil {
+		asked = ask.OfPlan(cmd.Context(), plan, source.Graph)
+	}
 	if asked == nil {
 		source.NoChanges = "Which changes would help is not known: flags alone do not make this plan again."
 		return page.Of(source), nil
@@ -159,7 +163,7 @@ func modelled(cmd *cobra.Command, source *page.Source, file, model string) error
 	if plan.Workload.Runtime == costmodel.Devmap {
 		return compiledInto(cmd, source, file, model)
 	}
-	table, err := ask.Costs(graph, plan.Workload)
+	table, err := ask.Costs(graph, estimate.On(graph, plan.Workload, &plan.Topology))
 	if err == nil {
 		err = formsOf(graph, table, plan, file)
 	}
@@ -190,31 +194,6 @@ func compiledInto(cmd *cobra.Command, source *page.Source, file, model string) e
 		source.Result, err = simulate.Run(made.Program)
 	}
 	return err
-}
-
-// askedBy is the question that a plan answers, made again from the plan; nil if flags do not make it.
-func askedBy(ctx context.Context, plan *devicemap.Plan) *ask.Question {
-	flags := ask.PlanFlags(plan)
-	if flags == nil || len(plan.Pipeline) > 0 || plan.Workload.Mode == costmodel.Serve {
-		return nil
-	}
-	cmd := &cobra.Command{Use: "plan MODEL"}
-	request := ask.New(cmd)
-	cmd.SetContext(ctx)
-	if err := cmd.Flags().Parse(flags); err != nil {
-		return nil
-	}
-	asked, err := request.Problem(plan.Model.Source)
-	if err != nil || asked.Graph.Digest() != plan.Model.Digest {
-		return nil
-	}
-	if asked.Problem, err = asked.Resolved(); err != nil {
-		return nil
-	}
-	if !reflect.DeepEqual(asked.Costs.Workload, plan.Workload) || !reflect.DeepEqual(*asked.Topology, plan.Topology) {
-		return nil
-	}
-	return asked
 }
 
 // helped adds the changes of a problem that were tried, and Accelerate's own map.

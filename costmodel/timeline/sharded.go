@@ -25,7 +25,7 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 			}
 		}
 		if resident.Prepared > 0 { // before anything else exists
-			emit(stepEvent{Over: costmodel.Memory{Params: resident.Prepared}, What: "preparation"})
+			prepare(owned, resident.Prepared, emit)
 		}
 		start(owned, &resident, emit)
 		if table.Workload.Mode == costmodel.Load {
@@ -48,6 +48,18 @@ func sharded(table *costmodel.Table, owned unitList, resident Resident) producer
 			runReference(&resident, emit)
 			step.backward()
 		}
+	}
+}
+
+// prepare is a model before it is sharded: whole parameters, and the shards that are made.
+func prepare(owned unitList, bytes int64, emit func(stepEvent)) {
+	for _, unit := range owned {
+		emit(stepEvent{Change: costmodel.Memory{Params: unit.Params + unit.Padding}, Owner: unit.Name})
+		bytes -= unit.Params + unit.Padding
+	}
+	emit(stepEvent{Over: costmodel.Memory{Params: bytes}, What: "preparation"})
+	for _, unit := range owned {
+		emit(stepEvent{Change: costmodel.Memory{Params: -unit.Params - unit.Padding}, Owner: unit.Name})
 	}
 }
 
@@ -238,7 +250,7 @@ func (step *shardedStep) backward() {
 			unit = rest
 		}
 		step.stream = unit.Output
-		if finishes(group, i) && !group.Unhooked && (!group.Late || group.Reduce > 0 || group.RemainsGathered) { // a frozen embedding has no backward
+		if finishes(group, i) && !group.Unhooked && (!group.Late || step.gathers(group)) {
 			unit = step.lossFirst(unit)
 			pending = step.arrive(group, pending, unit)
 		}
@@ -257,11 +269,16 @@ func (step *shardedStep) backward() {
 		step.reduceGrads(step.root)
 	}
 	for i := range step.table.Groups {
-		if group := &step.table.Groups[i]; group.Late && !group.Root {
+		if group := &step.table.Groups[i]; group.Late && !group.Root && step.gathers(group) {
 			step.reduceGrads(group)
 		}
 	}
 	step.update()
+}
+
+// gathers reports a late group that has parameters in backward: a frozen embedding has no backward.
+func (step *shardedStep) gathers(group *costmodel.Group) bool {
+	return group.Reduce > 0 || group.RemainsGathered
 }
 
 // again is the root's pre_backward, which gathers what was freed after forward.

@@ -112,8 +112,8 @@ func holdings(events producer, at int) (live []Holding) {
 		if event.What == "" {
 			return
 		}
-		if moment++; moment > at && event.Over != (costmodel.Memory{}) {
-			live = append(live, Holding{Owner: event.What + event.Layer, Memory: event.Over, Passing: true})
+		if moment++; moment > at {
+			live = momentary(live, event)
 		}
 	})
 	out := live[:0]
@@ -123,4 +123,53 @@ func holdings(events producer, at int) (live []Holding) {
 		}
 	}
 	return out
+}
+
+// momentary adds what is there at a moment only. If the moment has less of a category than what the
+// events before left, the layer has released a part: it goes off the layer's holding, or off the
+// largest ones.
+func momentary(live []Holding, event stepEvent) []Holding {
+	over := event.Over
+	for _, part := range parts {
+		less := -*part(&over)
+		if less <= 0 {
+			continue
+		}
+		*part(&over) = 0
+		of := func(holding *Holding) int64 { return *part(&holding.Memory) }
+		for less > 0 {
+			most := 0
+			for i := range live {
+				if live[i].Owner == event.Layer && of(&live[i]) > 0 {
+					most = i
+					break
+				}
+				if of(&live[i]) > of(&live[most]) {
+					most = i
+				}
+			}
+			gone := min(less, of(&live[most]))
+			if gone <= 0 { // more than there is
+				*part(&over) = -less
+				break
+			}
+			*part(&live[most].Memory) -= gone
+			less -= gone
+		}
+	}
+	if over != (costmodel.Memory{}) {
+		live = append(live, Holding{Owner: event.What + event.Layer, Memory: over, Passing: true})
+	}
+	return live
+}
+
+// parts are the categories of memory.
+var parts = []func(*costmodel.Memory) *int64{
+	func(memory *costmodel.Memory) *int64 { return &memory.Params },
+	func(memory *costmodel.Memory) *int64 { return &memory.Grads },
+	func(memory *costmodel.Memory) *int64 { return &memory.OptimizerState },
+	func(memory *costmodel.Memory) *int64 { return &memory.Activations },
+	func(memory *costmodel.Memory) *int64 { return &memory.KVCache },
+	func(memory *costmodel.Memory) *int64 { return &memory.Workspace },
+	func(memory *costmodel.Memory) *int64 { return &memory.CommBuffers },
 }

@@ -221,6 +221,10 @@ func (prediction *Prediction) fault() *fieldFault {
 	case m.SlackBytes[0] > m.SlackBytes[1]:
 		return faultOf("predicted.slack_bytes", "%d: the least is more than the most", m.SlackBytes)
 	}
+	prediction.Budget = prediction.CapacityBytes - prediction.ReservedBytes
+	if prediction.Budget > 0 {
+		prediction.Share = float64(m.PeakAllocatedBytes+m.OverheadBytes) / float64(prediction.Budget)
+	}
 	if found := verdictOf(left, m.SlackBytes[1]); prediction.Verdict == "" {
 		prediction.Verdict = found
 	} else if prediction.Verdict != found {

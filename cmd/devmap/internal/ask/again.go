@@ -1,27 +1,30 @@
 package ask
 
 import (
+	"context"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// PlanFlags returns flags of `devmap plan` for the settings of a plan file. A plan does not say all
-// that its command said: pins, and the links of a topology file, are not in them.
-func PlanFlags(plan *devicemap.Plan) []string {
+// OfPlan returns the question that a plan answers, made again from the plan; nil if no flags make it.
+// A plan does not say all that its command said: pins, and the file of a topology, are not in it.
+func OfPlan(ctx context.Context, plan *devicemap.Plan, graph *modelgraph.Graph) *Question {
 	if len(plan.Topology.Devices) == 0 {
 		return nil
 	}
 	var gpus GPUs
 	gpus.unfiled(&plan.Topology, len(plan.Topology.Devices), nil, "")
 	words := []string{"--gpus", gpus.gpus, "--gpu", gpus.gpu}
-	words = append(words, Flags(&plan.Workload)...)
 	if name := plan.Objective.Name; name != "" && name != flagNamed("objective").defaultValue {
 		words = append(words, "--objective", name)
 	}
@@ -31,7 +34,54 @@ func PlanFlags(plan *devicemap.Plan) []string {
 	case plan.Offload.Bytes > 0:
 		words = append(words, "--offload", "cpu")
 	}
-	return words
+	// A flag for each field that is not the default of the flags before it.
+	fields := costmodel.Fields()
+	for _, early := range []string{"mode", "strategy", "runtime", ""} {
+		for i := range fields {
+			field := &fields[i]
+			if early != "" && field.Name != early {
+				continue
+			}
+			asked, workload, err := again(ctx, words, graph)
+			if asked == nil {
+				return nil
+			}
+			value := valueOf(field.Ref(&plan.Workload))
+			if value == valueOf(field.Ref(&workload)) && (err == nil || early == "") {
+				continue
+			}
+			words = append(words, wordsOf(costmodel.Setting{Field: field.Name, Value: value})...)
+		}
+	}
+	asked, workload, err := again(ctx, words, graph)
+	if asked == nil || err != nil || !reflect.DeepEqual(workload, plan.Workload) || !reflect.DeepEqual(*asked.Topology, plan.Topology) {
+		return nil
+	}
+	return asked
+}
+
+// again returns the question of a command's flags for a model, and its resolved workload.
+func again(ctx context.Context, words []string, graph *modelgraph.Graph) (*Question, costmodel.Workload, error) {
+	cmd := &cobra.Command{Use: "plan MODEL"}
+	request := New(cmd)
+	cmd.SetContext(ctx)
+	if cmd.Flags().Parse(words) != nil {
+		return nil, costmodel.Workload{}, nil
+	}
+	asked, err := request.parse(nil)
+	if err != nil {
+		return nil, costmodel.Workload{}, nil
+	}
+	request.native(graph, &asked.Workload)
+	asked.Graph = graph
+	given := asked.Workload
+	asked.Options.Asked = &given
+	problem, err := asked.Resolved()
+	if err != nil {
+		return asked, asked.Workload, err
+	}
+	asked.Problem = problem
+	return asked, problem.Costs.Workload, nil
 }
 
 // Line returns the command line of a question with a change; nil: as it is. model is its argument.
