@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
@@ -21,7 +21,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/simulate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
@@ -72,11 +71,7 @@ func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
 		if err != nil {
 			return err
 		}
-		if all == nil {
-			all = one
-		} else {
-			all.Others = append(all.Others, one)
-		}
+		all = all.With(one)
 	}
 	return out.Write(cmd, command.Output, func(to io.Writer) error {
 		if command.JSON {
@@ -103,11 +98,20 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	}
 	source := pageOf(plan, data)
 	if command.Ran != "" {
-		if source.Run, err = runOf(cmd, command.Ran, plan, file); err != nil {
+		if err := runOf(cmd, command.Ran, source, file); err != nil {
 			return nil, err
 		}
 	}
+	return command.made(cmd, source, file)
+}
+
+// made completes a plan's page with its model, its command and changes of it.
+func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file string) (*page.Page, error) {
+	plan := source.Plan
 	if err := modelled(cmd, source, file, command.Model); err != nil {
+		return nil, err
+	}
+	if err := sameRun(source, file, command.Ran); err != nil {
 		return nil, err
 	}
 	var asked *ask.Question
@@ -160,7 +164,7 @@ func modelled(cmd *cobra.Command, source *page.Source, file, model string) error
 		show.Warnings(cmd.ErrOrStderr(), []string{ask.ErrorText(err)})
 		return nil
 	}
-	if plan.Workload.Runtime == costmodel.Devmap {
+	if plan.Workload.Runtime == costmodel.Devmap || source.Run != nil {
 		return compiledInto(cmd, source, file, model)
 	}
 	table, err := ask.Costs(graph, estimate.On(graph, plan.Workload, &plan.Topology))
@@ -188,6 +192,11 @@ func compiledInto(cmd *cobra.Command, source *page.Source, file, model string) e
 		return fmt.Errorf("the program of %q: %w", file, faults)
 	}
 	source.Graph, source.Placed, source.Program = made.Graph, made.placed, made.Program
+	if was := source.Plan.Workload.Runtime; was != costmodel.Devmap {
+		source.Plan = estimatedAgain(source.Plan, made)
+		source.Sentence, source.Proof = show.Answer(source.Plan)
+		source.Limit = show.Limit(source.Plan)
+	}
 	if on := made.together(made.Program); on != nil {
 		source.Result, err = simulate.Shared(made.Program, on)
 	} else {
@@ -237,36 +246,117 @@ func nowOf(row *strategy.Row) *page.Now {
 // maxReportBytes limits a report of a run.
 const maxReportBytes = 256 << 20
 
-// runOf reads a report of devmap run or watch for a plan. A report of another plan is an error.
-func runOf(cmd *cobra.Command, name string, plan *devicemap.Plan, file string) (*report.Report, error) {
+// runOf reads the report of devmap run or watch for a plan into its source. A report of another plan is an
+// error.
+func runOf(cmd *cobra.Command, name string, source *page.Source, file string) error {
 	data, err := out.Interruptible(cmd.Context(), 0, name, func() ([]byte, error) {
 		return modelgraph.ReadSmall(name, "a report", maxReportBytes)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var head struct {
-		FormatVersion string `json:"format_version"`
-	}
-	if err := json.Unmarshal(data, &head); err != nil || head.FormatVersion != "devmap.report/v1" {
-		return nil, out.Usagef("--run %s is no report of devmap run or watch: their -o FILE writes one", name)
-	}
-	var ran report.Report
-	if err := json.Unmarshal(data, &ran); err != nil {
-		return nil, fmt.Errorf("--run %s: %w", name, err)
-	}
-	if ran.Model.Digest != plan.Model.Digest {
-		return nil, out.Usagef("--run %s is of model %q (%s), and %s is a plan for %q (%s): give the report of this plan", name, ran.Model.Name, ran.Model.Digest, file, plan.Model.Name, plan.Model.Digest)
-	}
-	if len(ran.Devices) != len(plan.Devices) {
-		return nil, out.Usagef("--run %s has %d devices, and %s plans %d: give the report of this plan", name, len(ran.Devices), file, len(plan.Devices))
-	}
-	for i := range ran.Devices {
-		if was := &ran.Devices[i]; !reflect.DeepEqual(was.Predicted, plan.Devices[i].Predicted) && was.Predicted.PeakAllocatedBytes != plan.Devices[i].Predicted.PeakAllocatedBytes {
-			return nil, out.Usagef("--run %s predicts %v for device %d, and %s predicts %v: give the report of this plan", name, costmodel.Bytes(was.Predicted.PeakAllocatedBytes), was.Device, file, costmodel.Bytes(plan.Devices[i].Predicted.PeakAllocatedBytes))
+	var other string // what a report is of instead
+	for documents := jsontext.NewDecoder(bytes.NewReader(data)); ; {
+		text, err := documents.ReadValue()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var head struct {
+			FormatVersion string `json:"format_version"`
+			Backend       string `json:"backend"`
+			Model         struct {
+				Name   string `json:"name"`
+				Digest string `json:"digest"`
+			} `json:"model"`
+		}
+		if err != nil || json.Unmarshal(text, &head) != nil || head.FormatVersion != "devmap.report/v1" {
+			return out.Usagef("--run %s is no report of devmap run or watch: their -o FILE writes one", name)
+		}
+		if head.Model.Digest != source.Plan.Model.Digest { // of several plans
+			other = fmt.Sprintf("model %q (%s)", head.Model.Name, head.Model.Digest)
+			continue
+		}
+		var into any = &source.Run
+		if head.Backend == "watch" {
+			into = &source.Watched
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("--run %s: %w", name, err)
 		}
 	}
-	return &ran, nil
+	switch plan := source.Plan; {
+	case source.Run == nil && source.Watched == nil && other != "":
+		return out.Usagef("--run %s is of %s, and %s is a plan for %q (%s): give the report of this plan", name, other, file, plan.Model.Name, plan.Model.Digest)
+	case source.Run == nil && source.Watched == nil:
+		return out.Usagef("--run %s is empty: it is no report of devmap run or watch", name)
+	case source.Run != nil && len(source.Run.Devices) != len(plan.Devices) || source.Watched != nil && len(source.Watched.Devices) != len(plan.Devices):
+		return out.Usagef("--run %s has another number of devices than %s, which plans %d: give the report of this plan", name, file, len(plan.Devices))
+	}
+	return nil
+}
+
+// sameRun refuses a report that predicts other peaks than the plan.
+func sameRun(source *page.Source, file, name string) error {
+	var peaks []int64
+	if source.Run != nil {
+		for i := range source.Run.Devices {
+			peaks = append(peaks, source.Run.Devices[i].Predicted.PeakAllocatedBytes)
+		}
+	}
+	if source.Watched != nil {
+		for i := range source.Watched.Devices {
+			peaks = append(peaks, source.Watched.Devices[i].Predicted.PeakAllocatedBytes)
+		}
+	}
+	for i, was := range peaks {
+		if is := source.Plan.Devices[i].Predicted.PeakAllocatedBytes; was != is {
+			return out.Usagef("--run %s predicts %v for device %d, and %s predicts %v: give the report of this plan", name, costmodel.Bytes(was), i, file, costmodel.Bytes(is))
+		}
+	}
+	return nil
+}
+
+// estimatedAgain is a plan of another engine as devmap's engine runs it.
+func estimatedAgain(plan *devicemap.Plan, made *compiled) *devicemap.Plan {
+	again := *plan
+	again.Devices, again.StepSeconds, again.Imbalance, again.Verdict = made.devices, made.seconds, made.imbalance, ""
+	again.Workload.Runtime = costmodel.Devmap
+	again.Objective.Status = "" // what is proved is of the other engine
+	for _, verdict := range []devicemap.Verdict{"fits", "tight", "no"} {
+		if slices.ContainsFunc(made.devices, func(device devicemap.Prediction) bool { return device.Verdict == verdict }) {
+			again.Verdict = verdict
+		}
+	}
+	note := fmt.Sprintf("the plan targets %s; its map is re-estimated for devmap's engine, which ran it", plan.Workload.Runtime)
+	again.Warnings = append(slices.Clone(plan.Warnings), note)
+	return &again
+}
+
+// report writes the page of --report: of each plan with what its last turn measured.
+func (command *runCommand) report(cmd *cobra.Command) error {
+	if command.Report == "" {
+		return nil
+	}
+	of := &reportCommand{command.Request}
+	var all *page.Page
+	for _, file := range cmd.Flags().Args() {
+		plan, err := devicemap.ReadPlan(file)
+		if err != nil {
+			return err
+		}
+		var data bytes.Buffer
+		if err := devicemap.WriteJSON(&data, plan); err != nil {
+			return err
+		}
+		source := pageOf(plan, data.Bytes())
+		source.Run = command.measured[file]
+		one, err := of.made(cmd, source, file)
+		if err != nil {
+			return err
+		}
+		all = all.With(one)
+	}
+	return out.Write(cmd, command.Report, all.Write)
 }
 
 // report writes the page of a plan that was just made to the file of --report. The question and its
@@ -304,4 +394,25 @@ func spareReport(cmd *cobra.Command, path, model string, others ...string) error
 		return out.Usagef("--report %q: another output has that name: name another file", path)
 	}
 	return out.Spare(cmd, out.Written{Flag: "report", Path: path, Kinds: []string{"page"}}, model)
+}
+
+// report writes the page of --report: of the plan, if there is one, with the memory of the command.
+func (command *watchCommand) report(cmd *cobra.Command, plan *devicemap.Plan, file string, ran *watched) error {
+	if command.Report == "" || ran.report == nil {
+		return nil
+	}
+	made := page.OfWatch(ran.report, ran.readings)
+	if plan != nil {
+		var data bytes.Buffer
+		if err := devicemap.WriteJSON(&data, plan); err != nil {
+			return err
+		}
+		source := pageOf(plan, data.Bytes())
+		source.Watched, source.Readings = ran.report, ran.readings
+		var err error
+		if made, err = (&reportCommand{command.Request}).made(cmd, source, file); err != nil {
+			return err
+		}
+	}
+	return out.Write(cmd, command.Report, made.Write)
 }

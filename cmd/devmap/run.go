@@ -28,6 +28,8 @@ type runCommand struct {
 	observer  gpuObserver
 
 	sleeps, wakes int64 // of all plans so far
+
+	measured map[string]*report.Report // by plan: the last report, for --report
 }
 
 func newRun(self worker.Self, reference executor.Backend) *cobra.Command {
@@ -121,12 +123,22 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	return failed
 }
 
-// write writes the file of -o.
+// write writes the files of -o and of --report.
 func (command *runCommand) write(cmd *cobra.Command, reports []byte) error {
-	if command.Output == "" {
-		return nil
+	if command.Output != "" {
+		if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(reports); return err }); err != nil {
+			return err
+		}
 	}
-	return out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(reports); return err })
+	return command.report(cmd)
+}
+
+// keep keeps a plan's last report for the page.
+func (command *runCommand) keep(measured *report.Report) {
+	if command.measured == nil {
+		command.measured = map[string]*report.Report{}
+	}
+	command.measured[measured.Plan] = measured
 }
 
 // carryOut runs a plan's turn.
@@ -174,6 +186,7 @@ func (command *runCommand) people(cmd *cobra.Command) io.Writer {
 // show prints a report. The document is the result with --json or -o; documents for -o are
 // collected.
 func (command *runCommand) show(cmd *cobra.Command, turn *turn, measured *report.Report, reports *bytes.Buffer) error {
+	command.keep(measured)
 	if command.JSON || command.Output != "" {
 		if err := devicemap.WriteJSON(command.documents(cmd, reports), measured); err != nil {
 			return err

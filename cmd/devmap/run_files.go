@@ -27,6 +27,7 @@ func (outputs runOutputs) all(settings *planRun) []written {
 	dump := &settings.settings.Dump
 	all := []written{
 		{flag: "output", path: outputs.Output, shared: true},
+		{flag: "report", path: outputs.Report, shared: true},
 		{flag: "dump logits", path: dump.Logits},
 		{flag: "dump hidden", path: dump.Hidden},
 		{flag: "dump grads", path: dump.Grads},
@@ -95,7 +96,7 @@ func (outputs runOutputs) spareInputs(cmd *cobra.Command, one written, runs []pl
 			}
 		}
 	}
-	return out.Spare(cmd, out.Written{Flag: one.flag, Path: one.path, Kinds: []string{"report", "certificate"}}, "")
+	return out.Spare(cmd, out.Written{Flag: one.flag, Path: one.path, Kinds: []string{"report", "certificate", "page"}}, "")
 }
 
 // apart refuses two outputs if one is the other, or in its folder.

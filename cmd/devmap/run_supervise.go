@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/gpuusage"
@@ -92,6 +93,10 @@ func (run *supervised) take(message *worker.Message) error {
 		run.plan.Predicted.Steps = append(run.plan.Predicted.Steps, *message.Step)
 	case message.Ran != nil:
 		run.plan = nil
+		var measured report.Report
+		if json.Unmarshal([]byte(message.Ran.Document), &measured) == nil {
+			run.keep(&measured)
+		}
 		return run.print(message.Ran.Document, message.Ran.Text)
 	case message.Witnessed != nil && run.certificate != nil:
 		run.certificate.take(message.Witnessed)

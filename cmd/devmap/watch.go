@@ -128,6 +128,9 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if ranked != nil {
 		plan, file = nil, "" // its devices include other hosts'
 	}
+	if err := spareReport(cmd, command.Report, "", command.Output); err != nil {
+		return err
+	}
 	if err := cmp.Or(command.hasFolder(), out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"report", "certificate", "rank"}}, "")); err != nil {
 		return err
 	}
@@ -152,7 +155,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if ranked != nil {
 		return errors.Join(command.writeRank(cmd, ranked, of, ofFile, ran.report), command.ended(ran))
 	}
-	return errors.Join(command.write(cmd, ran), command.ended(ran))
+	return errors.Join(command.write(cmd, ran), command.report(cmd, of, ofFile, ran), command.ended(ran))
 }
 
 // hasFolder refuses an output whose folder does not exist.
@@ -268,6 +271,8 @@ func (command *watchCommand) refuseRanks(file string, argv []string) error {
 		return out.Usagef("--log %s is compared with a PLAN alone: devmap watch PLAN --log FILE", emit.Shell(command.Watch.Log))
 	case command.Watch.Merge != "" && (file != "" || len(argv) > 0 || command.Given("pid", "baseline", "rank-from-env")):
 		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
+	case command.Report != "" && command.Given("log", "merge", "rank-from-env", "baseline"):
+		return out.Usagef("--report shows one command's memory over time: leave out --log, --merge, --rank-from-env and --baseline")
 	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
 		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	}

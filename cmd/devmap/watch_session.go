@@ -39,9 +39,10 @@ type watchSession struct {
 
 // watched is the result of a session.
 type watched struct {
-	command *watch.Command    // nil: there was none
-	report  *watch.Report     // nil: memory was not sampled
-	left    *certify.Document // nil: not requested
+	command  *watch.Command    // nil: there was none
+	readings []watch.Readings  // by GPU of the report
+	report   *watch.Report     // nil: memory was not sampled
+	left     *certify.Document // nil: not requested
 }
 
 // show prints the results for people.
@@ -217,7 +218,7 @@ func (session *watchSession) sample(cmd *cobra.Command, stdout io.Writer) (*watc
 	}
 	live.Close()
 	processes := session.hookReports()
-	return &watched{command: command, report: watch.Of(&watch.Ran{
+	return &watched{command: command, readings: sampler.Readings(), report: watch.Of(&watch.Ran{
 		File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Variants: session.variants, Notes: session.notes,
 	})}, nil
 }

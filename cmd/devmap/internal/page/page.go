@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/simulate"
+	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -30,8 +31,11 @@ type Source struct {
 	// Program and Result are of devmap's own engine.
 	Program *program.Program
 	Result  *simulate.Result
-	Run     *report.Report
-	Changes []Change
+	// Run is what a run measured. Watched is of a watched command, with its readings if there are any.
+	Run      *report.Report
+	Watched  *watch.Report
+	Readings []watch.Readings
+	Changes  []Change
 	// NoChanges says why there are none.
 	NoChanges string
 	Front     []Point
@@ -70,6 +74,9 @@ func Of(source *Source) *Page {
 	}
 	if source.Run != nil {
 		page.measured(source.Run)
+	}
+	if source.Watched != nil {
+		page.watched(source.Watched, source.Readings)
 	}
 	return page
 }
@@ -160,4 +167,13 @@ func (page *Page) stepped(source *Source) {
 		}
 		return fmt.Sprintf("%s – %s", units[first].Name, units[end-1].Name)
 	})
+}
+
+// With returns a page that shows another plan too; of nil, the other page.
+func (page *Page) With(other *Page) *Page {
+	if page == nil {
+		return other
+	}
+	page.Others = append(page.Others, other)
+	return page
 }

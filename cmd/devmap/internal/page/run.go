@@ -95,12 +95,20 @@ type explained struct {
 	Reasons   []string `json:"reasons"`
 }
 
-// OfWatch returns the page of a watched command; source is its plan's, or nil.
-func OfWatch(source *Source, of *watch.Report, readings []watch.Readings) *Page {
-	page := &Page{FormatVersion: version, Title: "GPU memory of a command", Categories: categories, Names: []string{}, Time: &lanes{Note: "devmap watched memory, not time."}, MemoryNote: "No plan was given: the section on measurements has the memory over time."}
-	page.Answer.Sentence = verdict(of.Verdict, of.Reasons)
-	if source != nil {
-		page = Of(source)
+// OfWatch returns the page of a command that was watched without a plan.
+func OfWatch(of *watch.Report, readings []watch.Readings) *Page {
+	page := &Page{
+		FormatVersion: version, Title: "GPU memory of a command", Categories: categories, Names: []string{}, GPUs: []gpu{},
+		Time: &lanes{Note: "devmap watched memory, not time."}, MemoryNote: "No plan was given. The measurements show the memory over time.",
+	}
+	page.Answer.Sentence = "Watched without a plan: nothing is compared."
+	page.watched(of, readings)
+	return page
+}
+
+// watched adds a watched command. readings are by GPU of the report, nil if they are not known.
+func (page *Page) watched(of *watch.Report, readings []watch.Readings) {
+	if of.Plan != "" {
 		page.Answer.Run = verdict(of.Verdict, of.Reasons)
 	}
 	page.Watch = &watched{Reasons: of.Reasons, Notes: of.Notes, Seconds: of.Sampling.Seconds, Note: of.Sampling.Lost}
@@ -115,7 +123,11 @@ func OfWatch(source *Source, of *watch.Report, readings []watch.Readings) *Page 
 		page.Facts = append(page.Facts, fact{"Watched", page.Watch.Command, true})
 	}
 	for i := range of.GPUs {
-		page.Watch.GPUs = append(page.Watch.GPUs, ofGPU(&of.GPUs[i], &readings[i]))
+		var read watch.Readings
+		if i < len(readings) {
+			read = readings[i]
+		}
+		page.Watch.GPUs = append(page.Watch.GPUs, ofGPU(&of.GPUs[i], &read))
 	}
 	for i := range of.Processes {
 		for _, on := range of.Processes[i].GPUs {
@@ -135,7 +147,6 @@ func OfWatch(source *Source, of *watch.Report, readings []watch.Readings) *Page 
 			page.GPUs[device.Device].Measured = &measured{PeakAllocatedBytes: got.PeakAllocatedBytes, PeakReservedBytes: got.PeakReservedBytes, DeviceUsedBytes: got.DeviceUsedBytes}
 		}
 	}
-	return page
 }
 
 func ofGPU(of *watch.GPUReport, readings *watch.Readings) watchedGPU {
