@@ -166,7 +166,7 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), asked)
 	if sol == nil || err != nil && asked.Diffusion == nil {
 		command.showRefused(cmd, asked, notes, err)
-		return err
+		return cmp.Or(command.reportUnfit(cmd, asked, err, notes), err)
 	}
 	return cmp.Or(command.show(cmd, asked, sol, notes), err)
 }

@@ -374,7 +374,11 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", line})
 	if solution != nil && asked.Diffusion == nil {
 		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
-		if plan.Workload.Runtime == costmodel.Devmap {
+		switch {
+		case plan.Workload.Runtime != costmodel.Devmap:
+		case plan.Verdict == "no":
+			source.Costs, source.Missing = nil, "A plan that does not fit has no program, so the moments of its step are not known."
+		default:
 			if err := compiledInto(cmd, source, cmp.Or(command.Output, "the plan"), ""); err != nil {
 				return err
 			}
@@ -386,6 +390,16 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	}
 	source.Front = front
 	return out.Write(cmd, command.Report, page.Of(source).Write)
+}
+
+// reportUnfit writes the page of the map that is closest to fitting, to the file of --report.
+func (command *planCommand) reportUnfit(cmd *cobra.Command, asked *ask.Question, err error, notes []string) error {
+	var none *planner.InfeasibleError
+	if command.Report == "" || !errors.As(err, &none) || none.Best == nil {
+		return nil
+	}
+	asked = chosen(asked, none.Best)
+	return command.report(cmd, planOf(asked, none.Best, notes), asked, none.Best, nil)
 }
 
 // spareReport refuses a file of --report that is read, or that another output is.

@@ -15,6 +15,8 @@ type Step struct {
 // Moment is a moment of a step.
 type Moment struct {
 	Peak
+	// Layer is the module that At ends with; empty: it names none.
+	Layer string
 	// Action is the pass of a pipeline's rank; nil: the moment is in none.
 	Action *order.Action
 }
@@ -71,7 +73,7 @@ func (step Step) Trace() Trace {
 			if event.What == "" {
 				return
 			}
-			moment := Moment{Peak{add(now, event.Over, 1), event.What + event.Layer}, event.Action}
+			moment := Moment{Peak{add(now, event.Over, 1), event.What + event.Layer}, event.Layer, event.Action}
 			if bytes := moment.Memory.Total(); len(out.Moments) == 0 || bytes > most {
 				most, out.Peak = bytes, len(out.Moments)
 			}

@@ -56,6 +56,12 @@ func (page *Page) played(of *played, devices []devicemap.Prediction) {
 // memory is the live bytes of a device's arena over time, with the bytes that are idle, and what is
 // there at the peak.
 func (of *played) memory(number int) (samples []sample, peak int, live []held) {
+	began := map[int64]string{} // what an instruction that begins then does
+	for i := of.Devices[number].First; i < of.Devices[number].End; i++ {
+		if instr := &of.Instrs[i]; of.result.End[i] > of.result.Start[i] {
+			began[of.result.Start[i]] = of.label(instr)
+		}
+	}
 	type turn struct {
 		time   int64
 		buffer int32
@@ -95,7 +101,7 @@ func (of *played) memory(number int) (samples []sample, peak int, live []held) {
 		time, label := turns[i].time, ""
 		for ; i < len(turns) && turns[i].time == time; i++ {
 			buffer := &of.Buffers[turns[i].buffer]
-			size, verb := buffer.Bytes, "takes "
+			size, verb := buffer.Bytes, "allocates "
 			if !turns[i].begins {
 				size, verb = -size, "frees "
 			}
@@ -103,6 +109,9 @@ func (of *played) memory(number int) (samples []sample, peak int, live []held) {
 			if turns[i].begins || label == "" {
 				label = verb + buffer.Name
 			}
+		}
+		if does, known := began[time]; known {
+			label = does + ": " + label
 		}
 		note(time, label)
 	}

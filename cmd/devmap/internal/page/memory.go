@@ -77,8 +77,8 @@ func (page *Page) ofSamples(samples []sample, peak, most int) curve {
 }
 
 // followed adds the curves of steps that were followed moment by moment. GPUs with equal steps share
-// one. devices are the plan's; a step that does not have its printed peak gets none.
-func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction) {
+// one. clockOf has the times of a GPU, or nil. devices are the plan's; a step that does not have its printed peak gets none.
+func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction, clockOf func(device int) *clock) {
 	type kind struct {
 		step    timeline.Step
 		trace   timeline.Trace
@@ -112,8 +112,19 @@ func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction
 		for at, moment := range kind.trace.Moments {
 			samples[at] = sample{int64(at), moment.At, byCategory(&moment.Memory), moment.Memory.Total()}
 		}
+		axis := "order"
+		if clock := clockOf(kind.devices[0]); clock != nil {
+			if times := clock.times(kind.trace.Moments); times != nil {
+				axis = "time"
+				for at := range samples {
+					samples[at].x = times[at]
+				}
+			}
+		}
 		one := page.ofSamples(samples, kind.trace.Peak, points)
-		one.Axis = "order"
+		if one.Axis = axis; axis == "order" {
+			one.Note = "The moments are in their order; their times are not known."
+		}
 		one.Live = page.alive(heldBy(kind.trace.Live), rows)
 		page.add(one, kind.devices, devices)
 		for _, device := range kind.devices {

@@ -104,7 +104,13 @@ func (page *Page) memory(source *Source) {
 	case source.Costs == nil:
 		page.MemoryNote = source.Missing
 	default:
-		page.followed(devicemap.Steps(source.Costs, &plan.Topology, source.Placed), plan.Devices)
+		spans, _ := source.spans()
+		page.followed(devicemap.Steps(source.Costs, &plan.Topology, source.Placed), plan.Devices, func(device int) *clock {
+			if plan.Workload.Strategy.Traits().Replicated {
+				device = 0
+			}
+			return clockOf(spans, device, source.Costs)
+		})
 		for i := range page.GPUs {
 			if page.GPUs[i].Memory == nil && page.GPUs[i].PeakBytes > 0 {
 				page.MemoryNote = "This devmap predicts another peak than the plan has: write the plan again."
@@ -151,11 +157,7 @@ func (page *Page) time(source *Source) {
 
 // stepped adds the lanes of an engine whose step the cost model times.
 func (page *Page) stepped(source *Source) {
-	var place []int
-	for _, device := range source.Placed {
-		place = append(place, int(device))
-	}
-	spans, err := steptime.Spans(source.Costs, &source.Plan.Topology, place)
+	spans, err := source.spans()
 	if err != nil {
 		page.Time.Note = "The time of a step is not known: " + err.Error() + "."
 		return
@@ -176,4 +178,13 @@ func (page *Page) With(other *Page) *Page {
 	}
 	page.Others = append(page.Others, other)
 	return page
+}
+
+// spans are what devices do in a step.
+func (source *Source) spans() ([]steptime.Span, error) {
+	var place []int
+	for _, device := range source.Placed {
+		place = append(place, int(device))
+	}
+	return steptime.Spans(source.Costs, &source.Plan.Topology, place)
 }
