@@ -186,9 +186,7 @@ func devmap(t *testing.T, arguments ...string) {
 // report plans and writes the page of the plan.
 func report(t *testing.T, arguments ...string) string {
 	t.Helper()
-	folder := t.TempDir()
-	plan, page := filepath.Join(folder, "plan.json"), filepath.Join(folder, "report.html")
-	devmap(t, append(append([]string{"plan"}, arguments...), "-o", plan)...)
-	devmap(t, "report", plan, "-o", page)
+	page := filepath.Join(t.TempDir(), "report.html")
+	devmap(t, append(append([]string{"plan"}, arguments...), "--report", page, "-o", filepath.Join(t.TempDir(), "plan.json"))...)
 	return page
 }

@@ -99,6 +99,19 @@ func TestHostileNames(t *testing.T) {
 	page.clean()
 }
 
+// So are names of layers.
+func TestHostileLayers(t *testing.T) {
+	declared := `"declared": {"params_bytes": 104857600, "activation_bytes": 1048576, "output_bytes": 1048576}`
+	name := `</script><img src=x onerror=alert(1)>\"'\u202e`
+	model := write(t, "model.json", `{"format_version": "devmap.model/v1", "name": "toy", "layers": [
+		{"name": "a`+name+`", `+declared+`}, {"name": "b`+name+`", `+declared+`}]}`, 0o644)
+	page := open(t, report(t, model, "--gpus", "2", "--gpu", "rtx-4090"))
+	page.drawAll()
+	checkSums(t, page)
+	page.checkHostile()
+	page.clean()
+}
+
 func (page *view) checkHostile() {
 	page.t.Helper()
 	if count := value[int](page, `document.querySelectorAll('img, #main script, iframe, object').length`); count != 0 {

@@ -17,6 +17,7 @@ func TestFirstPaint(t *testing.T) {
 	files := []string{}
 	for _, arguments := range []string{
 		"llama-3.2-1b --gpus 1 --mode train --seq 2048",
+		"llama-3.2-1b --gpus 1 --mode train --seq 2048 --batch 16 --micro-batches 16",
 		"llama-3.1-405b --gpus 64 --gpu h200-141gb --mode train --batch 64 --micro-batches 64 --strategy pipeline --recompute full",
 	} {
 		files = append(files, report(t, strings.Fields(arguments)...))

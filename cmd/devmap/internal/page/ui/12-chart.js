@@ -9,7 +9,7 @@ function byteAxis(most) {
   const steps = [];
   for (let power = -3; power < 6; power++) for (const step of [1, 2, 5]) steps.push(step * 10 ** power * unit);
   return {
-    incrs: steps, size: 64,
+    incrs: steps,
     values: (_, splits) => splits.map((value) => Number((value / unit).toPrecision(6)) + ' ' + unitOf(most)[0]),
   };
 }
@@ -35,7 +35,7 @@ function chart(box, options) {
   const u = new uPlot({
     width: widthOf(box), height: options.height, legend: {show: false}, padding: [12, 14, 0, 0],
     scales: {x: {time: false, range: (_, low, high) => (members.range ? [low, high] : options.domain)}, y: {range: () => options.ceiling}},
-    axes: [axis({size: 34, ...(options.x || momentAxis)}), axis({size: 64, ...options.y})],
+    axes: [axis({size: 34, ...(options.x || momentAxis)}), axis({...options.y, size: options.group === 'time' ? leftOfTime() : 64})],
     series: [{}, ...options.series],
     cursor: {
       drag: {x: true, y: false, setScale: false}, points: {show: false}, y: Boolean(options.acrossY),
@@ -146,7 +146,12 @@ function levelLine(u, value, name, style) {
   pen.lineTo(u.bbox.left + u.bbox.width, y);
   pen.stroke();
   pen.font = 12 * devicePixelRatio + 'px system-ui, sans-serif';
-  pen.fillText(name, u.bbox.left + 6 * devicePixelRatio, y - 4 * devicePixelRatio);
+  const left = u.bbox.left + 6 * devicePixelRatio;
+  const ink = pen.fillStyle;
+  pen.fillStyle = colour('page');
+  pen.fillRect(left - 3, y - 17 * devicePixelRatio, pen.measureText(name).width + 6, 15 * devicePixelRatio);
+  pen.fillStyle = ink;
+  pen.fillText(name, left, y - 6 * devicePixelRatio);
   pen.restore();
 }
 

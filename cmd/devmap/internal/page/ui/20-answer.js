@@ -13,7 +13,7 @@ function answerSection() {
   section('answer', 'Answer',
     el('p', {class: 'answer'}, verdict, ' ', sentence),
     answer.proof ? el('p', {}, answer.proof) : null,
-    answer.run ? el('p', {}, el('strong', {}, 'Measured: '), answer.run) : null,
+    answer.run ? el('p', {}, answer.run) : null,
     factList(listOf(data.facts)));
 }
 

@@ -45,7 +45,10 @@ function gpuBar(gpu, whole) {
   parts.push({bytes: gpu.overhead_bytes, style: 'overhead', title: 'CUDA context and libraries ' + bytes(gpu.overhead_bytes)});
   parts.push({bytes: low, style: 'slack low', title: 'allocator, at least ' + bytes(low)});
   parts.push({bytes: high - low, style: 'slack', title: 'allocator, at most ' + bytes(high)});
-  const label = gpuName(gpu) + ': peak ' + bytes(gpu.peak_bytes) + ', used ' + bytes(gpu.used_bytes) + ' of ' + bytes(budget);
+  const used = gpu.peak_bytes + (gpu.overhead_bytes || 0);
+  const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + bytes(gpu.peak_bytes) + ', with CUDA context ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
+    (high > 0 ? '; allocator up to ' + bytes(used + high) : '');
+  const label = gpuName(gpu) + ': ' + text;
   const picture = bar(parts, whole, label);
   const mark = el('span', {class: 'budget-mark', title: 'budget ' + bytes(budget)});
   mark.style.left = (100 * budget / whole) + '%';
@@ -53,7 +56,7 @@ function gpuBar(gpu, whole) {
   const verdict = {fits: '✓ fits', tight: '! tight', no: '✗ does not fit'}[gpu.verdict] || gpu.verdict;
   return el('li', {}, el('div', {class: 'head'},
     el('strong', {}, gpuName(gpu)), el('bdi', {class: 'quiet'}, gpu.gpu),
-    el('span', {}, 'peak ' + (gpu.at_least ? 'at least ' : '') + bytes(gpu.peak_bytes) + ', used ' + bytes(gpu.used_bytes) + ' of ' + bytes(budget) + ', ' + percent(gpu.used_bytes, budget)),
+    el('span', {}, text),
     el('span', {class: 'verdict ' + gpu.verdict}, verdict),
     gpu.peak_at ? el('span', {class: 'quiet'}, 'at ', el('bdi', {}, gpu.peak_at)) : null), picture, measuredBars(gpu, whole));
 }
@@ -85,7 +88,7 @@ function measuredBars(gpu, whole) {
 function gpuColumns(used, measured) {
   const number = (head) => ({head, number: true});
   return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), number('CUDA context'),
-    number('allocator, lowest'), number('allocator, highest'), number('used'), number('budget'), {head: 'Verdict'}, {head: 'Peak at'},
+    number('allocator, lowest'), number('allocator, highest'), number('used on the device'), number('budget'), {head: 'Verdict'}, {head: 'Peak at'},
     ...(measured ? measuredKinds.map(([, name]) => number('measured: ' + name)) : [])];
 }
 
@@ -111,9 +114,11 @@ function moduleFigure(gpus) {
     return el('li', {}, el('div', {class: 'head'}, el('strong', {}, gpuName(gpu)), el('span', {}, bytes(total) + ' in ' + gpu.modules.length + (gpu.modules.length === 1 ? ' module' : ' modules'))),
       el('div', {class: 'bar', role: 'img', 'aria-label': gpuName(gpu) + ': ' + gpu.modules.length + ' modules, ' + bytes(total)}, pieces));
   };
+  let strips = el('ul', {class: 'bars'}, filled.map(strip));
+  if (filled.length > 8) strips = el('details', {class: 'pictures'}, el('summary', {}, 'Contents of ' + filled.length + ' GPUs'), strips);
   const rows = () => filled.flatMap((gpu) => gpu.modules.map((module) => [gpuName(gpu), nameOf(module.name), module.units ?? '', bytes(module.bytes), module.bytes]));
   return el('figure', {}, el('figcaption', {}, el('h3', {}, 'Contents of each GPU by module'),
     el('p', {}, 'Memory that stays for the whole step: weights, gradients and states of the optimizer.')),
-    el('ul', {class: 'bars'}, filled.map(strip)),
+    strips,
     tableLater('Contents of each GPU by module', [{head: 'GPU'}, {head: 'Module'}, {head: 'Units', number: true}, {head: 'Size', number: true}, {head: 'Bytes', number: true}], rows));
 }

@@ -20,6 +20,13 @@ function memorySection() {
 
 const share = (curve) => (curve.budget_bytes ? curve.total[curve.peak] / curve.budget_bytes : curve.total[curve.peak]);
 
+// The GPU whose picture comes first.
+function fullest() {
+  const curves = listOf(data.memory).filter((curve) => listOf(curve.devices).length > 0);
+  if (curves.length === 0) return 0;
+  return curves.reduce((best, curve) => (share(curve) > share(best) ? curve : best)).devices[0];
+}
+
 // All pictures with a time axis end at the same moment.
 function endOfTime() {
   const ends = listOf(data.memory).filter((curve) => curve.axis === 'time').map((curve) => curve.x[curve.x.length - 1]);
@@ -65,7 +72,7 @@ function drawCurve(curve, box, readout, title, open) {
   const atPeak = (u) => Math.abs(u.valToPos(curve.x[curve.peak], 'x') - u.cursor.left) < 8;
   const u = chart(box, {
     group: curve.axis === 'time' ? 'time' : undefined, label: 'Memory of ' + title, height: 250,
-    data: [x, ...columns], series, x: curve.axis === 'time' ? momentAxis : countAxis, y: byteAxis(near ? curve.budget_bytes : peak),
+    data: [x, ...columns], series, x: curve.axis === 'time' ? momentAxis : orderAxis(curve), y: byteAxis(near ? curve.budget_bytes : peak),
     domain: [Math.min(0, curve.x[0]), end], ceiling: [0, 1.1 * (near ? Math.max(peak, curve.budget_bytes) : peak)], stops: curve.x,
     moved: (_, value) => {
       const at = value === null ? -1 : lastAtMost(curve.x, value);
@@ -82,6 +89,15 @@ function drawCurve(curve, box, readout, title, open) {
   u.over.append(marker);
   placeMarker(u, marker, curve);
   readout.textContent = 'At the peak: ' + text(curve.peak);
+}
+
+// Few moments have their names at the axis, as phases do.
+function orderAxis(curve) {
+  if (curve.x.length > 6 || !curve.label) return countAxis;
+  return {
+    splits: () => curve.x.map((x) => x + 0.5), grid: {show: false}, ticks: {show: false},
+    values: (u) => curve.label.map((label) => fitting(plain(nameOf(label)), u.bbox.width / devicePixelRatio / curve.x.length)),
+  };
 }
 
 function placeMarker(u, marker, curve) {

@@ -5,6 +5,8 @@ function arenaFigures() {
   const maps = listOf(arenas.maps);
   const notes = arenas.note ? [el('p', {}, arenas.note)] : [];
   if (maps.length === 0) return notes;
+  const first = fullest();
+  maps.sort((a, b) => (b.device === first) - (a.device === first) || a.device - b.device);
   const figures = maps.map((map, index) => arenaFigure(map, listOf(arenas.kinds), index));
   const heading = el('h3', {class: 'part-title'}, 'Arena of devmap’s engine: address and time');
   const nodes = [heading, ...notes, ...figures.slice(0, 1)];

@@ -11,6 +11,12 @@ function timeSection() {
   return node;
 }
 
+// Width of the names of lanes. Charts with a time axis share it: their cursors align.
+function leftOfTime() {
+  const lanes = data.time ? listOf(data.time.lanes) : [];
+  return Math.max(64, Math.min(130, 12 + 6.6 * Math.max(0, ...lanes.map((lane) => lane.name.length))));
+}
+
 const waitOf = (wait) => nameOf(wait.for);
 
 function laneFigure(time) {
@@ -47,7 +53,7 @@ function drawLanes(time, kinds, box, readout, row, height) {
   const path = lanes.map(() => new Set());
   for (const [lane, span] of listOf(time.path)) if (path[lane]) path[lane].add(span);
   let chosen = 0;
-  const labels = Math.min(130, 12 + 6.6 * Math.max(...lanes.map((lane) => lane.name.length)));
+  const labels = leftOfTime();
   const at = (lane, x) => {
     const i = lastAtMost(lane.start, x);
     return i >= 0 && x < lane.start[i] + lane.length[i] ? i : -1;
@@ -70,7 +76,7 @@ function drawLanes(time, kinds, box, readout, row, height) {
   };
   const options = {
     group: 'time', label: 'Lanes of stages and streams', height, acrossY: true, x: momentAxis,
-    y: {splits: () => lanes.map((_, i) => -i - 0.5), values: () => lanes.map((lane) => fitting(plain(lane.name), labels)), size: labels, grid: {show: false}, ticks: {show: false}, font: (row < 20 ? 10 : 12) + 'px system-ui, sans-serif', gap: 4},
+    y: {splits: () => lanes.map((_, i) => -i - 0.5), values: () => lanes.map((lane) => fitting(plain(lane.name), labels)), grid: {show: false}, ticks: {show: false}, font: (row < 20 ? 10 : 12) + 'px system-ui, sans-serif', gap: 4},
     data: [[0, endOfTime()], [0, 0]], series: [{show: false}], domain: [0, endOfTime()], ceiling: [-lanes.length, 0],
     moved: (u, x) => {
       if (x === null) return;
@@ -105,6 +111,7 @@ function drawLane(u, lane, index, path, waits, kinds) {
     pen.fillStyle = colour('wait');
     pen.fillRect(x(wait.from), top + height - Math.max(3, height / 4), x(wait.to) - x(wait.from), Math.max(3, height / 4));
   }
+  const several = lane.batch && lane.batch.some((batch) => batch > 0);
   const fills = kinds.map((_, kind) => patternOf(pen, kind, 't'));
   const first = Math.max(0, lastAtMost(lane.start, from));
   for (let i = first; i < lane.start.length && lane.start[i] <= to; i++) {
@@ -117,14 +124,14 @@ function drawLane(u, lane, index, path, waits, kinds) {
       pen.fillStyle = colour('path');
       pen.fillRect(left, top, width, Math.max(2, height / 6));
     }
-    spanText(pen, lane, i, left, top, width, height);
+    if (several) spanText(pen, lane, i, left, top, width, height);
   }
 }
 
 // The number of the micro-batch, where it fits.
 function spanText(pen, lane, i, left, top, width, height) {
   const size = 11 * devicePixelRatio;
-  if (!lane.batch || lane.batch[i] < 0 || height < size) return;
+  if (lane.batch[i] < 0 || height < size) return;
   const text = String(lane.batch[i]);
   pen.font = size + 'px system-ui, sans-serif';
   const needed = pen.measureText(text).width + 4 * devicePixelRatio;

@@ -20,7 +20,7 @@ function stepFigure(run, steps) {
   return figure('Seconds of each step', {
     height: 210, note: run.step_seconds_predicted ? 'Predicted: ' + seconds(run.step_seconds_predicted) + '.' : '',
     draw: (box, readout) => chart(box, {
-      label: 'Seconds of each step', height: 200, x: countAxis, y: {values: secondAxis.values, size: 70}, data: [x, steps], domain: [0.5, steps.length + 0.5], ceiling: [0, 1.1 * most], stops: x,
+      label: 'Seconds of each step', height: 200, x: countAxis, y: {values: secondAxis.values}, data: [x, steps], domain: [0.5, steps.length + 0.5], ceiling: [0, 1.1 * most], stops: x,
       series: [{stroke: () => colour('c0'), width: 2, points: {show: true, size: 6, fill: () => colour('c0')}}],
       draw: (u) => { if (run.step_seconds_predicted) levelLine(u, run.step_seconds_predicted, 'predicted'); },
       moved: (u, value) => {
