@@ -324,34 +324,6 @@ func (of *judged) words() string {
 	return out.Cell(of.graph.Name) + ": runs: " + out.OneLine(of.ran.Message) + "\n"
 }
 
-// verdict lists the faults, one per line, or says that there are none.
-func verdict(name string, replicated bool, report *devicemap.Report) string {
-	faults, how := report.Faults, ""
-	if report.Verdict == "tight" {
-		how = ", tightly"
-	}
-	if slices.ContainsFunc(report.Devices, func(device devicemap.Prediction) bool { return device.Predicted.AtLeast }) {
-		how = " as far as it is counted"
-	}
-	if len(faults) == 0 {
-		if replicated {
-			return name + ": OK: every GPU runs the whole model, and it fits" + how + "\n"
-		}
-		return name + ": device map OK: every module is placed once and fits" + how + "\n"
-	}
-	var builder strings.Builder
-	const shown = 100 // a map of another model has a fault for each module
-	for i, f := range faults {
-		if i == shown {
-			fmt.Fprintf(&builder, "and %d more\n", len(faults)-shown)
-			break
-		}
-		f.Message = costmodel.Messagef("%s", f.Message.Words(ask.Say))
-		builder.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
-	}
-	return builder.String() + show.Plural(len(faults), "fault") + "\n"
-}
-
 // faultOf is an error if the map has a fault.
 func faultOf(report *devicemap.Report) error {
 	if len(report.Faults) > 0 {

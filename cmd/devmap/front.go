@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -103,4 +107,47 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 		}
 	}
 	return document
+}
+
+// report writes the page of a plan that was just made to the file of --report. The question and its
+// solution are nil for an engine that serves.
+func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution, front []page.Point) error {
+	if command.Report == "" {
+		return nil
+	}
+	var data bytes.Buffer
+	if err := devicemap.WriteJSON(&data, plan); err != nil {
+		return err
+	}
+	source, model := pageOf(plan, data.Bytes()), cmd.Flags().Arg(0)
+	line := ask.Line(command.Request, model, nil)
+	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", line})
+	if solution != nil && asked.Diffusion == nil {
+		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
+		switch {
+		case plan.Workload.Runtime != costmodel.Devmap:
+		case plan.Verdict == "no":
+			source.Costs, source.Missing = nil, "A plan that does not fit has no program, so the moments of its step are not known."
+		default:
+			if err := compiledInto(cmd, source, cmp.Or(command.Output, "the plan"), ""); err != nil {
+				return err
+			}
+		}
+	}
+	if solution != nil {
+		source.Bound = show.Bounds(asked, solution)
+		helped(cmd.Context(), source, asked, model)
+	}
+	source.Front = front
+	return out.Write(cmd, command.Report, page.Of(source).Write)
+}
+
+// reportUnfit writes the page of the map that is closest to fitting, to the file of --report.
+func (command *planCommand) reportUnfit(cmd *cobra.Command, asked *ask.Question, err error, notes []string) error {
+	var none *planner.InfeasibleError
+	if command.Report == "" || !errors.As(err, &none) || none.Best == nil {
+		return nil
+	}
+	asked = chosen(asked, none.Best)
+	return command.report(cmd, planOf(asked, none.Best, notes), asked, none.Best, nil)
 }

@@ -308,12 +308,6 @@ func chosen(asked *ask.Question, sol *planner.Solution) *ask.Question {
 	return &with
 }
 
-// openDegrees reports degrees or a recomputation that devmap chooses.
-func openDegrees(workload *costmodel.Workload) bool {
-	degrees := []costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}
-	return slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto
-}
-
 // job writes the job of --emit. note prints what it wrote, once the plan is there, too.
 func (command *planCommand) job(cmd *cobra.Command, plan *devicemap.Plan) (note func() error, err error) {
 	if command.folder == "" {

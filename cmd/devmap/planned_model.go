@@ -171,3 +171,9 @@ func formsOf(graph *modelgraph.Graph, table *costmodel.Table, plan *devicemap.Pl
 
 // recomputeAuto is none or full, for each stage.
 const recomputeAuto = "auto"
+
+// openDegrees reports degrees or a recomputation that devmap chooses.
+func openDegrees(workload *costmodel.Workload) bool {
+	degrees := []costmodel.Degree{workload.DP, workload.TP, workload.CP, workload.EP, workload.PP}
+	return slices.Contains(degrees, costmodel.AutoDegree) || workload.Recompute == recomputeAuto
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/compile"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/simulate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
@@ -206,4 +207,75 @@ func revised(now, before program.Prediction) string {
 		return text
 	}
 	return fmt.Sprintf("step %s (was %s), %s", show.Seconds(float64(now.StepTicks)/ticks), show.Seconds(float64(before.StepTicks)/ticks), text)
+}
+
+// share predicts a step again if several devices of the program share a GPU, and adds a note, as a
+// plan assumes one GPU per device. on has the GPU of each device. Kernels on one GPU alternate.
+func (job *compiled) share(on []int) error {
+	if job.seconds == nil || !shares(on) {
+		return nil
+	}
+	simulated, err := simulate.Shared(job.Program, on)
+	if err != nil {
+		return err
+	}
+	const ticks = 1e12 // per second
+	seconds := float64(simulated.Makespan) / ticks
+	job.shared = []string{fmt.Sprintf("several devices share one GPU: a step takes %s, and %s with one GPU each", show.Seconds(seconds), show.Seconds(*job.seconds))}
+	job.seconds = &seconds
+	return nil
+}
+
+// shares reports that two devices are on one GPU.
+func shares(on []int) bool {
+	sorted := slices.Sorted(slices.Values(on))
+	return len(slices.Compact(sorted)) < len(on)
+}
+
+// together returns the numbers of the GPUs that a program's devices were measured on; nil if each
+// is on its own, or if that is unknown.
+func (job *compiled) together(of *program.Program) []int {
+	numbers, on := make(map[string]int), make([]int, len(of.Devices))
+	for i := range of.Devices {
+		name := job.gpus[of.Devices[i].ID]
+		if name == "" {
+			name = fmt.Sprint("alone ", i)
+		}
+		if _, known := numbers[name]; !known {
+			numbers[name] = i
+		}
+		on[i] = numbers[name]
+	}
+	if !shares(on) {
+		return nil
+	}
+	return on
+}
+
+// verdict lists the faults, one per line, or says that there are none.
+func verdict(name string, replicated bool, report *devicemap.Report) string {
+	faults, how := report.Faults, ""
+	if report.Verdict == "tight" {
+		how = ", tightly"
+	}
+	if slices.ContainsFunc(report.Devices, func(device devicemap.Prediction) bool { return device.Predicted.AtLeast }) {
+		how = " as far as it is counted"
+	}
+	if len(faults) == 0 {
+		if replicated {
+			return name + ": OK: every GPU runs the whole model, and it fits" + how + "\n"
+		}
+		return name + ": device map OK: every module is placed once and fits" + how + "\n"
+	}
+	var builder strings.Builder
+	const shown = 100 // a map of another model has a fault for each module
+	for i, f := range faults {
+		if i == shown {
+			fmt.Fprintf(&builder, "and %d more\n", len(faults)-shown)
+			break
+		}
+		f.Message = costmodel.Messagef("%s", f.Message.Words(ask.Say))
+		builder.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
+	}
+	return builder.String() + show.Plural(len(faults), "fault") + "\n"
 }

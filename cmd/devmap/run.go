@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
@@ -204,4 +205,31 @@ func (command *runCommand) documents(cmd *cobra.Command, gathered *bytes.Buffer)
 		return gathered
 	}
 	return cmd.OutOrStdout()
+}
+
+// report writes the page of --report: of each plan with what its last turn measured.
+func (command *runCommand) report(cmd *cobra.Command) error {
+	if command.Report == "" {
+		return nil
+	}
+	of := &reportCommand{command.Request}
+	var all *page.Page
+	for _, file := range cmd.Flags().Args() {
+		plan, err := devicemap.ReadPlan(file)
+		if err != nil {
+			return err
+		}
+		var data bytes.Buffer
+		if err := devicemap.WriteJSON(&data, plan); err != nil {
+			return err
+		}
+		source := pageOf(plan, data.Bytes())
+		source.Run = command.measured[file]
+		one, err := of.made(cmd, source, file)
+		if err != nil {
+			return err
+		}
+		all = all.With(one)
+	}
+	return out.Write(cmd, command.Report, all.Write)
 }

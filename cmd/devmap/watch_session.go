@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/certify"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/executor/watch"
@@ -302,4 +304,25 @@ func (session *watchSession) wait(ctx context.Context, lost <-chan error) (*watc
 			return command, nil
 		}
 	}
+}
+
+// report writes the page of --report: of the plan, if there is one, with the memory of the command.
+func (command *watchCommand) report(cmd *cobra.Command, plan *devicemap.Plan, file string, ran *watched) error {
+	if command.Report == "" || ran.report == nil {
+		return nil
+	}
+	made := page.OfWatch(ran.report, ran.readings)
+	if plan != nil {
+		var data bytes.Buffer
+		if err := devicemap.WriteJSON(&data, plan); err != nil {
+			return err
+		}
+		source := pageOf(plan, data.Bytes())
+		source.Watched, source.Readings = ran.report, ran.readings
+		var err error
+		if made, err = (&reportCommand{command.Request}).made(cmd, source, file); err != nil {
+			return err
+		}
+	}
+	return out.Write(cmd, command.Report, made.Write)
 }

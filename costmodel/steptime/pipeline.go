@@ -10,7 +10,7 @@ func (step *timing) pipeline() float64 {
 	for rank, seconds := range simulateStages(step.schedule(stages, devices), step.trains(), stages, step.record) {
 		end[devices[rank]] = seconds
 	}
-	step.record.ofStages(step.place, stages, devices)
+	step.record.ofStages(step.place, devices)
 	slowest := 0.
 	for device := range end {
 		update := step.updateOn(device)

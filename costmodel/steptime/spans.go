@@ -1,102 +1,6 @@
 package steptime
 
-import (
-	"slices"
-
-	"github.com/devmap-dev/devmap/costmodel"
-)
-
-// Span is what one stream of a device does from Start to End, in seconds since the step began.
-type Span struct {
-	Device int
-	// Stream is "compute", "send" or "collectives".
-	Stream string
-	// What is "forward", "backward", "update", "decode", "transfer", "gather" or "reduce".
-	What string
-	// First and End are the units, none if equal. Batch is the micro-batch; −1: none, or several.
-	FirstUnit, EndUnit int
-	Batch              int64
-	Start, End         float64
-}
-
-// recorder keeps spans; nil keeps none.
-type recorder struct{ spans []Span }
-
-func (record *recorder) add(span Span) {
-	if record != nil && span.End > span.Start {
-		record.spans = append(record.spans, span)
-	}
-}
-
-// repeat adds what was recorded from an index on so many times more, each later by a period. Times
-// beyond most are one span of each device.
-func (record *recorder) repeat(from int, period float64, times int64) {
-	once := slices.Clone(record.spans[from:])
-	const most = 1 << 16
-	each := min(times, most/int64(max(1, len(once))))
-	for time := int64(1); time <= each; time++ {
-		for _, span := range once {
-			span.Start += float64(time) * period
-			span.End += float64(time) * period
-			span.Batch += time
-			record.add(span)
-		}
-	}
-	if each == times {
-		return
-	}
-	known := map[int]bool{}
-	for _, span := range once {
-		if !known[span.Device] && span.Stream == streamCompute {
-			known[span.Device] = true
-			span.Batch, span.FirstUnit, span.EndUnit = -1, 0, 0
-			span.Start, span.End = once[0].Start+float64(each+1)*period, once[0].Start+float64(times+1)*period
-			record.add(span)
-		}
-	}
-}
-
-// cost is the number of additions of a step for [repeat]; 0 if the steps are recorded, each.
-func (record *recorder) cost(additions int64) int64 {
-	if record != nil {
-		return 0
-	}
-	return additions
-}
-
-// ofStages replaces stages by their units, and ranks by devices.
-func (record *recorder) ofStages(place []int, stages []Stage, devices []int) {
-	if record == nil {
-		return
-	}
-	begins := make([]int, 0, len(stages)+1)
-	for unit := range place {
-		if unit == 0 || place[unit-1] != place[unit] {
-			begins = append(begins, unit)
-		}
-	}
-	begins = append(begins, len(place))
-	for i := range record.spans {
-		span := &record.spans[i]
-		stage := span.FirstUnit
-		span.Device, span.FirstUnit, span.EndUnit = devices[span.Device], begins[stage], begins[stage+1]
-	}
-}
-
-// The streams and what they do.
-const (
-	streamCompute     = "compute"
-	streamSend        = "send"
-	streamCollectives = "collectives"
-
-	doesForward  = "forward"
-	doesBackward = "backward"
-	doesUpdate   = "update"
-	doesDecode   = "decode"
-	doesTransfer = "transfer"
-	doesGather   = "gather"
-	doesReduce   = "reduce"
-)
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Spans returns what every device does in a [Step], by the same rules. GPUs of one stage, and equal
 // replicas, have the spans of their first. devmap's own engine has a program instead.
@@ -220,7 +124,7 @@ func (step *timing) recordReplica(device int) {
 	if gpus := float64(len(step.topo.Devices)); step.table.Workload.Strategy.Traits().ZeroStage > 0 {
 		update /= gpus
 	}
-	// What a step takes beyond its passes and the update is communication that nothing hides.
+	// A step is longer than its passes and the update by the communication that nothing hides.
 	record.add(Span{device, streamCollectives, doesReduce, 0, 0, -1, end, whole - update})
 	record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, whole - update, whole})
 }

@@ -30,7 +30,7 @@ const (
 	ofRotary    = "cosines and sines of positions"
 	ofStage     = "outputs of the stage"
 	ofSent      = "gradient that was sent"
-	ofKept      = "logits of the evaluation"
+	ofLogits    = "logits of the evaluation"
 )
 
 // producer gives emit the events of one step on one device, in the order in which they happen.

@@ -16,7 +16,7 @@ func between(table *costmodel.Table, all unitList, resident *Resident, engine fu
 	}
 	there := Resident{Workspace: resident.Workspace, Buckets: resident.Buckets}
 	evaluates := func(emit func(stepEvent)) {
-		emit(stepEvent{Change: activations(table.Retained[0]), Owner: ofKept})
+		emit(stepEvent{Change: activations(table.Retained[0]), Owner: ofLogits})
 		engine(table.Evaluation, units, there)(func(event stepEvent) {
 			if event.What != "" {
 				event.What = "evaluation, " + event.What

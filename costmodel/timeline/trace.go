@@ -8,7 +8,7 @@ import (
 // Step is what one device does: a step, and what a training program does between steps.
 type Step struct {
 	parts []producer
-	// whole has every micro-batch, where parts leave out those that are alike; nil: parts have all.
+	// whole has every micro-batch, where parts leave out equal ones; nil: parts have all.
 	whole producer
 }
 
@@ -36,8 +36,8 @@ type Trace struct {
 	Peak int
 	// Live is what is there at the peak. It adds up to the peak in each category.
 	Live []Holding
-	// Kept is what is there throughout.
-	Kept []Holding
+	// Throughout is what is there from the first moment on.
+	Throughout []Holding
 }
 
 // Same reports that two steps are one: equal devices share theirs.
@@ -83,7 +83,7 @@ func (step Step) Trace() Trace {
 	for i, events := range parts {
 		if end := append(begins, len(out.Moments))[i+1]; begins[i] <= out.Peak && out.Peak < end {
 			out.Live = holdings(events, out.Peak-begins[i])
-			out.Kept = holdings(events, 0)
+			out.Throughout = holdings(events, 0)
 		}
 	}
 	return out

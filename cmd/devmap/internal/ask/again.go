@@ -86,11 +86,11 @@ func again(ctx context.Context, words []string, graph *modelgraph.Graph) (*Quest
 
 // Line returns the command line of a question with a change; nil: as it is. model is its argument.
 func (asked *Question) Line(model string, change *strategy.Change) string {
-	return asked.request.Line(model, change)
+	return Line(asked.request, model, change)
 }
 
 // Line is [Question.Line] of the flags alone. It is empty if the change does not suit them.
-func (request *Request) Line(model string, change *strategy.Change) string {
+func Line(request *Request, model string, change *strategy.Change) string {
 	if change == nil {
 		change = &strategy.Change{}
 	}

@@ -35,8 +35,8 @@ type sample struct {
 // ofSamples returns a curve of at most so many points. It keeps the first sample, the last, the peak,
 // and the least and the most in each part of the others.
 func (page *Page) ofSamples(samples []sample, peak, most int) curve {
-	kept := []int{0, len(samples) - 1, peak}
-	parts := max(1, (most-len(kept))/2)
+	chosen := []int{0, len(samples) - 1, peak}
+	parts := max(1, (most-len(chosen))/2)
 	for part := range parts {
 		first, end := part*len(samples)/parts, (part+1)*len(samples)/parts
 		low, high := first, first
@@ -49,20 +49,20 @@ func (page *Page) ofSamples(samples []sample, peak, most int) curve {
 			}
 		}
 		if first < end {
-			kept = append(kept, low, high)
+			chosen = append(chosen, low, high)
 		}
 	}
-	slices.Sort(kept)
-	kept = slices.Compact(kept)
-	out := curve{Moments: len(samples), Peak: slices.Index(kept, peak)}
-	for _, at := range kept {
+	slices.Sort(chosen)
+	chosen = slices.Compact(chosen)
+	out := curve{Moments: len(samples), Peak: slices.Index(chosen, peak)}
+	for _, at := range chosen {
 		out.X = append(out.X, samples[at].x)
 		out.Label = append(out.Label, page.name(samples[at].label))
 		out.Total = append(out.Total, samples[at].total)
 	}
 	for number := range categoryCount {
 		one := band{Category: number}
-		for _, at := range kept {
+		for _, at := range chosen {
 			one.Bytes = append(one.Bytes, samples[at].bytes[number])
 		}
 		switch low, high := slices.Min(one.Bytes), slices.Max(one.Bytes); {
@@ -125,10 +125,10 @@ func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction
 		if one.Axis = axis; axis == "order" {
 			one.Note = "The moments are in their order; their times are not known."
 		}
-		one.Live = page.alive(heldBy(kind.trace.Live), rows)
+		one.Live = page.alive(holdingsOf(kind.trace.Live), rows)
 		page.add(one, kind.devices, devices)
 		for _, device := range kind.devices {
-			page.GPUs[device].Modules = page.modules(heldBy(kind.trace.Kept), share(maxModules, len(devices), 4, maxModules))
+			page.GPUs[device].Modules = page.modules(holdingsOf(kind.trace.Throughout), share(maxModules, len(devices), 4, maxModules))
 		}
 	}
 }
@@ -170,26 +170,26 @@ func namesOf(devices []int) string {
 	return text
 }
 
-// held is what one owner has.
-type held struct {
+// holding is what one owner has.
+type holding struct {
 	owner, what string
 	bytes       sizes
 	count       int
 }
 
-func heldBy(holdings []timeline.Holding) (all []held) {
-	for _, holding := range holdings {
+func holdingsOf(holdings []timeline.Holding) (all []holding) {
+	for _, one := range holdings {
 		what := ""
-		if holding.Passing {
+		if one.Passing {
 			what = "at this moment"
 		}
-		all = append(all, held{holding.Owner, what, byCategory(&holding.Memory), 1})
+		all = append(all, holding{one.Owner, what, byCategory(&one.Memory), 1})
 	}
 	return all
 }
 
 // alive lists what is there at a peak, the largest first. Rows beyond so many are joined by category.
-func (page *Page) alive(all []held, most int) []alive {
+func (page *Page) alive(all []holding, most int) []alive {
 	var rows []alive
 	for _, one := range all {
 		for number, size := range one.bytes {

@@ -11,7 +11,7 @@ var numbered = regexp.MustCompile(`^(.*?\.)(\d+)((?:\.[^0-9][^.]*)*)$`)
 
 // modules lists what modules have throughout. Blocks that follow one another are joined, and the modules
 // beyond so many too.
-func (page *Page) modules(all []held, most int) []module {
+func (page *Page) modules(all []holding, most int) []module {
 	type run struct {
 		first, last, prefix, suffix string
 		number                      int64

@@ -16,7 +16,7 @@ import (
 // Source is what a page shows.
 type Source struct {
 	Plan *devicemap.Plan
-	// Sentence and Proof are the answer in words, Limit what sets the largest share, and Bound how that
+	// Sentence and Proof are the answer as a sentence, Limit what sets the largest share, and Bound how that
 	// is proved.
 	Sentence, Proof, Limit string
 	Bound                  []string
@@ -100,7 +100,7 @@ func (page *Page) memory(source *Source) {
 	case plan.Workload.Mode == costmodel.Serve:
 		page.MemoryNote = "An engine that serves keeps its memory from the start, so there is no step to follow."
 	case source.Program != nil:
-		page.played(playedOf(source), plan.Devices)
+		page.arenaMemory(simulationOf(source), plan.Devices)
 	case source.Costs == nil:
 		page.MemoryNote = source.Missing
 	default:
@@ -119,8 +119,8 @@ func (page *Page) memory(source *Source) {
 	}
 }
 
-func playedOf(source *Source) *played {
-	of := &played{source.Program, source.Result, ticksPer}
+func simulationOf(source *Source) *simulation {
+	of := &simulation{source.Program, source.Result, ticksPer}
 	if !source.Program.Timed {
 		of.scale = 1
 	}
@@ -147,7 +147,7 @@ func (page *Page) time(source *Source) {
 	case plan.Workload.Mode == costmodel.Load:
 		page.Time.Note = "The plan is for weights alone: no step runs."
 	case source.Program != nil:
-		page.simulated(playedOf(source))
+		page.simulated(simulationOf(source))
 	case source.Costs == nil:
 		page.Time.Note = source.Missing
 	default:

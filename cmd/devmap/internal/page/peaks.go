@@ -50,7 +50,7 @@ func (page *Page) unfollowed(devices []devicemap.Prediction) {
 	for i, kind := range kinds {
 		one := page.ofSamples([]sample{{0, kind.at, kind.bytes, kind.bytes.total()}}, 0, 1)
 		one.Axis, one.Note = "order", "The peak alone is known, not the moments before and after it."
-		one.Live = page.alive([]held{{owner: "everything on the GPU", bytes: kind.bytes}}, categoryCount)
+		one.Live = page.alive([]holding{{owner: "everything on the GPU", bytes: kind.bytes}}, categoryCount)
 		page.add(one, of[i], devices)
 	}
 }
@@ -90,7 +90,7 @@ func (page *Page) ofPhases(plan *devicemap.Plan) {
 		one := page.ofSamples(kind.samples, peak, share(maxPoints, len(kinds), fewPoints, manyPoints))
 		one.Axis, one.Note = "order", "Each point is the peak of a phase."
 		component := plan.Phases[peak].Component
-		one.Live = page.alive([]held{{owner: component, bytes: kind.samples[peak].bytes}}, categoryCount)
+		one.Live = page.alive([]holding{{owner: component, bytes: kind.samples[peak].bytes}}, categoryCount)
 		page.add(one, on[i], plan.Devices)
 	}
 }

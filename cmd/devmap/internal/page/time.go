@@ -116,7 +116,7 @@ func (page *Page) timed(spans []steptime.Span, unit func(first, end int) string)
 func nanoseconds(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
 
 // simulated adds the lanes of a simulated program, its critical path and its longest waits.
-func (page *Page) simulated(of *played) {
+func (page *Page) simulated(of *simulation) {
 	page.Time = &lanes{Unit: "ns", Makespan: of.at(of.result.Makespan)}
 	if !of.Timed {
 		page.Time.Unit = "forward"
@@ -196,7 +196,7 @@ func kindOf(op program.Op) string {
 }
 
 // label names an instruction.
-func (of *played) label(instr *program.Instr) string {
+func (of *simulation) label(instr *program.Instr) string {
 	text := instr.Op.String()
 	if instr.Routine >= 0 {
 		text += " " + of.Routines[instr.Routine].Name
