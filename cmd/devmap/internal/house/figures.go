@@ -44,8 +44,8 @@ func measured(root string, out io.Writer) (bool, error) {
 	figures := []figure{
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
 		inside.mostMethods(),
-		{name: "packages", value: len(inside.packages), limit: 107},
-		{name: "lines without tests", value: module.lines(""), limit: 156_700},
+		{name: "packages", value: len(inside.packages), limit: 108},
+		{name: "lines without tests", value: module.lines(""), limit: 160_000},
 		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 31_000},
 		module.mostFiles(),
 		module.exportedNames(),
@@ -114,7 +114,7 @@ var many = []string{"modelgraph/hf"}
 
 // mostFiles returns the largest number of files in one package.
 func (module *tree) mostFiles() figure {
-	result := figure{name: "files in one package", limit: 30}
+	result := figure{name: "files in one package", limit: 32}
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		if count := len(module.folders[dir].sources); count > result.value && !slices.Contains(many, dir) {
 			result.value, result.where = count, dir
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 425}
+	result := figure{name: "exported names outside internal", limit: 433}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]

@@ -147,13 +147,15 @@ func modelFiles(arg string) []string {
 	return files
 }
 
-// written reports a plan or a device map that devmap wrote, which it may overwrite. A vocabulary is
+// written reports a page, a plan or a device map that devmap wrote, which it may overwrite. A vocabulary is
 // also an object of numbers, but with more numbers than there can be devices.
 func written(path string) bool {
-	if filepath.Ext(path) != ".json" {
+	switch kind := kindOf(path); {
+	case kind == "page":
+		return true
+	case filepath.Ext(path) != ".json":
 		return false
-	}
-	if kindOf(path) != "" {
+	case kind != "":
 		return true
 	}
 	flat, plan, faults, err := devicemap.ReadMap(path)

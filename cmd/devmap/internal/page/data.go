@@ -135,7 +135,6 @@ type measured struct {
 	PeakAllocatedBytes *int64 `json:"peak_allocated_bytes,omitzero"`
 	PeakReservedBytes  *int64 `json:"peak_reserved_bytes,omitzero"`
 	DeviceUsedBytes    *int64 `json:"device_used_bytes,omitzero"`
-	Note               string `json:"note,omitzero"`
 }
 
 // name returns the index of a name.

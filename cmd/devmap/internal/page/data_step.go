@@ -81,7 +81,6 @@ type lanes struct {
 // lane is a stream of a device. A gap of a compute lane is a bubble.
 type lane struct {
 	Device int     `json:"device"`
-	Stage  *int    `json:"stage,omitzero"`
 	Name   string  `json:"name"`
 	Stream string  `json:"stream"`
 	Busy   int64   `json:"busy"`

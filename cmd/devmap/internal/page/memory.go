@@ -112,19 +112,20 @@ func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction
 		for at, moment := range kind.trace.Moments {
 			samples[at] = sample{int64(at), moment.At, byCategory(&moment.Memory), moment.Memory.Total()}
 		}
-		axis := "order"
+		axis, note := "order", "The moments are in their order; their times are not known."
 		if clock := clockOf(kind.devices[0]); clock != nil {
 			if times := clock.times(kind.trace.Moments); times != nil {
-				axis = "time"
+				axis, note = "time", ""
+				if clock.latest > 0 && lastOnly(kind.trace.Moments) {
+					note = fmt.Sprintf("Micro-batch %d of %d is shown: those before it are the same.", clock.latest+1, clock.latest+1)
+				}
 				for at := range samples {
 					samples[at].x = times[at]
 				}
 			}
 		}
 		one := page.ofSamples(samples, kind.trace.Peak, points)
-		if one.Axis = axis; axis == "order" {
-			one.Note = "The moments are in their order; their times are not known."
-		}
+		one.Axis, one.Note = axis, note
 		one.Live = page.alive(holdingsOf(kind.trace.Live), rows)
 		page.add(one, kind.devices, devices)
 		for _, device := range kind.devices {

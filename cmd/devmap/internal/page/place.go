@@ -18,6 +18,7 @@ type clock struct {
 	chunks []int          // the first units of the device's chunks
 	unit   map[string]int // by the name of a layer or a unit
 	begin  float64        // of the last micro-batch
+	latest int64          // that micro-batch
 }
 
 // passOf is a pass of units; batch is −1 in a clock's last.
@@ -64,6 +65,7 @@ func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
 		return nil
 	}
 	slices.Sort(of.chunks)
+	of.latest = latest
 	of.begin = -1
 	for _, span := range of.last {
 		if span.What != "decode" && span.Batch == latest && (of.begin < 0 || span.Start < of.begin) {
@@ -119,7 +121,7 @@ func (of *clock) times(moments []timeline.Moment) []int64 {
 	}
 	out := make([]int64, len(moments))
 	now := int64(-1)
-	if moments[0].Action == nil && len(moments) > 1 && moments[len(moments)/2].Action == nil { // the last micro-batch
+	if lastOnly(moments) {
 		now = nanoseconds(of.begin) - 1
 	}
 	for i := 0; i < len(moments); {
@@ -137,5 +139,11 @@ func (of *clock) times(moments []timeline.Moment) []int64 {
 		}
 		i = end
 	}
+	out[0] = 0 // what stays is there from the start
 	return out
+}
+
+// lastOnly reports moments of the last micro-batch alone: those before it are equal.
+func lastOnly(moments []timeline.Moment) bool {
+	return !slices.ContainsFunc(moments, func(moment timeline.Moment) bool { return moment.Action != nil })
 }

@@ -488,6 +488,28 @@ class Plan(Mapping[str, Union[int, str]]):
         emitted.usage, emitted.notes = usage.partition(": ")[2], [note.replace("note: ", "", 1) for note in notes]
         return emitted
 
+    def report(
+        self, path: Optional[Path] = None, measured: Optional[Path] = None, model: Optional[Path] = None
+    ) -> str:
+        """One HTML page with pictures: the answer, GPUs, memory and time over the step, and what would help.
+
+        It is written to path, if one is given. measured is a report of `devmap run` or `devmap watch` to compare with.
+        model tells where the model is, if not where it was planned from.
+
+        >>> import devmap
+        >>> devmap.plan("gpt2", gpus=2).report().startswith("<!DOCTYPE html>")
+        True
+        """
+        words = [f"--{name}={os.fspath(value)}" for name, value in (("run", measured), ("model", model)) if value]
+        if path is not None:
+            words.append(f"--output={os.fspath(path)}")
+        with PlanFile(self) as file:
+            ran = run(["report", file, *words])
+        if path is None:
+            return ran.stdout
+        with open(path, encoding="utf-8", newline="") as written:
+            return written.read()
+
     def __repr__(self) -> str:
         peaks = self.peaks
         most = max(range(len(peaks)), key=peaks.__getitem__)
