@@ -38,7 +38,7 @@ OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 j
 # minute on making one new input smaller, which is more than FUZZTIME.
 OUT_OF_TIME = awk '/^ *context deadline exceeded$$/ { over = 1 } /Failing input written|panic|hung|data race/ { bad = 1 } END { exit !over || bad }'
 
-.PHONY: tools accuracy bits browser compared configurations conformance corpus engines exporter formatted fuzz golden gpu house kernels oracle presets programs prose python sweep tidy wheels
+.PHONY: tools accuracy bits browser compared configurations conformance corpus engines exporter formatted fuzz golden gpu house kernels oracle paint presets programs prose python sweep tidy wheels
 
 tools: ## List the targets of this file
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1|\2/p' tools.mk | while IFS='|' read -r name text; do \
@@ -207,6 +207,14 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1 or cells
 	else \
 		"$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
 		DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'; fi
+
+# Torch's pages load MemoryViz.js from the network. Here it is inside, so that no network counts.
+paint: ## Time the first paint of reports and of torch's memory_viz (VIZ=MemoryViz.js PYTHON=python3)
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	if [ -n "$(VIZ)" ]; then for batches in 1 16; do \
+		mkdir "$$work/$$batches"; sh cmd/devmap/internal/page/browser/viz.sh "$$work/$$batches" '$(abspath $(VIZ))' $$batches; \
+		mv "$$work/$$batches/memory_viz.html" "$$work/memory_viz-$$batches.html"; COMPARE="$$COMPARE $$work/memory_viz-$$batches.html"; done; fi; \
+	COMPARE="$$COMPARE" $(GO) test -C cmd/devmap/internal/page/browser -count=1 -v -run '^TestFirstPaint$$' .
 
 presets: ## Compare the defaults of --preset with those of the pinned packages (NEWEST=1: the newest packages)
 	@"$${PYTHON:-python3}" cmd/devmap/internal/ask/presets.py

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,13 +15,14 @@ import (
 // docs/benchmarks/report.md. It fails for no time. COMPARE has more HTML files, as that
 // of torch's memory_viz.
 func TestFirstPaint(t *testing.T) {
-	files := []string{}
+	files, names := []string{}, map[string]string{}
 	for _, arguments := range []string{
 		"llama-3.2-1b --gpus 1 --mode train --seq 2048",
 		"llama-3.2-1b --gpus 1 --mode train --seq 2048 --batch 16 --micro-batches 16",
 		"llama-3.1-405b --gpus 64 --gpu h200-141gb --mode train --batch 64 --micro-batches 64 --strategy pipeline --recompute full",
 	} {
-		files = append(files, report(t, strings.Fields(arguments)...))
+		file := report(t, strings.Fields(arguments)...)
+		files, names[file] = append(files, file), arguments
 	}
 	files = append(files, strings.Fields(os.Getenv("COMPARE"))...)
 	for _, file := range files {
@@ -35,7 +37,7 @@ func TestFirstPaint(t *testing.T) {
 		}
 		slices.Sort(paints)
 		slices.Sort(loads)
-		t.Logf("%s: %d bytes, first paint %.0f ms (%.0f to %.0f), first picture %.0f ms (%.0f to %.0f)", filepath.Base(file), size.Size(), paints[2], paints[0], paints[4], loads[2], loads[0], loads[4])
+		t.Logf("%s: %d bytes, first paint %.0f ms (%.0f to %.0f), first picture %.0f ms (%.0f to %.0f)", cmp.Or(names[file], filepath.Base(file)), size.Size(), paints[2], paints[0], paints[4], loads[2], loads[0], loads[4])
 	}
 }
 

@@ -33,7 +33,7 @@ function chart(box, options) {
   groups.set(group, members);
   const domain = () => members.range || options.domain;
   const u = new uPlot({
-    width: widthOf(box), height: options.height, legend: {show: false}, padding: [12, 14, 0, 0],
+    width: widthOf(box), height: options.height, legend: {show: false}, padding: [12, 22, 0, 0],
     scales: {x: {time: false, range: (_, low, high) => (members.range ? [low, high] : options.domain)}, y: {range: () => options.ceiling}},
     axes: [axis({size: 34, ...(options.x || momentAxis)}), axis({...options.y, size: options.group === 'time' ? leftOfTime() : 64})],
     series: [{}, ...options.series],
@@ -131,12 +131,12 @@ function stacked(length, bands, family) {
 }
 
 // A dashed line over the chart with its name.
-function levelLine(u, value, name, style) {
+function levelLine(u, value, name) {
   const y = u.valToPos(value, 'y', true);
   if (y < u.bbox.top || y > u.bbox.top + u.bbox.height) return;
   const pen = u.ctx;
   pen.save();
-  pen.strokeStyle = pen.fillStyle = colour(style || 'budget');
+  pen.strokeStyle = pen.fillStyle = colour('budget');
   pen.lineWidth = 2 * devicePixelRatio;
   pen.textAlign = 'left';
   pen.textBaseline = 'alphabetic';
@@ -147,6 +147,7 @@ function levelLine(u, value, name, style) {
   pen.stroke();
   pen.font = 12 * devicePixelRatio + 'px system-ui, sans-serif';
   const left = u.bbox.left + 6 * devicePixelRatio;
+  if (!name) return pen.restore();
   const ink = pen.fillStyle;
   pen.fillStyle = colour('page');
   pen.fillRect(left - 3, y - 17 * devicePixelRatio, pen.measureText(name).width + 6, 15 * devicePixelRatio);

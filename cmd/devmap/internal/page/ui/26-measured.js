@@ -56,7 +56,7 @@ function watchSection() {
   }
   if (listOf(watch.explained).length) {
     node.append(table('Difference of measured and predicted memory, bytes', [{head: 'GPU'}, number('Allocated'), number('Cache'), number('Outside of PyTorch'), {head: 'Reasons'}],
-      watch.explained.map((one) => ['GPU ' + one.device, one.allocated ?? '', one.cache ?? '', one.outside ?? '', listOf(one.reasons).join(' ')])));
+      watch.explained.map((one) => ['GPU ' + one.device, one.allocated ?? '', one.cache ?? '', one.outside ?? '', listOf(one.reasons).join('; ')])));
   }
 }
 
@@ -79,7 +79,7 @@ function watchFigure(gpu) {
         data: [gpu.x, gpu.most, gpu.used, ...(others.length ? [others] : [])], stops: gpu.x,
         series: [{...line('c1'), fill: () => colour('faint')}, line('c0', [6, 3]), ...(others.length ? [line('c2', [2, 3])] : [])],
         domain: [Math.min(0, gpu.x[0]), Math.max(gpu.x[gpu.x.length - 1], gpu.x[0] + 1)], ceiling: [0, 1.1 * highest],
-        draw: (u) => { if (range.length === 2) [['lowest', range[0]], ['highest', range[1]]].forEach(([name, value]) => levelLine(u, value, 'predicted, ' + name)); },
+        draw: (u) => { if (range.length === 2) [['', range[0]], ['predicted', range[1]]].forEach(([name, value]) => levelLine(u, value, name)); },
         moved: (_, value) => { if (value !== null) readout.textContent = text(at(value)); },
       });
     },
