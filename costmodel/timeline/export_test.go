@@ -13,3 +13,6 @@ func outcomeOf(events producer) outcome {
 	events(reading.add)
 	return reading.outcome
 }
+
+// Parts are the categories of memory.
+var Parts = categories

@@ -132,7 +132,7 @@ func holdings(events producer, at int) (live []Holding) {
 // largest ones.
 func momentary(live []Holding, event stepEvent) []Holding {
 	over := event.Over
-	for _, part := range parts {
+	for _, part := range categories {
 		less := -*part(&over)
 		if less <= 0 {
 			continue
@@ -165,8 +165,8 @@ func momentary(live []Holding, event stepEvent) []Holding {
 	return live
 }
 
-// parts are the categories of memory.
-var parts = []func(*costmodel.Memory) *int64{
+// categories are the parts of memory.
+var categories = []func(*costmodel.Memory) *int64{
 	func(memory *costmodel.Memory) *int64 { return &memory.Params },
 	func(memory *costmodel.Memory) *int64 { return &memory.Grads },
 	func(memory *costmodel.Memory) *int64 { return &memory.OptimizerState },

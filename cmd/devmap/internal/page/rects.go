@@ -77,6 +77,22 @@ func joinRects(all []rect, most int) []rect {
 	for size := int64(1 << 10); len(all) > most && size < 1<<60; size *= 4 {
 		all = merged(all, func(last, next *rect) bool { return next.low-last.high <= size && next.high-last.low <= size })
 	}
+	slices.SortStableFunc(all, func(a, b rect) int { return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.from, b.from)) })
+	for len(all) > most { // two by two
+		half := all[:0:0]
+		for i := 0; i < len(all); i++ {
+			one := all[i]
+			if i+1 < len(all) && all[i+1].Class == one.Class {
+				i++
+				one.join(&all[i])
+			}
+			half = append(half, one)
+		}
+		if len(half) == len(all) { // one of each class
+			break
+		}
+		all = half
+	}
 	return all
 }
 
@@ -86,13 +102,18 @@ func merged(all []rect, join func(last, next *rect) bool) (out []rect) {
 		next := &all[i]
 		if len(out) > 0 {
 			if last := &out[len(out)-1]; last.Class == next.Class && join(last, next) {
-				last.low, last.high = min(last.low, next.low), max(last.high, next.high)
-				last.from, last.to = min(last.from, next.from), max(last.to, next.to)
-				last.count += next.count
+				last.join(next)
 				continue
 			}
 		}
 		out = append(out, *next)
 	}
 	return out
+}
+
+// join makes a rectangle cover another.
+func (one *rect) join(other *rect) {
+	one.low, one.high = min(one.low, other.low), max(one.high, other.high)
+	one.from, one.to = min(one.from, other.from), max(one.to, other.to)
+	one.count += other.count
 }

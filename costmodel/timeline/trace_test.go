@@ -1,0 +1,45 @@
+package timeline_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+)
+
+// TestTrace: a followed step has the peak of the step, and what is live there adds up to it by category.
+func TestTrace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 2000 {
+		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
+		units := randomUnits(rng, mode)
+		var owned []*costmodel.Unit
+		for i := range units {
+			units[i].Name = string(rune('a' + i))
+			owned = append(owned, &units[i])
+		}
+		resident := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
+		checkTrace(t, timeline.DeviceMap(mode, owned, resident))
+	}
+}
+
+func checkTrace(t *testing.T, step timeline.Step) {
+	t.Helper()
+	peak, trace := step.Peak(), step.Trace()
+	if got := trace.Moments[trace.Peak].Peak; got != peak {
+		t.Fatalf("the trace's peak is %+v, the step's %+v", got, peak)
+	}
+	var live costmodel.Memory
+	for _, holding := range trace.Live {
+		for i, part := range timeline.Parts {
+			*part(&live) += *part(&holding.Memory)
+			if *part(&holding.Memory) < 0 && *part(&peak.Memory) >= 0 {
+				t.Fatalf("%s has %+v (category %d)", holding.Owner, holding.Memory, i)
+			}
+		}
+	}
+	if live != peak.Memory {
+		t.Fatalf("%+v is live, and the peak is %+v", live, peak.Memory)
+	}
+}
