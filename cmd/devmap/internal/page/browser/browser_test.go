@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -73,6 +74,9 @@ func build(file string) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
+// patience ends a wait for what a page never shows.
+const patience = time.Minute
+
 // view is a page in a tab, with what it did that it must not do.
 type view struct {
 	context.Context
@@ -119,7 +123,9 @@ func (page *view) watch(event any, address string) {
 
 func (page *view) do(actions ...chromedp.Action[chromedp.Void]) {
 	page.t.Helper()
-	if err := chromedp.Do(page.Context, actions...); err != nil {
+	limited, stop := context.WithTimeout(page.Context, patience)
+	defer stop()
+	if err := chromedp.Do(limited, actions...); err != nil {
 		page.t.Fatal(err)
 	}
 }

@@ -39,19 +39,11 @@ func TestOneCursorAndZoom(t *testing.T) {
 	page := open(t, report(t, strings.Fields(plans["pipeline, devmap"])...))
 	page.drawAll()
 	page.do(chromedp.Focus("#time .plot"), chromedp.KeyEvent(kb.End))
-	type cursors struct {
-		Charts, Same int
-		Readout      string
-	}
-	got := value[cursors](page, `(() => {
-		const charts = [...groups.get('time').charts];
-		const at = (u) => u.posToVal(u.cursor.left, 'x');
-		const first = at(charts[0]);
-		return {Charts: charts.length, Same: charts.filter((u) => Math.abs(at(u) - first) < data.time.makespan / 500).length, Readout: document.querySelector('#memory .readout').textContent};
-	})()`)
-	if got.Charts < 2 || got.Same != got.Charts || strings.HasPrefix(got.Readout, "At the peak") {
-		t.Errorf("%d of %d charts follow the cursor; memory says %q", got.Same, got.Charts, got.Readout)
-	}
+	page.checkCursor(1)
+	page.do(chromedp.ScrollIntoView("#time .plot"))
+	at := page.box("#time .u-over")
+	page.do(chromedp.MouseEvent(chromedp.MouseMoved, at.X+at.Width/4, at.Y+at.Height/3))
+	page.checkCursor(0.25)
 	ranges := `new Set([...groups.get('time').charts].map((u) => u.scales.x.min + ' ' + u.scales.x.max))`
 	page.do(chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
 	if near, one := value[bool](page, `groups.get('time').range !== null`), value[int](page, ranges+`.size`); !near || one != 1 {
@@ -62,6 +54,23 @@ func TestOneCursorAndZoom(t *testing.T) {
 		t.Errorf("after 0: whole is %v, %d different ranges", whole, one)
 	}
 	page.clean()
+}
+
+// checkCursor fails the test if a chart has its cursor at another part of the step.
+func (page *view) checkCursor(part float64) {
+	page.t.Helper()
+	type cursors struct {
+		Charts, There int
+		Readout       string
+	}
+	got := value[cursors](page, `(() => {
+		const charts = [...groups.get('time').charts];
+		const there = (u) => Math.abs(u.posToVal(u.cursor.left, 'x') / data.time.makespan - `+strconv.FormatFloat(part, 'f', -1, 64)+`) < 0.02;
+		return {Charts: charts.length, There: charts.filter(there).length, Readout: document.querySelector('#memory .readout').textContent};
+	})()`)
+	if got.Charts < 2 || got.There != got.Charts || strings.HasPrefix(got.Readout, "At the peak") {
+		page.t.Errorf("%d of %d charts have the cursor at %v of the step; memory says %q", got.There, got.Charts, part, got.Readout)
+	}
 }
 
 // A drag over a chart zooms all charts of the group.
@@ -96,6 +105,9 @@ func TestHostileNames(t *testing.T) {
 	page := open(t, report(t, folder, "--gpus", "2", "--gpu", "rtx-4090", "--mode", "train", "--batch", "4"))
 	page.drawAll()
 	page.checkHostile()
+	if text := value[string](page, `el('bdi', {title: '\u2066'}, '<b>\u202e').outerHTML`); text != `<bdi title="\u2066">&lt;b&gt;\u202e</bdi>` {
+		t.Errorf("a name becomes %q", text)
+	}
 	page.clean()
 }
 
@@ -122,11 +134,18 @@ func (page *view) checkHostile() {
 	}
 }
 
+// box is the place of an element in the window.
+type box struct{ X, Y, Width, Height float64 }
+
+func (page *view) box(selector string) box {
+	page.t.Helper()
+	return value[box](page, `(() => { const box = document.querySelector('`+selector+`').getBoundingClientRect(); return {X: box.x, Y: box.y, Width: box.width, Height: box.height}; })()`)
+}
+
 // drag moves the pressed mouse over an element, between two parts of its width.
 func (page *view) drag(selector string, from, to float64) {
 	page.t.Helper()
-	type box struct{ X, Y, Width, Height float64 }
-	at := value[box](page, `(() => { const box = document.querySelector('`+selector+`').getBoundingClientRect(); return {X: box.x, Y: box.y, Width: box.width, Height: box.height}; })()`)
+	at := page.box(selector)
 	y := at.Y + at.Height/3
 	page.do(chromedp.DragAndDropXY(at.X+from*at.Width, y, at.X+to*at.Width, y))
 }

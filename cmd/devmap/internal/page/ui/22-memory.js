@@ -41,7 +41,7 @@ function curveFigure(curve, index) {
   const shown = curve.bands.map((band) => [band.category, categories[band.category].label]);
   const where = nameOf(curve.label && curve.label[curve.peak]);
   const summary = 'Peak ' + bytes(peak) + (where ? ': ' + where : '') + '.';
-  const points = curve.moments > curve.x.length ? ' The picture has ' + curve.x.length + ' of ' + curve.moments + ' moments, with all local peaks.' : '';
+  const points = curve.moments > curve.x.length ? ' The picture has ' + curve.x.length + ' of ' + curve.moments + ' moments: the least and the most of each part.' : '';
   const open = (focus) => openLive(curve, live, title, focus);
   const button = el('button', {type: 'button', class: 'peak-list', 'aria-controls': live.id}, 'List the live buffers at the peak');
   button.addEventListener('click', () => open(true));
