@@ -144,7 +144,7 @@ func pythonCollected() *pythonWriter {
 // pythonFlagsOf returns the flags of a command that are keywords.
 func pythonFlagsOf(command *cobra.Command) (all []*pflag.Flag) {
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"help", "json", "output", "run"}, flag.Name) && !flag.Hidden {
+		if !slices.Contains([]string{"help", "json", "output", "report", "run"}, flag.Name) && !flag.Hidden {
 			all = append(all, flag)
 		}
 	})
@@ -188,7 +188,7 @@ func (text *pythonWriter) command(command *cobra.Command) {
 	}
 	for other, own := range ask.OtherNames(command.Flags()) {
 		name, keyword := strings.ReplaceAll(other, "-", "_"), strings.ReplaceAll(own, "-", "_")
-		if name != keyword && keyword != "output" { // functions have no output keyword
+		if name != keyword && !slices.Contains([]string{"output", "report"}, keyword) { // functions have no such keywords
 			text.others[name] = keyword
 		}
 	}

@@ -11,13 +11,17 @@ import (
 // TestSamples: a curve of few points keeps its ends, its peak and the least of each part.
 func TestSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for round := range 300 {
+		arena := round%2 == 1 // of one size, with idle bytes
 		samples := make([]sample, 1+rng.IntN(3000))
 		peak := 0
 		for i := range samples {
 			bytes := sizes{ofParams: 100, ofActivations: rng.Int64N(1 << 30)}
+			if arena {
+				bytes[ofIdle] = 1<<31 - bytes.total()
+			}
 			samples[i] = sample{int64(i), "m", bytes, bytes.total()}
-			if samples[i].total > samples[peak].total {
+			if samples[i].used() > samples[peak].used() {
 				peak = i
 			}
 		}
@@ -26,11 +30,24 @@ func TestSamples(t *testing.T) {
 		if len(one.X) > most || one.X[0] != 0 || one.X[len(one.X)-1] != int64(len(samples)-1) || one.X[one.Peak] != int64(peak) {
 			t.Fatalf("%d points of at most %d from %d samples: %d to %d, peak %d of %d", len(one.X), most, len(samples), one.X[0], one.X[len(one.X)-1], one.X[one.Peak], peak)
 		}
-		least := slices.MinFunc(samples, func(a, b sample) int { return int(a.total - b.total) }).total
-		if slices.Min(one.Total) != least || slices.Max(one.Total) != samples[peak].total {
-			t.Fatalf("%d to %d, and the samples are %d to %d", slices.Min(one.Total), slices.Max(one.Total), least, samples[peak].total)
+		least := slices.MinFunc(samples, func(a, b sample) int { return int(a.used() - b.used()) }).used()
+		if used := usedBy(&one); slices.Min(used) != least || slices.Max(used) != samples[peak].used() {
+			t.Fatalf("%d to %d, and the samples are %d to %d", slices.Min(used), slices.Max(used), least, samples[peak].used())
 		}
 	}
+}
+
+// usedBy are the bytes of a curve's points that are not idle.
+func usedBy(one *curve) (used []int64) {
+	used = slices.Clone(one.Total)
+	for _, band := range one.Bands {
+		for i := range used {
+			if band.Category == ofIdle {
+				used[i] -= append(band.Bytes, slices.Repeat([]int64{band.Constant}, len(used))...)[i]
+			}
+		}
+	}
+	return used
 }
 
 // TestJoinSpans: joined spans are few, in order, apart, and cover what was there.

@@ -32,6 +32,9 @@ type sample struct {
 	total int64
 }
 
+// used are the bytes that are not idle.
+func (moment sample) used() int64 { return moment.total - moment.bytes[ofIdle] }
+
 // ofSamples returns a curve of at most so many points. It keeps the first sample, the last, the peak,
 // and the least and the most in each part of the others.
 func (page *Page) ofSamples(samples []sample, peak, most int) curve {
@@ -41,10 +44,10 @@ func (page *Page) ofSamples(samples []sample, peak, most int) curve {
 		first, end := part*len(samples)/parts, (part+1)*len(samples)/parts
 		low, high := first, first
 		for i := first; i < end; i++ {
-			if samples[i].total < samples[low].total {
+			if samples[i].used() < samples[low].used() {
 				low = i
 			}
-			if samples[i].total > samples[high].total {
+			if samples[i].used() > samples[high].used() {
 				high = i
 			}
 		}
