@@ -42,9 +42,8 @@ func newPlan() *cobra.Command {
 		Long: `Find the split of a model across GPUs with the lowest peak memory.
 
 MODEL is a folder, a config.json, a .safetensors file, a model.json or a name.
-A GGUF file is planned for llama.cpp.
-The plan is written as JSON; a table goes to standard error. A terminal gets the
-table alone: -o FILE writes the plan.
+GGUF files are for llama.cpp.
+The plan is JSON; a table goes to standard error. A terminal gets the table alone.
 If nothing fits, devmap exits with status 3 and lists changes that would fit.`,
 		Example: `  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json
   devmap plan llama-3.1-8b --gpus 24GiB,24GiB,48GiB --seq 8192

@@ -20,7 +20,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-type reportCommand struct{ *ask.Request }
+type reportCommand struct {
+	*ask.Request
+
+	ran string // --run: a report
+}
 
 func newReport() *cobra.Command {
 	command := &reportCommand{}
@@ -47,12 +51,13 @@ there, the page has the plan's own figures.`,
 		RunE: command.run,
 	}
 	command.Request = ask.New(cmd)
+	cmd.Flags().StringVar(&command.ran, "run", "", "Compare with a report of devmap run or watch")
 	return cmd
 }
 
 func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
-	if command.Ran != "" && len(files) > 1 {
-		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.Ran, len(files))
+	if command.ran != "" && len(files) > 1 {
+		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.ran, len(files))
 	}
 	if command.Output == "" && out.Terminal(cmd.OutOrStdout()) && !command.JSON {
 		return out.Usagef("a page is HTML for a browser: -o report.html writes it to a file")
@@ -89,8 +94,8 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 		return nil, err
 	}
 	source := pageOf(plan, data)
-	if command.Ran != "" {
-		if err := runOf(cmd, command.Ran, source, file); err != nil {
+	if command.ran != "" {
+		if err := runOf(cmd, command.ran, source, file); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +108,7 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 	if err := modelled(cmd, source, file, command.Model); err != nil {
 		return nil, err
 	}
-	if err := sameRun(source, file, command.Ran); err != nil {
+	if err := sameRun(source, file, command.ran); err != nil {
 		return nil, err
 	}
 	var asked *ask.Question

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// drawnPage is what the tests read of devmap.page/v1.
-type drawnPage struct {
+// pageData is what the tests read of devmap.page/v1.
+type pageData struct {
 	Answer struct {
 		Verdict, Sentence string
 	}
@@ -114,12 +114,12 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			plan, drawn := filepath.Join(dir, "plan.json"), filepath.Join(dir, "page.html")
+			plan, written := filepath.Join(dir, "plan.json"), filepath.Join(dir, "page.html")
 			made := devmap(t, 0, append([]string{"plan", "--json", "--time-limit", "5m"}, strings.Fields(of.args)...)...)
 			if err := os.WriteFile(plan, made, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			devmap(t, 0, "report", plan, "-o", drawn)
+			devmap(t, 0, "report", plan, "-o", written)
 			page := pageOfPlan(t, plan)
 			planned, err := devicemap.ReadPlan(plan)
 			if err != nil {
@@ -137,9 +137,9 @@ func TestPages(t *testing.T) {
 }
 
 // pageOfPlan is the data of a plan's page.
-func pageOfPlan(t *testing.T, plan string) *drawnPage {
+func pageOfPlan(t *testing.T, plan string) *pageData {
 	t.Helper()
-	page := new(drawnPage)
+	page := new(pageData)
 	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func pageOfPlan(t *testing.T, plan string) *drawnPage {
 }
 
 // check compares a page with its plan.
-func (page *drawnPage) check(t *testing.T, plan *devicemap.Plan) {
+func (page *pageData) check(t *testing.T, plan *devicemap.Plan) {
 	t.Helper()
 	if len(page.GPUs) != len(plan.Devices) || page.Answer.Sentence == "" {
 		t.Fatalf("%d GPUs, the plan has %d: %+v", len(page.GPUs), len(plan.Devices), page.Answer)
@@ -197,7 +197,7 @@ func (page *drawnPage) check(t *testing.T, plan *devicemap.Plan) {
 }
 
 // checkLanes: spans are in order and within the step, rectangles within their arenas.
-func (page *drawnPage) checkLanes(t *testing.T) {
+func (page *pageData) checkLanes(t *testing.T) {
 	t.Helper()
 	for i, lane := range page.Time.Lanes {
 		for at := range lane.Start {
@@ -233,11 +233,11 @@ func TestPageSize(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			plan, drawn := filepath.Join(dir, "plan.json"), filepath.Join(dir, "page.html")
+			plan, written := filepath.Join(dir, "plan.json"), filepath.Join(dir, "page.html")
 			args := strings.Fields("plan llama-3.1-405b --gpus 64 --gpu h200-141gb --mode train --batch 64 --micro-batches 64 --strategy " + how)
 			devmap(t, 0, append(args, "-o", plan, "--time-limit", "5m")...)
-			devmap(t, 0, "report", plan, "-o", drawn)
-			info, err := os.Stat(drawn)
+			devmap(t, 0, "report", plan, "-o", written)
+			info, err := os.Stat(written)
 			if err != nil {
 				t.Fatal(err)
 			}

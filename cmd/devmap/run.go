@@ -212,7 +212,7 @@ func (command *runCommand) report(cmd *cobra.Command) error {
 	if command.Report == "" {
 		return nil
 	}
-	of := &reportCommand{command.Request}
+	of := &reportCommand{Request: command.Request}
 	var all *page.Page
 	for _, file := range cmd.Flags().Args() {
 		plan, err := devicemap.ReadPlan(file)

@@ -320,7 +320,7 @@ func (command *watchCommand) report(cmd *cobra.Command, plan *devicemap.Plan, fi
 		source := pageOf(plan, data.Bytes())
 		source.Watched, source.Readings = ran.report, ran.readings
 		var err error
-		if made, err = (&reportCommand{command.Request}).made(cmd, source, file); err != nil {
+		if made, err = (&reportCommand{Request: command.Request}).made(cmd, source, file); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,7 @@ type Request struct {
 	JSON, Explain       bool
 	Force, Try          bool
 	Output, For, Emit   string
-	Report, Ran         string // of --report, and report --run
+	Report              string
 	Transformers        string
 	Dims                []string
 	Model, ScheduleFile string

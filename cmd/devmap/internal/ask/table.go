@@ -326,11 +326,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "report", at: func(request *Request) any { return &request.Report }, serves: true, on: onPlan | onRun | onWatch,
-		help: "Also write a page with pictures to FILE as HTML", also: []string{"html"},
-	},
-	{
-		name: "run", at: func(request *Request) any { return &request.Ran }, on: onReport,
-		help: "Compare with a report of devmap run or watch",
+		help: "Write pictures to FILE", also: []string{"html"},
 	},
 	{
 		name: "emit", at: func(request *Request) any { return &request.Emit }, on: onPlan, values: []string{"slurm", "kubernetes"},

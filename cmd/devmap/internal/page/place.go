@@ -139,7 +139,7 @@ func (of *clock) times(moments []timeline.Moment) []int64 {
 		}
 		i = end
 	}
-	out[0] = 0 // what stays is there from the start
+	out[0] = 0 // weights are there from the start
 	return out
 }
 
