@@ -214,7 +214,7 @@ paint: ## Time the first paint of reports and of torch's memory_viz (VIZ=MemoryV
 	if [ -n "$(VIZ)" ]; then for batches in 1 16; do \
 		mkdir "$$work/$$batches"; sh cmd/devmap/internal/page/browser/viz.sh "$$work/$$batches" '$(abspath $(VIZ))' $$batches; \
 		mv "$$work/$$batches/memory_viz.html" "$$work/memory_viz-$$batches.html"; COMPARE="$$COMPARE $$work/memory_viz-$$batches.html"; done; fi; \
-	COMPARE="$$COMPARE" $(GO) test -C cmd/devmap/internal/page/browser -count=1 -v -run '^TestFirstPaint$$' .
+	PAINT=1 COMPARE="$$COMPARE" $(GO) test -C cmd/devmap/internal/page/browser -count=1 -v -run '^TestFirstPaint$$' .
 
 presets: ## Compare the defaults of --preset with those of the pinned packages (NEWEST=1: the newest packages)
 	@"$${PYTHON:-python3}" cmd/devmap/internal/ask/presets.py

@@ -23,7 +23,7 @@ func TestAxe(t *testing.T) {
 		for _, scheme := range []string{"light", "dark"} {
 			page := open(t, file)
 			page.looks(scheme)
-			page.drawAll()
+			page.renderAll()
 			checkSums(t, page)
 			page.script(`document.querySelectorAll('details').forEach((node) => { node.open = true; })`)
 			page.script(`document.querySelectorAll('tbody').forEach((body) => [...body.children].slice(3).forEach((row) => row.remove()))`)

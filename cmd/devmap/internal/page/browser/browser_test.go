@@ -74,8 +74,8 @@ func build(file string) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// patience ends a wait for what a page never shows.
-const patience = time.Minute
+// limit ends a wait for what a page never shows.
+const limit = time.Minute
 
 // view is a page in a tab, with what it did that it must not do.
 type view struct {
@@ -123,15 +123,15 @@ func (page *view) watch(event any, address string) {
 
 func (page *view) do(actions ...chromedp.Action[chromedp.Void]) {
 	page.t.Helper()
-	limited, stop := context.WithTimeout(page.Context, patience)
+	limited, stop := context.WithTimeout(page.Context, limit)
 	defer stop()
 	if err := chromedp.Do(limited, actions...); err != nil {
 		page.t.Fatal(err)
 	}
 }
 
-// drawAll draws what a reader has not reached yet.
-func (page *view) drawAll() {
+// renderAll draws what a reader has not reached yet.
+func (page *view) renderAll() {
 	page.t.Helper()
 	page.script(`for (const node of document.querySelectorAll('details.pictures')) node.open = true;
 		for (const node of [...pending.keys()]) drawNow(node);`)
@@ -140,7 +140,9 @@ func (page *view) drawAll() {
 // value evaluates an expression.
 func value[T any](page *view, expression string) T {
 	page.t.Helper()
-	result, err := chromedp.Run(page.Context, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	limited, stop := context.WithTimeout(page.Context, limit)
+	defer stop()
+	result, err := chromedp.Run(limited, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		page.t.Fatal(err)
 	}

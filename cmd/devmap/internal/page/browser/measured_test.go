@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 	devmap(t, "run", plan, "--weights", "random", "--steps", "3", "-o", measured)
 	devmap(t, "report", plan, "--run", measured, "-o", html)
 	page := open(t, html)
-	page.drawAll()
+	page.renderAll()
 	checkPictures(t, value[shown](page, pictures))
 	checkSums(t, page)
 	if bars := value[int](page, `document.querySelectorAll('#gpus .measured .bar').length`); bars < 2 {
@@ -57,7 +57,7 @@ func TestWatch(t *testing.T) {
 	devmap(t, "plan", "llama-3.2-1b", "--gpus", "1", "--gpu", "h200-141gb", "--mode", "train", "--preset", "accelerate-loop", "--batch", "4", "--seq", "2048", "-o", plan)
 	devmap(t, "watch", plan, "--report", html, "--", "sleep", "2")
 	page := open(t, html)
-	page.drawAll()
+	page.renderAll()
 	checkPictures(t, value[shown](page, pictures))
 	if readings := value[int](page, `data.watch.gpus[0].x.length`); readings < 2 {
 		t.Errorf("the page has %d readings", readings)

@@ -56,7 +56,7 @@ func TestEveryPlan(t *testing.T) {
 	for name, arguments := range plans {
 		t.Run(name, func(t *testing.T) {
 			page := open(t, report(t, strings.Fields(arguments)...))
-			page.drawAll()
+			page.renderAll()
 			checkPictures(t, value[shown](page, pictures))
 			checkSums(t, page)
 			page.clean()

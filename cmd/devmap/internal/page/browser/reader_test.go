@@ -37,7 +37,7 @@ func TestPeakByMouseAndKey(t *testing.T) {
 // One cursor and one zoom serve memory and time.
 func TestOneCursorAndZoom(t *testing.T) {
 	page := open(t, report(t, strings.Fields(plans["pipeline, devmap"])...))
-	page.drawAll()
+	page.renderAll()
 	page.do(chromedp.Focus("#time .plot"), chromedp.KeyEvent(kb.End))
 	page.checkCursor(1)
 	page.do(chromedp.ScrollIntoView("#time .plot"))
@@ -76,7 +76,7 @@ func (page *view) checkCursor(part float64) {
 // A drag over a chart zooms all charts of the group.
 func TestDragZooms(t *testing.T) {
 	page := open(t, report(t, strings.Fields(trained)...))
-	page.drawAll()
+	page.renderAll()
 	page.do(chromedp.ScrollIntoView("#time .plot"))
 	page.drag("#time .u-over", 0.25, 0.5)
 	type span struct{ From, To float64 }
@@ -103,7 +103,7 @@ func TestHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := open(t, report(t, folder, "--gpus", "2", "--gpu", "rtx-4090", "--mode", "train", "--batch", "4"))
-	page.drawAll()
+	page.renderAll()
 	page.checkHostile()
 	if text := value[string](page, `el('bdi', {title: '\u2066'}, '<b>\u202e').outerHTML`); text != `<bdi title="\u2066">&lt;b&gt;\u202e</bdi>` {
 		t.Errorf("a name becomes %q", text)
@@ -118,7 +118,7 @@ func TestHostileLayers(t *testing.T) {
 	model := write(t, "model.json", `{"format_version": "devmap.model/v1", "name": "toy", "layers": [
 		{"name": "a`+name+`", `+declared+`}, {"name": "b`+name+`", `+declared+`}]}`, 0o644)
 	page := open(t, report(t, model, "--gpus", "2", "--gpu", "rtx-4090"))
-	page.drawAll()
+	page.renderAll()
 	checkSums(t, page)
 	page.checkHostile()
 	page.clean()

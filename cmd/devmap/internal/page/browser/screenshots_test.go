@@ -22,7 +22,7 @@ func TestScreenshots(t *testing.T) {
 			view := open(t, file)
 			view.looks(look.scheme)
 			view.do(chromedp.EmulateViewport(look.width, 900))
-			view.drawAll()
+			view.renderAll()
 			checkPictures(t, value[shown](view, pictures))
 			picture, err := chromedp.Run(view.Context, chromedp.FullScreenshot(100))
 			if err != nil {
