@@ -201,6 +201,9 @@ func (page *pageData) checkLanes(t *testing.T) {
 	t.Helper()
 	for i, lane := range page.Time.Lanes {
 		for at := range lane.Start {
+			if at > 0 && lane.Stream == "compute" && lane.Start[at] <= lane.Start[at-1] {
+				t.Fatalf("lane %d: spans %d and %d both begin at %d", i, at-1, at, lane.Start[at])
+			}
 			if lane.Length[at] <= 0 || lane.Start[at] < 0 || lane.Start[at]+lane.Length[at] > page.Time.Makespan {
 				t.Fatalf("lane %d: span %d is %d long from %d on, and the step ends at %d", i, at, lane.Length[at], lane.Start[at], page.Time.Makespan)
 			}
