@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -256,5 +257,9 @@ func TestLabels(t *testing.T) {
 		if got := labels(c.class, c.said); got != c.want {
 			t.Errorf("%v: %v labels, want %v", c.said, got, c.want)
 		}
+	}
+	inside := constructed(timm, map[string]any{"num_classes": 7.0, "num_labels": 4.0, "label_names": []any{"a"}})
+	if diff := cmp.Diff(map[string]any{"num_labels": 4.0}, inside); diff != "" {
+		t.Errorf("fields of a config inside another one (-want +got):\n%s", diff)
 	}
 }
