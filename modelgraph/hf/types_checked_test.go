@@ -263,3 +263,21 @@ func TestLabels(t *testing.T) {
 		t.Errorf("fields of a config inside another one (-want +got):\n%s", diff)
 	}
 }
+
+// TestOuterField: a backbone that the file does not describe has the channels of the config around
+// it, as DetrConfig.__post_init__ gives them. One that it describes has its own.
+func TestOuterField(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"model_type":"detr"}`:                  "64,3,7,7",
+		`{"model_type":"detr","num_channels":5}`: "64,5,7,7",
+		`{"model_type":"detr","num_channels":5,"backbone_config":{"model_type":"timm_backbone","backbone":"resnet50","out_indices":[1,2,3,4],"use_pretrained_backbone":false}}`: "64,3,7,7",
+	} {
+		tree, err := readTypes(newest, []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if first := typeFacts(tree)["tensors"][0]; !strings.HasSuffix(first, ".conv1.weight "+want) {
+			t.Errorf("%s: first tensor %q, want sizes %s", text, first, want)
+		}
+	}
+}
