@@ -96,7 +96,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Met {
 		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
 			of.place = on.place
-			if entries, layers, uneven := on.uneven(rule); uneven {
+			if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
 				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
 			}
 			return tree.unexplained(of, class, "no build was like it", "held", rule)

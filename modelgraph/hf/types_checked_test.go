@@ -281,3 +281,17 @@ func TestOuterField(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptFields: a T5Config keeps the file's is_gated_act, also where the file has another
+// activation than feed_forward_proj names.
+func TestKeptFields(t *testing.T) {
+	for _, more := range []string{"", `,"dense_act_fn":"gelu_new"`} {
+		tree, err := readTypes(newest, []byte(`{"model_type":"t5","architectures":["T5EncoderModel"],"num_layers":1,"is_gated_act":true`+more+`}`))
+		if err != nil {
+			t.Fatalf("%s: %v", more, err)
+		}
+		if names := strings.Join(typeFacts(tree)["tensors"], " "); !strings.Contains(names, "wi_0.weight 2048,512") || strings.Contains(names, "wi.weight") {
+			t.Errorf("%s: %s, want gated layers", more, names)
+		}
+	}
+}
