@@ -295,3 +295,16 @@ func TestKeptFields(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainActivations: activations without tensors are alike, if builds had two of them.
+func TestPlainActivations(t *testing.T) {
+	some := &typeClass{Texts: [][]any{{false, "hidden_act", []any{"gelu", "silu"}}, {false, "kind", []any{"gelu", "odd"}}}}
+	for _, c := range []struct {
+		field, value string
+		want         bool
+	}{{"hidden_act", "relu", true}, {"hidden_act", "odd", false}, {"kind", "gelu", true}, {"kind", "relu", false}} {
+		if got := allTexts(c.value, some.texts(false, c.field)); got != c.want {
+			t.Errorf("%s %q: known %v, want %v", c.field, c.value, got, c.want)
+		}
+	}
+}
