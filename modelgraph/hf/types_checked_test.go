@@ -282,9 +282,9 @@ func TestOuterField(t *testing.T) {
 	}
 }
 
-// TestKeptFields: a T5Config keeps the file's is_gated_act, also where the file has another
+// TestFieldsOfFile: a T5Config takes the file's is_gated_act, also where the file has another
 // activation than feed_forward_proj names.
-func TestKeptFields(t *testing.T) {
+func TestFieldsOfFile(t *testing.T) {
 	for _, more := range []string{"", `,"dense_act_fn":"gelu_new"`} {
 		tree, err := readTypes(newest, []byte(`{"model_type":"t5","architectures":["T5EncoderModel"],"num_layers":1,"is_gated_act":true`+more+`}`))
 		if err != nil {
@@ -296,7 +296,7 @@ func TestKeptFields(t *testing.T) {
 	}
 }
 
-// TestPlainActivations: activations without tensors are alike, if builds had two of them.
+// TestPlainActivations: a field may have any activation without tensors, if builds had two of them.
 func TestPlainActivations(t *testing.T) {
 	some := &typeClass{Texts: [][]any{{false, "hidden_act", []any{"gelu", "silu"}}, {false, "kind", []any{"gelu", "odd"}}}}
 	for _, c := range []struct {
