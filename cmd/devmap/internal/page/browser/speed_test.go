@@ -53,6 +53,10 @@ func firstPaint(t *testing.T, file string) (paint, picture float64) {
 	tab, stop := chromedp.NewContext(shared.browser)
 	defer stop()
 	page := &view{Context: tab, t: t}
+	// The tab lives as long as the context of its first action, which has no limit.
+	if err := chromedp.Do(tab); err != nil {
+		t.Fatal(err)
+	}
 	page.do(chromedp.Navigate("file://" + file))
 	if _, err := chromedp.Call(tab, cdpage.BringToFront, cdp.Empty{}); err != nil {
 		t.Fatal(err)
