@@ -29,8 +29,8 @@ const oldestTaped = "5.17"
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Kind is that of a step ([learned.Asked]), or "long" for lengths above windows. Eager: the class
-	// has no other attention.
+	// Kind is that of a step ([learned.Asked]), "long" for lengths above windows, or "eager". Eager:
+	// scores are in memory, also if the class has no other attention.
 	Kind  string `json:"kind"`
 	Eager bool   `json:"eager"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
@@ -117,6 +117,9 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 	kinds := []string{asked.Kind}
 	if asked.Kind == "" {
 		kinds = []string{"", "long"}
+	}
+	if asked.Eager {
+		kinds = append(kinds, "eager")
 	}
 	for _, kind := range kinds {
 		lines, known := all.lines[kind]
