@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -62,8 +63,26 @@ type tapeMode struct {
 	Layers [][]any `json:"layers"`
 }
 
-// A tapeSum is a list of [index of a size, number of storages].
+// A tapeSum is a list of [index of a size, number of storages], written "3 5x2" for a storage of
+// size 3 and two of size 5. The lines have thousands, which JSON's own lists would make slow.
 type tapeSum [][2]int64
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (sum *tapeSum) UnmarshalText(text []byte) error {
+	for one := range bytes.FieldsSeq(text) {
+		index, count, several := bytes.Cut(one, []byte("x"))
+		at, err := strconv.ParseInt(string(index), 10, 64)
+		number := int64(1)
+		if several && err == nil {
+			number, err = strconv.ParseInt(string(count), 10, 64)
+		}
+		if err != nil {
+			return err
+		}
+		*sum = append(*sum, [2]int64{at, number})
+	}
+	return nil
+}
 
 // tapePart is a [learned.Tape] of sums.
 type tapePart struct {

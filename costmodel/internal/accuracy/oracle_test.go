@@ -43,11 +43,13 @@ type sampled struct {
 	Corrected int64 // once a fault of it that the run showed was corrected
 	Devmap    int64 // by a plan, before the run
 	Settings  struct {
-		DType    string
-		Inputs   string // audio: the tokens are the decoder's
-		Autocast bool
-		LoRA     int64
-		Targets  []string // of LoRA; empty: all linear layers
+		DType     string
+		Inputs    string // audio: the tokens are the decoder's; image: there are none
+		Autocast  bool
+		LoRA      int64
+		Targets   []string // of LoRA; empty: all linear layers
+		Optimizer string   // empty: AdamW
+		Attn      string
 	}
 }
 
@@ -92,13 +94,24 @@ func (cell *oracleCell) workload() costmodel.Workload {
 	if cell.LoRA += cell.Settings.LoRA; cell.LoRA > 0 {
 		cell.Settings.LoRA = 0
 	}
-	if cell.Settings.Inputs == "audio" {
+	if cell.Settings.Attn == value.FlashAttention {
+		w.Attention = value.FlashAttention
+	}
+	switch cell.Settings.Inputs {
+	case "audio":
 		w.Seq, w.TargetSeq = 0, cell.Seq
+	case "image":
+		w.Seq = 0
 	}
-	if cell.Mode != "prefill" {
-		w.Mode, w.Optimizer = costmodel.Train, costmodel.AdamW
+	switch cell.Mode {
+	case "prefill":
+	case "generate":
+		w.NewTokens = 16
+	default:
+		optimizers := map[string]string{"": costmodel.AdamW, "adamw-foreach": costmodel.AdamW, "adamw-loop": costmodel.AdamW, "sgd": "sgd-momentum"}
+		w.Mode, w.Optimizer = costmodel.Train, cmp.Or(optimizers[cell.Settings.Optimizer], cell.Settings.Optimizer)
 	}
-	if cell.Mode == "ckpt" {
+	if strings.HasPrefix(cell.Mode, "ckpt") {
 		w.Recompute = costmodel.RecomputeFull
 	}
 	if cell.LoRA > 0 {
