@@ -35,8 +35,13 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	}
 	cost.attentionPeaks(op.attention, dims, shape)
 	if op.IndexHeads > 0 {
-		inside := op.QRank + op.KVRank + 3*dims.q + op.Heads*(nope+op.ValueDim) // q before and after its rotation, k, both expanded
-		cost.Memory.Forward = max(cost.Memory.Forward, 2*shape.streamBytes()*op.Dim*tokens+element*tokens*inside+op.indexer(shape)+cost.Memory.KV)
+		inside := element*tokens*(op.QRank+op.KVRank+2*dims.q) + op.indexer(shape) // q before and after its rotation
+		if shape.Train {
+			inside += element * tokens * (dims.q + op.Heads*(nope+op.ValueDim)) // the keys, and what they and the values are parts of
+		} else {
+			inside += 2*shape.streamBytes()*op.Dim*tokens + cost.Memory.KV
+		}
+		cost.Memory.Forward = max(cost.Memory.Forward, inside)
 	}
 	return cost
 }
@@ -66,7 +71,10 @@ func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
 // cannot join with that of queries (aten/src/ATen/native/LinearAlgebra.cpp, _matmul_impl).
 func (op latentAttention) indexer(shape *Shape) int64 {
 	scores := 4 * op.IndexHeads * shape.Tokens * shape.Length
-	first := scores + shape.casts(4, op.IndexHeads*op.IndexDim, shape.Weights)
+	first := scores
+	if shape.elementBytes() < 4 {
+		first += 4 * op.IndexHeads * op.IndexDim * shape.Tokens
+	}
 	if shape.Batch > 1 {
 		first += 4 * op.IndexDim * shape.Tokens * shape.Length
 	}

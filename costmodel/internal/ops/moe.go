@@ -53,6 +53,11 @@ func (op moe) cost(shape *Shape) Cost {
 		cost.FLOPs += shared.FLOPs
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+work)
+	if shape.Cache > shape.Length && !op.Dense {
+		// generate() copies the matrices of each token's experts (generation/utils.py,
+		// _optimize_model_for_decode; integrations/moe.py, batched_mm_experts_forward).
+		cost.Memory.Forward = max(cost.Memory.Forward, shape.weightBytes()*shape.Batch*op.TopK*3*op.Dim*op.Hidden)
+	}
 	if shape.Train {
 		// The experts' output times the weights, and the same in the tokens' order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
