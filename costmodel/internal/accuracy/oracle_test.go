@@ -255,7 +255,7 @@ func TestSampledRows(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "\n%-24s %-8s %9.1f MiB, measure %s, plan %+.2f %%", row.Name, row.Mode, float64(row.Peak)/(1<<20), traced, 100*off)
 	}
-	if rows != 251 || plans != 233 || 100*near < 72*plans {
+	if rows != 251 || plans != 233 || 100*near < 71*plans {
 		t.Errorf("%d of %d plans of %d rows are within 0.5 %%; there are 233 of 251", near, plans, rows)
 	}
 	t.Logf("%d of %d plans within 0.5 %%:%s", near, plans, table.String())
@@ -310,7 +310,7 @@ func TestBlindCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 487, "peaks_sweep.jsonl.gz": 1080} {
+	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 493, "peaks_sweep.jsonl.gz": 1091} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
 		for i := range cells {
