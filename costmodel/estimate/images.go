@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -41,6 +43,12 @@ func towerOf(graph *modelgraph.Graph) (tower, free bool) {
 		free = free || stream.Side > 0
 	}
 	return tower, free
+}
+
+// readsImagesAlone reports a vision tower without a text model: a sequence is an image.
+func readsImagesAlone(graph *modelgraph.Graph) bool {
+	tower, _ := towerOf(graph)
+	return tower && !slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Op != nil && layer.Stream.Kind != modelgraph.Image })
 }
 
 // maxImageSize bounds the side of an image, in pixels.

@@ -111,6 +111,9 @@ func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
 	if workload.TargetSeq == 0 {
 		workload.TargetSeq = workload.Seq
 	}
+	if workload.Images == 0 && workload.Mode != costmodel.Load && readsImagesAlone(graph) {
+		workload.Images = 1
+	}
 	if workload.Mode == costmodel.Load {
 		workload.Seq, workload.TargetSeq = 0, 0
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"bytes"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -29,8 +30,8 @@ const oldestTaped = "5.17"
 type typeTapes struct {
 	Class  string `json:"class"`
 	Config string `json:"config"` // its config class
-	// Kind is that of a step ([learned.Asked]), or "long" for lengths above windows. Eager: the class
-	// has no other attention.
+	// Kind is that of a step ([learned.Asked]), "long" for lengths above windows, or "eager". Eager:
+	// scores are in memory, also if the class has no other attention.
 	Kind  string `json:"kind"`
 	Eager bool   `json:"eager"`
 	// Sizes are those of storages: sums of products, each [factor of the workload by its index,
@@ -62,8 +63,26 @@ type tapeMode struct {
 	Layers [][]any `json:"layers"`
 }
 
-// A tapeSum is a list of [index of a size, number of storages].
+// A tapeSum is a list of [index of a size, number of storages], written "3 5x2" for a storage of
+// size 3 and two of size 5. The lines have thousands, which JSON's own lists would make slow.
 type tapeSum [][2]int64
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (sum *tapeSum) UnmarshalText(text []byte) error {
+	for one := range bytes.FieldsSeq(text) {
+		index, count, several := bytes.Cut(one, []byte("x"))
+		at, err := strconv.ParseInt(string(index), 10, 64)
+		number := int64(1)
+		if several && err == nil {
+			number, err = strconv.ParseInt(string(count), 10, 64)
+		}
+		if err != nil {
+			return err
+		}
+		*sum = append(*sum, [2]int64{at, number})
+	}
+	return nil
+}
 
 // tapePart is a [learned.Tape] of sums.
 type tapePart struct {
@@ -117,6 +136,9 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 	kinds := []string{asked.Kind}
 	if asked.Kind == "" {
 		kinds = []string{"", "long"}
+	}
+	if asked.Eager {
+		kinds = append(kinds, "eager")
 	}
 	for _, kind := range kinds {
 		lines, known := all.lines[kind]

@@ -34,9 +34,14 @@ func (op latentAttention) cost(shape *Shape) Cost {
 		cost.Memory.Saved += element * dims.masked
 	}
 	cost.attentionPeaks(op.attention, dims, shape)
-	if op.IndexHeads > 0 { // scores of every head and their product with the scale, in fp32
-		indexer := 2 * 4 * op.IndexHeads * tokens * shape.Length
-		cost.Memory.Forward = max(cost.Memory.Forward, 2*shape.streamBytes()*op.Dim*tokens+element*tokens*(2*dims.q+dims.v)+indexer+cost.Memory.KV)
+	if op.IndexHeads > 0 {
+		inside := element*tokens*(op.QRank+op.KVRank+2*dims.q) + op.indexer(shape) // q before and after its rotation
+		if shape.Train {
+			inside += element * tokens * (dims.q + op.Heads*(nope+op.ValueDim)) // the keys, and what they and the values are parts of
+		} else {
+			inside += 2*shape.streamBytes()*op.Dim*tokens + cost.Memory.KV
+		}
+		cost.Memory.Forward = max(cost.Memory.Forward, inside)
 	}
 	return cost
 }
@@ -58,6 +63,22 @@ func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
 	cost.FLOPs += 2 * tokens * (float64(op.QRank)*wide + float64(op.Dim)*float64(op.IndexDim+op.IndexHeads) + float64(shape.Length)*wide)
 	cost.Memory.Saved += shape.elementBytes() * dims.masked
 	cost.cache(*dims, dims.q+op.IndexDim, dims.v, shape)
+}
+
+// indexer returns the most that the indexer has at once. Its queries are there as projected, as
+// rotated and joined. Scores of every head and their product with the scale are in fp32. Before,
+// torch.matmul copies the keys for each query if there are several sequences, whose dimension it
+// cannot join with that of queries (aten/src/ATen/native/LinearAlgebra.cpp, _matmul_impl).
+func (op latentAttention) indexer(shape *Shape) int64 {
+	scores := 4 * op.IndexHeads * shape.Tokens * shape.Length
+	first := scores
+	if shape.elementBytes() < 4 {
+		first += 4 * op.IndexHeads * op.IndexDim * shape.Tokens
+	}
+	if shape.Batch > 1 {
+		first += 4 * op.IndexDim * shape.Tokens * shape.Length
+	}
+	return shape.elementBytes()*shape.Tokens*op.IndexHeads*(2*op.IndexDim+op.RopeDim) + max(first, 2*scores)
 }
 
 func (op latentAttention) freeze(cost *Cost, shape *Shape) {

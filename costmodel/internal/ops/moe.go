@@ -53,6 +53,11 @@ func (op moe) cost(shape *Shape) Cost {
 		cost.FLOPs += shared.FLOPs
 	}
 	cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+work)
+	if !shape.Train && shape.Cache > shape.Length && !op.Dense {
+		// generate() copies the matrices of each token's experts (generation/utils.py,
+		// _optimize_model_for_decode; integrations/moe.py, batched_mm_experts_forward).
+		cost.Memory.Forward = max(cost.Memory.Forward, shape.weightBytes()*shape.Batch*op.TopK*3*op.Dim*op.Hidden)
+	}
 	if shape.Train {
 		// The experts' output times the weights, and the same in the tokens' order.
 		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+2*weighted)
@@ -265,9 +270,10 @@ func (op moe) traffic(shape *Shape) (forward, backward moved) {
 // sum.
 func (moe) kernels(*Shape, float64) (forward, backward float64) { return 30, 45 }
 
-func (op moe) bound(*Shape) bound {
+func (op moe) bound(shape *Shape) bound {
+	copied := 2 * float64(shape.Batch) * float64(op.TopK) * float64(op.Dim) * float64(op.Hidden) // of generate()
 	return bound{
 		width:  float64(op.Experts) + 64*float64(op.TopK) + float64(1+op.TopK)*(float64(op.Dim)+4*float64(op.Hidden)) + 8*float64(op.SharedHidden),
-		matrix: float64(op.Experts)*float64(op.Dim)*float64(1+op.Hidden) + float64(op.Dim)*float64(op.SharedHidden),
+		matrix: float64(op.Experts)*float64(op.Dim)*float64(1+op.Hidden) + float64(op.Dim)*float64(op.SharedHidden) + copied,
 	}
 }

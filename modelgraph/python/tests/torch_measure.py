@@ -161,6 +161,16 @@ class Attention(unittest.TestCase):
 
         self.assertLess(devmap.measure(step).peaks[0], 70 << 20)  # 64 MiB, out of place 80
 
+    def test_derivatives_that_scatter(self):
+        """gather's and index_select's gradients are zeros that are written in place (FunctionsManual.cpp, gather_backward)."""
+        for read in (lambda x, i: x.gather(1, i), lambda x, i: x.index_select(1, i[0])):
+
+            def step():
+                x = torch.zeros(4, 1 << 20, device="cuda", requires_grad=True)
+                read(x, torch.zeros(4, 1, dtype=torch.long, device="cuda")).sum().backward()
+
+            self.assertLess(devmap.measure(step).peaks[0], 40 << 20)  # 32 MiB, out of place 48
+
     def test_in_a_step(self):
         def step():
             q = torch.randn(2, 8, 512, 64, device="cuda", dtype=torch.bfloat16)
@@ -265,6 +275,18 @@ class Data(unittest.TestCase):
         first, second = devmap.measure(step, 10), devmap.measure(step, 20)
         self.assertEqual(kept[20] - kept[10], 10 * 32 * 4 * (5 * 256 + 256 + 64))  # what is saved, the output, the input
         self.assertEqual(first.devices[0].end, second.devices[0].end)  # the gradients and the workspaces of cuBLAS
+
+    def test_types_of_cuda(self):
+        """torch.cuda.FloatTensor makes a tensor of data or of a size, and .type() with it moves one."""
+
+        def step():
+            kind = torch.cuda.FloatTensor
+            kept = [kind([[1.0] * 1024] * 1024), kind(1024, 1024), torch.zeros(1024, 1024).type(kind), torch.zeros(1024, 1024).type("torch.cuda.HalfTensor")]
+            return kept, torch.cuda.LongTensor([1, 2]).dtype, kept[1].type(torch.float64).dtype
+
+        found = devmap.measure(step)
+        self.assertEqual(found.devices[0].end, 14 * MIB)
+        self.assertEqual(found.peaks[0], 22 * MIB)
 
     def test_a_function_of_other_operations(self):
         """logsumexp subtracts and exponentiates: two more tensors of 64 MiB. Inference mode leaves no operation whole."""

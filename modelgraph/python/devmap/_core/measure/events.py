@@ -22,7 +22,7 @@ from ..errors import DevmapError
 from . import convolutions, hidden, recurrent
 from .machine import IDLE, Machine
 from .places import Place, Places, line_of
-from .values import UNANSWERED, Values, sized
+from .values import UNANSWERED, Values, at_last_token, sized
 
 _SMALL = 64  # a tensor of the CPU with at most so many elements is real, a larger one has no data if it is made here
 _MADE = frozenset("empty empty_strided zeros ones full rand randn normal empty_like zeros_like ones_like full_like rand_like randn_like".split())
@@ -51,6 +51,15 @@ def _sums_in_place(args: Any) -> bool:
     # The counts of a lone gradient: the engine's buffer and the calls up to here; its tensor and the handle that this asks for.
     alone = isinstance(old, FakeTensor) and old._use_count() <= 4 and torch._C._storage_Use_Count(old.untyped_storage()._cdata) == 2
     return alone and old.shape == args[1].shape and old.dtype == args[1].dtype and old.is_contiguous()
+
+
+def _scatters_in_place(name: str, args: Any) -> bool:
+    """Whether a derivative writes into zeros that it made itself, out of place for subclasses of Tensor alone
+    (torch/csrc/autograd/FunctionsManual.cpp, areAnyTensorSubclassLike)."""
+    if name not in ("scatter", "scatter_add", "index_add") or not isinstance(args[0], FakeTensor):
+        return False
+    node = torch._C._current_autograd_node()
+    return node is not None and node.name().endswith("Backward0")
 
 
 def _large(args: Any, kwargs: Any) -> bool:
@@ -253,7 +262,8 @@ class Ledger(TorchDispatchMode):
         except UNANSWERED:
             line = line_of(sys._getframe(2))
             if name == "_local_scalar_dense":
-                return self.values.one(args[0], line, self.made_by(args[0]))
+                done = at_last_token(sys._getframe(2)) if args[0].dtype == torch.bool and line not in self.values.given else None
+                return self.values.one(args[0], line, self.made_by(args[0])) if done is None else done
             return sized(self.values, name, args, kwargs, line, self._empty)
         except UnsupportedOperatorException as error:
             raise DevmapError(f"measure: {line_of(sys._getframe(2))} calls {error.func}, an extension whose memory torch's fake mode does not know: register a fake implementation (torch.library.register_fake)") from None
@@ -274,7 +284,7 @@ class Ledger(TorchDispatchMode):
             return self._recurrent(args, index)
         if name == "_cudnn_rnn_backward":
             return self._recurrent_backward(args, index)
-        if func is torch.ops.aten.add.Tensor and _sums_in_place(args):
+        if func is torch.ops.aten.add.Tensor and _sums_in_place(args) or _scatters_in_place(name, args):
             return args[0]
         inside = self._hidden(hidden.BEFORE, name, args, kwargs, index)
         out = self._faked(func, name, types, args, kwargs)

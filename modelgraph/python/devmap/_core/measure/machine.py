@@ -274,6 +274,31 @@ def _param(cls: Any, first: Any, *args: Any, **options: Any) -> Any:
     return _new(cls, first, *args, **options)
 
 
+class _Legacy:
+    """torch.cuda.FloatTensor and its kin: a type that makes tensors on the GPU, of data or of a size."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+
+    def __call__(self, *args: Any) -> Any:
+        sizes = args[0] if len(args) == 1 and isinstance(args[0], torch.Size) else args
+        if all(isinstance(one, int) for one in sizes):
+            return torch.empty(sizes or (0,), dtype=self.dtype, device="cuda")
+        return torch.as_tensor(args[0]).to(self.dtype).to("cuda")
+
+
+_LEGACY = {name: _Legacy(dtype) for name, dtype in {"Half": torch.half, "BFloat16": torch.bfloat16, "Float": torch.float, "Double": torch.double, "Bool": torch.bool, "Byte": torch.uint8, "Char": torch.int8, "Short": torch.short, "Int": torch.int, "Long": torch.long}.items()}  # fmt: skip
+
+
+def _type(tensor: Any, kind: Any = None, *args: Any, **options: Any) -> Any:
+    """Tensor.type, where a type of torch.cuda moves the tensor to the GPU."""
+    if isinstance(kind, str) and kind.startswith("torch.cuda."):
+        kind = _LEGACY.get(kind.removeprefix("torch.cuda.").removesuffix("Tensor"), kind)
+    if isinstance(kind, _Legacy):
+        return tensor.to("cuda", kind.dtype)
+    return torch._C.TensorBase.type(tensor, *(() if kind is None else (kind,)), *args, **options)
+
+
 class _OfTransformers(type):
     """Transformers takes other paths, which ask no data, for fake tensors: is_fake_tensor of its utils/import_utils.py. It sees
     none here, also if the step imports it. All others see them."""
@@ -320,6 +345,7 @@ def pretended(machine: Machine, ledger: Any, more: list[tuple[Any, str, Any]], a
     swaps += [(torch.nn.Module, "_apply", _apply), (torch.Tensor, "pin_memory", lambda tensor, *_: tensor), (torch.Tensor, "record_stream", lambda *_: None)]
     swaps += [(torch.accelerator, "current_accelerator", lambda *_, **__: torch.device("cuda")), (torch.accelerator, "is_available", lambda: True), (torch.accelerator, "device_count", lambda: machine.count)]
     swaps += [(FakeTensor, "__new__", staticmethod(_param)), (FakeTensor, "to", _to), (FakeTensor, "numpy", lambda tensor, **_: ledger.numpy(tensor)), (FakeTensor, "__format__", _formatted), (FakeTensor, "data_ptr", _address), (FakeTensor, "__deepcopy__", _copied), *((FakeTensor, name, _indexing(name)) for name in ("__getitem__", "__setitem__", "copy_")), (torch.nn.RNNBase, "flatten_parameters", flatten)]
+    swaps += [(torch.cuda, name + "Tensor", legacy) for name, legacy in _LEGACY.items()] + [(torch.Tensor, "type", _type)]
     swaps += [(torch, "save", lambda *_, **__: None)]  # there is no data to write
     swaps += [(torch, "compile", compiled), (torch.nn.Module, "compile", lambda module, *_, **__: compiled(module) and None)]
     swaps += [(fake_tensor, name, lambda *_: None) for name in ("init_gpu_context", "init_cuda_context") if name in vars(fake_tensor)]

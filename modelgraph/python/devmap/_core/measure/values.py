@@ -72,6 +72,19 @@ class Values:
         return max(0, int(value))
 
 
+def at_last_token(frame: Any) -> Optional[bool]:
+    """Whether Transformers' loop has made all tokens, where it asks the GPU for that; None elsewhere. The prompt's length and
+    generation_config say so, with no sequence that ends before (generation/utils.py, _sample)."""
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ("torch", "devmap"):
+        frame = frame.f_back
+    if frame is None or frame.f_globals.get("__name__") != "transformers.generation.utils":
+        return None
+    while frame is not None and frame.f_code.co_name != "_sample":
+        frame = frame.f_back
+    ids, config = (frame.f_locals.get(name) for name in ("input_ids", "generation_config")) if frame is not None else (None, None)
+    return None if ids is None or getattr(config, "max_length", None) is None else ids.shape[-1] >= config.max_length
+
+
 def sized(values: Values, name: str, args: Any, kwargs: Any, line: str, empty: Callable[..., Any]) -> Any:
     """The result of an operation whose size depends on data. empty makes a fake tensor like another one."""
     tensor = args[0]
