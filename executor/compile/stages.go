@@ -38,10 +38,11 @@ func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 
 // cut finds the stages, and assigns them to their devices.
 func (compiler *compiler) cut() {
+	middle := costmodel.Middle(compiler.table.Workload.Schedule, compiler.places)
 	for index := range compiler.units {
 		count := len(compiler.stages)
 		on := compiler.units[index].device
-		if count > 0 && compiler.stages[count-1].device.index == on {
+		if count > 0 && compiler.stages[count-1].device.index == on && index != middle {
 			compiler.stages[count-1].End = index + 1
 			continue
 		}
