@@ -52,7 +52,11 @@ func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
 	if err := schedule.Check(); err != nil {
 		return nil, schedule, fmt.Errorf("the plan for %q: %w", plan.Model.Name, err)
 	}
-	if cells := 3 * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
+	passes := int64(2)
+	if schedule.Kind.Split() {
+		passes = 3
+	}
+	if cells := passes * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
 		return nil, schedule, refused("the plan for %q has %d actions: more than the %d of a schedule that is written", plan.Model.Name, cells, maxCells)
 	}
 	for stage, rank := range ranks {
