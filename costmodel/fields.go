@@ -83,7 +83,7 @@ var fields = described([]Field{
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
-	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
+	byStrategy(optional(named("schedule", "", ScheduleKinds(), func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),

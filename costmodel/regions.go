@@ -18,6 +18,13 @@ type Regions struct {
 	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade
 	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
+	// A backward in two halves has more lifetimes ([ScheduleKind.Split]). Saved ends with the
+	// gradient of the input. Late is saved too, and ends with the gradients of the weights; so does
+	// the input if KeepsInput. Pending begins with the one half and ends with the other: the gradients
+	// of products' outputs, and inputs of products that are made again. Learn is the scratch of the
+	// second half. A unit with a Learns of false makes all its gradients in the first half.
+	Late, Pending, Learn int64
+	KeepsInput, Learns   bool
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.
 	Forward, Backward, Decode int64
@@ -29,6 +36,26 @@ type Regions struct {
 	// Passes: the unit runs no kernel and passes its input to the next. It is run with
 	// its neighbour, and on its own copies its input.
 	Passes bool
+}
+
+// Sets are the bytes of one set of saved tensors of each kind: from forward to the gradient of the
+// input, from forward to the gradients of the weights, and between the two.
+func (regions *Regions) Sets() (saved, late, pending int64) {
+	saved, late = regions.Saved, regions.Late
+	if regions.KeepsInput {
+		return saved, late + regions.Input, regions.Pending
+	}
+	return saved + regions.Input, late, regions.Pending
+}
+
+// Scratch is the scratch of a unit's passes in training. A whole backward of a schedule that splits
+// others has what its halves share there too.
+func (regions *Regions) Scratch(whole bool) int64 {
+	backward := max(regions.Backward, regions.Learn)
+	if whole {
+		backward += regions.Pending
+	}
+	return max(regions.Forward, backward)
 }
 
 // Tie is a weight that a unit reads and another one owns.

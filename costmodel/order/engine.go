@@ -10,10 +10,10 @@ func turns(schedule costmodel.Schedule) []Action {
 	out := make([]Action, 0, 2*schedule.Chunks*schedule.MicroBatches)
 	for batch := range schedule.MicroBatches {
 		for chunk := range schedule.Chunks {
-			out = append(out, Action{false, chunk, batch})
+			out = append(out, Action{Forward, chunk, batch})
 		}
 		for chunk := schedule.Chunks - 1; chunk >= 0; chunk-- {
-			out = append(out, Action{true, chunk, batch})
+			out = append(out, Action{Backward, chunk, batch})
 		}
 	}
 	return out
@@ -38,7 +38,7 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 			schedule.Chunks = chunks
 		}
 		for _, action := range Of(schedule, int64(rank)) {
-			if action.Chunk < chunks && (train || !action.Backward) {
+			if action.Chunk < chunks && (train || action.Kind == Forward) {
 				out[rank] = append(out[rank], action)
 			}
 		}
@@ -46,27 +46,55 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	return out
 }
 
-// Depths returns, for each chunk, the most micro-batches whose forward has begun and whose backward
-// has not ended. The engine keeps so many copies of tensors saved between the two. The phases are
-// those of a schedule ([Phases]), or one with a list of actions.
-func Depths(chunks int64, phases ...Phase) []int64 {
-	count, most := make([]int64, chunks), make([]int64, chunks)
-	second := make([]int64, chunks)
+// Depth is the most micro-batches of a chunk at once in each part of their way, which is how many
+// copies of tensors the engine keeps: Saved from the start of the forward to the end of the
+// gradient of the input, Late to the end of the gradients of the weights, Pending between the start
+// of the one and the end of the other. Whole is 1 if it has a backward in one action, which does both
+// unit by unit.
+type Depth struct{ Saved, Late, Pending, Whole int64 }
+
+// Depths returns the depth of each chunk. The phases are those of a schedule ([Phases]), or one
+// with a list of actions.
+func Depths(chunks int64, phases ...Phase) []Depth {
+	count, most := make([]Depth, chunks), make([]Depth, chunks)
+	second := make([]Depth, chunks)
 	for i := range phases {
 		phases[i].Ends(func(action Action) {
-			switch {
-			case action.Chunk >= chunks: // a rank may have fewer chunks than others
-			case action.Backward:
-				count[action.Chunk]--
-			default:
-				count[action.Chunk]++
-				most[action.Chunk] = max(most[action.Chunk], count[action.Chunk])
+			if action.Chunk < chunks { // a rank may have fewer chunks than others
+				count[action.Chunk].pass(action.Kind, &most[action.Chunk])
 			}
 		}, func() { copy(second, count) }, func(times int64) {
 			for chunk := range count {
-				count[chunk] += times * (count[chunk] - second[chunk])
+				now, before := &count[chunk], second[chunk]
+				now.Saved += times * (now.Saved - before.Saved)
+				now.Late += times * (now.Late - before.Late)
+				now.Pending += times * (now.Pending - before.Pending)
 			}
 		})
 	}
 	return most
+}
+
+// pass counts an action.
+func (now *Depth) pass(kind Kind, most *Depth) {
+	switch kind {
+	case Forward:
+		now.Saved++
+		now.Late++
+	case Input:
+		now.Pending++
+	case Backward:
+		most.Whole = 1
+	case Weight:
+	}
+	most.Saved, most.Late, most.Pending = max(most.Saved, now.Saved), max(most.Late, now.Late), max(most.Pending, now.Pending)
+	if kind.Sends() {
+		now.Saved--
+	}
+	if kind.Ends() {
+		now.Late--
+	}
+	if kind == Weight {
+		now.Pending--
+	}
 }

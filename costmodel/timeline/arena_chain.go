@@ -19,19 +19,21 @@ type arenaChain struct {
 	before, keeps []int
 	output        sparse // of units that do not pass
 	scratch       sparse
+	whole         sparse // the same with whole backwards, if the schedule splits others
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends after a unit, not the last, or later
 	norms, ids    int64
 	ends          arenaEnds
 
-	inFlight map[ranked][]int64
+	inFlight map[ranked][]order.Depth
 }
 
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
-	throughout, grads, saved, results int64
-	products, runs                    int // how many run products, and do not pass
+	throughout, grads, results int64
+	saved, late, pending       int64 // [costmodel.Regions.Sets]
+	products, runs             int   // how many run products, and do not pass
 }
 
 // border is a message, of a micro-batch and of a token.
@@ -43,13 +45,13 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 	chain := &arenaChain{
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
-		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]int64{},
+		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]order.Depth{},
 	}
 	if !table.Workload.Strategy.Traits().Staged {
 		chain.ties = nil // under a device map the uses of a weight are on one device
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
-	output, scratch := make([]int64, count), make([]int64, count)
+	output, scratch, whole := make([]int64, count), make([]int64, count), make([]int64, count)
 	for i := range table.Units {
 		regions := &table.Units[i].Regions
 		chain.sums[i+1] = chain.plus(chain.sums[i], &table.Units[i])
@@ -63,12 +65,12 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		scratch[i] = regions.Forward
 		switch {
 		case chain.mode == costmodel.Train:
-			scratch[i] = max(scratch[i], regions.Backward)
+			scratch[i], whole[i] = regions.Scratch(false), regions.Scratch(true)
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
 	}
-	chain.output, chain.scratch = unlessZero(output), unlessZero(scratch)
+	chain.output, chain.scratch, chain.whole = unlessZero(output), unlessZero(scratch), unlessZero(whole)
 	if chain.mode == costmodel.Train {
 		chain.stack = newArenaStacks(table.Units, chain.sums)
 	}
@@ -82,7 +84,8 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		before.saved += regions.Input + regions.Saved
+		saved, late, pending := regions.Sets()
+		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -200,13 +203,17 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 	if train && exact {
 		all += chain.tiedSlots(place.Chunks)
 	}
-	rings := train && place.Schedule.MicroBatches > 1
+	rings := train && !stacked(place.Schedule)
 	for i, at := range place.Chunks {
 		if at.First < at.End {
 			chain.run(sum, at)
 			if rings {
+				if chain.depths(place)[i].Whole > 0 {
+					sum.scratch = max(sum.scratch, chain.whole.max(at.First, at.End))
+				}
 				before, end := &chain.sums[at.First], &chain.sums[at.End]
-				all += end.grads - before.grads + chain.depths(place)[i]*(end.saved-before.saved)
+				depth := chain.depths(place)[i]
+				all += end.grads - before.grads + depth.Saved*(end.saved-before.saved) + depth.Late*(end.late-before.late) + depth.Pending*(end.pending-before.pending)
 			}
 		}
 	}
@@ -302,9 +309,9 @@ func (chain *arenaChain) idBuffers(place Rank) int64 {
 }
 
 // depths are the micro-batches in flight, computed once a rank.
-func (chain *arenaChain) depths(place Rank) []int64 {
+func (chain *arenaChain) depths(place Rank) []order.Depth {
 	if place.Schedule.Kind == "" { // one after another
-		return slices.Repeat([]int64{1}, len(place.Chunks))
+		return slices.Repeat([]order.Depth{{Saved: 1, Late: 1, Pending: 1}}, len(place.Chunks))
 	}
 	key := ranked{place.Schedule, place.Index}
 	known, ok := chain.inFlight[key]

@@ -12,14 +12,14 @@ func (place *arena) size() int64 {
 	switch {
 	case place.mode != costmodel.Train:
 		return all + place.scratch()
-	case place.schedule.MicroBatches == 1:
+	case stacked(place.schedule):
 		return all + place.stack()
 	}
 	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			regions := &unit.Regions
-			all += regions.Grads + depth[i]*(regions.Input+regions.Saved)
+			saved, late, pending := unit.Regions.Sets()
+			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
 		}
 	}
 	return all + place.scratch()
@@ -85,11 +85,12 @@ func (place *arena) passed() (most int64) {
 
 // scratch is the scratch of the largest pass.
 func (place *arena) scratch() (most int64) {
+	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
 			switch regions := &unit.Regions; {
 			case place.mode == costmodel.Train:
-				most = max(most, regions.Forward, regions.Backward)
+				most = max(most, regions.Scratch(depth[i].Whole > 0))
 			case place.ids > 0:
 				most = max(most, regions.Forward, regions.Decode)
 			default:

@@ -12,7 +12,7 @@ func (place *arena) events(emit func(stepEvent)) {
 	emit(stepEvent{Change: place.throughout, What: "weights"})
 	switch place.mode {
 	case costmodel.Train:
-		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks))}
+		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
 		step.train()
 	case costmodel.Infer:
 		place.infer(emit)
@@ -26,6 +26,7 @@ type arenaStep struct {
 	place *arena
 	emit  func(stepEvent) // tell, made once
 	ran   []bool          // by chunk: its gradients exist
+	began []bool          // by chunk: those of its units with whole backwards exist
 	lost  bool            // the losses are
 }
 
@@ -54,14 +55,17 @@ func (step *arenaStep) pass(action order.Action) {
 		return
 	}
 	switch piece := &step.place.chunks[action.Chunk]; {
-	case piece.bare && action.Backward:
+	case piece.bare && action.Kind == order.Weight:
+	case piece.bare && action.Kind.Sends():
 		step.emit(stepEvent{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
 	case piece.bare:
 		step.emit(stepEvent{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
-	case action.Backward:
-		step.back(piece, int(action.Chunk))
-	default:
+	case action.Kind == order.Forward:
 		step.forth(piece)
+	case action.Kind == order.Weight:
+		step.learn(piece, int(action.Chunk))
+	default:
+		step.back(piece, int(action.Chunk), action.Kind == order.Backward)
 	}
 }
 
@@ -70,9 +74,9 @@ func (step *arenaStep) pass(action order.Action) {
 func (step *arenaStep) forth(piece *arenaChunk) {
 	for i, unit := range piece.units {
 		regions := &unit.Regions
-		made := regions.Saved + regions.Result
+		made := regions.Saved + regions.Late + regions.Result
 		if regions.Result > 0 && step.lost {
-			made = regions.Saved // the losses of all micro-batches are one buffer
+			made -= regions.Result // the losses of all micro-batches are one buffer
 		}
 		step.lost = step.lost || regions.Result > 0
 		var over, out costmodel.Memory
@@ -105,9 +109,9 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 	return 0, false
 }
 
-// back is a chunk's backward. One buffer holds the gradient of each unit's output in turn, the last
+// back is a chunk's backward, or its first half. One buffer holds the gradient of each unit's output in turn, the last
 // unit's too if it came in.
-func (step *arenaStep) back(piece *arenaChunk, number int) {
+func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 	var passed int64
 	if len(piece.units) > 1 {
 		passed = step.place.passed()
@@ -131,11 +135,55 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 			over.CommBuffers += piece.in // the gradient that goes back
 		}
 		var made costmodel.Memory
-		if !step.ran[number] {
+		if whole {
+			over.Activations += regions.Pending
+		} else {
+			made.Activations = regions.Pending
+		}
+		if !step.began[number] && !regions.Learns {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		step.emit(stepEvent{Change: activations(-regions.Input - regions.Saved)})
+		saved, _, _ := regions.Sets()
+		step.emit(stepEvent{Change: activations(-saved)})
+		if whole {
+			var over costmodel.Memory
+			over.Activations = regions.Pending
+			if i > 0 {
+				over.Activations += passed
+			} else {
+				over.CommBuffers = piece.in
+			}
+			step.learned(unit, number, over)
+		}
+	}
+	step.began[number] = true
+	step.ran[number] = step.ran[number] || whole
+}
+
+// learn is the second half of a chunk's backward: the gradients of its weights.
+func (step *arenaStep) learn(piece *arenaChunk, number int) {
+	for i := len(piece.units) - 1; i >= 0; i-- {
+		step.learned(piece.units[i], number, costmodel.Memory{})
+		if regions := &piece.units[i].Regions; regions.Learns {
+			step.emit(stepEvent{Change: activations(-regions.Pending)})
+		}
 	}
 	step.ran[number] = true
+}
+
+// learned is the second half of a unit's backward.
+func (step *arenaStep) learned(unit *costmodel.Unit, number int, over costmodel.Memory) {
+	regions := &unit.Regions
+	if !regions.Learns {
+		return
+	}
+	var made costmodel.Memory
+	if !step.ran[number] {
+		made.Grads = regions.Grads
+	}
+	over.Activations += regions.Learn
+	step.emit(stepEvent{Change: made, Over: over, What: "gradients of ", Layer: unit.Name})
+	_, late, _ := regions.Sets()
+	step.emit(stepEvent{Change: activations(-late)})
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -31,10 +32,14 @@ func (emitter *emitter) deviceBody(device *device) {
 		train, slots := training{emitter}, newRings(device)
 		for _, action := range device.actions {
 			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
-			if action.Backward {
-				train.backward(stage, microBatch, slots.give(stage, microBatch))
-			} else {
-				train.forward(stage, microBatch, slots.take(stage, microBatch))
+			sets := slots.pass(int(action.Chunk), action)
+			switch action.Kind {
+			case order.Forward:
+				train.forward(stage, microBatch, sets)
+			case order.Backward, order.Input:
+				train.backward(stage, microBatch, sets, action.Kind == order.Backward)
+			case order.Weight:
+				train.learn(stage, microBatch, sets)
 			}
 		}
 		stepEnd{emitter}.update()
