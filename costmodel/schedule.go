@@ -5,18 +5,9 @@ import (
 	"fmt"
 )
 
-// ScheduleKind is the order in which a pipeline runs its micro-batches.
-type ScheduleKind string
-
-// The schedules of the contract.
-const (
-	OneFOneB    ScheduleKind = "1f1b"
-	GPipe       ScheduleKind = "gpipe"
-	Interleaved ScheduleKind = "interleaved"
-)
-
 // Schedule is a pipeline's: Stages GPUs, each with Chunks runs of the chain (1, or more when
-// interleaved), and MicroBatches parts of the batch. Chunk c of rank r is run c·Stages + r.
+// interleaved or a V), and MicroBatches parts of the batch. Chunk c of rank r is run
+// [Schedule.Stage].
 type Schedule struct {
 	Kind                         ScheduleKind
 	Stages, Chunks, MicroBatches int64
@@ -87,9 +78,13 @@ func (schedule Schedule) Check() error {
 			err.Above = t.MicroBatches + 1
 		}
 		return err
-	case GPipe:
+	case GPipe, ZBH1:
+	case ZBV, VHalf, VMin:
+		if schedule.Chunks != 2 {
+			return Refuse(Set("virtual_stages", schedule.Chunks), "%s has two stages on each GPU, in the form of a V, not %d", schedule.Kind, schedule.Chunks)
+		}
 	default:
-		return Refuse(Set("schedule", schedule.Kind), "%q is unknown (known: %s, %s, %s)", schedule.Kind, OneFOneB, GPipe, Interleaved)
+		return Refuse(Set("schedule", schedule.Kind), "%q is unknown (known: %s)", schedule.Kind, known())
 	}
 	return nil
 }

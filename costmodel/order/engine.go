@@ -10,10 +10,10 @@ func turns(schedule costmodel.Schedule) []Action {
 	out := make([]Action, 0, 2*schedule.Chunks*schedule.MicroBatches)
 	for batch := range schedule.MicroBatches {
 		for chunk := range schedule.Chunks {
-			out = append(out, Action{false, chunk, batch})
+			out = append(out, Action{Forward, chunk, batch})
 		}
 		for chunk := schedule.Chunks - 1; chunk >= 0; chunk-- {
-			out = append(out, Action{true, chunk, batch})
+			out = append(out, Action{Backward, chunk, batch})
 		}
 	}
 	return out
@@ -38,7 +38,7 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 			schedule.Chunks = chunks
 		}
 		for _, action := range Of(schedule, int64(rank)) {
-			if action.Chunk < chunks && (train || !action.Backward) {
+			if action.Chunk < chunks && (train || action.Kind == Forward) {
 				out[rank] = append(out[rank], action)
 			}
 		}
@@ -47,7 +47,7 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 }
 
 // Depths returns, for each chunk, the most micro-batches whose forward has begun and whose backward
-// has not ended. The engine keeps so many copies of tensors saved between the two. The phases are
+// has not ended. A backward in halves ends with W. The engine keeps so many copies of tensors saved between the two. The phases are
 // those of a schedule ([Phases]), or one with a list of actions.
 func Depths(chunks int64, phases ...Phase) []int64 {
 	count, most := make([]int64, chunks), make([]int64, chunks)
@@ -56,9 +56,9 @@ func Depths(chunks int64, phases ...Phase) []int64 {
 		phases[i].Ends(func(action Action) {
 			switch {
 			case action.Chunk >= chunks: // a rank may have fewer chunks than others
-			case action.Backward:
+			case action.Kind.Ends():
 				count[action.Chunk]--
-			default:
+			case action.Kind == Forward:
 				count[action.Chunk]++
 				most[action.Chunk] = max(most[action.Chunk], count[action.Chunk])
 			}

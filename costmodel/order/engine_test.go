@@ -49,7 +49,7 @@ func simulated(ranks []int, actions [][]Action, slots int) (left int) {
 // run reports whether the action ran; false if it must wait.
 func (m *machine) run(action Action, stage int) bool {
 	way, from, to := 0, stage-1, stage+1
-	if action.Backward {
+	if action.Kind == Backward {
 		way, from, to = 1, stage+1, stage-1
 	}
 	batch := int(action.MicroBatch)
@@ -59,7 +59,7 @@ func (m *machine) run(action Action, stage int) bool {
 		return false
 	case received && m.freed[way][stage] != batch:
 		panic("messages are taken in another order than they are sent in")
-	case action.Backward && !m.done[[3]int{stage, batch, 0}]:
+	case action.Kind == Backward && !m.done[[3]int{stage, batch, 0}]:
 		panic("backward before forward")
 	case to >= 0 && to < len(m.ranks) && m.sent[way][to] < m.made[way][to]: // its buffer is not sent yet
 		return false

@@ -11,11 +11,7 @@ import (
 func ExampleOf() {
 	schedule := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 3}
 	for _, action := range order.Of(schedule, 0) {
-		kind := "F"
-		if action.Backward {
-			kind = "B"
-		}
-		fmt.Print(kind, action.MicroBatch, " ")
+		fmt.Printf("%v%d ", action.Kind, action.MicroBatch)
 	}
 	// Output: F0 F1 B0 F2 B1 B2
 }

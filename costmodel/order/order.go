@@ -1,5 +1,5 @@
 // Package order lists the actions of each rank of a pipeline, in torch's orders (torch 2.11,
-// distributed/pipelining/schedules.py). [Of] lists all actions. [Phases] gives a few phases for any
+// distributed/pipelining/schedules.py), and of schedules that torch lacks: ZB-H1, V-Half, V-Min. [Of] lists all actions. [Phases] gives a few phases for any
 // number of micro-batches, and [ColumnOf] the table of time steps of an interleaved schedule.
 //
 // devmap's own engine uses these orders if torch has one with rounds of as many micro-batches as
@@ -8,12 +8,6 @@
 package order
 
 import "github.com/devmap-dev/devmap/costmodel"
-
-// Action is a forward or a backward of one micro-batch through one chunk.
-type Action struct {
-	Backward          bool
-	Chunk, MicroBatch int64
-}
 
 // perRound is ScheduleInterleaved1F1B's microbatches_per_round, from its number_of_rounds. If the
 // schedule takes any number of micro-batches, it is the number of stages.
@@ -54,6 +48,7 @@ func inFlight(schedule costmodel.Schedule, rank int64) int64 {
 		return schedule.MicroBatches
 	case inTurn:
 		return schedule.Chunks
+	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin: // [Depths] counts these
 	}
 	return 0 // ranks run nothing for an unknown kind ([costmodel.Schedule.Check])
 }
@@ -70,6 +65,8 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 		return interleaved(schedule, rank)
 	case inTurn:
 		return turns(schedule)
+	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
+		return expanded(splitPhases(schedule, rank))
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
 	// Both run inFlight forwards, then alternate backwards and forwards: GPipe has no forwards left
@@ -80,12 +77,12 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	}
 	out := make([]Action, 0, 2*schedule.MicroBatches)
 	for i := range warm {
-		out = append(out, Action{false, 0, i})
+		out = append(out, Action{Forward, 0, i})
 	}
 	for i := range schedule.MicroBatches {
-		out = append(out, Action{true, 0, i})
+		out = append(out, Action{Backward, 0, i})
 		if warm+i < schedule.MicroBatches {
-			out = append(out, Action{false, 0, warm + i})
+			out = append(out, Action{Forward, 0, warm + i})
 		}
 	}
 	return out

@@ -13,7 +13,7 @@ func text(s costmodel.Schedule, rank int64) string {
 	var out []string
 	for _, a := range Of(s, rank) {
 		kind := "F"
-		if a.Backward {
+		if a.Kind == Backward {
 			kind = "B"
 		}
 		out = append(out, fmt.Sprintf("%d%s%d", a.Chunk*s.Stages+rank, kind, a.MicroBatch))
@@ -58,7 +58,7 @@ func TestInFlight(t *testing.T) {
 					flying, most := map[Action]bool{}, 0
 					order := Of(s, rank)
 					for _, a := range order {
-						if f := (Action{false, a.Chunk, a.MicroBatch}); !a.Backward {
+						if f := (Action{Forward, a.Chunk, a.MicroBatch}); a.Kind == Forward {
 							flying[f] = true
 						} else if !flying[f] {
 							t.Fatalf("%+v rank %d: %+v before its forward", s, rank, a)
@@ -78,7 +78,7 @@ func TestInFlight(t *testing.T) {
 
 // TestUnknownKind: a schedule of an unknown kind has no actions, not GPipe's.
 func TestUnknownKind(t *testing.T) {
-	schedule := costmodel.Schedule{Kind: "zb-h1", Stages: 2, Chunks: 1, MicroBatches: 4}
+	schedule := costmodel.Schedule{Kind: "dual", Stages: 2, Chunks: 1, MicroBatches: 4}
 	if actions, phases := Of(schedule, 0), Phases(schedule, 0); len(actions) > 0 || len(phases) > 0 {
 		t.Errorf("%v, %v", actions, phases)
 	}

@@ -20,6 +20,8 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 		one := schedule
 		one.MicroBatches = min(1, schedule.MicroBatches)
 		return phases(Phase{turns(one), schedule.MicroBatches, 1})
+	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
+		return splitPhases(schedule, rank)
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
 	warm := inFlight(schedule, rank)
@@ -28,9 +30,9 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 	}
 	back := schedule.MicroBatches - warm // the first backward that no forward follows
 	return phases(
-		Phase{[]Action{{false, 0, 0}}, warm, 1},
-		Phase{[]Action{{true, 0, 0}, {false, 0, warm}}, back, 1},
-		Phase{[]Action{{true, 0, back}}, warm, 1},
+		Phase{[]Action{{Forward, 0, 0}}, warm, 1},
+		Phase{[]Action{{Backward, 0, 0}, {Forward, 0, warm}}, back, 1},
+		Phase{[]Action{{Backward, 0, back}}, warm, 1},
 	)
 }
 
@@ -68,12 +70,12 @@ func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
 // forward and backward return an interleaved rank's actions by number: the chunks alternate, with
 // one round of micro-batches each (schedules.py, forward_stage_index and backward_stage_index).
 func forward(schedule costmodel.Schedule, op int64) Action {
-	return Action{false, op / perRound(schedule) % schedule.Chunks, op/(schedule.Chunks*perRound(schedule))*perRound(schedule) + op%perRound(schedule)}
+	return Action{Forward, op / perRound(schedule) % schedule.Chunks, op/(schedule.Chunks*perRound(schedule))*perRound(schedule) + op%perRound(schedule)}
 }
 
 func backward(schedule costmodel.Schedule, op int64) Action {
 	action := forward(schedule, op)
-	return Action{true, schedule.Chunks - 1 - action.Chunk, action.MicroBatch}
+	return Action{Backward, schedule.Chunks - 1 - action.Chunk, action.MicroBatch}
 }
 
 // phases returns the phases that are not empty.

@@ -68,7 +68,7 @@ func TestPadded(t *testing.T) {
 		for rank := range s.Stages {
 			for at, a := range padded(s, rank) {
 				if a != nil {
-					made[tabled{int(a.Chunk*s.Stages + rank), int(a.MicroBatch), a.Backward}] = at
+					made[tabled{int(a.Chunk*s.Stages + rank), int(a.MicroBatch), a.Kind == Backward}] = at
 				}
 			}
 		}

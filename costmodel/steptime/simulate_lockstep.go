@@ -56,8 +56,8 @@ type action struct {
 // actionOf is a rank's action on the stage that it holds; false if it holds
 // fewer chunks than others, and for backwards in inference.
 func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
-	if chunks := lock.chunks[rank]; a.Chunk < int64(len(chunks)) && (lock.train || !a.Backward) {
-		return action{chunks[a.Chunk], a.Backward, a.MicroBatch}, true
+	if chunks := lock.chunks[rank]; a.Chunk < int64(len(chunks)) && (lock.train || a.Kind == order.Forward) {
+		return action{chunks[a.Chunk], a.Kind == order.Backward, a.MicroBatch}, true
 	}
 	return action{}, false
 }

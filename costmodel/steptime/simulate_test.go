@@ -37,8 +37,8 @@ func (p *pipe) own(rank int, a order.Action) *simulated {
 		if p.stages[i].Rank != rank {
 			continue
 		}
-		if chunk == a.Chunk && (p.train || !a.Backward) {
-			return &simulated{i, int(a.MicroBatch), a.Backward}
+		if chunk == a.Chunk && (p.train || a.Kind == order.Forward) {
+			return &simulated{i, int(a.MicroBatch), a.Kind == order.Backward}
 		}
 		chunk++
 	}

@@ -263,7 +263,7 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 		for rank, actions := range order.Engine(schedule, ranks, train) {
 			for token := int64(0); token <= workload.NewTokens; token++ {
 				for _, action := range actions {
-					if action.Backward {
+					if action.Kind == order.Backward {
 						backward(owned[rank][action.Chunk], action.MicroBatch)
 					} else {
 						forward(owned[rank][action.Chunk], action.MicroBatch, token)

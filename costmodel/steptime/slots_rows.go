@@ -25,9 +25,9 @@ func (line *line) rows() {
 		of := func(forward func(*lineStage) *job, back bool) []row {
 			return rowsOf(phases, func(action order.Action) *job {
 				switch {
-				case action.Chunk >= int64(len(owned[rank])) || action.Backward && !back:
+				case action.Chunk >= int64(len(owned[rank])) || action.Kind == order.Backward && !back:
 					return nil
-				case action.Backward:
+				case action.Kind == order.Backward:
 					return &owned[rank][action.Chunk].backward
 				}
 				return forward(owned[rank][action.Chunk])

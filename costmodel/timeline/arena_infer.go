@@ -34,7 +34,7 @@ func (place *arena) forwards() (out []order.Action, passed int64) {
 		short.MicroBatches, passed = 3, last-2
 	}
 	for _, action := range order.Of(short, place.rank) {
-		if !action.Backward && action.Chunk < int64(len(place.chunks)) {
+		if action.Kind == order.Forward && action.Chunk < int64(len(place.chunks)) {
 			if passed > 0 && action.MicroBatch == 2 {
 				action.MicroBatch = last
 			}

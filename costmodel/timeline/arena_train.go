@@ -54,11 +54,11 @@ func (step *arenaStep) pass(action order.Action) {
 		return
 	}
 	switch piece := &step.place.chunks[action.Chunk]; {
-	case piece.bare && action.Backward:
+	case piece.bare && action.Kind == order.Backward:
 		step.emit(stepEvent{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
 	case piece.bare:
 		step.emit(stepEvent{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
-	case action.Backward:
+	case action.Kind == order.Backward:
 		step.back(piece, int(action.Chunk))
 	default:
 		step.forth(piece)

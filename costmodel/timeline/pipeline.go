@@ -251,9 +251,9 @@ func (step *rankStep) act(action order.Action) {
 	piece := &step.chunks[action.Chunk]
 	switch {
 	case piece.first == nil:
-	case action.Backward && step.mode == costmodel.Train:
+	case action.Kind == order.Backward && step.mode == costmodel.Train:
 		step.backward(piece, int(action.Chunk))
-	case action.Backward:
+	case action.Kind == order.Backward:
 	case step.mode == costmodel.Train:
 		step.forward(piece, int(action.Chunk))
 	default:

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -31,7 +32,7 @@ func (emitter *emitter) deviceBody(device *device) {
 		train, slots := training{emitter}, newRings(device)
 		for _, action := range device.actions {
 			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
-			if action.Backward {
+			if action.Kind == order.Backward {
 				train.backward(stage, microBatch, slots.give(stage, microBatch))
 			} else {
 				train.forward(stage, microBatch, slots.take(stage, microBatch))

@@ -63,7 +63,7 @@ func (compiler *compiler) follow(device *device) error {
 			return fmt.Errorf("micro-batch %d of chunk %d is none of %d micro-batches of %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
 		if !progress[action.Chunk].run(device.stages[action.Chunk], action, compiler.trains()) {
-			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Backward), action.MicroBatch, action.Chunk)
+			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Kind == order.Backward), action.MicroBatch, action.Chunk)
 		}
 	}
 	want := compiler.microBatches
@@ -94,12 +94,12 @@ const (
 func (progress *progress) run(stage *stage, action order.Action, trains bool) bool {
 	done, microBatch := &progress.done[action.MicroBatch], int32(action.MicroBatch)
 	switch {
-	case !action.Backward && *done == 0:
+	case action.Kind == order.Forward && *done == 0:
 		*done = forwardDone
 		stage.forwards = append(stage.forwards, microBatch)
 		progress.flying++
 		stage.depth = max(stage.depth, progress.flying)
-	case action.Backward && *done == forwardDone && trains:
+	case action.Kind == order.Backward && *done == forwardDone && trains:
 		*done = bothDone
 		stage.backwards = append(stage.backwards, microBatch)
 		progress.flying--

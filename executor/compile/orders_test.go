@@ -44,7 +44,11 @@ func randomOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {
 		}
 		done[next] = true
 		rank := ranks[next.stage]
-		out[rank] = append(out[rank], order.Action{Backward: next.backward, Chunk: int64(compiler.stages[next.stage].chunk), MicroBatch: int64(next.microBatch)})
+		kind := order.Forward
+		if next.backward {
+			kind = order.Backward
+		}
+		out[rank] = append(out[rank], order.Action{Kind: kind, Chunk: int64(compiler.stages[next.stage].chunk), MicroBatch: int64(next.microBatch)})
 	}
 	return out
 }
@@ -112,7 +116,7 @@ func TestBrokenOrders(t *testing.T) {
 		"twice":      {[][]order.Action{whole, {forward(0), forward(0)}}, "rank 1: the forward of micro-batch 0 of chunk 0 comes twice"},
 		"missing":    {[][]order.Action{whole[:1], whole}, "rank 0: chunk 0 runs 1 forwards and 0 backwards of 2"},
 		"unknown":    {[][]order.Action{whole, {forward(0), forward(2)}}, "micro-batch 2 of chunk 0 is none of 2"},
-		"a backward": {[][]order.Action{whole, {forward(0), {Backward: true}, forward(1)}}, "the backward of micro-batch 0"},
+		"a backward": {[][]order.Action{whole, {forward(0), {Kind: order.Backward}, forward(1)}}, "the backward of micro-batch 0"},
 		"no chunk":   {[][]order.Action{whole, {forward(0), {Chunk: 1}}}, "chunk 1"},
 	} {
 		if _, err := plan.ordered(test.orders); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), test.want) {

@@ -51,7 +51,7 @@ func (out *scheduled) action(device, stage, stages int32, action order.Action) {
 	batch := int32(action.MicroBatch)
 	saved := program.Access{Buffer: out.buffer(device, fmt.Sprintf("saved%d.%d", stage, batch), program.Saved), Mode: program.Write}
 	op, ticks, in, to, stream := program.Forward, out.took.forward, 2*(stage-1), 2*stage, int32(1)
-	if action.Backward {
+	if action.Kind == order.Backward {
 		op, ticks, in, to, stream = program.Backward, out.took.backward, 2*stage+1, 2*stage-1, 2
 		saved.Mode = program.Read
 	}

@@ -39,9 +39,5 @@ func stagesOf(ranks []int, count int) [][]int {
 }
 
 func cellText(stage int, action order.Action) string {
-	kind := "F"
-	if action.Backward {
-		kind = "B"
-	}
-	return strconv.Itoa(stage) + kind + strconv.FormatInt(action.MicroBatch, 10)
+	return strconv.Itoa(stage) + action.Kind.String() + strconv.FormatInt(action.MicroBatch, 10)
 }

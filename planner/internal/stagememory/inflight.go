@@ -19,9 +19,12 @@ func inFlight(schedule costmodel.Schedule) (before, after int64) {
 		for _, phase := range order.Phases(schedule, rank) {
 			var second []int64
 			phase.Ends(func(action order.Action) {
-				if action.Backward {
+				switch {
+				case action.Kind.Ends():
 					count[action.Chunk]--
 					ran[action.Chunk] = 1
+					return
+				case action.Kind != order.Forward:
 					return
 				}
 				count[action.Chunk]++

@@ -27,8 +27,8 @@ func (err *FaultsError) Error() string {
 // once for every micro-batch, forward and in training backward. The result replaces [order.Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for the whole; newer
-// ones write I and B. A file with a BW is of the older kind. Halves of a backward and other actions
-// are errors. If rules are broken, the error is a [FaultsError] with all faults.
+// ones write I and B. A file with a BW is of the older kind. Actions that compute nothing, and two
+// at once, are errors. If rules are broken, the error is a [FaultsError] with all faults.
 func Read(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]order.Action, error) {
 	rows := splitRows(string(data))
 	old := false
@@ -76,7 +76,7 @@ func splitRows(text string) [][]string {
 type cell struct {
 	rank, column      int
 	stage, microBatch int64
-	backward          bool
+	kind              order.Kind
 	text              string
 }
 
@@ -87,8 +87,6 @@ func (at *cell) place() string {
 
 // others describes torch's other actions.
 var others = map[string]string{
-	"I":           "the input's half of a backward",
-	"W":           "the weights' half of a backward",
 	"UNSHARD":     "gathers FSDP's parameters",
 	"RESHARD":     "drops FSDP's parameters",
 	"REDUCE_GRAD": "reduces gradients of replicas",
@@ -98,6 +96,9 @@ var others = map[string]string{
 	"RECV_B":      "communication",
 	"OVERLAP_F_B": "a forward and a backward at once",
 }
+
+// kinds are the letters of [order.Kind], in its order.
+const kinds = "FBIW"
 
 // parseCell reads STAGE KIND MICROBATCH, to the last letter. torch's own expression stops at the
 // first unknown letter, and reads an older 0BW1 as the backward of no micro-batch.
@@ -111,15 +112,19 @@ func parseCell(text string, old bool) (cell, error) {
 	case len(stage) == len(text):
 		return cell{}, errors.New(badCell(text))
 	case old && kind == "B":
-		return cell{}, fmt.Errorf("%s: B next to BW is not supported: devmap takes forwards (F) and whole backwards (BW), not the input half that older torch writes", shortened(text))
-	case kind == "F" || kind == "B" && !old || kind == "BW":
-	default:
+		kind = "I"
+	case kind == "BW":
+		kind = "B"
+	}
+	at := strings.Index(kinds, kind)
+	if at < 0 || len(kind) != 1 {
 		return cell{}, otherAction(text, kind)
 	}
-	out := cell{backward: kind != "F"}
+	width := len(stage) - len(strings.TrimLeft(stage, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+	out := cell{kind: order.Kind(at)}
 	var err error
 	if out.stage, err = strconv.ParseInt(text[:len(text)-len(stage)], 10, 32); err == nil {
-		out.microBatch, err = strconv.ParseInt(stage[len(kind):], 10, 32)
+		out.microBatch, err = strconv.ParseInt(stage[width:], 10, 32)
 	}
 	if err != nil {
 		return cell{}, errors.New(badCell(text))
@@ -129,13 +134,13 @@ func parseCell(text string, old bool) (cell, error) {
 
 func otherAction(text, kind string) error {
 	if what, known := others[kind]; known {
-		return fmt.Errorf("%s: %s (%s) is not supported: devmap takes forwards, F, and whole backwards, B, and adds the rest", shortened(text), kind, what)
+		return fmt.Errorf("%s: %s (%s) is not supported: devmap takes forwards (F), backwards (B) and their halves (I, W), and adds the rest", shortened(text), kind, what)
 	}
 	return errors.New(badCell(text))
 }
 
 func badCell(text string) string {
-	return shortened(text) + ": want STAGE, F or B, MICROBATCH, as in 2F0"
+	return shortened(text) + ": want STAGE, F, B, I or W, MICROBATCH, as in 2F0"
 }
 
 // shortened returns a cell in quotes, or its start if it is long.

@@ -24,6 +24,15 @@ func round(stages, ranks int) []int {
 	return out
 }
 
+// ranksOf returns the rank of each stage of a schedule.
+func ranksOf(schedule costmodel.Schedule) (ranks []int) {
+	for stage := range schedule.Stages * schedule.Chunks {
+		rank, _ := schedule.Place(stage)
+		ranks = append(ranks, int(rank))
+	}
+	return ranks
+}
+
 // written returns actions as a file: a row per rank, a cell per action.
 func written(ranks []int, actions [][]order.Action) string {
 	stages := make([][]int, len(actions)) // the stages of each rank
@@ -34,11 +43,7 @@ func written(ranks []int, actions [][]order.Action) string {
 	for rank, row := range actions {
 		cells := make([]string, len(row))
 		for i, action := range row {
-			kind := "F"
-			if action.Backward {
-				kind = "B"
-			}
-			cells[i] = fmt.Sprintf("%d%s%d", stages[rank][action.Chunk], kind, action.MicroBatch)
+			cells[i] = fmt.Sprintf("%d%v%d", stages[rank][action.Chunk], action.Kind, action.MicroBatch)
 		}
 		fmt.Fprintln(&text, strings.Join(cells, ","))
 	}
@@ -55,12 +60,16 @@ func TestCSV(t *testing.T) {
 		{costmodel.Schedule{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 4}, "gpipe_3x4.csv"},
 		{costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 2, Chunks: 2, MicroBatches: 4}, "interleaved_2x2x4.csv"},
 		{costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 4, Chunks: 3, MicroBatches: 8}, "interleaved_4x3x8.csv"},
+		{costmodel.Schedule{Kind: costmodel.ZBV, Stages: 1, Chunks: 2, MicroBatches: 2}, "zbv_1x2.csv"},
+		{costmodel.Schedule{Kind: costmodel.ZBV, Stages: 2, Chunks: 2, MicroBatches: 1}, "zbv_2x1.csv"},
+		{costmodel.Schedule{Kind: costmodel.ZBV, Stages: 3, Chunks: 2, MicroBatches: 4}, "zbv_3x4.csv"},
+		{costmodel.Schedule{Kind: costmodel.ZBV, Stages: 4, Chunks: 2, MicroBatches: 12}, "zbv_4x12.csv"},
 	} {
 		data, err := os.ReadFile("testdata/torch/" + c.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ranks := round(int(c.schedule.Stages*c.schedule.Chunks), int(c.schedule.Stages))
+		ranks := ranksOf(c.schedule)
 		want := order.Engine(c.schedule, ranks, true)
 		got, err := Read(c.file, data, ranks, c.schedule.MicroBatches, true)
 		if err != nil {
@@ -99,14 +108,18 @@ f: row 3: "2F0" is missing`; err == nil || err.Error() != want {
 	}
 }
 
-// TestDialects: BW is a whole backward. In a file with BW, B is not.
+// TestDialects: BW is a whole backward. In a file with BW, B is the input's half.
 func TestDialects(t *testing.T) {
-	want := [][]order.Action{{{}, {Backward: true}}}
+	want := [][]order.Action{{{}, {Kind: order.Backward}}}
 	for _, text := range []string{"0F0,0B0", "0F0,,0BW0\r\n", "\"0F0\" , 0B0\n\n"} {
 		got, err := Read("f", []byte(text), []int{0}, 1, true)
 		if err != nil || !cmp.Equal(want, got) {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
+	}
+	halves, err := Read("f", []byte("0F0,0F1,0B0,0W0,0BW1"), []int{0}, 2, true)
+	if want := [][]order.Action{{{}, {MicroBatch: 1}, {Kind: order.Input}, {Kind: order.Weight}, {Kind: order.Backward, MicroBatch: 1}}}; err != nil || !cmp.Equal(want, halves) {
+		t.Errorf("halves: %v, %v", halves, err)
 	}
 	if got, err := Read("f", []byte("0F0"), []int{0}, 1, false); err != nil || len(got[0]) != 1 {
 		t.Errorf("inference: %v, %v", got, err)
@@ -117,16 +130,14 @@ func TestDialects(t *testing.T) {
 // not run.
 func TestCSVRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not supported: `,
-		"0F0,0W0":                  `f: row 1, cell 2: "0W0": W (the weights' half of a backward) is not supported`,
-		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B next to BW is not supported: devmap takes`,
+		"0F0,0FB0":                 `f: row 1, cell 2: "0FB0": want STAGE, F, B, I or W, MICROBATCH`,
 		"0F0\n1UNSHARD":            `f: row 2, cell 1: "1UNSHARD": UNSHARD (gathers FSDP's parameters) is not supported`,
 		"0RESHARD":                 `f: row 1, cell 1: "0RESHARD": RESHARD (`,
 		"0REDUCE_GRAD":             `f: row 1, cell 1: "0REDUCE_GRAD": REDUCE_GRAD (`,
 		"0F0,0SEND_F0":             `f: row 1, cell 2: "0SEND_F0": SEND_F (communication) is not supported`,
 		"1RECV_B0":                 `f: row 1, cell 1: "1RECV_B0": RECV_B (`,
 		"0F0,(0F1;1B0)OVERLAP_F_B": `f: row 1, cell 2: "(0F1;1B0)OVERLAP_F_B": OVERLAP_F_B (a forward and a backward at once) is not supported`,
-		"F0":                       `f: row 1, cell 1: "F0": want STAGE, F or B, MICROBATCH, as in 2F0`,
+		"F0":                       `f: row 1, cell 1: "F0": want STAGE, F, B, I or W, MICROBATCH, as in 2F0`,
 		"0F":                       `f: row 1, cell 1: "0F": want STAGE`,
 		"0F0x":                     `f: row 1, cell 1: "0F0x": want STAGE`,
 		"-1F0":                     `f: row 1, cell 1: "-1F0": want STAGE`,
@@ -165,6 +176,16 @@ func TestCSVFaults(t *testing.T) {
 		{"1F0,1B0,1F1,1B1\n0F0,0F1,0B0,0B1", true, []string{
 			`row 1, cell 1: "1F0": the plan runs stage 1 on rank 1, row 2`, `row 2, cell 1: "0F0": the plan runs stage 0 on rank 0, row 1`,
 		}},
+		{"0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1B1", true, []string{`row 2: "1W0" is missing`}},
+		{"0F0,0F1,0I0,0W0,0I1,0W1\n1F0,1I0,1F1,1B1,1W0", true, nil},
+		{"0I0,0F0,0F1,0B1,0W0\n1F0,1B0,1F1,1W1,1I1", true, []string{
+			`row 1, cell 1: "0I0": an I before its F: the input's half of a backward needs its forward first`,
+			`row 2, cell 4: "1W1": a W before its I: the gradients of weights need the gradient of the input first`,
+		}},
+		{"0F0,0F1,0I0,0B0,0B1,0I1\n1F0,1B0,1F1,1B1", true, []string{
+			`row 1, cell 4: "0B0": a backward both whole (B) and in halves (I, W)`, `row 1, cell 6: "0I1": a backward both whole (B) and in halves (I, W)`,
+		}},
+		{"0F0,0F1,0I0,0I1,0W1\n1F0,1I0,1W0,1F1", true, []string{`row 1: "0W0" is missing`, `row 2: "1I1" is missing`, `row 2: "1W1" is missing`}},
 		{"0F0,0F1,0B0\n1F0,1F1", false, []string{`row 1, cell 3: "0B0": a backward, and the plan is for inference`}},
 	} {
 		actions, err := Read("f", []byte(c.text), []int{0, 1}, 2, c.train)
@@ -192,7 +213,7 @@ func TestCSVFaults(t *testing.T) {
 // FuzzRead: any bytes are a complete schedule, or an error that begins with the file. A schedule is
 // the same after writing and reading.
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "\"0F0\",\r\n"} {
+	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "0F0,0I0,0F1,0I1,0W1,0W0,2F0,2F1,2I0,2B1,2W0\n1F0,1B0,1F1,1B1", "\"0F0\",\r\n"} {
 		f.Add([]byte(text))
 	}
 	ranks := []int{0, 1, 0}
@@ -211,8 +232,16 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !cmp.Equal(actions, again, cmpopts.EquateEmpty()) {
 			t.Fatalf("%s: %v, %v", text, again, err)
 		}
-		if len(actions[0]) != 8 || len(actions[1]) != 4 {
-			t.Fatal(fmt.Sprint(actions))
+		for rank, row := range actions { // a whole backward counts as its two halves
+			work := len(row)
+			for _, action := range row {
+				if action.Kind == order.Backward {
+					work++
+				}
+			}
+			if work != []int{12, 6}[rank] {
+				t.Fatal(fmt.Sprint(actions))
+			}
 		}
 	})
 }

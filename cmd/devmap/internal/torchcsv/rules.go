@@ -52,17 +52,16 @@ func (schedule *csvSchedule) add(at cell) {
 	case at.microBatch >= schedule.microBatches:
 		schedule.fault("%s: there are micro-batches 0 to %d", at.place(), schedule.microBatches-1)
 		return
-	case at.backward && !schedule.train:
+	case at.kind != order.Forward && !schedule.train:
 		schedule.fault("%s: a backward, and the plan is for inference", at.place())
 		return
 	}
-	key := order.Action{Backward: at.backward, Chunk: at.stage, MicroBatch: at.microBatch}
+	key := order.Action{Kind: at.kind, Chunk: at.stage, MicroBatch: at.microBatch}
 	before, twice := schedule.seen[key]
 	if !twice {
 		schedule.seen[key] = at
-		schedule.count[order.Action{Backward: at.backward, Chunk: at.stage, MicroBatch: 0}]++
+		schedule.count[order.Action{Kind: at.kind, Chunk: at.stage}]++
 	}
-	_, forward := schedule.seen[order.Action{Backward: false, Chunk: at.stage, MicroBatch: at.microBatch}]
 	switch {
 	case twice && before.rank != at.rank:
 		schedule.fault("%s: stage %d runs on two ranks: it is in row %d, cell %d too", at.place(), at.stage, before.rank+1, before.column+1)
@@ -70,11 +69,34 @@ func (schedule *csvSchedule) add(at cell) {
 		schedule.fault("%s: twice: it is in cell %d too", at.place(), before.column+1)
 	case at.rank != schedule.ranks[at.stage]:
 		schedule.elsewhere(at)
-	case at.backward && !forward:
-		schedule.fault("%s: a backward before its forward", at.place())
 	default:
-		schedule.actions[at.rank] = append(schedule.actions[at.rank], order.Action{Backward: at.backward, Chunk: schedule.chunks[at.stage], MicroBatch: at.microBatch})
+		if why := schedule.early(key); why != "" {
+			schedule.fault("%s: %s", at.place(), why)
+			return
+		}
+		key.Chunk = schedule.chunks[at.stage]
+		schedule.actions[at.rank] = append(schedule.actions[at.rank], key)
 	}
+}
+
+// early says why an action cannot come yet, or next to the others of its micro-batch.
+func (schedule *csvSchedule) early(key order.Action) string {
+	has := func(kind order.Kind) bool {
+		key.Kind = kind
+		_, seen := schedule.seen[key]
+		return seen
+	}
+	switch kind := key.Kind; {
+	case kind == order.Weight && !has(order.Input) && !has(order.Backward):
+		return "a W before its I: the gradients of weights need the gradient of the input first"
+	case kind == order.Input && !has(order.Forward):
+		return "an I before its F: the input's half of a backward needs its forward first"
+	case kind == order.Backward && !has(order.Forward):
+		return "a backward before its forward"
+	case kind == order.Backward && (has(order.Input) || has(order.Weight)), kind > order.Backward && has(order.Backward):
+		return "a backward both whole (B) and in halves (I, W)"
+	}
+	return ""
 }
 
 // elsewhere reports, once, a stage in another row than in the plan.
@@ -91,9 +113,14 @@ func (schedule *csvSchedule) complete(rows int) {
 		schedule.fault("rows: %d, and the plan has %d ranks, a row each", rows, len(schedule.actions))
 	}
 	for stage := range schedule.ranks {
-		schedule.allOf(int64(stage), false)
-		if schedule.train {
-			schedule.allOf(int64(stage), true)
+		schedule.allOf(int64(stage), order.Forward)
+		switch whole := schedule.count[order.Action{Kind: order.Backward, Chunk: int64(stage)}]; {
+		case !schedule.train:
+		case whole == 0 && schedule.count[order.Action{Kind: order.Input, Chunk: int64(stage)}] > 0:
+			schedule.allOf(int64(stage), order.Input)
+			schedule.allOf(int64(stage), order.Weight)
+		default:
+			schedule.allOf(int64(stage), order.Backward)
 		}
 	}
 	if schedule.more > 0 {
@@ -101,22 +128,30 @@ func (schedule *csvSchedule) complete(rows int) {
 	}
 }
 
-func (schedule *csvSchedule) allOf(stage int64, backward bool) {
-	missing := schedule.microBatches - schedule.count[order.Action{Backward: backward, Chunk: stage, MicroBatch: 0}]
-	if missing == 0 {
+// allOf reports the first missing action of a kind. A stage may run some backwards whole and others
+// in halves: a whole one stands for both.
+func (schedule *csvSchedule) allOf(stage int64, kind order.Kind) {
+	count := func(kind order.Kind) int64 { return schedule.count[order.Action{Kind: kind, Chunk: stage}] }
+	has := func(kind order.Kind, batch int64) bool {
+		_, seen := schedule.seen[order.Action{Kind: kind, Chunk: stage, MicroBatch: batch}]
+		return seen
+	}
+	missing, first, mixed := schedule.microBatches-count(kind), int64(0), kind == order.Backward && count(order.Input) > 0
+	if mixed {
+		missing -= min(count(order.Input), count(order.Weight))
+	}
+	if missing <= 0 {
 		return
 	}
-	first := order.Action{Backward: backward, Chunk: stage, MicroBatch: 0}
-	for _, ok := schedule.seen[first]; ok; _, ok = schedule.seen[first] {
-		first.MicroBatch++
+	for has(kind, first) || mixed && has(order.Input, first) && has(order.Weight, first) {
+		first++
 	}
-	text := fmt.Sprintf("%dF%d", stage, first.MicroBatch)
-	if backward {
-		text = fmt.Sprintf("%dB%d", stage, first.MicroBatch)
+	if mixed && has(order.Input, first) {
+		kind = order.Weight
 	}
 	more := ""
 	if missing > 1 {
 		more = fmt.Sprintf(", and %d more like it", missing-1)
 	}
-	schedule.fault("row %d: %q is missing%s", schedule.ranks[stage]+1, text, more)
+	schedule.fault("row %d: %q is missing%s", schedule.ranks[stage]+1, fmt.Sprintf("%d%v%d", stage, kind, first), more)
 }

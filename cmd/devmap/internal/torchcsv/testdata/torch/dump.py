@@ -60,6 +60,10 @@ def main():
     for ranks, chunks, batches in ((2, 2, 4), (4, 3, 8)):
         made = schedules.ScheduleInterleaved1F1B(stages_of(0, ranks, ranks * chunks), batches, loss_fn=lambda *_: 0)
         dump(f"interleaved_{ranks}x{chunks}x{batches}.csv", ranks, ranks * chunks, batches, made.pipeline_order)
+    for ranks, batches in ((1, 2), (2, 1), (3, 4), (4, 12)):
+        vee = [Stage(s, 2 * ranks, ranks) for s in (0, 2 * ranks - 1)]
+        made = schedules.ScheduleZBVZeroBubble(vee, batches, loss_fn=lambda *_: 0)
+        dump(f"zbv_{ranks}x{batches}.csv", ranks, 2 * ranks, batches, made.pipeline_order)
 
 
 main()

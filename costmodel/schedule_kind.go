@@ -1,0 +1,62 @@
+package costmodel
+
+import "strings"
+
+// ScheduleKind is the order in which a pipeline runs its micro-batches.
+type ScheduleKind string
+
+// The schedules of the contract. The last four split each backward into the gradient of its input
+// and those of its weights: ZB-H1 and ZBV of "Zero bubble pipeline parallelism" (arXiv 2401.10241),
+// V-Half and V-Min of "Pipeline parallelism with controllable memory" (arXiv 2405.15362).
+const (
+	OneFOneB    ScheduleKind = "1f1b"
+	GPipe       ScheduleKind = "gpipe"
+	Interleaved ScheduleKind = "interleaved"
+	ZBH1        ScheduleKind = "zb-h1"
+	ZBV         ScheduleKind = "zbv"
+	VHalf       ScheduleKind = "v-half"
+	VMin        ScheduleKind = "v-min"
+)
+
+// ScheduleKinds are all schedules, in the order of the help.
+func ScheduleKinds() []ScheduleKind {
+	return []ScheduleKind{OneFOneB, GPipe, Interleaved, ZBH1, ZBV, VHalf, VMin}
+}
+
+// Split reports whether a schedule of the kind splits each backward in two.
+func (kind ScheduleKind) Split() bool {
+	return kind == ZBH1 || kind.Vee()
+}
+
+// Vee reports whether a schedule of the kind has two chunks on each rank, in the form of a V: rank
+// r holds chunks r and 2p − 1 − r.
+func (kind ScheduleKind) Vee() bool { return kind == ZBV || kind == VHalf || kind == VMin }
+
+// Chunked reports whether a rank holds several chunks.
+func (kind ScheduleKind) Chunked() bool { return kind == Interleaved || kind.Vee() }
+
+// Stage returns the stage of a rank's chunk: c·Stages + r, or that of a V.
+func (schedule Schedule) Stage(rank, chunk int64) int64 {
+	if schedule.Kind.Vee() && chunk%2 == 1 {
+		rank = schedule.Stages - 1 - rank
+	}
+	return chunk*schedule.Stages + rank
+}
+
+// Place returns the rank and the chunk of a stage. It undoes [Schedule.Stage].
+func (schedule Schedule) Place(stage int64) (rank, chunk int64) {
+	rank, chunk = stage%schedule.Stages, stage/schedule.Stages
+	if schedule.Kind.Vee() && chunk%2 == 1 {
+		rank = schedule.Stages - 1 - rank
+	}
+	return rank, chunk
+}
+
+// known returns the names of all schedules for an error.
+func known() string {
+	var names []string
+	for _, kind := range ScheduleKinds() {
+		names = append(names, string(kind))
+	}
+	return strings.Join(names, ", ")
+}
