@@ -176,7 +176,7 @@ func checkNames(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		switch value := field.Text(workload); {
 		case field.Name != "mode" && field.Name != "strategy" && field.Name != "schedule":
-		case value != "" && !slices.Contains(field.Values, value):
+		case value != "" && !field.Known(workload):
 			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}
