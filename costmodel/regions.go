@@ -18,6 +18,13 @@ type Regions struct {
 	// Input is 0 if the unit adds to its input in place. A recomputed unit has a Saved of 0. Remade
 	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
+	// A backward in two halves has more lifetimes ([ScheduleKind.Split]). Saved ends with the
+	// gradient of the input. Kept is saved too, and ends with the gradients of the weights; so does
+	// the input if KeepsInput. Held begins with the one half and ends with the other: the gradients
+	// of products' outputs, and inputs of products that are made again. Learn is the scratch of the
+	// second half. A unit with a Learns of false makes all its gradients in the first half.
+	Kept, Held, Learn  int64
+	KeepsInput, Learns bool
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.
 	Forward, Backward, Decode int64

@@ -19,6 +19,9 @@ type Pass struct {
 type Work struct {
 	// Forward and Backward are of one micro-batch; Backward includes recomputation.
 	Forward, Backward Pass
+	// Learn is the second half of a backward in two: the gradients of weights. Backward is then the
+	// first alone.
+	Learn Pass
 	// Recompute is the part of forward that runs again before Backward. Only devmap's own engine
 	// separates it from Backward.
 	Recompute Pass

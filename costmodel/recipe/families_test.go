@@ -30,7 +30,9 @@ func smallWorkloads() map[string]costmodel.Workload {
 	single.Precision, single.Optimizer = costmodel.FP32True, costmodel.SGD
 	infer.Mode, generate.Mode = costmodel.Infer, costmodel.Infer
 	generate.NewTokens = 5
-	return map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate}
+	split, splitFull := train, full
+	split.Schedule, splitFull.Schedule = costmodel.ZBH1, costmodel.ZBH1
+	return map[string]costmodel.Workload{"train": train, "recompute": full, "split": split, "split recompute": splitFull, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate}
 }
 
 // chainOf is a random chain.

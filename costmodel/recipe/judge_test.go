@@ -185,6 +185,7 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 		"weight": regions.Weights, "gradient": regions.Grads, "master": regions.Master, "state": regions.State,
 		"cache": regions.Cache, "feed": regions.Feed, "result": regions.Result, "saved": regions.Saved + regions.Remade,
 		"forward": regions.Forward - regions.Remade, "backward": regions.Backward - regions.Remade, "decode": regions.Decode,
+		"kept": regions.Kept, "held": regions.Held, "backward-input": regions.Backward - regions.Remade, "backward-weight": regions.Learn,
 	}
 	if workload.Mode == costmodel.Train && regions.Input > 0 {
 		together = false // what comes in is kept, and has a place of its own
@@ -202,9 +203,27 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 	return m.faults
 }
 
+// learn runs the second half of a backward, after the first half's memory is gone.
+func (m *memory) learn(unit *recipe.Unit, together bool) {
+	names := []string{"saved", "backward-input", "input.gradient", "output.gradient"}
+	if !unit.KeepsInput {
+		names = append(names, "input")
+	}
+	before := make(map[string][]int)
+	for _, name := range names {
+		before[name] = slices.Clone(m.buffers[name])
+	}
+	m.drop(names...)
+	m.run("backward-weight", unit.Code.Learn.Kernels, together)
+	for _, name := range names {
+		copy(m.buffers[name], before[name])
+	}
+}
+
 func (m *memory) train(unit *recipe.Unit, together bool) {
 	m.whole("forward", "output", together)
 	m.whole("forward", "saved", together)
+	m.whole("forward", "kept", together)
 	m.drop("forward", "output")
 	if unit.Remade > 0 {
 		m.drop("saved")
@@ -216,11 +235,14 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 		m.drop("input")
 	}
 	for _, same := range []bool{false, true} {
-		m.drop("backward", "gradient", "input.gradient", "output.gradient")
+		m.drop("backward", "backward-input", "backward-weight", "held", "gradient", "input.gradient", "output.gradient")
 		clear(m.written)
 		m.there(same, unit.Code.Backward.Kernels, "output.gradient")
 		m.run("backward", unit.Code.Backward.Kernels, same)
 		m.whole("backward", "input.gradient", same)
+		if unit.Learns {
+			m.learn(unit, same)
+		}
 		m.whole("backward", "gradient", same)
 		for tensor, counts := range m.written {
 			size := m.code.Tensors[tensor].Rows * m.code.Tensors[tensor].Columns * width(&m.code.Tensors[tensor])

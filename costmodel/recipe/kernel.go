@@ -7,11 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// The passes through a unit with kernels of their own: forward, backward, decode (one token a sequence,
-// at position Seq + the number generated), norms, and step. Recompute runs some of forward's.
+// The passes through a unit with kernels of their own: forward, backward or its two halves, decode
+// (one token a sequence, at position Seq + the number generated), norms, and step. Recompute runs
+// some of forward's.
 const (
 	passForward  = "forward"
 	passBackward = "backward"
+	passInput    = "backward-input"
+	passWeight   = "backward-weight"
 	passDecode   = "decode"
 	passSquares  = "norms"
 	passStep     = "step"
@@ -24,7 +27,11 @@ type Code struct {
 	// Recompute are forward's kernels, in its scratch, that make backward's inputs; empty if
 	// nothing is recomputed. Norms and Step are the optimizer's, of the unit's own parameters. A
 	// tied one's gradient is the sum over its uses, in module order.
-	Forward, Recompute, Backward, Decode, Norms, Step Routine
+	//
+	// If the schedule splits the backward, Backward is its first half, and Learn the second: the
+	// kernels that write gradients of weights.
+	Forward, Recompute, Backward, Learn, Decode, Norms, Step Routine
+	split                                                    bool
 }
 
 // Routine is the kernels of a pass, in the order in which they run.
@@ -123,10 +130,14 @@ func (code *Code) Lines() []string {
 		}
 		lines = append(lines, passForward+mark+" "+line)
 	}
+	back := passBackward
+	if code.split {
+		back = passInput
+	}
 	for _, pass := range []struct {
 		name    string
 		routine *Routine
-	}{{passBackward, &code.Backward}, {passDecode, &code.Decode}, {passSquares, &code.Norms}, {passStep, &code.Step}} {
+	}{{back, &code.Backward}, {passWeight, &code.Learn}, {passDecode, &code.Decode}, {passSquares, &code.Norms}, {passStep, &code.Step}} {
 		for i := range pass.routine.Kernels {
 			lines = append(lines, pass.name+" "+code.text(&pass.routine.Kernels[i]))
 		}

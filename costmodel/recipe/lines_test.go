@@ -33,7 +33,7 @@ func TestLines(t *testing.T) {
 					t.Errorf("%s, %s, %s: tensors are not read back", family, name, model.Units[i].Name)
 				}
 				for pass, pair := range map[string][2]recipe.Routine{
-					"forward": {got.Forward, code.Forward}, "recompute": {got.Recompute, code.Recompute}, "backward": {got.Backward, code.Backward},
+					"forward": {got.Forward, code.Forward}, "recompute": {got.Recompute, code.Recompute}, "backward": {got.Backward, code.Backward}, "backward-weight": {got.Learn, code.Learn},
 					"decode": {got.Decode, code.Decode}, "norms": {got.Norms, code.Norms}, "step": {got.Step, code.Step},
 				} {
 					if !slices.EqualFunc(pair[0].Kernels, pair[1].Kernels, sameCall) {
@@ -80,7 +80,7 @@ func parsed(lines []string) (*recipe.Code, error) {
 			return nil, fmt.Errorf("%q: %w", line, err)
 		}
 		pass, again := strings.CutSuffix(words[0], "+")
-		routine := map[string]*recipe.Routine{"forward": &code.Forward, "backward": &code.Backward, "decode": &code.Decode, "norms": &code.Norms, "step": &code.Step}[pass]
+		routine := map[string]*recipe.Routine{"forward": &code.Forward, "backward": &code.Backward, "backward-input": &code.Backward, "backward-weight": &code.Learn, "decode": &code.Decode, "norms": &code.Norms, "step": &code.Step}[pass]
 		routine.Kernels = append(routine.Kernels, kernel)
 		if again {
 			code.Recompute.Kernels = append(code.Recompute.Kernels, kernel)
@@ -92,7 +92,7 @@ func parsed(lines []string) (*recipe.Code, error) {
 func parsedTensor(words []string) (recipe.Tensor, error) {
 	tensor := recipe.Tensor{Name: words[0], Class: recipe.Class(words[1]), Tie: -1}
 	switch class := words[1]; {
-	case class == "forward" || class == "backward" || class == "decode":
+	case class == "forward" || strings.HasPrefix(class, "backward") || class == "decode":
 		tensor.Class, tensor.Pass = "temporary", class
 	case strings.HasPrefix(class, "tied"):
 		tensor.Class = "weight"

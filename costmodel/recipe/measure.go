@@ -5,8 +5,15 @@ import "slices"
 // measure adds up the unit's regions from the tensors of its kernels.
 func (writer *writer) measure() {
 	code, regions := &writer.code, &writer.regions
+	back := passBackward
+	if writer.train && writer.workload.Schedule.Split() {
+		back = passInput
+		(&splitter{writer: writer}).split()
+		code.Learn.Scratch = code.pack(passWeight, code.Learn.Kernels)
+		regions.Learn, regions.Learns = code.Learn.Scratch, len(code.Learn.Kernels) > 0
+	}
 	code.Forward.Scratch = code.pack(passForward, code.Forward.Kernels)
-	code.Backward.Scratch = code.pack(passBackward, code.Backward.Kernels)
+	code.Backward.Scratch = code.pack(back, code.Backward.Kernels)
 	code.Decode.Scratch = code.pack(passDecode, code.Decode.Kernels)
 	regions.Forward, regions.Backward, regions.Decode = code.Forward.Scratch, code.Backward.Scratch, code.Decode.Scratch
 	for i := range code.Tensors {
@@ -26,7 +33,7 @@ func (writer *writer) measure() {
 		regions.Backward = regions.Remade + max(regions.Backward, regions.Forward)
 		regions.Forward += regions.Remade
 	}
-	for _, routine := range []*Routine{&code.Forward, &code.Recompute, &code.Backward, &code.Decode, &code.Norms, &code.Step} {
+	for _, routine := range []*Routine{&code.Forward, &code.Recompute, &code.Backward, &code.Learn, &code.Decode, &code.Norms, &code.Step} {
 		routine.add()
 	}
 	code.Decode.addReads()
@@ -34,7 +41,7 @@ func (writer *writer) measure() {
 
 // readBack reports a tensor that a kernel of backward reads.
 func (writer *writer) readBack(tensor int) bool {
-	return writer.code.Backward.touches(tensor)
+	return writer.code.Backward.touches(tensor) || writer.code.Learn.touches(tensor)
 }
 
 func (routine *Routine) touches(tensor int) bool {

@@ -64,7 +64,7 @@ func refuseDevmap(field, value, why string, instead any) error {
 
 func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 	// Each stage that uses a tied parameter has a copy of it.
-	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsPersist: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
+	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsPersist: workload.MicroBatches > 1 || workload.Schedule.Split(), Untied: workload.Strategy.Traits().Staged}
 }
 
 // Regions sets the recipe's regions. It refuses a model without kernels.
@@ -94,6 +94,7 @@ func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
 		unit.Output, unit.Work.Output = before, before
 		code, work := from.Code, &unit.Work
 		work.Forward, work.Recompute, work.Backward, work.Token = code.Forward.Work, code.Recompute.Work, code.Backward.Work, code.Decode.Work
+		work.Learn = code.Learn.Work
 		work.Update = code.Norms.Work.Traffic + code.Step.Work.Traffic
 	}
 	table.Warnings = append(table.Warnings, plan.Warnings...)
