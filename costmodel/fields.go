@@ -85,7 +85,7 @@ var fields = described([]Field{
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
-	byStrategy(optional(orLists(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(workload *Workload) *ScheduleKind { return &workload.Schedule }), (*Workload).ordersOwn)),
+	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), (*Workload).ordersOwn)),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),

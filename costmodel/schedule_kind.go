@@ -16,6 +16,8 @@ const (
 	ZBV         ScheduleKind = "zbv"
 	VHalf       ScheduleKind = "v-half"
 	VMin        ScheduleKind = "v-min"
+	// AutoSchedule leaves the order to the planner.
+	AutoSchedule ScheduleKind = "auto"
 )
 
 // ScheduleKinds are all schedules, in the order of the help.

@@ -57,5 +57,5 @@ func Simulate(schedule costmodel.Schedule, train bool, stages []Stage) []float64
 
 // simulates reports an order that can be simulated.
 func simulates(kind costmodel.ScheduleKind) bool {
-	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
+	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved || kind.OwnOrder()
 }

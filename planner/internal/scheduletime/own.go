@@ -1,0 +1,175 @@
+package scheduletime
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
+)
+
+// perSecond is the number of the solver's units of time in a second.
+const perSecond = 1e12
+
+// own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
+// order; nil if it finds none that runs.
+func (search *search) own(start *Choice) *Choice {
+	best := start
+	for range 3 {
+		next := search.ordered(best)
+		if next == nil || !next.better(best) || search.ctx.Err() != nil {
+			break
+		}
+		best = next
+		if moved, err := search.improve(best.Kind, best.cuts, best.again); err == nil && moved.better(best) {
+			best = moved
+		}
+	}
+	return best
+}
+
+// ordered returns the choice with the shortest order found for its cuts and blocks.
+func (search *search) ordered(from *Choice) *Choice {
+	problem := search.problem(from)
+	if problem == nil {
+		return nil
+	}
+	starts := search.starts(from)
+	const attempts = 4 // at caps that arenas, whose parts are for each chunk, may not use fully
+	for range attempts {
+		solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: starts, Effort: 1_000_000})
+		if err != nil || certificate.CheckOrder(problem, solution) != nil {
+			return nil
+		}
+		next, err := search.evaluate(search.kindOf(from, solution.Order), from.cuts, from.again)
+		if err != nil {
+			return nil
+		}
+		if next.Fits() {
+			return next
+		}
+		least := problem.LeastCaps()
+		for gpu := range problem.Caps {
+			problem.Caps[gpu] = max(least[gpu], problem.Caps[gpu]+min(0, next.Devices[gpu].HeadroomBytes))
+		}
+	}
+	return nil
+}
+
+// problem returns the numbers of a choice's chunks; nil if its memory leaves nothing for them.
+func (search *search) problem(from *Choice) *orders.Problem {
+	out := &orders.Problem{MicroBatches: int(max(1, from.Table.Workload.MicroBatches)), Joint: !from.Kind.Split(), Caps: make([]int64, len(search.Topology.Devices))}
+	for chunk := range len(from.cuts) - 1 {
+		gpu := search.gpuOf(from.Kind, chunk)
+		var took seconds
+		var kept bytes
+		for item := from.cuts[chunk]; item < from.cuts[chunk+1]; item++ {
+			for _, unit := range search.Items.Units(item) {
+				one, more := unitTimes(from.Table, search.Topology, gpu, unit), unitBytes(&from.Table.Units[unit])
+				took.forward, took.input, took.weight = took.forward+one.forward, took.input+one.input, took.weight+one.weight
+				kept.toInput, kept.toWeight, kept.between = kept.toInput+more.toInput, kept.toWeight+more.toWeight, kept.between+more.between
+			}
+		}
+		whole := func(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
+		one := orders.Chunk{
+			GPU: gpu, Forward: max(1, whole(took.forward)), Input: max(1, whole(took.input)), Weight: whole(took.weight),
+			ToInput: kept.toInput, ToWeight: kept.toWeight, Between: kept.between,
+		}
+		if end := from.cuts[chunk+1]; end < search.Items.Count() {
+			next, last := search.gpuOf(from.Kind, chunk+1), search.Items.Order[search.Items.Start[end]-1]
+			bytes := from.Table.Units[last].Work.Output
+			one.Send, one.Back = whole(search.Topology.SendSeconds(gpu, next, bytes)), whole(search.Topology.SendSeconds(next, gpu, bytes))
+		}
+		out.Chunks = append(out.Chunks, one)
+	}
+	for gpu := range out.Caps {
+		out.Caps[gpu] = from.Devices[gpu].HeadroomBytes + search.kept(from, out, gpu)
+	}
+	for gpu, least := range out.LeastCaps() {
+		if out.Caps[gpu] < least {
+			return nil
+		}
+	}
+	return out
+}
+
+// kept returns the bytes that a GPU keeps for its micro-batches in flight.
+func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (total int64) {
+	schedule := search.schedule(from)
+	depths := order.Depths(schedule.Chunks, order.Phases(schedule, int64(gpu))...)
+	at := 0
+	for i := range problem.Chunks {
+		if chunk := &problem.Chunks[i]; chunk.GPU == gpu {
+			total += depths[at] * (chunk.ToInput + chunk.ToWeight)
+			at++
+		}
+	}
+	return total
+}
+
+func (search *search) schedule(from *Choice) costmodel.Schedule {
+	chunks := int64(1)
+	if from.Kind.Vee() {
+		chunks = 2
+	}
+	return costmodel.NewSchedule(&from.Table.Workload, int64(len(search.Topology.Devices)), chunks)
+}
+
+// starts are the orders of the question with the same chunks.
+func (search *search) starts(from *Choice) (out []orders.Order) {
+	for _, kind := range append([]costmodel.ScheduleKind{from.Kind}, search.Kinds...) {
+		if kind.Vee() != from.Kind.Vee() || kind.Split() != from.Kind.Split() || kind == costmodel.Interleaved {
+			continue
+		}
+		schedule := search.schedule(from)
+		schedule.Kind = kind
+		rows := make(orders.Order, len(search.Topology.Devices))
+		for gpu := range rows {
+			for _, action := range order.Of(schedule, int64(gpu)) {
+				chunk := gpu
+				if action.Chunk == 1 {
+					if chunk = 2*len(rows) - 2 - gpu; chunk == gpu {
+						continue // one chunk at the turn
+					}
+				}
+				pass := orders.Pass{Kind: orders.Forward, Chunk: chunk}
+				switch action.Kind {
+				case order.Backward, order.Input:
+					pass.Kind = orders.Input
+				case order.Weight:
+					pass.Kind = orders.Weight
+				case order.Forward:
+				}
+				rows[gpu] = append(rows[gpu], pass)
+			}
+		}
+		out = append(out, rows)
+	}
+	return out
+}
+
+// kindOf returns the schedule that names an order.
+func (search *search) kindOf(from *Choice, found orders.Order) costmodel.ScheduleKind {
+	rows := make([][]order.Action, len(found))
+	for gpu, row := range found {
+		next := map[orders.Pass]int64{}
+		for _, pass := range row {
+			action := order.Action{Kind: order.Forward, MicroBatch: next[pass]}
+			next[pass]++
+			if pass.Chunk != gpu {
+				action.Chunk = 1
+			}
+			switch {
+			case pass.Kind == orders.Weight:
+				action.Kind = order.Weight
+			case pass.Kind == orders.Input && from.Kind.Split():
+				action.Kind = order.Input
+			case pass.Kind == orders.Input:
+				action.Kind = order.Backward
+			}
+			rows[gpu] = append(rows[gpu], action)
+		}
+	}
+	return order.Given(from.Kind.Vee(), rows)
+}

@@ -1,0 +1,87 @@
+package planner
+
+import (
+	"math"
+	"sort"
+
+	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
+)
+
+// checkNumbers proves a bound again, with other code: stages in line by a dynamic program over the
+// items and GPUs, and memory at the points where one more item is recomputed.
+func checkNumbers(numbers *scheduletime.Numbers, bound float64) error {
+	batches, count := float64(numbers.Batches), len(numbers.Work)
+	before, work := make([]float64, count+1), make([]float64, count+1)
+	for item := range count {
+		before[item+1], work[item+1] = before[item]+numbers.Forward[item], work[item]+batches*numbers.Work[item]
+		if numbers.Joint {
+			before[item+1] += numbers.Input[item]
+		}
+	}
+	heads := 0.
+	for gpu := range numbers.GPUs {
+		heads += before[min(gpu, count)]
+	}
+	gpus := float64(numbers.GPUs)
+	proved := (work[count] + heads) / gpus
+	if numbers.Line {
+		longest := make([]float64, count+1) // of the stages so far, by their end
+		for item := range longest {
+			longest[item] = math.Inf(1)
+		}
+		longest[0] = 0
+		for range numbers.GPUs {
+			next := make([]float64, count+1)
+			for end := range next {
+				next[end] = math.Inf(1)
+				for from := 0; from <= end; from++ {
+					next[end] = min(next[end], max(longest[from], before[from]+work[end]-work[from]))
+				}
+			}
+			longest = next
+		}
+		proved = max(proved, longest[count])
+	}
+	if proved = max(proved, memoryPoint(numbers, (work[count]+heads)/gpus)); bound > proved {
+		return errNumbers
+	}
+	return nil
+}
+
+// memoryPoint returns the length at which memory suffices and all work fits. The more is
+// recomputed, the shorter the first and the longer the second, so it is where the two meet.
+func memoryPoint(numbers *scheduletime.Numbers, plain float64) float64 {
+	type part struct{ area, seconds float64 }
+	var parts []part
+	area := 0.
+	for item := range numbers.Work {
+		life := 0.
+		for later := item + 1; later < len(numbers.Work); later++ {
+			life += numbers.Forward[later] + numbers.Input[later]
+		}
+		life *= float64(numbers.Batches)
+		area += life * numbers.Kept[item]
+		if freed := life * (numbers.Kept[item] - numbers.Made[item]); freed > 0 {
+			parts = append(parts, part{freed, float64(numbers.Batches) * numbers.Extra[item]})
+		}
+	}
+	if area <= 0 {
+		return 0
+	}
+	if numbers.Free <= 0 {
+		return math.Inf(1)
+	}
+	sort.Slice(parts, func(i, j int) bool { return parts[i].area*parts[j].seconds > parts[j].area*parts[i].seconds })
+	needs, takes := area/numbers.Free, plain
+	for _, one := range parts {
+		less, more := one.area/numbers.Free, one.seconds/float64(numbers.GPUs)
+		if needs-less <= takes+more { // they meet within this part
+			if less+more > 0 && needs > takes {
+				return needs - (needs-takes)/(less+more)*less
+			}
+			return max(takes, min(needs, takes))
+		}
+		needs, takes = needs-less, takes+more
+	}
+	return needs
+}
