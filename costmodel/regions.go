@@ -38,6 +38,16 @@ type Regions struct {
 	Passes bool
 }
 
+// Sets are the bytes of one set of saved tensors of each kind: from forward to the gradient of the
+// input, from forward to the gradients of the weights, and between the two.
+func (regions *Regions) Sets() (saved, kept, held int64) {
+	saved, kept = regions.Saved, regions.Kept
+	if regions.KeepsInput {
+		return saved, kept + regions.Input, regions.Held
+	}
+	return saved + regions.Input, kept, regions.Held
+}
+
 // Tie is a weight that a unit reads and another one owns.
 type Tie struct {
 	Owner  int    // the unit

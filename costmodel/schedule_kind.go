@@ -64,3 +64,46 @@ func known() string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// Runs returns the number of runs of units that lie on one rank each, along the chain: a stage each,
+// but that a V's last rank has one run for its two stages, cut in its middle.
+func (schedule Schedule) Runs() int64 {
+	if schedule.Kind.Vee() {
+		return 2*schedule.Stages - 1
+	}
+	return schedule.Stages * schedule.Chunks
+}
+
+// RunRank returns the rank of a run.
+func (schedule Schedule) RunRank(run int64) int64 {
+	if schedule.Kind.Vee() && run >= schedule.Stages {
+		return 2*schedule.Stages - 2 - run
+	}
+	return run % schedule.Stages
+}
+
+// Halves cuts the run of a V's last rank into its two stages.
+func (run Interval) Halves() (first, second Interval) {
+	middle := run.First + (run.End-run.First+1)/2
+	return Interval{run.First, middle}, Interval{middle, run.End}
+}
+
+// Middle returns the unit that begins the second stage of a V's last rank, if the units are at these
+// places; −1 for other schedules, and for places that are no V.
+func Middle[place ~int | ~int32](kind ScheduleKind, places []place) int {
+	if !kind.Vee() {
+		return -1
+	}
+	var runs []Interval
+	for unit := range places {
+		if unit == 0 || places[unit] != places[unit-1] {
+			runs = append(runs, Interval{First: unit})
+		}
+		runs[len(runs)-1].End = unit + 1
+	}
+	if len(runs)%2 == 0 {
+		return -1
+	}
+	_, second := runs[len(runs)/2].Halves()
+	return second.First
+}

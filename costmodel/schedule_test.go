@@ -37,9 +37,9 @@ func TestScheduleCheck(t *testing.T) {
 			t.Errorf("%+v: %v", schedule, err)
 		}
 	}
-	const unknown = `schedule: "zb-h1" is unknown (known: 1f1b, gpipe, interleaved)`
+	const unknown = `schedule: "dual" is unknown (known: 1f1b, gpipe, interleaved, zb-h1, zbv, v-half, v-min)`
 	for _, anyNumber := range []bool{false, true} {
-		if err := (Schedule{"zb-h1", 4, 1, 4, anyNumber, false}).Check(); err == nil || err.Error() != unknown {
+		if err := (Schedule{"dual", 4, 1, 4, anyNumber, false}).Check(); err == nil || err.Error() != unknown {
 			t.Errorf("%v, want %s", err, unknown)
 		}
 	}

@@ -32,7 +32,7 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	for _, stage := range plan.Map.Stages(graph) {
+	for _, stage := range plan.Map.Stages(graph, "") {
 		fmt.Printf("GPU %d: %d units from %s on\n", stage.Device, len(stage.Units), stage.Units[0])
 	}
 	fmt.Println(plan.Status)

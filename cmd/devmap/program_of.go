@@ -155,7 +155,7 @@ func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph,
 	}
 	var devices []devicemap.Device // by rank
 	var ranks []int
-	for _, stage := range placement.Stages(graph) {
+	for _, stage := range placement.Stages(graph, plan.Workload.Schedule) {
 		if !slices.Contains(devices, stage.Device) {
 			devices = append(devices, stage.Device)
 		}

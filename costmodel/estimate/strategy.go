@@ -25,7 +25,7 @@ func resolveStrategy(workload *costmodel.Workload) {
 	if !traits.Staged && workload.Schedule == costmodel.OneFOneB {
 		workload.Schedule = ""
 	}
-	if workload.Schedule != costmodel.Interleaved && workload.VirtualStages == defaultStages {
+	if !workload.Schedule.Chunked() && workload.VirtualStages == defaultStages {
 		workload.VirtualStages = 0
 	}
 	if workload.Runtime == value.JAX {
@@ -36,7 +36,7 @@ func resolveStrategy(workload *costmodel.Workload) {
 	switch {
 	case traits.Staged:
 		workload.Schedule = cmp.Or(workload.Schedule, costmodel.OneFOneB)
-		if workload.Schedule == costmodel.Interleaved {
+		if workload.Schedule.Chunked() {
 			workload.VirtualStages = cmp.Or(workload.VirtualStages, defaultStages)
 		}
 	case traits.ZeroStage > 0:
@@ -112,6 +112,8 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 	case !traits.Open && !traits.Staged:
 		return refuse("virtual_stages", workload.VirtualStages, "%d is a pipeline's, and %v has none (%v %v does)", workload.VirtualStages,
 			costmodel.Set("strategy", workload.Strategy), costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("schedule", costmodel.Interleaved))
+	case schedule.Vee():
+		return refuse("virtual_stages", workload.VirtualStages, "%s has two stages on each GPU, in the form of a V, not %d", schedule, workload.VirtualStages)
 	case schedule != "" && schedule != costmodel.Interleaved:
 		return refuse("virtual_stages", workload.VirtualStages, "%s runs one stage a GPU (%v takes %d)", schedule, costmodel.Set("schedule", costmodel.Interleaved), workload.VirtualStages)
 	}

@@ -46,27 +46,50 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	return out
 }
 
-// Depths returns, for each chunk, the most micro-batches whose forward has begun and whose backward
-// has not ended. A backward in halves ends with W. The engine keeps so many copies of tensors saved between the two. The phases are
-// those of a schedule ([Phases]), or one with a list of actions.
-func Depths(chunks int64, phases ...Phase) []int64 {
-	count, most := make([]int64, chunks), make([]int64, chunks)
-	second := make([]int64, chunks)
+// Depth is the most micro-batches of a chunk at once in each part of their way, which is how many
+// copies of tensors the engine keeps: Saved from the start of the forward to the end of the
+// gradient of the input, Kept to the end of the gradients of the weights, Held between the start of
+// the one and the end of the other. A whole backward is both.
+type Depth struct{ Saved, Kept, Held int64 }
+
+// Depths returns the depth of each chunk. The phases are those of a schedule ([Phases]), or one
+// with a list of actions.
+func Depths(chunks int64, phases ...Phase) []Depth {
+	count, most := make([]Depth, chunks), make([]Depth, chunks)
+	second := make([]Depth, chunks)
 	for i := range phases {
 		phases[i].Ends(func(action Action) {
-			switch {
-			case action.Chunk >= chunks: // a rank may have fewer chunks than others
-			case action.Kind.Ends():
-				count[action.Chunk]--
-			case action.Kind == Forward:
-				count[action.Chunk]++
-				most[action.Chunk] = max(most[action.Chunk], count[action.Chunk])
+			if action.Chunk < chunks { // a rank may have fewer chunks than others
+				count[action.Chunk].pass(action.Kind, &most[action.Chunk])
 			}
 		}, func() { copy(second, count) }, func(times int64) {
 			for chunk := range count {
-				count[chunk] += times * (count[chunk] - second[chunk])
+				now, before := &count[chunk], second[chunk]
+				now.Saved += times * (now.Saved - before.Saved)
+				now.Kept += times * (now.Kept - before.Kept)
+				now.Held += times * (now.Held - before.Held)
 			}
 		})
 	}
 	return most
+}
+
+// pass counts an action.
+func (now *Depth) pass(kind Kind, most *Depth) {
+	switch kind {
+	case Forward:
+		now.Saved++
+		now.Kept++
+	case Backward, Input:
+		now.Held++
+	case Weight:
+	}
+	most.Saved, most.Kept, most.Held = max(most.Saved, now.Saved), max(most.Kept, now.Kept), max(most.Held, now.Held)
+	if kind.Sends() {
+		now.Saved--
+	}
+	if kind.Ends() {
+		now.Kept--
+		now.Held--
+	}
 }

@@ -165,8 +165,8 @@ func TestEngineMaps(t *testing.T) {
 			}
 			for rank := range actions {
 				for chunk, depth := range Depths(int64(len(ranks)), Phase{actions[rank], 1, 0}) {
-					if train && depth > 1 {
-						t.Fatalf("%v, rank %d, chunk %d: %d in flight", ranks, rank, chunk, depth)
+					if train && depth.Kept > 1 {
+						t.Fatalf("%v, rank %d, chunk %d: %v in flight", ranks, rank, chunk, depth)
 					}
 				}
 			}

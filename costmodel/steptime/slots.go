@@ -23,6 +23,7 @@ type line struct {
 type lineStage struct {
 	first, end, rank          int
 	forward, backward, decode job
+	learn                     job    // the second half of backward
 	final                     job    // the last decode: no token follows it
 	out, dout                 buffer // of the message on, and of the gradient back
 }
@@ -30,7 +31,7 @@ type lineStage struct {
 // line is the pipeline of a placement.
 func (ticks *Ticks) line(place []int) *line {
 	line := &line{Ticks: ticks, train: ticks.table.Workload.Mode == costmodel.Train}
-	count := 1
+	count, middle := 2, costmodel.Middle(ticks.table.Workload.Schedule, place)
 	for unit := range place {
 		if unit > 0 && place[unit-1] != place[unit] {
 			count++
@@ -39,7 +40,7 @@ func (ticks *Ticks) line(place []int) *line {
 	line.stages = make([]lineStage, 0, count)
 	line.devices = make([]int, 0, min(count, len(ticks.topo.Devices)))
 	for unit, device := range place {
-		if unit > 0 && place[unit-1] == device {
+		if unit > 0 && place[unit-1] == device && unit != middle {
 			line.stages[len(line.stages)-1].end = unit + 1
 			continue
 		}
@@ -76,6 +77,7 @@ func (line *line) took(stage *lineStage) {
 		took := line.Unit(unit, device)
 		stage.forward.total += took.Forward
 		stage.backward.total += took.Recompute + took.Backward
+		stage.learn.total += took.Learn
 		stage.decode.total += took.Token
 		if !line.table.Units[unit].Regions.Passes {
 			if run == 0 {

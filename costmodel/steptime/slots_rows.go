@@ -17,7 +17,7 @@ func (line *line) rows() {
 		chunks = max(chunks, len(owned[stage.rank]))
 	}
 	schedule := costmodel.NewSchedule(&line.table.Workload, int64(len(line.ranks)), int64(chunks))
-	if chunks > 1 {
+	if chunks > 1 && !schedule.Kind.Vee() {
 		schedule.Kind = costmodel.Interleaved
 	}
 	for rank := range line.ranks {
@@ -25,9 +25,11 @@ func (line *line) rows() {
 		of := func(forward func(*lineStage) *job, back bool) []row {
 			return rowsOf(phases, func(action order.Action) *job {
 				switch {
-				case action.Chunk >= int64(len(owned[rank])) || action.Kind == order.Backward && !back:
+				case action.Chunk >= int64(len(owned[rank])) || action.Kind != order.Forward && !back:
 					return nil
-				case action.Kind == order.Backward:
+				case action.Kind == order.Weight:
+					return &owned[rank][action.Chunk].learn
+				case action.Kind.Sends():
 					return &owned[rank][action.Chunk].backward
 				}
 				return forward(owned[rank][action.Chunk])

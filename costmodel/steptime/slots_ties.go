@@ -68,6 +68,13 @@ func (line *line) lastBackward(unit int) (end int64, rank int) {
 		if unit < stage.first || unit >= stage.end {
 			continue
 		}
+		if line.table.Units[unit].Regions.Learns {
+			end = stage.learn.began
+			for after := unit; after < stage.end; after++ {
+				end += line.Unit(after, line.devices[stage.rank]).Learn
+			}
+			return end, stage.rank
+		}
 		for before := stage.first; before < unit; before++ {
 			if !line.table.Units[before].Regions.Passes { // nothing is waited for but before the first
 				end = stage.backward.began

@@ -28,9 +28,10 @@ type Ticks struct {
 const perSecond = 1e12
 
 // UnitTicks are a unit's on a device: of one micro-batch, and of one token of each of its
-// sequences. Recompute is what forward's kernels take that run again before Backward.
+// sequences. Recompute is what forward's kernels take that run again before Backward. Learn is the
+// second half of a backward in two.
 type UnitTicks struct {
-	Forward, Recompute, Backward, Token int64
+	Forward, Recompute, Backward, Learn, Token int64
 
 	update int64 // of its own weights
 }
@@ -98,6 +99,7 @@ func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
 	out := UnitTicks{Forward: ticks.of(passSeconds(on, work.Forward, precision)), Token: ticks.of(passSeconds(on, work.Token, precision))}
 	if ticks.table.Workload.Mode == costmodel.Train {
 		out.Recompute, out.Backward = ticks.of(passSeconds(on, work.Recompute, precision)), ticks.of(passSeconds(on, work.Backward, precision))
+		out.Learn = ticks.of(passSeconds(on, work.Learn, precision))
 		out.update = ticks.of(updateSeconds(on, work.Update, precision))
 	}
 	return out

@@ -9,8 +9,9 @@ import (
 
 // UnitSeconds are the times of one unit on one device, in seconds.
 type UnitSeconds struct {
-	// Forward and Backward are of one micro-batch; Backward is 0 but in training.
-	Forward, Backward float64
+	// Forward and Backward are of one micro-batch; Backward is 0 but in training. Learn is the part
+	// of Backward that makes gradients of weights, if the schedule splits it.
+	Forward, Backward, Learn float64
 	// Issue and IssueBack are the host's times to issue them, ahead of the device.
 	Issue, IssueBack float64
 	// Token and IssueToken are of one generated token.
@@ -50,6 +51,8 @@ func planned(on *costmodel.Device, work *costmodel.Work, workload *costmodel.Wor
 	out := UnitSeconds{Forward: picoseconds(passSeconds(on, work.Forward, precision)), Token: picoseconds(passSeconds(on, work.Token, precision))}
 	if workload.Mode == costmodel.Train {
 		out.Backward = picoseconds(passSeconds(on, work.Recompute, precision)) + picoseconds(passSeconds(on, work.Backward, precision))
+		out.Learn = picoseconds(passSeconds(on, work.Learn, precision))
+		out.Backward += out.Learn
 		out.Update = picoseconds(updateSeconds(on, work.Update, precision))
 	}
 	return out

@@ -240,7 +240,13 @@ func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {
 	return slotsOf(costmodel.StageRulesOf(table.Workload.Runtime), schedule.MicroBatches)
 }
 
+// stacked reports a step with gradients that grow into freed activations: of one micro-batch, with
+// whole backwards.
+func stacked(schedule costmodel.Schedule) bool {
+	return schedule.MicroBatches == 1 && !schedule.Kind.Split()
+}
+
 // depths are the micro-batches in flight, by chunk.
-func (place *arena) depths() []int64 {
+func (place *arena) depths() []order.Depth {
 	return order.Depths(int64(len(place.chunks)), order.Phases(place.schedule, place.rank)...)
 }

@@ -25,13 +25,14 @@ type arenaChain struct {
 	norms, ids    int64
 	ends          arenaEnds
 
-	inFlight map[ranked][]int64
+	inFlight map[ranked][]order.Depth
 }
 
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
-	throughout, grads, saved, results int64
-	products, runs                    int // how many run products, and do not pass
+	throughout, grads, results int64
+	saved, kept, held          int64 // [costmodel.Regions.Sets]
+	products, runs             int   // how many run products, and do not pass
 }
 
 // border is a message, of a micro-batch and of a token.
@@ -43,7 +44,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 	chain := &arenaChain{
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
-		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]int64{},
+		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]order.Depth{},
 	}
 	if !table.Workload.Strategy.Traits().Staged {
 		chain.ties = nil // under a device map the uses of a weight are on one device
@@ -63,7 +64,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		scratch[i] = regions.Forward
 		switch {
 		case chain.mode == costmodel.Train:
-			scratch[i] = max(scratch[i], regions.Backward)
+			scratch[i] = max(scratch[i], regions.Backward, regions.Learn)
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
@@ -82,7 +83,8 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		before.saved += regions.Input + regions.Saved
+		saved, kept, held := regions.Sets()
+		before.saved, before.kept, before.held = before.saved+saved, before.kept+kept, before.held+held
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -200,13 +202,14 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 	if train && exact {
 		all += chain.tiedSlots(place.Chunks)
 	}
-	rings := train && place.Schedule.MicroBatches > 1
+	rings := train && !stacked(place.Schedule)
 	for i, at := range place.Chunks {
 		if at.First < at.End {
 			chain.run(sum, at)
 			if rings {
 				before, end := &chain.sums[at.First], &chain.sums[at.End]
-				all += end.grads - before.grads + chain.depths(place)[i]*(end.saved-before.saved)
+				depth := chain.depths(place)[i]
+				all += end.grads - before.grads + depth.Saved*(end.saved-before.saved) + depth.Kept*(end.kept-before.kept) + depth.Held*(end.held-before.held)
 			}
 		}
 	}
@@ -302,9 +305,9 @@ func (chain *arenaChain) idBuffers(place Rank) int64 {
 }
 
 // depths are the micro-batches in flight, computed once a rank.
-func (chain *arenaChain) depths(place Rank) []int64 {
+func (chain *arenaChain) depths(place Rank) []order.Depth {
 	if place.Schedule.Kind == "" { // one after another
-		return slices.Repeat([]int64{1}, len(place.Chunks))
+		return slices.Repeat([]order.Depth{{Saved: 1, Kept: 1, Held: 1}}, len(place.Chunks))
 	}
 	key := ranked{place.Schedule, place.Index}
 	known, ok := chain.inFlight[key]

@@ -12,14 +12,14 @@ func (place *arena) size() int64 {
 	switch {
 	case place.mode != costmodel.Train:
 		return all + place.scratch()
-	case place.schedule.MicroBatches == 1:
+	case stacked(place.schedule):
 		return all + place.stack()
 	}
 	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			regions := &unit.Regions
-			all += regions.Grads + depth[i]*(regions.Input+regions.Saved)
+			saved, kept, held := unit.Regions.Sets()
+			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Kept*kept + depth[i].Held*held
 		}
 	}
 	return all + place.scratch()
@@ -89,7 +89,7 @@ func (place *arena) scratch() (most int64) {
 		for _, unit := range place.chunks[i].units {
 			switch regions := &unit.Regions; {
 			case place.mode == costmodel.Train:
-				most = max(most, regions.Forward, regions.Backward)
+				most = max(most, regions.Forward, regions.Backward, regions.Learn)
 			case place.ids > 0:
 				most = max(most, regions.Forward, regions.Decode)
 			default:

@@ -12,7 +12,7 @@ func (place *arena) events(emit func(stepEvent)) {
 	emit(stepEvent{Change: place.throughout, What: "weights"})
 	switch place.mode {
 	case costmodel.Train:
-		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks))}
+		step := arenaStep{repeating: repeating{emit: emit}, place: place, ran: make([]bool, len(place.chunks)), began: make([]bool, len(place.chunks))}
 		step.train()
 	case costmodel.Infer:
 		place.infer(emit)
@@ -26,6 +26,7 @@ type arenaStep struct {
 	place *arena
 	emit  func(stepEvent) // tell, made once
 	ran   []bool          // by chunk: its gradients exist
+	began []bool          // by chunk: those of its units with whole backwards exist
 	lost  bool            // the losses are
 }
 
@@ -54,14 +55,20 @@ func (step *arenaStep) pass(action order.Action) {
 		return
 	}
 	switch piece := &step.place.chunks[action.Chunk]; {
-	case piece.bare && action.Kind == order.Backward:
+	case piece.bare && action.Kind == order.Weight:
+	case piece.bare && action.Kind.Sends():
 		step.emit(stepEvent{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
 	case piece.bare:
 		step.emit(stepEvent{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
-	case action.Kind == order.Backward:
-		step.back(piece, int(action.Chunk))
-	default:
+	case action.Kind == order.Forward:
 		step.forth(piece)
+	default:
+		if action.Kind.Sends() {
+			step.back(piece, int(action.Chunk))
+		}
+		if action.Kind.Ends() {
+			step.learn(piece, int(action.Chunk))
+		}
 	}
 }
 
@@ -70,9 +77,9 @@ func (step *arenaStep) pass(action order.Action) {
 func (step *arenaStep) forth(piece *arenaChunk) {
 	for i, unit := range piece.units {
 		regions := &unit.Regions
-		made := regions.Saved + regions.Result
+		made := regions.Saved + regions.Kept + regions.Result
 		if regions.Result > 0 && step.lost {
-			made = regions.Saved // the losses of all micro-batches are one buffer
+			made -= regions.Result // the losses of all micro-batches are one buffer
 		}
 		step.lost = step.lost || regions.Result > 0
 		var over, out costmodel.Memory
@@ -105,7 +112,7 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 	return 0, false
 }
 
-// back is a chunk's backward. One buffer holds the gradient of each unit's output in turn, the last
+// back is a chunk's backward, or its first half. One buffer holds the gradient of each unit's output in turn, the last
 // unit's too if it came in.
 func (step *arenaStep) back(piece *arenaChunk, number int) {
 	var passed int64
@@ -130,12 +137,31 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 		if i == 0 {
 			over.CommBuffers += piece.in // the gradient that goes back
 		}
+		made := activations(regions.Held)
+		if !step.began[number] && !regions.Learns {
+			made.Grads = regions.Grads
+		}
+		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
+		saved, _, _ := regions.Sets()
+		step.emit(stepEvent{Change: activations(-saved)})
+	}
+	step.began[number] = true
+}
+
+// learn is the second half of a chunk's backward: the gradients of its weights.
+func (step *arenaStep) learn(piece *arenaChunk, number int) {
+	for i := len(piece.units) - 1; i >= 0; i-- {
+		regions := &piece.units[i].Regions
+		if !regions.Learns {
+			continue
+		}
 		var made costmodel.Memory
 		if !step.ran[number] {
 			made.Grads = regions.Grads
 		}
-		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
-		step.emit(stepEvent{Change: activations(-regions.Input - regions.Saved)})
+		step.emit(stepEvent{Change: made, Over: activations(regions.Learn), What: "gradients of ", Layer: piece.units[i].Name})
+		_, kept, held := regions.Sets()
+		step.emit(stepEvent{Change: activations(-kept - held)})
 	}
 	step.ran[number] = true
 }

@@ -41,7 +41,7 @@ func Workloads() map[string]costmodel.Workload {
 }
 
 // Schedules are the schedules of a pipeline; "" stands for a device map.
-var Schedules = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, ""}
+var Schedules = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, "", costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin}
 
 // Cut says on which devices and in what order a model runs.
 type Cut struct {
@@ -63,7 +63,12 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 		workload.Strategy, place = costmodel.DeviceMap, RandomDevices(cut.Devices, random)
 	case costmodel.Interleaved:
 		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
-	case costmodel.OneFOneB, costmodel.GPipe:
+	case costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
+		place = Vee(cut.Devices, random)
+		if cut.Devices == 1 {
+			workload.Schedule = costmodel.ZBH1 // a V needs two devices
+		}
+	case costmodel.OneFOneB, costmodel.GPipe, costmodel.ZBH1:
 	}
 	return Job(graph, workload, cut.Devices, place)
 }

@@ -86,6 +86,20 @@ func Runs(devices, runs int, random *rand.Rand) Place {
 	}
 }
 
+// Vee cuts the units into a V: runs with random borders go down the devices and back, and the last
+// device has one run for its two stages. With fewer units than that, fewer devices hold any.
+func Vee(devices int, random *rand.Rand) Place {
+	return func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map {
+		ranks := max(1, min(devices, len(graph.Units)/2))
+		runs := Runs(2*ranks-1, 1, random)(graph, table)
+		schedule := costmodel.Schedule{Kind: costmodel.ZBV, Stages: int64(ranks)}
+		for unit, run := range runs {
+			runs[unit] = devicemap.Device(schedule.RunRank(int64(run)))
+		}
+		return runs
+	}
+}
+
 // RandomDevices returns random device maps whose runs are on any devices. Units with a tied weight
 // share a device.
 func RandomDevices(devices int, random *rand.Rand) Place {

@@ -27,20 +27,38 @@ func (layout *layout) activations() {
 }
 
 // ring places as many sets of a stage's saved activations as it has micro-batches in flight. A
-// forward takes the lowest free set; the micro-batch's backward frees it.
+// forward takes the lowest free set; the micro-batch's backward frees it. A backward in two halves
+// has three kinds of sets, each with its own number.
 func (layout *layout) ring(stage *stage) {
-	for number := range stage.routines {
-		routine := &stage.routines[number]
-		routine.input, routine.saved = make([]int32, stage.depth), make([]int32, stage.depth)
-	}
-	for slot := range stage.depth {
-		for number := range stage.routines {
-			routine := &stage.routines[number]
-			name := layout.units[routine.unit].name
-			routine.input[slot] = layout.put(routine.Input, program.Saved, "%s.input[%d]", name, slot)
-			routine.saved[slot] = layout.put(routine.Saved, program.Saved, "%s.saved[%d]", name, slot)
+	set := func(depth int64, place func(routine *routine, name string, slot int64)) {
+		for slot := range depth {
+			for number := range stage.routines {
+				routine := &stage.routines[number]
+				place(routine, layout.units[routine.unit].name, slot)
+			}
 		}
 	}
+	add := func(buffers *[]int32, bytes int64, word, name string, slot int64) {
+		*buffers = append(*buffers, layout.put(bytes, program.Saved, "%s.%s[%d]", name, word, slot))
+	}
+	set(stage.depth.Saved, func(routine *routine, name string, slot int64) {
+		if !routine.KeepsInput {
+			add(&routine.input, routine.Input, "input", name, slot)
+		}
+		add(&routine.saved, routine.Saved, "saved", name, slot)
+	})
+	if !layout.splits() {
+		return
+	}
+	set(stage.depth.Kept, func(routine *routine, name string, slot int64) {
+		if routine.KeepsInput {
+			add(&routine.input, routine.Input, "input", name, slot)
+		}
+		add(&routine.kept, routine.Kept, "kept", name, slot)
+	})
+	set(stage.depth.Held, func(routine *routine, name string, slot int64) {
+		add(&routine.held, routine.Held, "held", name, slot)
+	})
 }
 
 // scratch places the temporary buffers of a routine's passes: the forward's at forward, and the
@@ -62,7 +80,8 @@ func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
 		routine.recompute = layout.at(again, routine.Forward-routine.Remade, program.Scratch, "%s.recompute", name)
 	}
 	routine.backward = layout.at(again, routine.Backward-routine.Remade, program.Scratch, "%s.backward", name)
-	return max(forward+routine.Forward, backward+routine.Backward) - min(forward, backward)
+	routine.learn = layout.at(backward, routine.Learn, program.Scratch, "%s.learn", name)
+	return max(forward+routine.Forward, backward+routine.Backward, backward+routine.Learn) - min(forward, backward)
 }
 
 // stack places the buffers of a device that runs one micro-batch. Activations grow up from the

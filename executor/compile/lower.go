@@ -32,10 +32,16 @@ func (emitter *emitter) deviceBody(device *device) {
 		train, slots := training{emitter}, newRings(device)
 		for _, action := range device.actions {
 			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
-			if action.Kind == order.Backward {
-				train.backward(stage, microBatch, slots.give(stage, microBatch))
-			} else {
-				train.forward(stage, microBatch, slots.take(stage, microBatch))
+			sets := slots.pass(int(action.Chunk), action)
+			switch action.Kind {
+			case order.Forward:
+				train.forward(stage, microBatch, sets)
+			case order.Backward, order.Input:
+				train.backward(stage, microBatch, sets)
+			case order.Weight:
+			}
+			if action.Kind.Ends() && emitter.splits() {
+				train.learn(stage, microBatch, sets)
 			}
 		}
 		stepEnd{emitter}.update()

@@ -35,7 +35,7 @@ func (compiler *compiler) schedule() costmodel.Schedule {
 		chunks = max(chunks, len(device.stages))
 	}
 	schedule := costmodel.NewSchedule(&compiler.table.Workload, int64(len(compiler.ranks)), int64(chunks))
-	if schedule.Kind != "" && chunks > 1 {
+	if schedule.Kind != "" && chunks > 1 && !schedule.Kind.Vee() {
 		schedule.Kind = costmodel.Interleaved
 	}
 	return schedule
@@ -62,8 +62,11 @@ func (compiler *compiler) follow(device *device) error {
 		if action.Chunk < 0 || action.Chunk >= int64(len(device.stages)) || action.MicroBatch < 0 || action.MicroBatch >= int64(compiler.microBatches) {
 			return fmt.Errorf("micro-batch %d of chunk %d is none of %d micro-batches of %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
+		if action.Kind > order.Backward && !compiler.splits() {
+			return fmt.Errorf("micro-batch %d of chunk %d has a backward in two halves, and the plan is for whole ones: plan it with a schedule that splits them, as %s", action.MicroBatch, action.Chunk, costmodel.ZBH1)
+		}
 		if !progress[action.Chunk].run(device.stages[action.Chunk], action, compiler.trains()) {
-			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Kind == order.Backward), action.MicroBatch, action.Chunk)
+			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before what it needs, or is of a mode that has none", passName(action.Kind), action.MicroBatch, action.Chunk)
 		}
 	}
 	want := compiler.microBatches
@@ -71,21 +74,26 @@ func (compiler *compiler) follow(device *device) error {
 		if len(stage.forwards) != want || compiler.trains() && len(stage.backwards) != want {
 			return fmt.Errorf("chunk %d runs %d forwards and %d backwards of %d micro-batches", chunk, len(stage.forwards), len(stage.backwards), want)
 		}
+		if learned := progress[chunk].learned; compiler.trains() && learned != want {
+			return fmt.Errorf("chunk %d makes the gradients of weights of %d micro-batches of %d", chunk, learned, want)
+		}
+		stage.depth = order.Depths(int64(len(device.stages)), order.Phase{Actions: device.actions, Times: 1})[chunk]
 	}
 	return nil
 }
 
-// progress is how far a stage has got: the passes of each micro-batch that have run, and how many
-// micro-batches are between forward and backward.
+// progress is how far a stage has got: the passes of each micro-batch that have run, and of how
+// many the gradients of weights are made.
 type progress struct {
-	done   []passes
-	flying int
+	done    []passes
+	learned int
 }
 
 type passes uint8
 
 const (
 	forwardDone passes = iota + 1
+	inputDone
 	bothDone
 )
 
@@ -93,25 +101,31 @@ const (
 // exist in this mode.
 func (progress *progress) run(stage *stage, action order.Action, trains bool) bool {
 	done, microBatch := &progress.done[action.MicroBatch], int32(action.MicroBatch)
-	switch {
-	case action.Kind == order.Forward && *done == 0:
+	before := [...]passes{order.Forward: 0, order.Backward: forwardDone, order.Input: forwardDone, order.Weight: inputDone}[action.Kind]
+	if *done != before || action.Kind != order.Forward && !trains {
+		return false
+	}
+	switch action.Kind {
+	case order.Forward:
 		*done = forwardDone
 		stage.forwards = append(stage.forwards, microBatch)
-		progress.flying++
-		stage.depth = max(stage.depth, progress.flying)
-	case action.Kind == order.Backward && *done == forwardDone && trains:
-		*done = bothDone
+	case order.Backward, order.Input:
+		*done = inputDone
 		stage.backwards = append(stage.backwards, microBatch)
-		progress.flying--
-	default:
-		return false
+	case order.Weight:
+	}
+	if action.Kind.Ends() {
+		*done = bothDone
+		progress.learned++
 	}
 	return true
 }
 
-func direction(backward bool) string {
-	if backward {
-		return "the backward"
-	}
-	return "the forward"
+// splits reports whether the plan has room for a backward in two halves.
+func (compiler *compiler) splits() bool {
+	return compiler.trains() && compiler.table.Workload.Schedule.Split()
+}
+
+func passName(kind order.Kind) string {
+	return [...]string{order.Forward: "the forward", order.Backward: "the backward", order.Input: "the input's half of the backward", order.Weight: "the weights' half of the backward"}[kind]
 }

@@ -34,7 +34,11 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 	work.MicroBatches = 1 + rng.Int64N(9)*rng.Int64N(2)
 	work.Batch, work.Seq = work.MicroBatches*(1+rng.Int64N(3)), 16
 	if work.Strategy == costmodel.Pipeline {
-		work.Schedule = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}[rng.IntN(3)]
+		kinds := costmodel.ScheduleKinds()
+		if count < 2*devices || devices == 1 {
+			kinds = kinds[:4] // no V
+		}
+		work.Schedule = kinds[rng.IntN(len(kinds))]
 	}
 	train := work.Mode == costmodel.Train
 	if work.Mode == costmodel.Infer {
@@ -62,6 +66,11 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 				if index > 0 && rng.IntN(4) == 0 {
 					regions.Remade, regions.Saved = regions.Saved, 0
 					regions.Forward, regions.Backward = regions.Forward+regions.Remade, regions.Backward+regions.Remade
+				}
+				if work.Schedule.Split() && rng.IntN(4) > 0 && regions.Grads > 0 {
+					regions.Kept, regions.Held, regions.Learn, regions.Learns = size(4), size(4), size(9), true
+					regions.KeepsInput = regions.Input > 0 && rng.IntN(2) == 0
+					unit.Work.Learn.Products = float64(1+rng.IntN(9)) * 1e9
 				}
 			} else if work.Mode == costmodel.Infer {
 				regions.Cache, regions.Decode = size(5), size(5)
@@ -106,6 +115,24 @@ func place(rng *rand.Rand, strategy costmodel.Strategy, units, devices int, kind
 		return out
 	}
 	at, order := 0, rng.Perm(devices)
+	if kind.Vee() { // runs of one unit or more, and of two on the last device
+		schedule, left := costmodel.Schedule{Kind: kind, Stages: int64(devices)}, units-2*devices
+		for unit, run := 0, 0; run < 2*devices-1; run++ {
+			length := 1 + rng.IntN(left+1)
+			left -= length - 1
+			if run == devices-1 {
+				length++
+			}
+			if run == 2*devices-2 {
+				length = units - unit
+			}
+			for range length {
+				out[unit] = devicemap.Device(order[schedule.RunRank(int64(run))])
+				unit++
+			}
+		}
+		return out
+	}
 	for index := range out {
 		out[index] = devicemap.Device(order[at%devices])
 		if rng.IntN(2) == 0 && (at < devices-1 || kind == costmodel.Interleaved) {

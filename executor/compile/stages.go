@@ -38,10 +38,11 @@ func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 
 // cut finds the stages, and assigns them to their devices.
 func (compiler *compiler) cut() {
+	middle := costmodel.Middle(compiler.table.Workload.Schedule, compiler.places)
 	for index := range compiler.units {
 		count := len(compiler.stages)
 		on := compiler.units[index].device
-		if count > 0 && compiler.stages[count-1].device.index == on {
+		if count > 0 && compiler.stages[count-1].device.index == on && index != middle {
 			compiler.stages[count-1].End = index + 1
 			continue
 		}
@@ -91,13 +92,14 @@ func (compiler *compiler) routine(first, end, index int) routine {
 	none := program.None
 	out := routine{
 		Interval: costmodel.Interval{First: first, End: end}, Regions: compiler.units[index].Regions, unit: index,
-		forward: none, remade: none, recompute: none, backward: none, decode: none,
+		forward: none, remade: none, recompute: none, backward: none, learn: none, decode: none,
 	}
 	for unit := first; unit < end; unit++ {
 		ticks := compiler.times.Unit(unit, int(compiler.units[unit].device))
 		out.ticks.Forward += ticks.Forward
 		out.ticks.Recompute += ticks.Recompute
 		out.ticks.Backward += ticks.Backward
+		out.ticks.Learn += ticks.Learn
 		out.ticks.Token += ticks.Token
 	}
 	return out

@@ -1,40 +1,76 @@
 package compile
 
-import "github.com/devmap-dev/devmap/executor/program"
+import (
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/executor/program"
+)
 
-// rings says which set of saved activations each micro-batch in flight uses.
+// sets are the numbers of the buffers that a micro-batch in flight uses.
+type sets struct{ saved, kept, held int }
+
+// rings says which sets of saved activations each micro-batch in flight uses, by chunk. The lowest
+// free one is taken.
 type rings struct {
-	free  [][]bool // by chunk
-	taken [][]int  // by chunk and micro-batch
+	free  []struct{ saved, kept, held []bool }
+	taken [][]sets // by micro-batch
 }
 
 func newRings(device *device) *rings {
-	out := &rings{}
-	for _, stage := range device.stages {
-		out.free = append(out.free, make([]bool, stage.depth))
-		for slot := range stage.depth {
-			out.free[stage.chunk][slot] = true
+	out := &rings{free: make([]struct{ saved, kept, held []bool }, len(device.stages))}
+	for chunk, stage := range device.stages {
+		free := &out.free[chunk]
+		free.saved, free.kept, free.held = make([]bool, stage.depth.Saved), make([]bool, stage.depth.Kept), make([]bool, stage.depth.Held)
+		for _, all := range [][]bool{free.saved, free.kept, free.held} {
+			for slot := range all {
+				all[slot] = true
+			}
 		}
-		out.taken = append(out.taken, make([]int, len(stage.forwards)))
+		out.taken = append(out.taken, make([]sets, len(stage.forwards)))
 	}
 	return out
 }
 
-// take gives a micro-batch the lowest free set.
-func (rings *rings) take(stage *stage, microBatch int32) int {
-	for slot, free := range rings.free[stage.chunk] {
-		if free {
-			rings.free[stage.chunk][slot], rings.taken[stage.chunk][microBatch] = false, slot
+// take returns the lowest free set. There are as many as were ever in flight.
+func take(free []bool) int {
+	for slot := range free {
+		if free[slot] {
+			free[slot] = false
 			return slot
 		}
 	}
-	return 0 // there are as many sets as were ever in flight
+	return 0
 }
 
-func (rings *rings) give(stage *stage, microBatch int32) int {
-	slot := rings.taken[stage.chunk][microBatch]
-	rings.free[stage.chunk][slot] = true
-	return slot
+// pass returns the sets of a micro-batch for an action, and frees those that end with it.
+func (rings *rings) pass(chunk int, action order.Action) sets {
+	free, taken := &rings.free[chunk], &rings.taken[chunk][action.MicroBatch]
+	switch action.Kind {
+	case order.Forward:
+		taken.saved, taken.kept = take(free.saved), take(free.kept)
+	case order.Backward, order.Input:
+		taken.held = take(free.held)
+		free.saved[taken.saved] = true
+	case order.Weight:
+	}
+	if action.Kind.Ends() {
+		free.kept[taken.kept], free.held[taken.held] = true, true
+	}
+	return *taken
+}
+
+// inputOf is the buffer of a routine's kept input.
+func (routine *routine) inputOf(sets sets) int32 {
+	if routine.KeepsInput {
+		return of(routine.input, sets.kept)
+	}
+	return of(routine.input, sets.saved)
+}
+
+func of(buffers []int32, slot int) int32 {
+	if slot < len(buffers) {
+		return buffers[slot]
+	}
+	return program.None
 }
 
 // training writes the passes of training.
@@ -43,7 +79,7 @@ type training struct{ *emitter }
 // forward runs a micro-batch through a stage. Every unit writes its output into the input that the
 // next unit keeps. Units that add to the stream in place write into the next input that is kept,
 // and the stage's last unit into the message.
-func (train training) forward(stage *stage, microBatch int32, slot int) {
+func (train training) forward(stage *stage, microBatch int32, sets sets) {
 	for number := range stage.routines {
 		routine := &stage.routines[number]
 		var sequence, message int32 = 0, program.None
@@ -54,12 +90,12 @@ func (train training) forward(stage *stage, microBatch int32, slot int) {
 		train.read(train.units[routine.unit].feed)
 		if number == 0 {
 			train.read(message)
-			train.write(routine.input[slot])
+			train.write(routine.inputOf(sets))
 		} else {
-			train.read(routine.input[slot])
+			train.read(routine.inputOf(sets))
 		}
-		train.write(routine.saved[slot], routine.forward)
-		train.result(stage, number, slot)
+		train.write(of(routine.saved, sets.saved), of(routine.kept, sets.kept), routine.forward)
+		train.result(stage, number, sets)
 		if message != program.None {
 			train.free(stage.act, sequence)
 		}
@@ -70,11 +106,11 @@ func (train training) forward(stage *stage, microBatch int32, slot int) {
 }
 
 // result adds the output of a forward in training.
-func (train training) result(stage *stage, number, slot int) {
+func (train training) result(stage *stage, number int, sets sets) {
 	routine := &stage.routines[number]
 	buffer := stage.out
 	if routine.target >= 0 {
-		buffer = stage.routines[routine.target].input[slot]
+		buffer = stage.routines[routine.target].inputOf(sets)
 	}
 	if stage.last && number == len(stage.routines)-1 {
 		// The losses of all micro-batches add up.
@@ -97,9 +133,9 @@ func (train training) began(buffer int32) bool {
 	return buffer >= 0 && int(buffer) < len(train.written) && train.written[buffer] != program.None
 }
 
-// backward runs a micro-batch's gradient back through a stage, which changes
-// it in place from the last unit to the first.
-func (train training) backward(stage *stage, microBatch int32, slot int) {
+// backward runs a micro-batch's gradient back through a stage, which changes it in place from the
+// last unit to the first. If backwards are in two halves, it is the first.
+func (train training) backward(stage *stage, microBatch int32, sets sets) {
 	for number := len(stage.routines) - 1; number >= 0; number-- {
 		routine := &stage.routines[number]
 		var sequence, message int32 = 0, program.None
@@ -108,17 +144,20 @@ func (train training) backward(stage *stage, microBatch int32, slot int) {
 		}
 		if routine.Remade > 0 {
 			train.run(program.Recompute, routine, microBatch, routine.ticks.Recompute)
-			train.read(routine.input[slot])
+			train.read(routine.inputOf(sets))
 			train.write(routine.remade, routine.recompute)
 		}
-		train.run(program.Backward, routine, microBatch, routine.ticks.Backward)
-		unit := &train.units[routine.unit]
-		train.read(unit.feed, routine.input[slot], routine.saved[slot], routine.remade, message)
+		op := program.Backward
+		if train.splits() {
+			op = program.BackwardInput
+		}
+		train.run(op, routine, microBatch, routine.ticks.Backward)
+		train.read(train.units[routine.unit].feed, routine.inputOf(sets), of(routine.saved, sets.saved), of(routine.kept, sets.kept), routine.remade, message)
 		train.write(routine.backward)
-		if train.began(unit.grads) {
-			train.add(unit.grads)
+		if op == program.Backward || !routine.Learns {
+			train.gradients(routine)
 		} else {
-			train.write(unit.grads)
+			train.write(of(routine.held, sets.held))
 		}
 		train.gradient(stage, number)
 		if message != program.None {
@@ -127,6 +166,34 @@ func (train training) backward(stage *stage, microBatch int32, slot int) {
 	}
 	if stage.gradOut != nil {
 		train.send(stage.gradOut, microBatch, stage.dout)
+	}
+}
+
+// gradients adds to the gradients of a routine's weights, or begins them.
+func (train training) gradients(routine *routine) {
+	grads := train.units[routine.unit].grads
+	if train.began(grads) {
+		train.add(grads)
+	} else {
+		train.write(grads)
+	}
+}
+
+// learn makes the gradients of a stage's weights: the second half of its backward.
+func (train training) learn(stage *stage, microBatch int32, sets sets) {
+	for number := len(stage.routines) - 1; number >= 0; number-- {
+		routine := &stage.routines[number]
+		if !routine.Learns {
+			continue
+		}
+		train.run(program.BackwardWeight, routine, microBatch, routine.ticks.Learn)
+		train.read(train.units[routine.unit].feed)
+		if routine.KeepsInput {
+			train.read(routine.inputOf(sets))
+		}
+		train.read(of(routine.kept, sets.kept), of(routine.held, sets.held))
+		train.write(routine.learn)
+		train.gradients(routine)
 	}
 }
 

@@ -70,10 +70,10 @@ type stage struct {
 	takes, makes, takesToken, makesToken int64
 	// first and last: it holds the first or the last unit that runs kernels.
 	first, last bool
-	// Micro-batches in the order of their forwards and backwards, and the most that are between the
-	// two.
+	// Micro-batches in the order of their forwards and of the gradients that they send, and how many
+	// sets of saved tensors that takes.
 	forwards, backwards []int32
-	depth               int
+	depth               order.Depth
 	// Channels from which it receives and to which it sends.
 	act, grad, tok          *channel // to it
 	actOut, gradOut, tokOut *channel
@@ -91,9 +91,9 @@ type routine struct {
 	// stage's output or nothing.
 	target int
 	ticks  steptime.UnitTicks
-	// Buffers. input and saved have one for each micro-batch in flight.
-	input, saved                                 []int32
-	forward, remade, recompute, backward, decode int32
+	// Buffers. Those of saved tensors have one for each set ([order.Depth]).
+	input, saved, kept, held                            []int32
+	forward, remade, recompute, backward, learn, decode int32
 }
 
 // channel is a channel with the buffers of its slots.
@@ -125,8 +125,10 @@ func (compiler *compiler) mode() costmodel.Mode { return compiler.table.Workload
 func (compiler *compiler) trains() bool { return compiler.mode() == costmodel.Train }
 
 // stacked reports whether gradients grow into freed activations. With one micro-batch a unit keeps
-// nothing after its backward.
-func (compiler *compiler) stacked() bool { return compiler.trains() && compiler.microBatches == 1 }
+// nothing after its backward, if that is whole.
+func (compiler *compiler) stacked() bool {
+	return compiler.trains() && compiler.microBatches == 1 && !compiler.splits()
+}
 
 // sequential reports a device map, in which one device works at a time.
 func (compiler *compiler) sequential() bool {

@@ -36,8 +36,9 @@ func (report *Report) Err() error {
 // durations. On a channel with slots 0, send k and recv k are one event, and frees order nothing.
 //
 //   - V1: the micro-batches are 0 to m−1. A routine runs each of them forward once and, if anything
-//     runs backward, backward once, after it. With m > 1 backward may be in two halves: two
-//     backwards of every micro-batch, or a routine of backwards alone. A recompute happens between
+//     runs backward, backward once, after it. Backward may be in two halves: backward-input, and
+//     after it backward-weight. A routine without gradients has backward-input alone. With m > 1
+//     the halves may also be two backwards of every micro-batch, or a routine of backwards alone. A recompute happens between
 //     forward and backward. All routines decode a micro-batch equally often. Every declared routine
 //     runs.
 //   - V2: a unit is in one routine, a routine on one device.

@@ -78,7 +78,7 @@ func (flow *flow) goesBack(index int32, access Access, giver int32) {
 	switch {
 	case instr.Op == Forward:
 		gave[instr.Routine] = append(gave[instr.Routine], giver)
-	case instr.Op == Backward && len(gave[giver]) > 0 && !slices.Contains(gave[giver], instr.Routine):
+	case (instr.Op == Backward || instr.Op == BackwardInput) && len(gave[giver]) > 0 && !slices.Contains(gave[giver], instr.Routine):
 		flow.faultAt("V7", index, "finds in %q what routine %q left there, whose forward takes from %q: want backwards in the opposite order of forwards",
 			flow.Buffers[access.Buffer].Name, flow.Routines[giver].Name, flow.Routines[gave[giver][0]].Name)
 	case instr.Op == Decode && len(gave[instr.Routine]) > 0 && !slices.Contains(gave[instr.Routine], giver):

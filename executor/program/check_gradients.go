@@ -45,7 +45,7 @@ func newGradientUse(check *check) gradientUse {
 				use.updatedEver[access.Buffer] = use.updatedEver[access.Buffer] || writes
 			case instr.Op.Runs():
 				use.byRoutine[access.Buffer] = use.byRoutine[access.Buffer] || reads
-				use.byBackward[access.Buffer] = use.byBackward[access.Buffer] || writes && instr.Op == Backward
+				use.byBackward[access.Buffer] = use.byBackward[access.Buffer] || writes && instr.Op.Back()
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (use *gradientUse) note(check *check, index int32) {
 	switch instr.Op { //nolint:exhaustive // the others neither make nor use gradients
 	case Forward, Recompute, Decode:
 		use.pass(check, index)
-	case Backward:
+	case Backward, BackwardInput, BackwardWeight:
 		use.pass(check, index)
 		for _, access := range check.accesses(index) {
 			if access.Mode != Read && use.gradient[access.Buffer] {

@@ -3,12 +3,12 @@ package program
 import "slices"
 
 // passes are the instructions of one routine for each micro-batch.
-type passes struct{ forward, recompute, backward, second, decodes []int32 }
+type passes struct{ forward, recompute, backward, second, weight, decodes []int32 }
 
 func newPasses(micros int32) *passes {
 	return &passes{
 		forward: make([]int32, micros), recompute: make([]int32, micros),
-		backward: make([]int32, micros), second: make([]int32, micros), decodes: make([]int32, micros),
+		backward: make([]int32, micros), second: make([]int32, micros), weight: make([]int32, micros), decodes: make([]int32, micros),
 	}
 }
 
@@ -40,6 +40,9 @@ func (rules *routineRules) routines() {
 		}
 		if kind.backward || training && kind.forward {
 			rules.complete(of[0], found.backward, Backward)
+		}
+		if kind.weight {
+			rules.halves(of[0], found)
 		}
 		rules.inOrder(found)
 		decodes = rules.sameDecodes(of, found.decodes, decodes)
@@ -108,8 +111,8 @@ func (rules *routineRules) microBatches(instrs, starts []int32) (micros int32, t
 			}
 		}
 	}
-	training, forwards = len(counts[Backward]) > 0, len(counts[Forward]) > 0
-	for _, op := range []Op{Forward, Backward, Recompute, Decode} {
+	training, forwards = len(counts[Backward])+len(counts[BackwardInput]) > 0, len(counts[Forward]) > 0
+	for _, op := range []Op{Forward, Backward, BackwardInput, BackwardWeight, Recompute, Decode} {
 		if len(counts[op]) > 0 {
 			return mostOften(counts[op]), training, forwards
 		}
@@ -135,13 +138,14 @@ func mostOften(numbers []int32) int32 {
 }
 
 // kind says whether a routine runs forward and backward.
-type kind struct{ forward, backward bool }
+type kind struct{ forward, backward, weight bool }
 
 func (rules *routineRules) kindOf(of []int32) kind {
 	found := kind{}
 	for _, index := range of {
 		found.forward = found.forward || rules.Instrs[index].Op == Forward
-		found.backward = found.backward || rules.Instrs[index].Op == Backward
+		found.backward = found.backward || rules.Instrs[index].Op.Back()
+		found.weight = found.weight || rules.Instrs[index].Op == BackwardWeight
 	}
 	return found
 }
@@ -194,7 +198,7 @@ func (rules *routineRules) oncePerMicroBatch(of []int32, found *passes, micros i
 }
 
 func (found *passes) reset() {
-	for _, list := range [][]int32{found.forward, found.recompute, found.backward, found.second} {
+	for _, list := range [][]int32{found.forward, found.recompute, found.backward, found.second, found.weight} {
 		for i := range list {
 			list[i] = None
 		}
@@ -209,7 +213,9 @@ func (found *passes) list(instr *Instr) []int32 {
 		return found.forward
 	case instr.Op == Recompute:
 		return found.recompute
-	case found.backward[instr.MicroBatch] != None && found.second[instr.MicroBatch] == None:
+	case instr.Op == BackwardWeight:
+		return found.weight
+	case instr.Op == Backward && found.backward[instr.MicroBatch] != None && found.second[instr.MicroBatch] == None:
 		return found.second
 	}
 	return found.backward
@@ -242,6 +248,24 @@ func (rules *routineRules) inOrder(found *passes) {
 		}
 		if backward != None {
 			rules.before[backward] = forward
+		}
+	}
+}
+
+// halves: V1, the gradients of weights of every micro-batch come once, after the gradient of its
+// input, unless its backward is whole. one is an instruction of the routine.
+func (rules *routineRules) halves(one int32, found *passes) {
+	for micro, weight := range found.weight {
+		backward := found.backward[micro]
+		switch {
+		case backward == None: // it is missing
+		case rules.Instrs[backward].Op == Backward && weight != None:
+			rules.faultAt("V1", weight, "the backward of mb%d is whole, at %s; want that, or backward-input and backward-weight", micro, rules.Place(backward))
+		case rules.Instrs[backward].Op == BackwardInput && weight == None:
+			rules.faultOn("V1", rules.Instrs[one].Device, "routine %q has no backward-weight of mb%d; want one of each of the %d micro-batches",
+				rules.Routines[rules.Instrs[one].Routine].Name, micro, len(found.weight))
+		case weight != None:
+			rules.before[weight] = backward
 		}
 	}
 }

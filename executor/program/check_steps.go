@@ -96,7 +96,7 @@ func (rules *stepRules) gradientOf() []int32 {
 	}
 	for i := range rules.Instrs {
 		instr := &rules.Instrs[i]
-		if instr.Op != Backward || instr.Routine < 0 {
+		if !instr.Op.Back() || instr.Routine < 0 {
 			continue
 		}
 		for _, access := range rules.Accesses[instr.FirstAccess:instr.EndAccess] {

@@ -3,7 +3,7 @@ package program
 // opNames are the operations' words in the text, in the order of the constants.
 var opNames = [...]string{
 	Load: "load", Zero: "zero", Recv: "recv", Send: "send", Free: "free",
-	Forward: "forward", Backward: "backward", Recompute: "recompute", Decode: "decode",
+	Forward: "forward", Backward: "backward", BackwardInput: "backward-input", BackwardWeight: "backward-weight", Recompute: "recompute", Decode: "decode",
 	Step: "step", Fence: "fence", Unload: "unload",
 }
 
@@ -26,5 +26,8 @@ func (op Op) String() string {
 
 // Runs reports whether an operation runs a routine.
 func (op Op) Runs() bool {
-	return op == Forward || op == Backward || op == Recompute || op == Decode
+	return op >= Forward && op <= Decode
 }
+
+// Back reports whether an operation is a backward, or one of its halves.
+func (op Op) Back() bool { return op >= Backward && op <= BackwardWeight }

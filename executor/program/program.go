@@ -112,7 +112,8 @@ type Routine struct {
 // Op is what an instruction does.
 type Op uint8
 
-// The operations.
+// The operations. BackwardInput and BackwardWeight are the halves of a backward: the gradient of the
+// input, with what the other half needs, and then the gradients of the weights.
 const (
 	Load Op = iota
 	Zero
@@ -121,6 +122,8 @@ const (
 	Free
 	Forward
 	Backward
+	BackwardInput
+	BackwardWeight
 	Recompute
 	Decode
 	Step

@@ -191,7 +191,7 @@ func TestBadText(t *testing.T) {
 		head + "0.0.0 compute fence":             `p: line 2: "0.0.0": want DEVICE.NUMBER`,
 		head + "0.0 com:pute fence":              `p: line 2: "com:pute": want a stream`,
 		head + "0.0 compute":                     `p: line 2: the line ends: want an operation`,
-		head + "0.0 compute forwrd r":            `p: line 2: "forwrd": want an operation: load, zero, recv, send, free, forward, backward, recompute, decode, step, fence, unload`,
+		head + "0.0 compute forwrd r":            `p: line 2: "forwrd": want an operation: load, zero, recv, send, free, forward, backward, backward-input, backward-weight, recompute, decode, step, fence, unload`,
 		head + "0.0 compute fence >":             `p: line 2: ">": want a buffer (NAME, >NAME or +NAME)`,
 		head + "0.0 compute fence a mb0":         `p: line 2: "mb0": want a buffer`,
 		head + "0.0 compute fence a c#1":         `p: line 2: "c#1": want a buffer`,

@@ -45,7 +45,7 @@ func lastPasses(instrs []program.Instr) []int32 {
 		if batch < 0 || batch >= count {
 			continue
 		}
-		if instrs[i].Op == program.Forward || instrs[i].Op == program.Backward {
+		if instrs[i].Op == program.Forward || instrs[i].Op.Back() {
 			last[batch] = int32(i)
 		}
 	}

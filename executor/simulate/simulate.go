@@ -118,12 +118,13 @@ func addable(prog *program.Program) bool {
 }
 
 // ticks returns how long an instruction occupies its stream. Programs of other authors have no
-// times. There a forward, the unit of all published schedules, takes one tick, and a backward two.
+// times. There a forward, the unit of all published schedules, and each half of a backward take one
+// tick, and a backward two.
 func ticks(prog *program.Program, instr *program.Instr) int64 {
 	switch {
 	case prog.Timed:
 		return instr.Ticks
-	case instr.Op == program.Forward:
+	case instr.Op == program.Forward, instr.Op == program.BackwardInput, instr.Op == program.BackwardWeight:
 		return 1
 	case instr.Op == program.Backward:
 		return 2

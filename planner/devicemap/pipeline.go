@@ -21,12 +21,13 @@ func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	pipe := &pipeline{of: make([][]int, devices)}
 	alone := costmodel.StageRulesOf(table.Workload.Runtime).Alone
 	begin := 0 // first unit that joins the next stage
+	middle := costmodel.Middle(table.Workload.Schedule, placement)
 	for unit, device := range placement {
 		count := len(pipe.stages)
 		switch {
 		case !alone && table.Units[unit].Passes() || device < 0 || int(device) >= devices:
 			continue
-		case count > 0 && pipe.device[count-1] == int(device):
+		case count > 0 && pipe.device[count-1] == int(device) && unit != middle:
 		default:
 			pipe.of[device] = append(pipe.of[device], count)
 			pipe.stages, pipe.device = append(pipe.stages, costmodel.Interval{First: begin}), append(pipe.device, int(device))

@@ -143,7 +143,7 @@ func names(ds []Device) string {
 }
 
 // pipeline reports maps that the schedule cannot run. Without interleaving each device has one
-// stage; with it, chunk c is on device c mod p. Source: torch 2.11,
+// stage; with it, chunk c is on device c mod p, or in a V. Source: torch 2.11,
 // distributed/pipelining/schedules.py (PipelineScheduleSingle, generate_stage_to_rank_mapping).
 func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bool) {
 	if len(pipe.stages) == 0 { // no unit has a device; other faults report it
@@ -152,8 +152,14 @@ func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bo
 	for stage := range pipe.stages {
 		first := pipe.of[pipe.device[stage]][0]
 		module := graph.Units[pipe.opens[stage]].Name
+		rank, _ := pipe.schedule.Place(int64(stage))
 		switch {
-		case pipe.schedule.Kind != costmodel.Interleaved && first != stage:
+		case pipe.schedule.Kind.Vee() && len(pipe.stages) != 2*int(pipe.schedule.Stages):
+			check.fault(splitUnit, module, "%s has two stages on each of %d devices, and the map has %d: an odd number, or a device with another number", pipe.schedule.Kind, pipe.schedule.Stages, len(pipe.stages))
+			return
+		case pipe.schedule.Kind.Vee() && pipe.device[stage] != pipe.device[rank]:
+			check.fault(splitUnit, module, "stage %d is on device %d; the stages of %s go down the devices and back, so that it belongs on device %d", stage, pipe.gpu(pipe.device[stage]), pipe.schedule.Kind, pipe.gpu(pipe.device[rank]))
+		case !pipe.schedule.Kind.Chunked() && first != stage:
 			check.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", pipe.gpu(pipe.device[stage]), pipe.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
 		case pipe.schedule.Kind == costmodel.Interleaved && pipe.device[stage] != pipe.device[stage%int(pipe.schedule.Stages)]:
 			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.gpu(pipe.device[stage]), pipe.gpu(pipe.device[stage%int(pipe.schedule.Stages)]))
@@ -163,7 +169,7 @@ func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bo
 	switch err := pipe.schedule.Check(); {
 	case errors.As(err, &unknown):
 		check.fault(unknownEngine, "", "%v", unknown)
-	case err != nil && (train || pipe.schedule.Kind == costmodel.Interleaved):
+	case err != nil && (train || pipe.schedule.Kind.Chunked()):
 		check.warnings = append(check.warnings, fmt.Sprintf("the engine refuses this: %v", err))
 	}
 }

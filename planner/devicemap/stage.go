@@ -21,11 +21,12 @@ type Stage struct {
 	*steptime.StageTimes
 }
 
-// Stages cuts a map at each change of device, in execution order.
-func (placement Map) Stages(graph *modelgraph.Graph) []Stage {
+// Stages cuts a map at each change of device, in execution order, and the middle run of a V in two.
+func (placement Map) Stages(graph *modelgraph.Graph, schedule costmodel.ScheduleKind) []Stage {
 	var out []Stage
+	middle := costmodel.Middle(schedule, placement)
 	for unit := range graph.Units {
-		if count := len(out); count == 0 || out[count-1].Device != placement[unit] {
+		if count := len(out); count == 0 || out[count-1].Device != placement[unit] || unit == middle {
 			out = append(out, Stage{Stage: count, Device: placement[unit]})
 		}
 		last := &out[len(out)-1]
@@ -36,7 +37,7 @@ func (placement Map) Stages(graph *modelgraph.Graph) []Stage {
 
 // timedStages returns [Map.Stages] with the seconds of each stage.
 func timedStages(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Stage {
-	out := placement.Stages(graph)
+	out := placement.Stages(graph, table.Workload.Schedule)
 	at := make([]costmodel.Interval, len(out))
 	end := 0
 	for i := range out {

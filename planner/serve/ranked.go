@@ -179,7 +179,7 @@ func (answer *RankAnswer) FirstOf(gpu int) int {
 
 // Stages are the stages of the plan, with all their GPUs.
 func (answer *RankAnswer) Stages(graph *modelgraph.Graph) []devicemap.Stage {
-	stages := answer.Placed(graph).Stages(graph)
+	stages := answer.Placed(graph).Stages(graph, "")
 	set := &answer.Set
 	for i := range stages {
 		stage := &stages[i]

@@ -12,6 +12,7 @@ import (
 func (frame *frame) back(kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
 	sites[inputClass], sites[savedClass] = frame.own(ofInput), frame.own(ofSaved)
+	sites[keptClass], sites[heldClass] = frame.own(ofKept), frame.own(ofHeld)
 	if frame.Recipe.Units[frame.unit].Remade > 0 {
 		sites[savedClass] = frame.own(ofRemade)
 	}
@@ -25,11 +26,7 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 	if err != nil {
 		return err
 	}
-	run.Begins = true
-	if grads := sites[gradientClass].buffer; grads != program.None {
-		mode, _ := frame.mode(grads)
-		run.Begins = mode == program.Write
-	}
+	frame.begins(run, sites)
 	if from != program.None && to != program.None && from != to && !run.makes(inputGradientClass) {
 		copied, err := frame.copied(from, to)
 		if err != nil {
@@ -38,6 +35,27 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 		run.After = append(run.After, copied)
 	}
 	return nil
+}
+
+// begins records whether gradients are overwritten.
+func (frame *frame) begins(run *Run, sites sites) {
+	run.Begins = true
+	if grads := sites[gradientClass].buffer; grads != program.None {
+		mode, _ := frame.mode(grads)
+		run.Begins = mode == program.Write
+	}
+}
+
+// learn binds the second half of a backward: the gradients of weights.
+func (frame *frame) learn(kernels []recipe.Kernel) error {
+	sites := frame.lastingSites()
+	sites[inputClass], sites[keptClass], sites[heldClass] = frame.own(ofInput), frame.own(ofKept), frame.own(ofHeld)
+	sites[temporaryClass], sites[gradientClass] = frame.own(ofLearn), frame.own(ofGrads)
+	run, err := frame.add(frame.unit, kernels, sites)
+	if err == nil {
+		frame.begins(run, sites)
+	}
+	return err
 }
 
 // stream returns the buffers in which the gradient of the stream comes and leaves.
@@ -70,7 +88,7 @@ func (run *Run) makes(class recipe.Class) bool {
 func (frame *frame) passThrough() error {
 	from, to := frame.find(slotAct, whichever), frame.find(anOut, whichever)
 	switch frame.instr.Op {
-	case program.Backward:
+	case program.Backward, program.BackwardInput:
 		from, to = frame.find(slotGrad, whichever), frame.find(aDout, whichever)
 	case program.Decode:
 		from, to = frame.find(slotTok, whichever), frame.find(aToken, whichever)

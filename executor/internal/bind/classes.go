@@ -12,6 +12,8 @@ const (
 	feedClass           recipe.Class = "feed"
 	resultClass         recipe.Class = "result"
 	savedClass          recipe.Class = "saved"
+	keptClass           recipe.Class = "kept"
+	heldClass           recipe.Class = "held"
 	inputClass          recipe.Class = "input"
 	outputClass         recipe.Class = "output"
 	outputGradientClass recipe.Class = "output.gradient"

@@ -66,8 +66,10 @@ func (frame *frame) pass() error {
 		return frame.flow(model.Code.Forward.Kernels, ofForward)
 	case program.Recompute:
 		return frame.again(model.Code.Recompute.Kernels)
-	case program.Backward:
+	case program.Backward, program.BackwardInput:
 		return frame.back(model.Code.Backward.Kernels)
+	case program.BackwardWeight:
+		return frame.learn(model.Code.Learn.Kernels)
 	default:
 		return frame.flow(model.Code.Decode.Kernels, ofDecode)
 	}

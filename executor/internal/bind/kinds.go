@@ -24,10 +24,13 @@ const (
 	ofFeed
 	ofInput
 	ofSaved
+	ofKept
+	ofHeld
 	ofRemade
 	ofForward
 	ofRecompute
 	ofBackward
+	ofLearn
 	ofDecode
 	slotAct   // a slot of a channel: of the stream forward,
 	slotGrad  // back,
@@ -50,8 +53,8 @@ const (
 // unitBuffers are the buffers of units, by the word after the unit's name.
 var unitBuffers = map[string]what{
 	"weights": ofWeights, "master": ofMaster, "state": ofState, "grads": ofGrads, "cache": ofCache, "feed": ofFeed,
-	"input": ofInput, "saved": ofSaved, "remade": ofRemade,
-	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "decode": ofDecode,
+	"input": ofInput, "saved": ofSaved, "kept": ofKept, "held": ofHeld, "remade": ofRemade,
+	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "learn": ofLearn, "decode": ofDecode,
 }
 
 // deviceBuffers are the buffers of devices, whatever their units.

@@ -45,7 +45,7 @@ func looked(tensor *recipe.Tensor) bool {
 		return false
 	}
 	switch tensor.Class {
-	case "output", "input.gradient", "saved", "result", "norms", "weight", "master", "state":
+	case "output", "input.gradient", "saved", "kept", "result", "norms", "weight", "master", "state":
 		return true
 	}
 	return false

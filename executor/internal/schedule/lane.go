@@ -100,7 +100,7 @@ func (lane *lane) issue() error {
 // carry gives an instruction to the queue. whole: all of it was given.
 func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err error) {
 	switch instr.Op {
-	case program.Forward, program.Backward, program.Recompute, program.Decode, program.Step: // as [Computes] says
+	case program.Forward, program.Backward, program.BackwardInput, program.BackwardWeight, program.Recompute, program.Decode, program.Step: // as [Computes] says
 		return lane.compute(index)
 	case program.Send:
 		return true, lane.send(index, instr)

@@ -61,7 +61,7 @@ func (lane *lane) times(of *executor.DeviceTimes) error {
 		switch op { //nolint:exhaustive // the others compute nothing
 		case program.Forward:
 			of.Forward += took
-		case program.Backward, program.Recompute:
+		case program.Backward, program.BackwardInput, program.BackwardWeight, program.Recompute:
 			of.Backward += took
 		case program.Decode:
 			of.Decode += took

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -82,9 +83,13 @@ func (items *Items) NameOf(item int) int {
 // runs than devices continue at the first device.
 func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
 	itemDevice := make([]int, items.Count())
+	schedule := costmodel.Schedule{Stages: int64(len(items.In.Topology.Devices))}
+	if items.In.Piped() {
+		schedule.Kind = items.In.Schedule().Kind
+	}
 	for run := range len(cuts) - 1 {
 		for item := cuts[run]; item < cuts[run+1]; item++ {
-			itemDevice[item] = run % len(items.In.Topology.Devices)
+			itemDevice[item] = int(schedule.RunRank(int64(run)))
 		}
 	}
 	return items.MapOf(itemDevice, groupDevice)

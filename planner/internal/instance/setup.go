@@ -55,10 +55,11 @@ func (setup *Setup) TimedSchedule() costmodel.Schedule {
 
 func (setup *Setup) scheduleOf(workload *costmodel.Workload) costmodel.Schedule {
 	chunks := int64(1)
+	if workload.Schedule.Vee() {
+		chunks = 2
+	}
 	if workload.Schedule == costmodel.Interleaved {
 		chunks = max(2, workload.VirtualStages)
-	} else if workload.Schedule.Vee() {
-		chunks = 2
 	}
 	return costmodel.NewSchedule(workload, int64(len(setup.Topology.Devices)), chunks)
 }

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"math"
 	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -62,13 +63,23 @@ func (peaks *StagePeaks) Above(share float64) bool {
 	return from < peaks.Count()
 }
 
-// Share is the share of device where run c of the cuts is on device c mod p
-// (torch 2.11, distributed/pipelining/_utils.py,
-// generate_stage_to_rank_mapping).
+// Share is the share of device where run c of the cuts is on device c mod p, or in a V (torch 2.11,
+// distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
 func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
 	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
-	for c := device; c < len(cuts)-1; c += int(peaks.schedule.Stages) {
+	step, last := int(peaks.schedule.Stages), len(cuts)-2
+	if peaks.schedule.Kind.Vee() {
+		step = max(1, last-2*device)
+	}
+	for c := device; c <= last && len(rank.Chunks) < int(peaks.schedule.Chunks); c += step {
 		rank.Chunks = append(rank.Chunks, peaks.interval(cuts[c], cuts[c+1]))
+		if peaks.schedule.Kind.Vee() && 2*device == last {
+			first, second := rank.Chunks[0].Halves()
+			if second.First == second.End {
+				return math.Inf(1)
+			}
+			rank.Chunks = []costmodel.Interval{first, second}
+		}
 	}
 	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.residents[device].Workspace))
 }

@@ -61,11 +61,14 @@ func (items *Items) checkStages() error {
 		}
 		return few
 	}
+	if schedule.Stages == 1 && schedule.Kind.Vee() {
+		return &StageError{"schedule", 1, count, costmodel.Messagef("a V goes over the GPUs and back, and there is 1: 2 work, or another schedule")}
+	}
 	if schedule.Stages == 1 && schedule.Chunks > 1 {
 		return &StageError{"schedule", 1, count, costmodel.Messagef("interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule")}
 	}
 	mode := in.Costs.Workload.Mode
-	if mode == costmodel.Load || mode == costmodel.Infer && schedule.Kind != costmodel.Interleaved {
+	if mode == costmodel.Load || mode == costmodel.Infer && !schedule.Kind.Chunked() {
 		return nil // forward only: any number of micro-batches with one run per GPU
 	}
 	var field *costmodel.FieldError

@@ -60,25 +60,26 @@ func (search *search) ordered(from *Choice) *Choice {
 // problem returns the numbers of a choice's chunks; nil if its memory leaves nothing for them.
 func (search *search) problem(from *Choice) *orders.Problem {
 	out := &orders.Problem{MicroBatches: int(max(1, from.Table.Workload.MicroBatches)), Joint: !from.Kind.Split(), Caps: make([]int64, len(search.Topology.Devices))}
-	for chunk := range len(from.cuts) - 1 {
-		gpu := search.gpuOf(from.Kind, chunk)
+	stages := stagesOf(from)
+	for chunk, stage := range stages {
+		gpu := int(from.Map[stage.First])
 		var took seconds
 		var kept bytes
-		for item := from.cuts[chunk]; item < from.cuts[chunk+1]; item++ {
-			for _, unit := range search.Items.Units(item) {
-				one, more := unitTimes(from.Table, search.Topology, gpu, unit), unitBytes(&from.Table.Units[unit])
-				took.forward, took.input, took.weight = took.forward+one.forward, took.input+one.input, took.weight+one.weight
-				kept.toInput, kept.toWeight, kept.between = kept.toInput+more.toInput, kept.toWeight+more.toWeight, kept.between+more.between
-			}
+		for unit := stage.First; unit < stage.End; unit++ {
+			took.add(unitTimes(from.Table, search.Topology, gpu, unit))
+			more := unitBytes(&from.Table.Units[unit])
+			kept.toInput, kept.toWeight, kept.between = kept.toInput+more.toInput, kept.toWeight+more.toWeight, kept.between+more.between
 		}
 		whole := func(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
 		one := orders.Chunk{
 			GPU: gpu, Forward: max(1, whole(took.forward)), Input: max(1, whole(took.input)), Weight: whole(took.weight),
 			ToInput: kept.toInput, ToWeight: kept.toWeight, Between: kept.between,
 		}
-		if end := from.cuts[chunk+1]; end < search.Items.Count() {
-			next, last := search.gpuOf(from.Kind, chunk+1), search.Items.Order[search.Items.Start[end]-1]
-			bytes := from.Table.Units[last].Work.Output
+		if chunk+1 < len(stages) {
+			next, bytes := int(from.Map[stage.End]), from.Table.Units[stage.End-1].Work.Output
+			if next == gpu {
+				bytes = 0
+			}
 			one.Send, one.Back = whole(search.Topology.SendSeconds(gpu, next, bytes)), whole(search.Topology.SendSeconds(next, gpu, bytes))
 		}
 		out.Chunks = append(out.Chunks, one)
@@ -94,6 +95,18 @@ func (search *search) problem(from *Choice) *orders.Problem {
 	return out
 }
 
+// stagesOf returns the units of each stage.
+func stagesOf(from *Choice) (out []costmodel.Interval) {
+	middle := costmodel.Middle(from.Kind, from.Map)
+	for unit := range from.Map {
+		if unit == 0 || from.Map[unit] != from.Map[unit-1] || unit == middle {
+			out = append(out, costmodel.Interval{First: unit})
+		}
+		out[len(out)-1].End = unit + 1
+	}
+	return out
+}
+
 // kept returns the bytes that a GPU keeps for its micro-batches in flight.
 func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (total int64) {
 	schedule := search.schedule(from)
@@ -101,7 +114,7 @@ func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (tota
 	at := 0
 	for i := range problem.Chunks {
 		if chunk := &problem.Chunks[i]; chunk.GPU == gpu {
-			total += depths[at] * (chunk.ToInput + chunk.ToWeight)
+			total += depths[at].Saved*chunk.ToInput + depths[at].Kept*chunk.ToWeight + depths[at].Held*chunk.Between
 			at++
 		}
 	}
@@ -129,9 +142,7 @@ func (search *search) starts(from *Choice) (out []orders.Order) {
 			for _, action := range order.Of(schedule, int64(gpu)) {
 				chunk := gpu
 				if action.Chunk == 1 {
-					if chunk = 2*len(rows) - 2 - gpu; chunk == gpu {
-						continue // one chunk at the turn
-					}
+					chunk = 2*len(rows) - 1 - gpu
 				}
 				pass := orders.Pass{Kind: orders.Forward, Chunk: chunk}
 				switch action.Kind {

@@ -11,7 +11,7 @@ type seconds struct{ forward, input, weight float64 }
 
 func unitTimes(table *costmodel.Table, topo *costmodel.Topology, device, unit int) seconds {
 	took := steptime.Unit(table, topo, device, unit)
-	return seconds{took.Forward, took.Backward, 0}
+	return seconds{took.Forward, took.Backward - took.Learn, took.Learn}
 }
 
 // bytes are what a unit keeps of one micro-batch: to the gradient of its input, to those of its

@@ -63,8 +63,8 @@ func arenaBound(peaks *instance.StagePeaks) float64 {
 	even, inverse := make([]float64, len(depth)), make([]float64, len(depth))
 	for device, times := range depth {
 		var all float64
-		for _, unit := range units {
-			all += unit.static + times*unit.saved
+		for i := range units {
+			all += units[i].on(times)
 		}
 		even[device], inverse[device] = 1, 1/max(1, all)
 	}
@@ -75,10 +75,10 @@ func arenaBound(peaks *instance.StagePeaks) float64 {
 			paid += price * float64(peaks.Overhead[device])
 			budgets += price * float64(peaks.In.Topology.Devices[device].Budget())
 		}
-		for _, unit := range units {
+		for i := range units {
 			least := math.Inf(1)
 			for device, price := range prices {
-				least = min(least, price*(unit.static+depth[device]*unit.saved))
+				least = min(least, price*units[i].on(depth[device]))
 			}
 			paid += least
 		}
@@ -88,22 +88,29 @@ func arenaBound(peaks *instance.StagePeaks) float64 {
 }
 
 // arenaUnit is a unit's memory on any device: static, and for each micro-batch in flight.
-type arenaUnit struct{ static, saved float64 }
+type arenaUnit struct{ static, saved, kept, held float64 }
+
+// on is the unit's memory on a device with this depth.
+func (unit *arenaUnit) on(depth order.Depth) float64 {
+	return unit.static + float64(depth.Saved)*unit.saved + float64(depth.Kept)*unit.kept + float64(depth.Held)*unit.held
+}
 
 // arenaUnits returns all units, and the micro-batches in flight on each device.
-func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []float64) {
+func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []order.Depth) {
 	schedule, trains := peaks.In.Schedule(), peaks.In.Trains()
-	units, depth = make([]arenaUnit, len(peaks.In.Costs.Units)), make([]float64, schedule.Stages)
+	units, depth = make([]arenaUnit, len(peaks.In.Costs.Units)), make([]order.Depth, schedule.Stages)
 	var saved, grads int64
 	for i := range units {
 		regions := &peaks.In.Costs.Units[i].Regions
 		units[i].static = float64(regions.Weights)
 		if trains {
-			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), float64(regions.Input + regions.Saved)}
-			saved, grads = saved+regions.Input+regions.Saved, grads+regions.Grads
+			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), 0, 0, 0}
+			set, kept, held := regions.Sets()
+			units[i].saved, units[i].kept, units[i].held = float64(set), float64(kept), float64(held)
+			saved, grads = saved+set, grads+regions.Grads
 		}
 	}
-	if trains && schedule.MicroBatches == 1 { // a stack has one of them, not both
+	if trains && schedule.MicroBatches == 1 && !schedule.Kind.Split() { // a stack has one of them, not both
 		for i := range units {
 			regions := &peaks.In.Costs.Units[i].Regions
 			units[i].static -= float64(regions.Grads)
@@ -113,7 +120,11 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []float64)
 		}
 	}
 	for rank := range depth {
-		depth[rank] = float64(slices.Min(order.Depths(schedule.Chunks, order.Phases(schedule, int64(rank))...)))
+		chunks := order.Depths(schedule.Chunks, order.Phases(schedule, int64(rank))...)
+		depth[rank] = chunks[0]
+		for _, chunk := range chunks[1:] {
+			depth[rank] = order.Depth{Saved: min(depth[rank].Saved, chunk.Saved), Kept: min(depth[rank].Kept, chunk.Kept), Held: min(depth[rank].Held, chunk.Held)}
+		}
 	}
 	return units, depth
 }

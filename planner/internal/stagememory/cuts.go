@@ -14,11 +14,12 @@ import (
 // allCuts is the most cuts that the search tries exhaustively.
 const allCuts = 5000
 
-// Looped searches the cuts of a pipeline by trial. Run c of the chain is on device c mod p (torch
-// 2.11, distributed/pipelining/_utils.py, generate_stage_to_rank_mapping).
+// Looped searches the cuts of a pipeline by trial. Run c of the chain is on device c mod p, or in a V
+// ([costmodel.Schedule.RunRank]; torch 2.11, distributed/pipelining/_utils.py,
+// generate_stage_to_rank_mapping).
 type Looped struct {
 	*instance.StagePeaks
-	Cuts     []int // of items, length p·v + 1
+	Cuts     []int // of items, length p·v + 1; 2p in a V
 	Quick    bool  // few random changes, and a short proof
 	schedule costmodel.Schedule
 	share    []float64
@@ -44,7 +45,7 @@ func NewLooped(peaks *instance.StagePeaks) *Looped {
 
 // Even sets cuts with about the same static bytes per run and at least one item each.
 func (looped *Looped) Even() {
-	items, k := len(looped.Start)-1, int(looped.schedule.Stages*looped.schedule.Chunks)
+	items, k := len(looped.Start)-1, int(looped.schedule.Runs())
 	weight := make([]int64, items+1)
 	for i := range items {
 		weight[i+1] = weight[i] + looped.Costs(looped.Start[i], looped.Start[i+1]).Static
@@ -53,6 +54,13 @@ func (looped *Looped) Even() {
 	looped.Cuts[k] = items
 	for c := 1; c < k; c++ {
 		target := weight[items] / int64(k) * int64(c)
+		if ranks := int(looped.schedule.Stages); looped.schedule.Kind.Vee() { // the last rank's run is two stages
+			stages := c
+			if c >= ranks {
+				stages++
+			}
+			target = weight[items] / int64(k+1) * int64(stages)
+		}
 		at, _ := slices.BinarySearch(weight, target)
 		looped.Cuts[c] = min(max(at, looped.Cuts[c-1]+1), items-(k-c))
 	}
@@ -83,7 +91,10 @@ func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bo
 // climb descends from two starts, then from random changes of the best cuts.
 func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	looped.Even()
-	bound, set := looped.counts(ctx, looped.score().most*(1+1e-9))
+	bound, set := 0., false
+	if !looped.schedule.Kind.Vee() {
+		bound, set = looped.counts(ctx, looped.score().most*(1+1e-9))
+	}
 	if looped.floor, looped.bound = bound*(1+1e-12), "numbers of blocks"; set {
 		if best = looped.score(); best.most <= looped.floor {
 			if !looped.Quick {

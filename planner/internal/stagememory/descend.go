@@ -44,8 +44,7 @@ func (looped *Looped) descend(ctx context.Context) score {
 // place moves a cut to the best place between its neighbours. Only the devices of the runs before
 // and after it change.
 func (looped *Looped) place(c int, best *score) (gained bool) {
-	p := len(looped.share)
-	before, after := (c-1)%p, c%p
+	before, after := int(looped.schedule.RunRank(int64(c-1))), int(looped.schedule.RunRank(int64(c)))
 	at, x, y := looped.Cuts[c], looped.share[before], looped.share[after]
 	for to := looped.Cuts[c-1] + 1; to < looped.Cuts[c+1]; to++ {
 		looped.Cuts[c] = to
@@ -71,7 +70,7 @@ func (looped *Looped) kick(rng *rand.Rand) {
 // or the context ended.
 func (looped *Looped) level(ctx context.Context) float64 {
 	items, k := len(looped.Start)-1, len(looped.Cuts)-1
-	if items*items*k > maxRuns {
+	if items*items*k > maxRuns || looped.schedule.Kind.Vee() {
 		return 0
 	}
 	least, from := make([][]float64, k+1), make([][]int, k+1)

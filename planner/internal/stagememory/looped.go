@@ -18,14 +18,15 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks, limits instanc
 	}
 	looped := NewLooped(peaks)
 	looped.Quick = limits.Quick
-	if limits.Below > 0 {
+	vee := looped.schedule.Kind.Vee()
+	if limits.Below > 0 && !vee {
 		if bound, _ := looped.counts(ctx, limits.Below); bound >= limits.Below {
 			return nil, instance.ErrNone
 		}
 	}
 	best, exact, stopped := looped.search(ctx)
 	proved := exact || best.most <= looped.floor
-	if !proved && !stopped {
+	if !proved && !stopped && !vee {
 		ends := proofEnds(limits.Effort)
 		if looped.Quick {
 			ends = quickEnds
@@ -54,7 +55,7 @@ func RefusePins(in *instance.Instance) error {
 // Level sets the cuts with the smallest largest share that the search finds, or a quick one;
 // false if it finds none.
 func (looped *Looped) Level(ctx context.Context) bool {
-	if looped.Quick {
+	if looped.Quick && !looped.schedule.Kind.Vee() {
 		_, set := looped.counts(ctx, looped.score().most)
 		return set
 	}

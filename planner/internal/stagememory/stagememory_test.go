@@ -67,7 +67,7 @@ func TestPipelinePlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stages := sol.Map.Stages(p.Graph)
+			stages := sol.Map.Stages(p.Graph, "")
 			want := gpus
 			if kind == costmodel.Interleaved {
 				want = 2 * gpus

@@ -45,6 +45,9 @@ func (cut *cutter) ok(stage, a, b, items int) bool { return cut.fits[stage][a*(i
 // round trip after it.
 func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	m := float64(bound.batches)
+	if bound.kind.Split() { // W may fill every wait
+		return m * (f + b)
+	}
 	if !bound.train || bound.kind != costmodel.OneFOneB { // its own work and one round trip, for any schedule
 		return m*(f+b) + r
 	}
@@ -93,7 +96,11 @@ func (bound *pipeBound) fill(cut *cutter, stage, a int) {
 		bound.around[stage][a] = min(bound.around[stage][a], view.through+bound.around[stage+1][b])
 		bound.host[stage][a] = min(bound.host[stage][a], max(view.host, bound.host[stage+1][b]))
 		bound.token[stage][a] = min(bound.token[stage][a], view.token+bound.token[stage+1][b])
-		bound.whole[stage][a] = min(bound.whole[stage][a], max(view.width, view.through+bound.whole[stage+1][b]))
+		back := view.through
+		if bound.kind.Split() { // the device after this one may end with W
+			back = view.ahead
+		}
+		bound.whole[stage][a] = min(bound.whole[stage][a], max(view.width, back+bound.whole[stage+1][b]))
 		bound.ends[stage][a] = min(bound.ends[stage][a], max(view.width+view.update, view.ahead+bound.ends[stage+1][b]))
 	}
 }
@@ -118,8 +125,12 @@ func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {
 	if stage+1 < bound.stages {
 		r = to + from + bound.around[stage+1][b]
 	}
+	around := f + back + to + from
+	if bound.train && bound.kind.Split() { // no other stage waits for W
+		around -= cut.learn[stage][b] - cut.learn[stage][a]
+	}
 	return stageView{
-		through: f + back + to + from, ahead: f + to, width: bound.width(stage, f, back, r),
+		through: around, ahead: f + to, width: bound.width(stage, f, back, r),
 		update: cut.update[stage][b] - cut.update[stage][a], host: cut.issued(stage, a, b, bound.batches) + cut.update[stage][b] - cut.update[stage][a], token: cut.tokens * (cut.token[stage][b] - cut.token[stage][a]),
 	}
 }

@@ -15,6 +15,7 @@ type pipeCosts struct {
 	schedule                         costmodel.Schedule
 	train                            bool
 	forward, backward, token, update [][]float64 // by rank
+	learn                            [][]float64 // the part of backward that no other stage waits for
 	issue, issueBack                 [][]float64
 	barred                           [][]int // prefix counts of items that pins exclude from a rank
 	tokens                           float64
@@ -55,14 +56,15 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 func (costs *pipeCosts) add(device int) {
 	in, items := costs.In, costs.Count()
 	f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
-	issue, issueBack := make([]float64, items+1), make([]float64, items+1)
+	issue, issueBack, learn := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
 	for i := range items {
-		issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
+		issue[i+1], issueBack[i+1], learn[i+1] = issue[i], issueBack[i], learn[i]
 		f[i+1], b[i+1], t[i+1], up[i+1] = f[i], b[i], t[i], up[i]
 		for _, unit := range costs.Units(i) {
 			seconds := steptime.Unit(in.Timed(), in.Topology, device, unit)
 			f[i+1] += seconds.Forward
 			b[i+1] += seconds.Backward
+			learn[i+1] += seconds.Learn
 			issue[i+1] += seconds.Issue
 			issueBack[i+1] += seconds.IssueBack
 			t[i+1] += seconds.Token
@@ -71,12 +73,12 @@ func (costs *pipeCosts) add(device int) {
 	}
 	costs.forward, costs.backward = append(costs.forward, f), append(costs.backward, b)
 	costs.token, costs.update = append(costs.token, t), append(costs.update, up)
-	costs.issue, costs.issueBack = append(costs.issue, issue), append(costs.issueBack, issueBack)
+	costs.issue, costs.issueBack, costs.learn = append(costs.issue, issue), append(costs.issueBack, issueBack), append(costs.learn, learn)
 }
 
 // repeat appends the sums of the previous device, which is equal.
 func (costs *pipeCosts) repeat() {
-	for _, rows := range []*[][]float64{&costs.forward, &costs.backward, &costs.token, &costs.update, &costs.issue, &costs.issueBack} {
+	for _, rows := range []*[][]float64{&costs.forward, &costs.backward, &costs.token, &costs.update, &costs.issue, &costs.issueBack, &costs.learn} {
 		*rows = append(*rows, (*rows)[len(*rows)-1])
 	}
 }

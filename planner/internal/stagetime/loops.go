@@ -137,7 +137,11 @@ func evenTime(loop *stagememory.Looped, costs *pipeCosts) {
 		at[i] = costs.forward[0][i] + costs.backward[0][i]
 	}
 	for run := 1; run < k; run++ {
-		cut, _ := slices.BinarySearch(at, at[items]/float64(k)*float64(run))
+		part := float64(run) / float64(k)
+		if costs.schedule.Kind.Vee() { // the middle run is two stages
+			part = (float64(run) + float64(2*run/(k+1))) / float64(k+1)
+		}
+		cut, _ := slices.BinarySearch(at, at[items]*part)
 		loop.Cuts[run] = min(max(cut, loop.Cuts[run-1]+1), items-(k-run))
 	}
 	loop.Cuts[k] = items

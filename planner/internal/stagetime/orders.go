@@ -58,8 +58,11 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 // need that.
 func (order *pipeOrder) ring() bool {
 	count := len(order.in.Topology.Devices)
+	if order.in.Schedule().Kind.Vee() {
+		count-- // it goes back the way it came
+	}
 	for device := range count {
-		if !order.in.Topology.Linked(device, (device+1)%count) {
+		if !order.in.Topology.Linked(device, (device+1)%len(order.in.Topology.Devices)) {
 			return false
 		}
 	}

@@ -74,6 +74,10 @@ func letterOf(op program.Op) byte {
 		return 'F'
 	case program.Decode:
 		return 'D'
+	case program.BackwardInput:
+		return 'I'
+	case program.BackwardWeight:
+		return 'W'
 	default: // a backward, or its recomputation
 		return 'B'
 	}
