@@ -53,7 +53,7 @@ func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*S
 		return nil, err
 	}
 	if !best.Fits() {
-		return tooFull(in, best, question)
+		return tooFull(ctx, in, best, question)
 	}
 	bound, why := numbers.Bound()
 	if err := checkNumbers(numbers, bound); err != nil {
@@ -81,7 +81,6 @@ func scheduleQuestion(problem *Problem) (*scheduletime.Question, error) {
 	out := &scheduletime.Question{Topology: problem.Topology}
 	if open.Schedule == costmodel.AutoSchedule {
 		kinds, out.Own = slices.Clone(costmodel.ScheduleKinds()), true
-		kinds = slices.DeleteFunc(kinds, func(kind costmodel.ScheduleKind) bool { return kind == costmodel.Interleaved })
 	}
 	if open.Recompute == recomputeAuto {
 		for unit := range problem.Graph.Units {
@@ -140,7 +139,7 @@ func scheduleQuestion(problem *Problem) (*scheduletime.Question, error) {
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
 // how much memory each GPU needs for one micro-batch at a time with all blocks recomputed.
-func tooFull(in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
+func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
 	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: best.Share, Bound: "none", Rounding: certificate.Sums}}
 	in = in.For(instance.Memory)
 	sol, err := certify(in, answer, scheduleMethod{})
@@ -149,7 +148,7 @@ func tooFull(in *instance.Instance, best *scheduletime.Choice, question *schedul
 	}
 	large := sol.tooLarge()
 	large.Form = costmodel.Messagef(" as a pipeline, in any order of passes that was tried")
-	if least, err := scheduletime.Least(question); err == nil {
+	if least, err := scheduletime.Least(ctx, question); err == nil {
 		large.Form = costmodel.Messagef("%v (%v on each GPU is the smallest memory found with which one works)", large.Form, costmodel.Bytes(least))
 	}
 	return sol, large

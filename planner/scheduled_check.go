@@ -42,10 +42,47 @@ func checkNumbers(numbers *scheduletime.Numbers, bound float64) error {
 		}
 		proved = max(proved, longest[count])
 	}
+	proved = max(proved, wholePoint(numbers, before))
 	if proved = max(proved, memoryPoint(numbers, (work[count]+heads)/gpus)); bound > proved {
 		return errNumbers
 	}
 	return nil
+}
+
+// wholePoint returns the shortest length of those at which one more block fits a GPU that have time
+// for all blocks and the largest other item.
+func wholePoint(numbers *scheduletime.Numbers, before []float64) float64 {
+	work, count, largest := numbers.Equal()
+	work, largest = work*float64(numbers.Batches), largest*float64(numbers.Batches)
+	if numbers.Line || work == 0 {
+		return 0
+	}
+	blocks := func(time float64) int { return int(max(0, time)/work + 1e-6) }
+	best := math.Inf(1)
+	for gpu := range numbers.GPUs {
+		for with := range numbers.GPUs { // the GPU of the largest item
+			for number := range count + 1 {
+				length := before[min(gpu, len(before)-1)] + float64(number)*work
+				if gpu == with {
+					length += largest
+				}
+				total := 0
+				for other := range numbers.GPUs {
+					time := length - before[min(other, len(before)-1)]
+					if other == with {
+						if time -= largest; time < -1e-6*length {
+							total = -count * numbers.GPUs
+						}
+					}
+					total += blocks(time)
+				}
+				if total >= count {
+					best = min(best, length)
+				}
+			}
+		}
+	}
+	return best
 }
 
 // memoryPoint returns the length at which memory suffices and all work fits. The more is

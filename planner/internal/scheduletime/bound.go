@@ -30,6 +30,7 @@ type Numbers struct {
 const (
 	byLine   = "work of stages in line"
 	byShare  = "equal shares of the work"
+	byWhole  = "whole blocks on each GPU"
 	byMemory = "lifetimes and recomputation within all memory"
 )
 
@@ -94,14 +95,18 @@ func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) (sta
 //   - A GPU begins after the forwards of the items before its first, and then has all its work. If
 //     backwards are whole, those of these items follow.
 //     Stages in line that take as many items as fit a length show whether the length is possible.
-//     Otherwise the sum over all GPUs counts.
+//     Otherwise the sum over all GPUs counts, and how many whole blocks each has time for.
 //   - What an item keeps lives while a micro-batch passes all later items and comes back. Over all
 //     micro-batches, bytes × time fit in the free memory × the length. Recomputation makes fewer
 //     bytes of more work; the best part of each item is found as for a knapsack.
 func (numbers *Numbers) Bound() (float64, string) {
 	best, why := numbers.shares(0), byShare
-	if line := numbers.line(); numbers.Line && line > best {
-		best, why = line, byLine
+	if numbers.Line {
+		if line := numbers.least(numbers.inLine); line > best {
+			best, why = line, byLine
+		}
+	} else if whole := numbers.least(numbers.inWhole); whole > best {
+		best, why = whole, byWhole
 	}
 	if memory := numbers.memory(best); memory > best*(1+1e-9) {
 		best, why = memory, byMemory
@@ -130,15 +135,15 @@ func (numbers *Numbers) around(item int) float64 {
 	return numbers.Forward[item]
 }
 
-// line returns the least length of stages in line, by bisection.
-func (numbers *Numbers) line() float64 {
+// least returns the least possible length, by bisection.
+func (numbers *Numbers) least(possible func(length float64) bool) float64 {
 	low, high := 0., 0.
 	for item := range numbers.Work {
 		high += numbers.Forward[item] + float64(numbers.Batches)*numbers.Work[item]
 	}
 	for range 60 {
 		middle := (low + high) / 2
-		if numbers.inLine(middle) {
+		if possible(middle) {
 			high = middle
 		} else {
 			low = middle
@@ -162,6 +167,47 @@ func (numbers *Numbers) inLine(length float64) bool {
 		}
 	}
 	return item == len(numbers.Work)
+}
+
+// Equal returns the commonest work of an item and the number of items that have it, and the largest
+// work of another item.
+func (numbers *Numbers) Equal() (work float64, count int, largest float64) {
+	for _, one := range numbers.Work {
+		same := 0
+		for _, other := range numbers.Work {
+			if math.Abs(one-other) <= 1e-9*one {
+				same++
+			}
+		}
+		if same > count {
+			work, count = one, same
+		}
+	}
+	for _, one := range numbers.Work {
+		if math.Abs(one-work) > 1e-9*work {
+			largest = max(largest, one)
+		}
+	}
+	return work, count, largest
+}
+
+// inWhole reports that GPUs have room for the equal items, which are not cut, and for the largest
+// other one, in this length.
+func (numbers *Numbers) inWhole(length float64) bool {
+	work, count, largest := numbers.Equal()
+	work, largest = work*float64(numbers.Batches)*(1-1e-9), largest*float64(numbers.Batches)
+	total, loss, before := 0., math.Inf(1), 0.
+	for gpu := range numbers.GPUs {
+		if gpu > 0 && gpu <= len(numbers.Forward) {
+			before += numbers.around(gpu - 1)
+		}
+		free := math.Floor(max(0, length-before) / work)
+		total += free
+		if length-before >= largest {
+			loss = min(loss, free-math.Floor((length-before-largest)/work))
+		}
+	}
+	return total-loss >= float64(count)
 }
 
 // memory returns the least length, at least the given one, within the free memory.

@@ -1,45 +1,53 @@
 package scheduletime
 
 import (
+	"context"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Least returns the smallest budget found with which a choice fits, if all GPUs have the same: of one
-// micro-batch at a time with all blocks recomputed, or of a published order.
-func Least(question *Question) (int64, error) {
-	search := &search{Question: question, ctx: nil}
-	least, failed := int64(0), error(ErrNone)
-	again := slices.Repeat([]bool{true}, len(question.Blocks))
-	for _, kind := range question.Kinds {
-		table, err := question.Table(kind, again)
+// micro-batch at a time with all blocks recomputed, or of the question's own order.
+func Least(ctx context.Context, question *Question) (int64, error) {
+	search := &search{Question: question, ctx: ctx}
+	choice, err := search.least()
+	if err != nil {
+		return 0, err
+	}
+	return choice.needs(), nil
+}
+
+// least returns the choice of this budget.
+func (search *search) least() (best *Choice, failed error) {
+	again := slices.Repeat([]bool{true}, len(search.Blocks))
+	failed = ErrNone
+	for _, kind := range search.Kinds {
+		table, err := search.Table(kind, again)
 		if err != nil {
 			failed = err
 			continue
 		}
-		kinds := []costmodel.ScheduleKind{kind}
-		if question.Own && !kind.Vee() && !kind.Split() {
-			kinds = append(kinds, oneAtATime(len(question.Topology.Devices), table.Workload.MicroBatches))
-		}
-		for _, kind := range kinds {
-			choice, err := search.level(kind, search.even(kind, table), again)
-			if err != nil {
-				failed = err
+		if search.Own {
+			if kind.Chunked() || kind.Split() {
 				continue
 			}
-			if needs := choice.needs(); least == 0 || needs < least {
-				least, failed = needs, nil
-			}
+			row := []costmodel.PassBlock{{Passes: "FB", Times: max(1, table.Workload.MicroBatches)}} // one after the other
+			kind = costmodel.OrderOf(false, slices.Repeat([][]costmodel.PassBlock{row}, len(search.Topology.Devices)))
+		}
+		choice, err := search.level(kind, search.even(kind, table), again)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if best == nil || choice.needs() < best.needs() {
+			best, failed = choice, nil
+		}
+		if search.Own {
+			break
 		}
 	}
-	return least, failed
-}
-
-// oneAtATime is the order of one micro-batch after the other.
-func oneAtATime(gpus int, batches int64) costmodel.ScheduleKind {
-	row := []costmodel.PassBlock{{Passes: "FB", Times: max(1, batches)}}
-	return costmodel.OrderOf(false, slices.Repeat([][]costmodel.PassBlock{row}, gpus))
+	return best, failed
 }
 
 // needs returns the most bytes that a GPU of a choice needs.

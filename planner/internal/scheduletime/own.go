@@ -2,6 +2,7 @@ package scheduletime
 
 import (
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
@@ -13,8 +14,20 @@ import (
 const perSecond = 1e12
 
 // own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
-// order; nil if it finds none that runs.
+// order. It starts again with no block recomputed: less memory in the order may replace it.
 func (search *search) own(start *Choice) *Choice {
+	best := search.turns(start)
+	if slices.Contains(start.again, true) {
+		if plain, err := search.evaluate(start.Kind, start.cuts, make([]bool, len(start.again))); err == nil {
+			if other := search.turns(plain); other.better(best) {
+				best = other
+			}
+		}
+	}
+	return best
+}
+
+func (search *search) turns(start *Choice) *Choice {
 	best := start
 	for range 3 {
 		next := search.ordered(best)
@@ -109,7 +122,7 @@ func stagesOf(from *Choice) (out []costmodel.Interval) {
 
 // kept returns the bytes that a GPU keeps for its micro-batches in flight.
 func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (total int64) {
-	schedule := search.schedule(from)
+	schedule := search.scheduled(from)
 	depths := order.Depths(schedule.Chunks, order.Phases(schedule, int64(gpu))...)
 	at := 0
 	for i := range problem.Chunks {
@@ -121,12 +134,9 @@ func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (tota
 	return total
 }
 
-func (search *search) schedule(from *Choice) costmodel.Schedule {
-	chunks := int64(1)
-	if from.Kind.Vee() {
-		chunks = 2
-	}
-	return costmodel.NewSchedule(&from.Table.Workload, int64(len(search.Topology.Devices)), chunks)
+// scheduled returns the schedule of a choice.
+func (search *search) scheduled(from *Choice) costmodel.Schedule {
+	return costmodel.NewSchedule(&from.Table.Workload, int64(len(search.Topology.Devices)), search.schedule(from.Kind).Chunks)
 }
 
 // starts are the orders of the question with the same chunks.
@@ -135,7 +145,7 @@ func (search *search) starts(from *Choice) (out []orders.Order) {
 		if kind.Vee() != from.Kind.Vee() || kind.Split() != from.Kind.Split() || kind == costmodel.Interleaved {
 			continue
 		}
-		schedule := search.schedule(from)
+		schedule := search.scheduled(from)
 		schedule.Kind = kind
 		rows := make(orders.Order, len(search.Topology.Devices))
 		for gpu := range rows {

@@ -73,7 +73,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	search := &search{Question: question, ctx: ctx}
 	var best *Choice
 	var failed error
-	of := map[bool]*Choice{} // the best with stages in a V, and in a line
+	type form struct{ vee, split bool }
+	of := map[form]*Choice{} // the best published order of each form
 	for _, kind := range question.Kinds {
 		if best != nil && ctx.Err() != nil {
 			break
@@ -83,8 +84,8 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			failed = err
 			continue
 		}
-		if found.better(of[kind.Vee()]) {
-			of[kind.Vee()] = found
+		if at := (form{kind.Vee(), kind.Split()}); kind != costmodel.Interleaved && found.better(of[at]) {
+			of[at] = found
 		}
 		if found.better(best) {
 			best = found
@@ -93,11 +94,16 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	if best == nil {
 		return nil, errors.Join(ErrNone, failed)
 	}
-	for _, vee := range []bool{false, true} {
-		if start := of[vee]; start != nil && question.Own {
-			if own := search.own(start); own != nil && own.better(best) {
+	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
+		if start := of[at]; start != nil && question.Own {
+			if own := search.own(start); own.better(best) {
 				best = own
 			}
+		}
+	}
+	if !best.Fits() && question.Own { // the order that needs least
+		if least, err := search.least(); err == nil && least.Fits() {
+			best = search.own(least)
 		}
 	}
 	best.Tried = search.tried
@@ -151,35 +157,30 @@ func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []
 	return out, nil
 }
 
-// gpuOf returns the GPU of a chunk. The last GPU of a V has the two chunks at its turn as one.
-func (search *search) gpuOf(kind costmodel.ScheduleKind, chunk int) int {
-	if gpus := len(search.Topology.Devices); kind.Vee() && chunk >= gpus {
-		return 2*gpus - 2 - chunk
+// schedule returns a kind as the schedule of the GPUs.
+func (search *search) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
+	out := costmodel.Schedule{Kind: kind, Stages: int64(len(search.Topology.Devices)), Chunks: 1}
+	if kind.Chunked() {
+		out.Chunks = 2
 	}
-	return chunk
-}
-
-// chunks returns the number of chunks on all GPUs.
-func (search *search) chunks(kind costmodel.ScheduleKind) int {
-	if gpus := len(search.Topology.Devices); kind.Vee() {
-		return 2*gpus - 1
-	}
-	return len(search.Topology.Devices)
+	return out
 }
 
 func (search *search) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
 	devices := make([]int, search.Items.Count())
-	for chunk := range len(cuts) - 1 {
-		for item := cuts[chunk]; item < cuts[chunk+1]; item++ {
-			devices[item] = search.gpuOf(kind, chunk)
+	schedule := search.schedule(kind)
+	for run := range len(cuts) - 1 {
+		for item := cuts[run]; item < cuts[run+1]; item++ {
+			devices[item] = int(schedule.RunRank(int64(run)))
 		}
 	}
 	return search.Items.MapOf(devices, nil)
 }
 
-// even returns cuts with about the same time on every GPU.
+// even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
 func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
-	items, chunks := search.Items.Count(), search.chunks(kind)
+	schedule := search.schedule(kind)
+	items, runs := search.Items.Count(), int(schedule.Runs())
 	sums := make([]float64, items+1)
 	for item := range items {
 		sums[item+1] = sums[item]
@@ -188,21 +189,20 @@ func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) 
 			sums[item+1] += took.forward + took.input + took.weight
 		}
 	}
-	cuts := make([]int, chunks+1)
-	share := 0.
-	for chunk := 1; chunk < chunks; chunk++ {
-		if middle := len(search.Topology.Devices); kind.Vee() && chunk != middle {
-			share += .5 / float64(middle)
-		} else {
-			share += 1 / float64(middle)
-		}
+	owned := make([]float64, schedule.Stages)
+	for run := range runs {
+		owned[schedule.RunRank(int64(run))]++
+	}
+	cuts, share := make([]int, runs+1), 0.
+	for run := 1; run < runs; run++ {
+		share += 1 / owned[schedule.RunRank(int64(run-1))] / float64(schedule.Stages)
 		at, _ := slices.BinarySearch(sums, sums[items]*share)
-		if at > 0 && at <= items && sums[items]*share-sums[at-1] < sums[min(at, items)]-sums[items]*share {
+		if at > 0 && at <= items && sums[items]*share-sums[at-1] < sums[at]-sums[items]*share {
 			at--
 		}
-		cuts[chunk] = min(max(at, cuts[chunk-1]+1), items-(chunks-chunk))
+		cuts[run] = min(max(at, cuts[run-1]+1), items-(runs-run))
 	}
-	cuts[chunks] = items
+	cuts[runs] = items
 	return cuts
 }
 
