@@ -45,7 +45,7 @@ func (backend *backend) assembled(bound *bind.Bound) *machine {
 	})
 	made.works = works{
 		kernels: backend.kernels, bound: bound, instr: backend.instr, scheduler: made.scheduler, times: backend.options.Clock != nil,
-		trains: slices.ContainsFunc(bound.Program.Instrs, func(instr program.Instr) bool { return instr.Op == program.Backward }),
+		trains: slices.ContainsFunc(bound.Program.Instrs, func(instr program.Instr) bool { return instr.Op.Back() }),
 	}
 	return made
 }

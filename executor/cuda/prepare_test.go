@@ -23,45 +23,62 @@ var elsewhere = []string{"gemm"}
 // entry, its operands and dims are those that its lines name, and a module has its
 // function.
 func TestPrepared(t *testing.T) {
-	for family := range backendtest.Families {
+	for family, config := range backendtest.Families {
+		graph, err := backendtest.Graph(config)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for way, wanted := range backendtest.Workloads() {
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
 				continue
 			}
-			t.Run(fmt.Sprint(family, " ", way), func(t *testing.T) {
-				wanted.Strategy, wanted.Batch, wanted.MicroBatches = costmodel.Pipeline, 4, 2
-				job := compiled(t, family, wanted, 2, 1)
-				bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-				if err != nil {
-					t.Fatal(err)
+			for _, schedule := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.ZBH1, costmodel.VHalf} {
+				if schedule != costmodel.OneFOneB && wanted.Mode != costmodel.Train {
+					continue
 				}
-				found, err := New(executor.GPUOptions{Devices: []int{0, 0}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				backend, is := found.(*backend)
-				if !is {
-					t.Fatalf("%T", found)
-				}
-				backend.kernels = maps.Clone(backend.kernels)
-				for _, name := range elsewhere {
-					backend.kernels[name] = func(*kernel.Call) (kernel.Launch, error) {
-						return func(*kernel.Step) error { return nil }, nil
+				t.Run(fmt.Sprint(family, " ", way, " ", schedule), func(t *testing.T) {
+					job, err := backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 2}.Job(graph, wanted)
+					if err != nil {
+						t.Fatal(err)
 					}
-				}
-				machine, err := found.Open(context.Background(), bound)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for number := range int64(2) {
-					if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
-						t.Error(err)
-					}
-				}
-				if err := machine.Close(); err != nil || driver.Unreleased() != "" {
-					t.Errorf("%v; the process still holds %s", err, driver.Unreleased())
-				}
-			})
+					prepares(t, job)
+				})
+			}
 		}
+	}
+}
+
+// prepares runs two steps of a job on the fake driver.
+func prepares(t *testing.T, job *executor.Job) {
+	t.Helper()
+	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := New(executor.GPUOptions{Devices: []int{0, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend, is := found.(*backend)
+	if !is {
+		t.Fatalf("%T", found)
+	}
+	backend.kernels = maps.Clone(backend.kernels)
+	for _, name := range elsewhere {
+		backend.kernels[name] = func(*kernel.Call) (kernel.Launch, error) {
+			return func(*kernel.Step) error { return nil }, nil
+		}
+	}
+	machine, err := found.Open(context.Background(), bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range int64(2) {
+		if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := machine.Close(); err != nil || driver.Unreleased() != "" {
+		t.Errorf("%v; the process still holds %s", err, driver.Unreleased())
 	}
 }

@@ -12,7 +12,17 @@ import (
 // which lines of testdata/sound.txt it replaces (<) by which (>), and faults
 // that this is.
 func TestCheckRules(t *testing.T) {
-	data, err := os.ReadFile("testdata/sound.txt")
+	breaks(t, "sound", "broken", "V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V12", "V13", "V16")
+}
+
+// TestCheckHalves breaks the rules of backwards in two halves.
+func TestCheckHalves(t *testing.T) {
+	breaks(t, "halves", "broken_halves", "V1", "V7", "V8", "V12")
+}
+
+func breaks(t *testing.T, program, folder string, rules ...string) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + program + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +30,7 @@ func TestCheckRules(t *testing.T) {
 	if err := parsed(t, sound).Check().Err(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("testdata/broken/*.txt")
+	files, err := filepath.Glob("testdata/" + folder + "/*.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +52,7 @@ func TestCheckRules(t *testing.T) {
 			}
 		})
 	}
-	for _, rule := range []string{"V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V12", "V13", "V16"} {
+	for _, rule := range rules {
 		if !broken[rule] {
 			t.Errorf("no file breaks %s", rule)
 		}

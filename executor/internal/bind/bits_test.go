@@ -51,7 +51,7 @@ func compareCuts(t *testing.T, name string, graph *modelgraph.Graph, workload co
 	}
 	want := interpret(t, name, one, random)
 	for range *cuts {
-		cut := backendtest.Cut{Devices: 1 + random.IntN(4), Schedule: backendtest.Schedules[random.IntN(4)], MicroBatches: parts, Seed: random.Uint64()}
+		cut := backendtest.Cut{Devices: 1 + random.IntN(4), Schedule: backendtest.Schedules[random.IntN(len(backendtest.Schedules))], MicroBatches: parts, Seed: random.Uint64()}
 		label := fmt.Sprintf("%s %+v", name, cut)
 		job, err := cut.Job(graph, workload)
 		if err != nil {

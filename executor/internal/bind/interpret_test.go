@@ -161,7 +161,7 @@ func (interpreter *interpreter) instr(index int32) {
 		// The contents of the slot are gone.
 		arena.end(interpreter.slot(instr.Channel, instr.Sequence), prog.Channels[instr.Channel].Bytes)
 		interpreter.freed[instr.Channel]++
-	case program.Forward, program.Recompute, program.Backward, program.Decode, program.Step:
+	case program.Forward, program.Recompute, program.Backward, program.BackwardInput, program.BackwardWeight, program.Decode, program.Step:
 		// A buffer that it overwrites loses all contents.
 		for _, access := range prog.Accesses[instr.FirstAccess:instr.EndAccess] {
 			if buffer := &prog.Buffers[access.Buffer]; access.Mode == program.Write {
