@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -34,7 +36,7 @@ func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*S
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	question, err := scheduleQuestion(problem)
+	question, err := scheduleQuestion(ctx, problem)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func (scheduleMethod) Why(*instance.Instance) string {
 }
 
 // scheduleQuestion returns what the workload leaves open.
-func scheduleQuestion(problem *Problem) (*scheduletime.Question, error) {
+func scheduleQuestion(ctx context.Context, problem *Problem) (*scheduletime.Question, error) {
 	open := problem.Costs.Workload
 	kinds := []costmodel.ScheduleKind{open.Schedule}
 	out := &scheduletime.Question{Topology: problem.Topology}
@@ -112,6 +114,15 @@ func scheduleQuestion(problem *Problem) (*scheduletime.Question, error) {
 			tables[key{kind, workload.Recompute}] = table
 		}
 		return table, err
+	}
+	out.Start = func(table *costmodel.Table) devicemap.Map {
+		one := *problem
+		one.Costs, one.Objective = table, Time
+		sol, err := Solve(ctx, one, Settings{TimeLimit: time.Second})
+		if err != nil {
+			return nil
+		}
+		return sol.Map
 	}
 	var refused error
 	for _, kind := range kinds {

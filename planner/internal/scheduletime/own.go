@@ -48,23 +48,25 @@ func (search *search) ordered(from *Choice) *Choice {
 	if problem == nil {
 		return nil
 	}
-	starts := search.starts(from)
-	const attempts = 4 // at caps that arenas, whose parts are for each chunk, may not use fully
+	starts, least := search.starts(from), problem.LeastCaps()
+	// Arenas have parts for each chunk, and channels hold two messages, which the solver does not
+	// know. It tries again with smaller caps.
+	const attempts, smaller = 6, 25
 	for range attempts {
-		solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: starts, Effort: 1_000_000})
+		solution, err := orders.Solve(search.ctx, *problem, orders.Settings{Starts: starts, Effort: 500_000, Nodes: 10_000})
 		if err != nil || certificate.CheckOrder(problem, solution) != nil {
 			return nil
 		}
 		next, err := search.evaluate(search.kindOf(from, solution.Order), from.cuts, from.again)
-		if err != nil {
-			return nil
-		}
-		if next.Fits() {
+		if err == nil && next.Fits() {
 			return next
 		}
-		least := problem.LeastCaps()
 		for gpu := range problem.Caps {
-			problem.Caps[gpu] = max(least[gpu], problem.Caps[gpu]+min(0, next.Devices[gpu].HeadroomBytes))
+			less := problem.Caps[gpu] / smaller
+			if err == nil {
+				less = max(0, -next.Devices[gpu].HeadroomBytes)
+			}
+			problem.Caps[gpu] = max(least[gpu], min(problem.Caps[gpu], solution.Peaks[gpu])-less)
 		}
 	}
 	return nil

@@ -27,6 +27,8 @@ type Question struct {
 	Blocks []int
 	// Table returns the costs of a schedule with these blocks recomputed.
 	Table func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error)
+	// Start returns the best map of another method for such a table; nil if it has none.
+	Start func(table *costmodel.Table) devicemap.Map
 }
 
 // Choice is a pipeline with its costs and figures.
@@ -110,13 +112,53 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	return best, nil
 }
 
-// published returns the best cuts and blocks for a published order.
-func (search *search) published(kind costmodel.ScheduleKind) (*Choice, error) {
-	table, err := search.Table(kind, make([]bool, len(search.Blocks)))
-	if err != nil {
-		return nil, err
+// published returns the best cuts and blocks for a published order. It starts from even cuts, and
+// from those of another method with no block recomputed and with all.
+func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, failed error) {
+	for _, all := range []bool{false, true} {
+		again := slices.Repeat([]bool{all}, len(search.Blocks))
+		table, err := search.Table(kind, again)
+		if err != nil {
+			return best, err
+		}
+		var starts [][]int
+		if !all {
+			starts = append(starts, search.even(kind, table))
+		}
+		if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
+			starts = append(starts, cuts)
+		}
+		for _, cuts := range starts {
+			found, err := search.improve(kind, cuts, again)
+			if err != nil {
+				failed = err
+				continue
+			}
+			if found.better(best) {
+				best = found
+			}
+		}
+		if len(search.Blocks) == 0 {
+			break
+		}
 	}
-	return search.improve(kind, search.even(kind, table), make([]bool, len(search.Blocks)))
+	if best != nil {
+		failed = nil
+	}
+	return best, failed
+}
+
+// cutsOf returns the cuts of a map, by items.
+func (search *search) cutsOf(placement devicemap.Map) (cuts []int) {
+	if placement == nil {
+		return nil
+	}
+	for item := range search.Items.Count() {
+		if unit := search.Items.Units(item)[0]; item == 0 || placement[unit] != placement[search.Items.Units(item - 1)[0]] {
+			cuts = append(cuts, item)
+		}
+	}
+	return append(cuts, search.Items.Count())
 }
 
 // improve moves cuts, and recomputes as few blocks as fit, in turns.
