@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -24,6 +25,11 @@ func scheduled(table *costmodel.Table) bool {
 // solveSchedule finds the order of a pipeline's passes, its cuts and the blocks that it recomputes,
 // as far as the workload leaves them open, for the shortest step that fits.
 func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
+	return scheduledWithin(ctx, problem, problem.Topology, settings)
+}
+
+// scheduledWithin solves for GPUs with these budgets, and predicts for those of the problem.
+func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
 	workload := &problem.Costs.Workload
 	if len(problem.Pins)+len(problem.Together) > 0 {
 		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "%v and %v place layers, and the search chooses all stages: leave them out, or name a schedule", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})
@@ -36,7 +42,9 @@ func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*S
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	question, err := scheduleQuestion(ctx, problem)
+	narrow := *problem
+	narrow.Topology = budgets
+	question, err := scheduleQuestion(ctx, &narrow, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/32)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +84,9 @@ func (scheduleMethod) Why(*instance.Instance) string {
 	return "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
 }
 
-// scheduleQuestion returns what the workload leaves open.
-func scheduleQuestion(ctx context.Context, problem *Problem) (*scheduletime.Question, error) {
+// scheduleQuestion returns what the workload leaves open. Each search of another method for a start
+// has this time.
+func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration) (*scheduletime.Question, error) {
 	open := problem.Costs.Workload
 	kinds := []costmodel.ScheduleKind{open.Schedule}
 	out := &scheduletime.Question{Topology: problem.Topology}
@@ -118,7 +127,7 @@ func scheduleQuestion(ctx context.Context, problem *Problem) (*scheduletime.Ques
 	out.Start = func(table *costmodel.Table) devicemap.Map {
 		one := *problem
 		one.Costs, one.Objective = table, Time
-		sol, err := Solve(ctx, one, Settings{TimeLimit: time.Second})
+		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
 		if err != nil {
 			return nil
 		}
@@ -151,7 +160,7 @@ func scheduleQuestion(ctx context.Context, problem *Problem) (*scheduletime.Ques
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
 // how much memory each GPU needs for one micro-batch at a time with all blocks recomputed.
 func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
-	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: best.Share, Bound: "none", Rounding: certificate.Sums}}
+	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
 	in = in.For(instance.Memory)
 	sol, err := certify(in, answer, scheduleMethod{})
 	if err != nil {
