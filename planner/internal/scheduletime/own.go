@@ -74,7 +74,7 @@ func (search *search) ordered(from *Choice) *Choice {
 
 // problem returns the numbers of a choice's chunks; nil if its memory leaves nothing for them.
 func (search *search) problem(from *Choice) *orders.Problem {
-	out := &orders.Problem{MicroBatches: int(max(1, from.Table.Workload.MicroBatches)), Joint: !from.Kind.Split(), Caps: make([]int64, len(search.Topology.Devices))}
+	out := &orders.Problem{Ahead: int(costmodel.StageRulesOf(from.Table.Workload.Runtime).Slots), MicroBatches: int(max(1, from.Table.Workload.MicroBatches)), Joint: !from.Kind.Split(), Caps: make([]int64, len(search.Topology.Devices))}
 	stages := stagesOf(from)
 	for chunk, stage := range stages {
 		gpu := int(from.Map[stage.First])

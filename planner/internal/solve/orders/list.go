@@ -23,6 +23,7 @@ type lister struct {
 	not     []int64 // by GPU: it chooses nothing before
 	rows    Order
 	length  int64
+	now     int64
 	waiting int // passes that have not run
 }
 
@@ -52,7 +53,7 @@ func newLister(problem *Problem) *lister {
 // run builds the order of a policy; its rows stay until the next run. It returns false from the
 // moment that the order is no shorter than below.
 func (list *lister) run(by policy, below int64) bool {
-	list.policy, list.length = by, 0
+	list.policy, list.length, list.now = by, 0, 0
 	clear(list.ran)
 	clear(list.free)
 	clear(list.held)
@@ -86,12 +87,18 @@ func (list *lister) run(by policy, below int64) bool {
 // start runs a pass.
 func (list *lister) start(gpu int, now int64, pass Pass) {
 	end := list.state.start(list.Problem, gpu, now, pass)
+	list.now = now
 	list.rows[gpu] = append(list.rows[gpu], pass)
 	list.length, list.not[gpu] = max(list.length, end), 0
 	list.waiting--
 	list.next[gpu] = list.wake(gpu)
 	if after := list.after(pass); after >= 0 && after != gpu {
 		list.next[after] = list.wake(after)
+	}
+	if earlier, _, waits := list.before(pass); waits && list.Ahead > 0 { // its sender may go on
+		if from := list.Chunks[earlier.Chunk].GPU; from != gpu {
+			list.next[from] = list.wake(from)
+		}
 	}
 }
 
@@ -171,7 +178,16 @@ func (list *lister) can(gpu int, pass Pass) bool {
 	if pass.Kind == Forward && list.ran[index(pass)]-list.ran[index(Pass{Input, pass.Chunk})] >= int(list.most[pass.Chunk]) {
 		return false
 	}
-	return list.fits(list.Problem, list.chunks[gpu], pass)
+	return !list.ahead(pass) && list.fits(list.Problem, list.chunks[gpu], pass)
+}
+
+// ahead reports that the chunk that waits for a pass is too far behind.
+func (list *lister) ahead(pass Pass) bool {
+	next := Pass{pass.Kind, pass.Chunk + 1}
+	if pass.Kind == Input {
+		next.Chunk = pass.Chunk - 1
+	}
+	return list.Ahead > 0 && pass.Kind != Weight && next.Chunk >= 0 && next.Chunk < len(list.Chunks) && list.ran[index(pass)]-list.ran[index(next)] >= list.Ahead
 }
 
 // wake returns when a GPU can choose its next pass.
@@ -184,7 +200,7 @@ func (list *lister) wake(gpu int) int64 {
 			if comes == never {
 				continue
 			}
-			if comes = max(comes, list.free[gpu], list.not[gpu]); comes < at && list.can(gpu, pass) {
+			if comes = max(comes, list.free[gpu], list.not[gpu], list.now); comes < at && list.can(gpu, pass) {
 				at = comes
 			}
 		}

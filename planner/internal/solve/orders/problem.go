@@ -51,6 +51,9 @@ type Problem struct {
 	MicroBatches int
 	// Joint: Weight is a part of Input, so that rows have no Weight. All memory then ends with Input.
 	Joint bool
+	// Ahead, if not 0, keeps the orders found by trial from running a chunk this many passes ahead of
+	// the one that waits for it: channels hold few messages. Bounds and complete searches ignore it.
+	Ahead int
 }
 
 // Order is a row of passes for each GPU.
