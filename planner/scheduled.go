@@ -3,7 +3,6 @@ package planner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"time"
@@ -173,6 +172,3 @@ func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choi
 	}
 	return sol, large
 }
-
-// errNumbers is a bound that other code does not prove.
-var errNumbers = errors.New("planner: the bound of the schedule is above what its arguments prove (please report this)")

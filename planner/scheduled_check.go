@@ -1,11 +1,15 @@
 package planner
 
 import (
+	"errors"
 	"math"
 	"sort"
 
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
+
+// errNumbers is a bound that other code does not prove.
+var errNumbers = errors.New("planner: the bound of the schedule is above what its arguments prove (please report this)")
 
 // checkNumbers proves a bound again, with other code: stages in line by a dynamic program over the
 // items and GPUs, and memory at the points where one more item is recomputed.
@@ -97,8 +101,8 @@ func memoryPoint(numbers *scheduletime.Numbers, plain float64) float64 {
 			life += numbers.Forward[later] + numbers.Input[later]
 		}
 		life *= float64(numbers.Batches)
-		area += life * numbers.Kept[item]
-		if freed := life * (numbers.Kept[item] - numbers.Made[item]); freed > 0 {
+		area += life * numbers.Saved[item]
+		if freed := life * (numbers.Saved[item] - numbers.Made[item]); freed > 0 {
 			parts = append(parts, part{freed, float64(numbers.Batches) * numbers.Extra[item]})
 		}
 	}

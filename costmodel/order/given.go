@@ -51,7 +51,7 @@ func actionsOf(passes string, next *[Weight + 1][2]int64) (out []Action) {
 	return out
 }
 
-// evenly returns the number of micro-batches that every kind of pass of a block goes on by; false
+// evenly returns the number of micro-batches that every kind of pass of a block advances by; false
 // if they differ.
 func evenly(before, after [Weight + 1][2]int64) (advance int64, even bool) {
 	for kind := range after {

@@ -7,7 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// RandomOrder returns a schedule that names a random order in which no rank waits for itself: at each
+// RandomOrder returns a schedule that names a random order without a cycle of waits: at each
 // step, any action whose input is there runs. No stage is more than two messages ahead of the next,
 // as a channel holds two.
 func RandomOrder(ranks, batches int64, split, vee bool, random *rand.Rand) costmodel.ScheduleKind {

@@ -12,7 +12,7 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 	if len(search.Blocks) == 0 {
 		return from, nil
 	}
-	order, err := search.byWorth(from)
+	order, err := search.byGain(from)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +58,10 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 	}
 }
 
-// byWorth lists the blocks of each GPU by the bytes that recomputing them frees for a second.
-func (search *search) byWorth(from *Choice) ([][]int, error) {
+// byGain lists the blocks of each GPU by the bytes that recomputing them frees for a second.
+func (search *search) byGain(from *Choice) ([][]int, error) {
 	all := slices.Repeat([]bool{true}, len(search.Blocks))
-	kept, err := search.Table(from.Kind, make([]bool, len(search.Blocks)))
+	saved, err := search.Table(from.Kind, make([]bool, len(search.Blocks)))
 	if err != nil {
 		return nil, err
 	}
@@ -70,16 +70,16 @@ func (search *search) byWorth(from *Choice) ([][]int, error) {
 		return nil, err
 	}
 	out := make([][]int, len(search.Topology.Devices))
-	worth := make([]float64, len(search.Blocks))
+	gain := make([]float64, len(search.Blocks))
 	for block, unit := range search.Blocks {
 		gpu := int(from.Map[unit])
-		before, after := unitTimes(kept, search.Topology, gpu, unit), unitTimes(made, search.Topology, gpu, unit)
-		freed := unitBytes(&kept.Units[unit]).all() - unitBytes(&made.Units[unit]).all()
-		worth[block] = float64(freed) / max(1e-12, after.input+after.weight-before.input-before.weight)
+		before, after := unitTimes(saved, search.Topology, gpu, unit), unitTimes(made, search.Topology, gpu, unit)
+		freed := unitBytes(&saved.Units[unit]).all() - unitBytes(&made.Units[unit]).all()
+		gain[block] = float64(freed) / max(1e-12, after.input+after.weight-before.input-before.weight)
 		out[gpu] = append(out[gpu], block)
 	}
 	for _, blocks := range out {
-		slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Compare(worth[b], worth[a]) })
+		slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
 	}
 	return out, nil
 }

@@ -20,9 +20,9 @@ type Numbers struct {
 	// Forward and Input are on the way to the end of the chain and back. Work is all passes without
 	// recomputation, Extra what recomputation adds to it.
 	Forward, Input, Work, Extra []float64
-	// Kept are the bytes of a micro-batch that an item keeps from forward to backward, Made those
+	// Saved are the bytes of a micro-batch that an item keeps from forward to backward, Made those
 	// with recomputation. Free is the memory of all GPUs without what is there throughout.
-	Kept, Made []float64
+	Saved, Made []float64
 	Free       float64
 }
 
@@ -39,7 +39,7 @@ const (
 func (question *Question) Numbers() (*Numbers, error) {
 	count := question.Items.Count()
 	out := &Numbers{GPUs: len(question.Topology.Devices), Line: true, Joint: true}
-	for _, list := range []*[]float64{&out.Forward, &out.Input, &out.Work, &out.Extra, &out.Kept, &out.Made} {
+	for _, list := range []*[]float64{&out.Forward, &out.Input, &out.Work, &out.Extra, &out.Saved, &out.Made} {
 		*list = slices.Repeat([]float64{math.Inf(1)}, count)
 	}
 	for device := range question.Topology.Devices {
@@ -69,13 +69,13 @@ func (question *Question) Numbers() (*Numbers, error) {
 // throughout.
 func (numbers *Numbers) add(question *Question, none, all *costmodel.Table) (static float64) {
 	for item := range numbers.Work {
-		var kept, made float64
+		var saved, made float64
 		for _, unit := range question.Items.Units(item) {
-			kept, made = kept+float64(unitBytes(&none.Units[unit]).least()), made+float64(unitBytes(&all.Units[unit]).least())
+			saved, made = saved+float64(unitBytes(&none.Units[unit]).least()), made+float64(unitBytes(&all.Units[unit]).least())
 			one := &none.Units[unit]
 			static += float64(max(one.Params, one.Regions.Weights) + max(0, one.OptimizerState))
 		}
-		numbers.Kept[item], numbers.Made[item] = min(numbers.Kept[item], kept), min(numbers.Made[item], made)
+		numbers.Saved[item], numbers.Made[item] = min(numbers.Saved[item], saved), min(numbers.Made[item], made)
 		for device := range question.Topology.Devices {
 			var plain, again seconds
 			for _, unit := range question.Items.Units(item) {
@@ -216,8 +216,8 @@ func (numbers *Numbers) memory(least float64) float64 {
 	type part struct{ area, seconds float64 } // that recomputing an item frees, and takes
 	parts, area, after := make([]part, count), 0., 0.
 	for item := count - 1; item >= 0; item-- {
-		area += float64(numbers.Batches) * after * numbers.Kept[item]
-		if freed := numbers.Kept[item] - numbers.Made[item]; freed > 0 {
+		area += float64(numbers.Batches) * after * numbers.Saved[item]
+		if freed := numbers.Saved[item] - numbers.Made[item]; freed > 0 {
 			parts[item] = part{float64(numbers.Batches) * after * freed, float64(numbers.Batches) * numbers.Extra[item]}
 		}
 		after += numbers.Forward[item] + numbers.Input[item]

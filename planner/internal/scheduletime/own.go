@@ -79,16 +79,16 @@ func (search *search) problem(from *Choice) *orders.Problem {
 	for chunk, stage := range stages {
 		gpu := int(from.Map[stage.First])
 		var took seconds
-		var kept bytes
+		var saved bytes
 		for unit := stage.First; unit < stage.End; unit++ {
 			took.add(unitTimes(from.Table, search.Topology, gpu, unit))
 			more := unitBytes(&from.Table.Units[unit])
-			kept.toInput, kept.toWeight, kept.between = kept.toInput+more.toInput, kept.toWeight+more.toWeight, kept.between+more.between
+			saved.toInput, saved.toWeight, saved.between = saved.toInput+more.toInput, saved.toWeight+more.toWeight, saved.between+more.between
 		}
 		whole := func(seconds float64) int64 { return int64(math.Round(seconds * perSecond)) }
 		one := orders.Chunk{
 			GPU: gpu, Forward: max(1, whole(took.forward)), Input: max(1, whole(took.input)), Weight: whole(took.weight),
-			ToInput: kept.toInput, ToWeight: kept.toWeight, Between: kept.between,
+			ToInput: saved.toInput, ToWeight: saved.toWeight, Between: saved.between,
 		}
 		if chunk+1 < len(stages) {
 			next, bytes := int(from.Map[stage.End]), from.Table.Units[stage.End-1].Work.Output
@@ -100,7 +100,7 @@ func (search *search) problem(from *Choice) *orders.Problem {
 		out.Chunks = append(out.Chunks, one)
 	}
 	for gpu := range out.Caps {
-		out.Caps[gpu] = from.Devices[gpu].HeadroomBytes + search.kept(from, out, gpu)
+		out.Caps[gpu] = from.Devices[gpu].HeadroomBytes + search.saved(from, out, gpu)
 	}
 	for gpu, least := range out.LeastCaps() {
 		if out.Caps[gpu] < least {
@@ -122,8 +122,8 @@ func stagesOf(from *Choice) (out []costmodel.Interval) {
 	return out
 }
 
-// kept returns the bytes that a GPU keeps for its micro-batches in flight.
-func (search *search) kept(from *Choice, problem *orders.Problem, gpu int) (total int64) {
+// saved returns the bytes that a GPU keeps for its micro-batches in flight.
+func (search *search) saved(from *Choice, problem *orders.Problem, gpu int) (total int64) {
 	schedule := search.scheduled(from)
 	depths := order.Depths(schedule.Chunks, order.Phases(schedule, int64(gpu))...)
 	at := 0

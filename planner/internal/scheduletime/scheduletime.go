@@ -161,7 +161,7 @@ func (search *search) cutsOf(placement devicemap.Map) (cuts []int) {
 	return append(cuts, search.Items.Count())
 }
 
-// improve moves cuts, and recomputes as few blocks as fit, in turns.
+// improve moves cuts, and recomputes as few blocks as fit, alternately.
 func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
 	best, err := search.evaluate(kind, cuts, again)
 	if err != nil {

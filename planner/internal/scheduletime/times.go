@@ -18,7 +18,7 @@ func unitTimes(table *costmodel.Table, topo *costmodel.Topology, device, unit in
 // weights, and between the two.
 type bytes struct{ toInput, toWeight, between int64 }
 
-func (kept bytes) all() int64 { return kept.toInput + kept.toWeight + kept.between }
+func (saved bytes) all() int64 { return saved.toInput + saved.toWeight + saved.between }
 
 func unitBytes(unit *costmodel.Unit) bytes {
 	if regions := &unit.Regions; unit.Layers == nil { // an arena's
@@ -30,15 +30,15 @@ func unitBytes(unit *costmodel.Unit) bytes {
 		}
 		return out
 	}
-	kept := unit.CheckpointedOutput
+	saved := unit.CheckpointedOutput
 	for i := range unit.Layers {
 		if unit.Recompute {
-			kept += unit.Layers[i].RecomputeSaved
+			saved += unit.Layers[i].RecomputeSaved
 		} else {
-			kept += unit.Layers[i].Saved
+			saved += unit.Layers[i].Saved
 		}
 	}
-	return bytes{toInput: kept}
+	return bytes{toInput: saved}
 }
 
 func (took *seconds) add(more seconds) {
@@ -48,4 +48,4 @@ func (took *seconds) add(more seconds) {
 }
 
 // least are the bytes that are there at least from forward to the gradient of the input.
-func (kept bytes) least() int64 { return kept.toInput + kept.toWeight }
+func (saved bytes) least() int64 { return saved.toInput + saved.toWeight }

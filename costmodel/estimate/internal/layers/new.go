@@ -29,7 +29,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
 		Optimizer: Optimizer{Kind: workload.Optimizer, EMA: workload.EMA, Embeddings32: trainer.Of(workload.Preset).Path.Embeddings32},
 	}
-	if err := model.recomputes(); err != nil {
+	if err := findRecomputed(model); err != nil {
 		return nil, err
 	}
 	if rules.Masters {
@@ -51,8 +51,8 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	return costs(model)
 }
 
-// recomputes finds the units that run again in backward.
-func (model *Model) recomputes() error {
+// findRecomputed finds the units that run again in backward.
+func findRecomputed(model *Model) error {
 	model.again = make([]bool, max(1, len(model.Graph.Units)))
 	if model.Workload.Recompute == value.RecomputeSelective && model.Rules.Megatron { // of attention's core alone
 		return nil

@@ -144,13 +144,13 @@ func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
 	return longest, nil
 }
 
-// memory adds up the bytes of each row: what is held from pass to pass by kind.
+// memory adds up the bytes of each row: what is used from pass to pass by kind.
 func (walk *orderWalk) memory(order orders.Order) error {
 	for gpu, row := range order {
 		count := map[orders.Pass]int64{}
 		for _, pass := range row {
 			count[pass]++
-			held := int64(0)
+			used := int64(0)
 			for i, chunk := range walk.Chunks {
 				ran := func(kind orders.Kind) int64 { return count[orders.Pass{Kind: kind, Chunk: i}] }
 				now := func(kind orders.Kind) int64 { // its memory goes when it ends
@@ -163,10 +163,10 @@ func (walk *orderWalk) memory(order orders.Order) error {
 				if walk.Joint {
 					last = orders.Input
 				}
-				held += chunk.ToInput*(ran(orders.Forward)-now(orders.Input)) + chunk.ToWeight*(ran(orders.Forward)-now(last)) + chunk.Between*(ran(orders.Input)-now(last))
+				used += chunk.ToInput*(ran(orders.Forward)-now(orders.Input)) + chunk.ToWeight*(ran(orders.Forward)-now(last)) + chunk.Between*(ran(orders.Input)-now(last))
 			}
-			if held > walk.Caps[gpu] {
-				return fault("row %d holds %d bytes of %d", gpu, held, walk.Caps[gpu])
+			if used > walk.Caps[gpu] {
+				return fault("row %d holds %d bytes of %d", gpu, used, walk.Caps[gpu])
 			}
 		}
 	}

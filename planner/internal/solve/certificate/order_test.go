@@ -43,8 +43,8 @@ func rowsOf(problem *orders.Problem, gpu, most int) (out [][]orders.Pass) {
 	if problem.Joint {
 		last = orders.Input
 	}
-	var add func(held int64)
-	add = func(held int64) {
+	var add func(used int64)
+	add = func(used int64) {
 		if len(out) > most {
 			return
 		}
@@ -74,12 +74,12 @@ func rowsOf(problem *orders.Problem, gpu, most int) (out [][]orders.Pass) {
 				if problem.Joint && kind == orders.Input {
 					less = chunk.ToInput + chunk.ToWeight + chunk.Between
 				}
-				if held+more > problem.Caps[gpu] {
+				if used+more > problem.Caps[gpu] {
 					continue
 				}
 				ran[pass]++
 				row = append(row, pass)
-				add(held + more - less)
+				add(used + more - less)
 				row = row[:len(row)-1]
 				ran[pass]--
 			}

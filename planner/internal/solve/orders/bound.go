@@ -20,12 +20,12 @@ const (
 //   - A GPU cannot begin before the forwards of earlier chunks. After its last pass, the passes that
 //     wait for it follow. This holds for any set of its passes; the sets are those with at least so
 //     much to follow.
-//   - What a chunk holds is held at least for the way to the end of the chain and back. The product
+//   - What a chunk holds is used at least for the way to the end of the chain and back. The product
 //     of bytes and time of all micro-batches fits within cap × length.
 //   - If a chunk fits k times within the cap, the forward of micro-batch i + k waits for the
 //     gradient of micro-batch i.
 func (problem *Problem) Bound() Bound {
-	way := newWays(problem)
+	way := newPaths(problem)
 	best := Bound{Why: byWork}
 	add := func(value int64, why string) {
 		if value > best.Value {
@@ -56,7 +56,7 @@ func (problem *Problem) Bound() Bound {
 }
 
 // setWork returns the time of all passes of chunks that have at least this much to follow.
-func (problem *Problem) setWork(way *ways, chunks []int, least int64) (work int64) {
+func (problem *Problem) setWork(way *paths, chunks []int, least int64) (work int64) {
 	for _, i := range chunks {
 		for kind := range problem.perChunk() {
 			if way.tail[i][kind] >= least {
@@ -68,7 +68,7 @@ func (problem *Problem) setWork(way *ways, chunks []int, least int64) (work int6
 }
 
 // area returns the bytes × time that all micro-batches of a chunk hold at least.
-func (problem *Problem) area(way *ways, i int) float64 {
+func (problem *Problem) area(way *paths, i int) float64 {
 	chunk := &problem.Chunks[i]
 	weight := chunk.Weight
 	if problem.Joint {
@@ -79,7 +79,7 @@ func (problem *Problem) area(way *ways, i int) float64 {
 }
 
 // inFlight returns the length of the rounds of micro-batches that fit at a time.
-func (problem *Problem) inFlight(way *ways, i int) int64 {
+func (problem *Problem) inFlight(way *paths, i int) int64 {
 	chunk := &problem.Chunks[i]
 	bytes := chunk.ToInput + chunk.ToWeight
 	if bytes == 0 {
@@ -93,16 +93,16 @@ func (problem *Problem) inFlight(way *ways, i int) int64 {
 	return way.head[i] + (count+most-1)/most*life + tail
 }
 
-// ways are the shortest ways of a micro-batch, by chunk.
-type ways struct {
+// paths are the shortest ways of a micro-batch, by chunk.
+type paths struct {
 	head []int64        // to the beginning of its forward
 	life []int64        // from there to the end of its input's gradient
 	tail [][kinds]int64 // from the end of a pass to the end of all that waits for it
 }
 
-func newWays(problem *Problem) *ways {
+func newPaths(problem *Problem) *paths {
 	count := len(problem.Chunks)
-	out := &ways{make([]int64, count), make([]int64, count), make([][kinds]int64, count)}
+	out := &paths{make([]int64, count), make([]int64, count), make([][kinds]int64, count)}
 	for i := 1; i < count; i++ {
 		out.head[i] = out.head[i-1] + problem.Chunks[i-1].Forward + problem.Chunks[i-1].Send
 	}

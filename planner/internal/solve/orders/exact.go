@@ -15,7 +15,7 @@ type searcher struct {
 	*Problem
 	state
 	chunks [][]int
-	way    *ways
+	way    *paths
 	best   int64 // an order must be shorter
 	found  Order
 	rows   Order
@@ -32,7 +32,7 @@ type searcher struct {
 // search returns the shortest order below a length; nil: there is none, if it was complete.
 func (problem *Problem) search(ctx context.Context, below int64, most int) (order Order, length int64, complete bool, nodes int) {
 	search := &searcher{
-		Problem: problem, state: newState(problem), chunks: problem.of(), way: newWays(problem), best: below, most: most, ctx: ctx,
+		Problem: problem, state: newState(problem), chunks: problem.of(), way: newPaths(problem), best: below, most: most, ctx: ctx,
 		rows: make(Order, len(problem.Caps)), slept: slices.Repeat([]int64{-1}, len(problem.Caps)), seen: map[string][][]int64{},
 		left: len(problem.Chunks) * int(problem.perChunk()) * problem.MicroBatches,
 	}
@@ -47,7 +47,7 @@ func (search *searcher) wake(gpu int) int64 {
 		for kind := range search.perChunk() {
 			pass := Pass{kind, i}
 			comes := search.comes(search.Problem, pass)
-			if comes == never || comes <= search.slept[gpu] || !search.room(pass) {
+			if comes == never || comes <= search.slept[gpu] || !search.hasMemory(pass) {
 				continue
 			}
 			at = min(at, max(comes, search.free[gpu]))
@@ -56,9 +56,9 @@ func (search *searcher) wake(gpu int) int64 {
 	return at
 }
 
-func (search *searcher) room(pass Pass) bool {
+func (search *searcher) hasMemory(pass Pass) bool {
 	chunk := &search.Chunks[pass.Chunk]
-	return search.held[chunk.GPU]+chunk.begins(pass.Kind) <= search.Caps[chunk.GPU]
+	return search.used[chunk.GPU]+chunk.begins(pass.Kind) <= search.Caps[chunk.GPU]
 }
 
 // branch tries all ways to complete the order so far. length is the end of its passes.
@@ -103,7 +103,7 @@ func (search *searcher) branch(length int64) {
 
 // run runs a pass, and all that may follow.
 func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
-	free, held, slept := search.free[gpu], search.held[gpu], search.slept[gpu]
+	free, used, slept := search.free[gpu], search.used[gpu], search.slept[gpu]
 	end := search.state.start(search.Problem, gpu, now, pass)
 	search.rows[gpu] = append(search.rows[gpu], pass)
 	search.slept[gpu] = -1
@@ -112,7 +112,7 @@ func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
 	search.left++
 	search.ran[index(pass)]--
 	search.rows[gpu] = search.rows[gpu][:len(search.rows[gpu])-1]
-	search.free[gpu], search.held[gpu], search.slept[gpu] = free, held, slept
+	search.free[gpu], search.used[gpu], search.slept[gpu] = free, used, slept
 }
 
 // ready returns the passes that a GPU can start now, the most urgent first, and the earliest time at
@@ -127,7 +127,7 @@ func (search *searcher) ready(gpu int, now int64, wakes []int64) (out []Pass, so
 			}
 			comes := search.comes(search.Problem, pass)
 			if comes <= now {
-				if search.room(pass) {
+				if search.hasMemory(pass) {
 					out = append(out, pass)
 				}
 				continue

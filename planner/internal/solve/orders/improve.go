@@ -31,7 +31,7 @@ func (by policy) clone() policy {
 // starts tries simple policies: gradients or forwards first, the deepest or the earliest chunk
 // first, and as many micro-batches in flight as the way to the end and back needs.
 func (climb *climber) starts() {
-	way, busiest := newWays(climb.Problem), int64(1)
+	way, busiest := newPaths(climb.Problem), int64(1)
 	for _, chunks := range climb.chunks {
 		work := int64(0)
 		for _, i := range chunks {

@@ -32,11 +32,11 @@ type state struct {
 	ran  []int     // by [index]
 	ends [][]int64 // by [index] and micro-batch
 	free []int64   // by GPU
-	held []int64
+	used []int64
 }
 
 func newState(problem *Problem) state {
-	out := state{ran: make([]int, len(problem.Chunks)*int(kinds)), ends: make([][]int64, len(problem.Chunks)*int(kinds)), free: make([]int64, len(problem.Caps)), held: make([]int64, len(problem.Caps))}
+	out := state{ran: make([]int, len(problem.Chunks)*int(kinds)), ends: make([][]int64, len(problem.Chunks)*int(kinds)), free: make([]int64, len(problem.Caps)), used: make([]int64, len(problem.Caps))}
 	for i := range out.ends {
 		out.ends[i] = make([]int64, problem.MicroBatches)
 	}
@@ -56,7 +56,7 @@ func (list *lister) run(by policy, below int64) bool {
 	list.policy, list.length, list.now = by, 0, 0
 	clear(list.ran)
 	clear(list.free)
-	clear(list.held)
+	clear(list.used)
 	clear(list.not)
 	list.waiting = len(list.Chunks) * int(list.perChunk()) * list.MicroBatches
 	for gpu := range list.rows {
@@ -109,7 +109,7 @@ func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64
 	state.ends[at][state.ran[at]] = end
 	state.ran[at]++
 	state.free[gpu] = end
-	state.held[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
+	state.used[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
 	return end
 }
 
@@ -157,9 +157,9 @@ func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
 	for _, i := range chunks {
 		oldest = min(oldest, state.ran[index(Pass{last, i})])
 	}
-	room := problem.Caps[chunk.GPU] - state.held[chunk.GPU]
+	spare := problem.Caps[chunk.GPU] - state.used[chunk.GPU]
 	if state.ran[index(pass)] == oldest {
-		return more <= room
+		return more <= spare
 	}
 	var forwards, between int64
 	for _, i := range chunks {
@@ -170,7 +170,7 @@ func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
 			between = max(between, problem.Chunks[i].Between)
 		}
 	}
-	return more+forwards+between <= room
+	return more+forwards+between <= spare
 }
 
 // can reports that the policy and the memory allow a pass.

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// even returns a pipeline of equal chunks: one a GPU, or two in a V. held are the bytes that a GPU
-// may hold, in chunks.
-func even(gpus, batches int, vee bool, held int64) Problem {
-	out := Problem{MicroBatches: batches, Caps: slices.Repeat([]int64{held}, gpus)}
+// even returns a pipeline of equal chunks: one a GPU, or two in a V. used is the budget
+// of each GPU, in chunks.
+func even(gpus, batches int, vee bool, used int64) Problem {
+	out := Problem{MicroBatches: batches, Caps: slices.Repeat([]int64{used}, gpus)}
 	for i := range gpus {
 		out.Chunks = append(out.Chunks, Chunk{GPU: i, Forward: 1, Input: 1, Weight: 1, ToWeight: 1})
 	}
@@ -103,10 +103,10 @@ func TestStarts(t *testing.T) {
 }
 
 func BenchmarkSolve(b *testing.B) {
-	for _, held := range []int64{16, 9, 6} {
-		b.Run(fmt.Sprintf("V of 8 GPUs, 16 micro-batches, %d of 16", held), func(b *testing.B) {
+	for _, used := range []int64{16, 9, 6} {
+		b.Run(fmt.Sprintf("V of 8 GPUs, 16 micro-batches, %d of 16", used), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Solve(b.Context(), even(8, 16, true, held), Settings{}); err != nil {
+				if _, err := Solve(b.Context(), even(8, 16, true, used), Settings{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -37,7 +37,7 @@ type Chunk struct {
 	GPU int
 	// Forward, Input and Weight are the times of the passes. Forward and Input are at least 1.
 	Forward, Input, Weight int64
-	// ToInput is held from Forward to the end of Input, ToWeight from Forward to the end of Weight,
+	// ToInput is used from Forward to the end of Input, ToWeight from Forward to the end of Weight,
 	// and Between from Input to the end of Weight.
 	ToInput, ToWeight, Between int64
 	// Send is the time of the message to the next chunk, Back of the gradient from it.
@@ -108,15 +108,15 @@ func (problem *Problem) check() error {
 // at its fullest moment, if each Weight runs directly after its Input. One micro-batch after another
 // is then an order.
 func (problem *Problem) LeastCaps() []int64 {
-	out, held := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
+	out, used := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
 	for i := range problem.Chunks {
 		chunk := &problem.Chunks[i]
-		held[chunk.GPU] += chunk.ToInput + chunk.ToWeight
+		used[chunk.GPU] += chunk.ToInput + chunk.ToWeight
 	}
 	for i := len(problem.Chunks) - 1; i >= 0; i-- {
 		chunk := &problem.Chunks[i]
-		out[chunk.GPU] = max(out[chunk.GPU], held[chunk.GPU], held[chunk.GPU]+chunk.Between)
-		held[chunk.GPU] -= chunk.ToInput + chunk.ToWeight
+		out[chunk.GPU] = max(out[chunk.GPU], used[chunk.GPU], used[chunk.GPU]+chunk.Between)
+		used[chunk.GPU] -= chunk.ToInput + chunk.ToWeight
 	}
 	return out
 }
