@@ -108,7 +108,7 @@ var ofWorkload = map[string]flag{
 		},
 	},
 	"recompute": {
-		help: "Activation checkpointing: {values}, or blocks: 0-5,9", idle: []*idleness{noStep},
+		help: "Checkpointing: {values}, or blocks 0-5,9", idle: []*idleness{noStep},
 		meant: map[string]string{"true": "full", "on": "full", "all": "full", "block": "full", "false": "none", "off": "none", "checkpointing": "full"},
 		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
 	},
