@@ -19,12 +19,12 @@ type Regions struct {
 	// are then the results that backward needs, at the beginning of Forward and Backward.
 	Input, Saved, Remade int64
 	// A backward in two halves has more lifetimes ([ScheduleKind.Split]). Saved ends with the
-	// gradient of the input. Kept is saved too, and ends with the gradients of the weights; so does
-	// the input if KeepsInput. Held begins with the one half and ends with the other: the gradients
+	// gradient of the input. Late is saved too, and ends with the gradients of the weights; so does
+	// the input if KeepsInput. Pending begins with the one half and ends with the other: the gradients
 	// of products' outputs, and inputs of products that are made again. Learn is the scratch of the
 	// second half. A unit with a Learns of false makes all its gradients in the first half.
-	Kept, Held, Learn  int64
-	KeepsInput, Learns bool
+	Late, Pending, Learn int64
+	KeepsInput, Learns   bool
 	// Scratch: the temporaries of a pass. Running a recomputed unit again
 	// before its backward takes no more than Backward.
 	Forward, Backward, Decode int64
@@ -40,12 +40,12 @@ type Regions struct {
 
 // Sets are the bytes of one set of saved tensors of each kind: from forward to the gradient of the
 // input, from forward to the gradients of the weights, and between the two.
-func (regions *Regions) Sets() (saved, kept, held int64) {
-	saved, kept = regions.Saved, regions.Kept
+func (regions *Regions) Sets() (saved, late, pending int64) {
+	saved, late = regions.Saved, regions.Late
 	if regions.KeepsInput {
-		return saved, kept + regions.Input, regions.Held
+		return saved, late + regions.Input, regions.Pending
 	}
-	return saved + regions.Input, kept, regions.Held
+	return saved + regions.Input, late, regions.Pending
 }
 
 // Tie is a weight that a unit reads and another one owns.

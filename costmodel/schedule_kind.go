@@ -89,7 +89,7 @@ func (run Interval) Halves() (first, second Interval) {
 }
 
 // Middle returns the unit that begins the second stage of a V's last rank, if the units are at these
-// places; −1 for other schedules, and for places that are no V.
+// places; −1 for other schedules, and for places in another form.
 func Middle[place ~int | ~int32](kind ScheduleKind, places []place) int {
 	if !kind.Vee() {
 		return -1

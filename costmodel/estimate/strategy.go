@@ -58,6 +58,9 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if workload.MemFraction != 0 && workload.Runtime != value.JAX {
 		return nil, refuse("mem_fraction", workload.MemFraction, "%v is JAX's pool, and %v takes what it needs: leave it out, or add %v", workload.MemFraction, costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.JAX))
 	}
+	if err := checkSplit(workload); err != nil {
+		return nil, err
+	}
 	runtime, err := engine.Of(workload)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,20 @@ func CheckPlaced(workload *costmodel.Workload) error {
 		return refuse("shard_degree", workload.ShardDegree, "%v cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", costmodel.Set("strategy", workload.Strategy))
 	}
 	return nil
+}
+
+// checkSplit refuses schedules with a split backward under engines other than devmap's own. torch
+// 2.11 has a class for ZBV alone, and what its halves of a backward keep was not measured.
+func checkSplit(workload *costmodel.Workload) error {
+	if !workload.Schedule.Split() || workload.Runtime == costmodel.Devmap {
+		return nil
+	}
+	why := "torch has no class for it"
+	if workload.Schedule == costmodel.ZBV {
+		why = "what torch's class for it holds is not known"
+	}
+	return refuse("schedule", workload.Schedule, "%s splits the backward, and %s: %v runs it, and emit writes its order for torch (%s, %s, %s work here)",
+		workload.Schedule, why, costmodel.Set("runtime", costmodel.Devmap), costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved)
 }
 
 // checkVirtual refuses virtual stages that the chosen strategy or schedule does not have.

@@ -48,9 +48,9 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 
 // Depth is the most micro-batches of a chunk at once in each part of their way, which is how many
 // copies of tensors the engine keeps: Saved from the start of the forward to the end of the
-// gradient of the input, Kept to the end of the gradients of the weights, Held between the start of
-// the one and the end of the other. A whole backward is both.
-type Depth struct{ Saved, Kept, Held int64 }
+// gradient of the input, Late to the end of the gradients of the weights, Pending between the start
+// of the one and the end of the other. A whole backward is both.
+type Depth struct{ Saved, Late, Pending int64 }
 
 // Depths returns the depth of each chunk. The phases are those of a schedule ([Phases]), or one
 // with a list of actions.
@@ -66,8 +66,8 @@ func Depths(chunks int64, phases ...Phase) []Depth {
 			for chunk := range count {
 				now, before := &count[chunk], second[chunk]
 				now.Saved += times * (now.Saved - before.Saved)
-				now.Kept += times * (now.Kept - before.Kept)
-				now.Held += times * (now.Held - before.Held)
+				now.Late += times * (now.Late - before.Late)
+				now.Pending += times * (now.Pending - before.Pending)
 			}
 		})
 	}
@@ -79,17 +79,17 @@ func (now *Depth) pass(kind Kind, most *Depth) {
 	switch kind {
 	case Forward:
 		now.Saved++
-		now.Kept++
+		now.Late++
 	case Backward, Input:
-		now.Held++
+		now.Pending++
 	case Weight:
 	}
-	most.Saved, most.Kept, most.Held = max(most.Saved, now.Saved), max(most.Kept, now.Kept), max(most.Held, now.Held)
+	most.Saved, most.Late, most.Pending = max(most.Saved, now.Saved), max(most.Late, now.Late), max(most.Pending, now.Pending)
 	if kind.Sends() {
 		now.Saved--
 	}
 	if kind.Ends() {
-		now.Kept--
-		now.Held--
+		now.Late--
+		now.Pending--
 	}
 }

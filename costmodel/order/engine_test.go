@@ -165,7 +165,7 @@ func TestEngineMaps(t *testing.T) {
 			}
 			for rank := range actions {
 				for chunk, depth := range Depths(int64(len(ranks)), Phase{actions[rank], 1, 0}) {
-					if train && depth.Kept > 1 {
+					if train && depth.Late > 1 {
 						t.Fatalf("%v, rank %d, chunk %d: %v in flight", ranks, rank, chunk, depth)
 					}
 				}

@@ -185,7 +185,7 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 		"weight": regions.Weights, "gradient": regions.Grads, "master": regions.Master, "state": regions.State,
 		"cache": regions.Cache, "feed": regions.Feed, "result": regions.Result, "saved": regions.Saved + regions.Remade,
 		"forward": regions.Forward - regions.Remade, "backward": regions.Backward - regions.Remade, "decode": regions.Decode,
-		"kept": regions.Kept, "held": regions.Held, "backward-input": regions.Backward - regions.Remade, "backward-weight": regions.Learn,
+		"late": regions.Late, "pending": regions.Pending, "backward-input": regions.Backward - regions.Remade, "backward-weight": regions.Learn,
 	}
 	if workload.Mode == costmodel.Train && regions.Input > 0 {
 		together = false // what comes in is kept, and has a place of its own
@@ -223,7 +223,7 @@ func (m *memory) learn(unit *recipe.Unit, together bool) {
 func (m *memory) train(unit *recipe.Unit, together bool) {
 	m.whole("forward", "output", together)
 	m.whole("forward", "saved", together)
-	m.whole("forward", "kept", together)
+	m.whole("forward", "late", together)
 	m.drop("forward", "output")
 	if unit.Remade > 0 {
 		m.drop("saved")
@@ -235,7 +235,7 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 		m.drop("input")
 	}
 	for _, same := range []bool{false, true} {
-		m.drop("backward", "backward-input", "backward-weight", "held", "gradient", "input.gradient", "output.gradient")
+		m.drop("backward", "backward-input", "backward-weight", "pending", "gradient", "input.gradient", "output.gradient")
 		clear(m.written)
 		m.there(same, unit.Code.Backward.Kernels, "output.gradient")
 		m.run("backward", unit.Code.Backward.Kernels, same)

@@ -6,13 +6,13 @@ import "slices"
 // weights, and those that only these need and that read nothing else: sums over rows, sorts. All
 // other kernels are in the first half, in their order, so both halves make the bits of the whole.
 //
-// A tensor that the first half writes and the second reads is held between them. A saved tensor
-// that the second half reads is kept to it; of a recomputed unit it is copied.
+// A tensor that the first half writes and the second reads is pending between them. A saved tensor
+// that the second half reads is late: it lives until then. Of a recomputed unit it is copied.
 type splitter struct {
 	*writer
 	kernels []Kernel
 	second  []bool         // by kernel
-	copied  map[int]int    // a tensor → its held copy
+	copied  map[int]int    // a tensor → its pending copy
 	before  []Kernel       // copies at the start of the first half
 	after   map[int]Kernel // a kernel → the copy of the stream's gradient after it
 	needed  map[int]bool   // tensors that the second half reads
@@ -141,26 +141,26 @@ func (cut *splitter) hold() {
 
 // copyFirst copies a tensor before the first half.
 func (cut *splitter) copyFirst(operand *Operand) {
-	held, ok := cut.copied[operand.Tensor]
+	pending, ok := cut.copied[operand.Tensor]
 	if !ok {
 		kernel := cut.copyOf(operand.Tensor)
-		held = kernel.Operands[1].Tensor
-		cut.before, cut.copied[operand.Tensor] = append(cut.before, kernel), held
+		pending = kernel.Operands[1].Tensor
+		cut.before, cut.copied[operand.Tensor] = append(cut.before, kernel), pending
 	}
-	operand.Tensor = held
+	operand.Tensor = pending
 }
 
-// copyOf is a kernel that copies a tensor into one that is held.
+// copyOf is a kernel that copies a tensor into one that is pending.
 func (cut *splitter) copyOf(tensor int) Kernel {
-	held := cut.heldLike(tensor)
+	pending := cut.pendingLike(tensor)
 	like := &cut.code.Tensors[tensor]
-	return Kernel{Name: "copy", Dims: []Dim{size("rows", like.Rows), size("columns", like.Columns)}, Operands: []Operand{in("x", tensor), out("y", held)}, Bytes: float64(2 * like.Rows * like.Columns * bytesOf(like.DType))}
+	return Kernel{Name: "copy", Dims: []Dim{size("rows", like.Rows), size("columns", like.Columns)}, Operands: []Operand{in("x", tensor), out("y", pending)}, Bytes: float64(2 * like.Rows * like.Columns * bytesOf(like.DType))}
 }
 
-// heldLike adds a held tensor of the form of another.
-func (cut *splitter) heldLike(tensor int) int {
+// pendingLike adds a pending tensor of the form of another.
+func (cut *splitter) pendingLike(tensor int) int {
 	like := cut.code.Tensors[tensor]
-	return cut.add(Tensor{Name: like.Name + ".held", Class: classTemporary, Pass: passBackward, DType: like.DType, Rows: like.Rows, Columns: like.Columns, Tie: -1})
+	return cut.add(Tensor{Name: like.Name + ".pending", Class: classTemporary, Pass: passBackward, DType: like.DType, Rows: like.Rows, Columns: like.Columns, Tie: -1})
 }
 
 // version gives a value of the stream's gradient that the unit overwrites later a tensor of its own:
@@ -180,19 +180,19 @@ func (cut *splitter) version(at int, operand *Operand) {
 		operand.Tensor = cut.after[made].Operands[1].Tensor
 		return
 	}
-	held := cut.heldLike(stream)
+	pending := cut.pendingLike(stream)
 	for i := made; i <= next; i++ {
 		for j := range cut.kernels[i].Operands {
 			other := &cut.kernels[i].Operands[j]
 			if other.Tensor == stream && (other.Mode == modeRead) == (i > made) {
-				other.Tensor = held
+				other.Tensor = pending
 			}
 		}
 	}
 }
 
-// place gives every temporary its pass or a place among the held, and the saved tensors that the
-// second half reads one among the kept.
+// place gives every temporary its pass or a place among the pending ones, and the saved tensors that the
+// second half reads one among the late ones.
 func (cut *splitter) place() {
 	code, regions := &cut.code, &cut.regions
 	regions.Saved = 0
@@ -205,7 +205,7 @@ func (cut *splitter) place() {
 		}
 		switch {
 		case tensor.Class == classSaved && later:
-			to(classKept, &regions.Kept)
+			to(classLate, &regions.Late)
 		case tensor.Class == classSaved:
 			to(classSaved, &regions.Saved)
 		case tensor.Class == classInput:
@@ -213,7 +213,7 @@ func (cut *splitter) place() {
 		case tensor.Class != classTemporary || tensor.Pass != passBackward:
 		case later && code.Backward.touches(i):
 			tensor.Pass = ""
-			to(classHeld, &regions.Held)
+			to(classPending, &regions.Pending)
 		case later:
 			tensor.Pass = passWeight
 		default:

@@ -17,8 +17,8 @@ import (
 //	feed             ids and labels of all sequences
 //	result           what the caller gets
 //	saved            from forward to backward or its first half, of a micro-batch
-//	kept             from forward to the second half of a backward
-//	held             from the first half of a backward to the second
+//	late             from forward to the second half of a backward
+//	pending          from the first half of a backward to the second
 //	input            the message that comes in; in training kept to backward
 //	output           the message to the next stage
 //	output.gradient  comes back
@@ -38,8 +38,8 @@ const (
 	classFeed           Class = "feed"
 	classResult         Class = "result"
 	classSaved          Class = "saved"
-	classKept           Class = "kept"
-	classHeld           Class = "held"
+	classLate           Class = "late"
+	classPending        Class = "pending"
 	classInput          Class = "input"
 	classOutput         Class = "output"
 	classOutputGradient Class = "output.gradient"

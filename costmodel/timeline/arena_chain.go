@@ -31,7 +31,7 @@ type arenaChain struct {
 // arenaSums are the additive figures of the units before one.
 type arenaSums struct {
 	throughout, grads, results int64
-	saved, kept, held          int64 // [costmodel.Regions.Sets]
+	saved, late, pending       int64 // [costmodel.Regions.Sets]
 	products, runs             int   // how many run products, and do not pass
 }
 
@@ -83,8 +83,8 @@ func (chain *arenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 	if chain.mode == costmodel.Train {
 		before.throughout += regions.Master + regions.State
 		before.grads += regions.Grads
-		saved, kept, held := regions.Sets()
-		before.saved, before.kept, before.held = before.saved+saved, before.kept+kept, before.held+held
+		saved, late, pending := regions.Sets()
+		before.saved, before.late, before.pending = before.saved+saved, before.late+late, before.pending+pending
 	}
 	if chain.mode != costmodel.Load {
 		before.throughout += regions.Cache + regions.Feed
@@ -209,7 +209,7 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 			if rings {
 				before, end := &chain.sums[at.First], &chain.sums[at.End]
 				depth := chain.depths(place)[i]
-				all += end.grads - before.grads + depth.Saved*(end.saved-before.saved) + depth.Kept*(end.kept-before.kept) + depth.Held*(end.held-before.held)
+				all += end.grads - before.grads + depth.Saved*(end.saved-before.saved) + depth.Late*(end.late-before.late) + depth.Pending*(end.pending-before.pending)
 			}
 		}
 	}
@@ -307,7 +307,7 @@ func (chain *arenaChain) idBuffers(place Rank) int64 {
 // depths are the micro-batches in flight, computed once a rank.
 func (chain *arenaChain) depths(place Rank) []order.Depth {
 	if place.Schedule.Kind == "" { // one after another
-		return slices.Repeat([]order.Depth{{Saved: 1, Kept: 1, Held: 1}}, len(place.Chunks))
+		return slices.Repeat([]order.Depth{{Saved: 1, Late: 1, Pending: 1}}, len(place.Chunks))
 	}
 	key := ranked{place.Schedule, place.Index}
 	known, ok := chain.inFlight[key]

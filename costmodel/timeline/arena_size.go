@@ -18,8 +18,8 @@ func (place *arena) size() int64 {
 	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
-			saved, kept, held := unit.Regions.Sets()
-			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Kept*kept + depth[i].Held*held
+			saved, late, pending := unit.Regions.Sets()
+			all += unit.Regions.Grads + depth[i].Saved*saved + depth[i].Late*late + depth[i].Pending*pending
 		}
 	}
 	return all + place.scratch()

@@ -77,7 +77,7 @@ func (step *arenaStep) pass(action order.Action) {
 func (step *arenaStep) forth(piece *arenaChunk) {
 	for i, unit := range piece.units {
 		regions := &unit.Regions
-		made := regions.Saved + regions.Kept + regions.Result
+		made := regions.Saved + regions.Late + regions.Result
 		if regions.Result > 0 && step.lost {
 			made -= regions.Result // the losses of all micro-batches are one buffer
 		}
@@ -137,7 +137,7 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 		if i == 0 {
 			over.CommBuffers += piece.in // the gradient that goes back
 		}
-		made := activations(regions.Held)
+		made := activations(regions.Pending)
 		if !step.began[number] && !regions.Learns {
 			made.Grads = regions.Grads
 		}
@@ -160,8 +160,8 @@ func (step *arenaStep) learn(piece *arenaChunk, number int) {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: activations(regions.Learn), What: "gradients of ", Layer: piece.units[i].Name})
-		_, kept, held := regions.Sets()
-		step.emit(stepEvent{Change: activations(-kept - held)})
+		_, late, pending := regions.Sets()
+		step.emit(stepEvent{Change: activations(-late - pending)})
 	}
 	step.ran[number] = true
 }

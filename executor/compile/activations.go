@@ -50,14 +50,14 @@ func (layout *layout) ring(stage *stage) {
 	if !layout.splits() {
 		return
 	}
-	set(stage.depth.Kept, func(routine *routine, name string, slot int64) {
+	set(stage.depth.Late, func(routine *routine, name string, slot int64) {
 		if routine.KeepsInput {
 			add(&routine.input, routine.Input, "input", name, slot)
 		}
-		add(&routine.kept, routine.Kept, "kept", name, slot)
+		add(&routine.late, routine.Late, "late", name, slot)
 	})
-	set(stage.depth.Held, func(routine *routine, name string, slot int64) {
-		add(&routine.held, routine.Held, "held", name, slot)
+	set(stage.depth.Pending, func(routine *routine, name string, slot int64) {
+		add(&routine.pending, routine.Pending, "pending", name, slot)
 	})
 }
 

@@ -68,7 +68,7 @@ func newRandomPlan(rng *rand.Rand) *randomPlan {
 					regions.Forward, regions.Backward = regions.Forward+regions.Remade, regions.Backward+regions.Remade
 				}
 				if work.Schedule.Split() && rng.IntN(4) > 0 && regions.Grads > 0 {
-					regions.Kept, regions.Held, regions.Learn, regions.Learns = size(4), size(4), size(9), true
+					regions.Late, regions.Pending, regions.Learn, regions.Learns = size(4), size(4), size(9), true
 					regions.KeepsInput = regions.Input > 0 && rng.IntN(2) == 0
 					unit.Work.Learn.Products = float64(1+rng.IntN(9)) * 1e9
 				}

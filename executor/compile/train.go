@@ -6,21 +6,21 @@ import (
 )
 
 // sets are the numbers of the buffers that a micro-batch in flight uses.
-type sets struct{ saved, kept, held int }
+type sets struct{ saved, late, pending int }
 
 // rings says which sets of saved activations each micro-batch in flight uses, by chunk. The lowest
 // free one is taken.
 type rings struct {
-	free  []struct{ saved, kept, held []bool }
+	free  []struct{ saved, late, pending []bool }
 	taken [][]sets // by micro-batch
 }
 
 func newRings(device *device) *rings {
-	out := &rings{free: make([]struct{ saved, kept, held []bool }, len(device.stages))}
+	out := &rings{free: make([]struct{ saved, late, pending []bool }, len(device.stages))}
 	for chunk, stage := range device.stages {
 		free := &out.free[chunk]
-		free.saved, free.kept, free.held = make([]bool, stage.depth.Saved), make([]bool, stage.depth.Kept), make([]bool, stage.depth.Held)
-		for _, all := range [][]bool{free.saved, free.kept, free.held} {
+		free.saved, free.late, free.pending = make([]bool, stage.depth.Saved), make([]bool, stage.depth.Late), make([]bool, stage.depth.Pending)
+		for _, all := range [][]bool{free.saved, free.late, free.pending} {
 			for slot := range all {
 				all[slot] = true
 			}
@@ -46,14 +46,14 @@ func (rings *rings) pass(chunk int, action order.Action) sets {
 	free, taken := &rings.free[chunk], &rings.taken[chunk][action.MicroBatch]
 	switch action.Kind {
 	case order.Forward:
-		taken.saved, taken.kept = take(free.saved), take(free.kept)
+		taken.saved, taken.late = take(free.saved), take(free.late)
 	case order.Backward, order.Input:
-		taken.held = take(free.held)
+		taken.pending = take(free.pending)
 		free.saved[taken.saved] = true
 	case order.Weight:
 	}
 	if action.Kind.Ends() {
-		free.kept[taken.kept], free.held[taken.held] = true, true
+		free.late[taken.late], free.pending[taken.pending] = true, true
 	}
 	return *taken
 }
@@ -61,7 +61,7 @@ func (rings *rings) pass(chunk int, action order.Action) sets {
 // inputOf is the buffer of a routine's kept input.
 func (routine *routine) inputOf(sets sets) int32 {
 	if routine.KeepsInput {
-		return of(routine.input, sets.kept)
+		return of(routine.input, sets.late)
 	}
 	return of(routine.input, sets.saved)
 }
@@ -94,7 +94,7 @@ func (train training) forward(stage *stage, microBatch int32, sets sets) {
 		} else {
 			train.read(routine.inputOf(sets))
 		}
-		train.write(of(routine.saved, sets.saved), of(routine.kept, sets.kept), routine.forward)
+		train.write(of(routine.saved, sets.saved), of(routine.late, sets.late), routine.forward)
 		train.result(stage, number, sets)
 		if message != program.None {
 			train.free(stage.act, sequence)
@@ -152,12 +152,12 @@ func (train training) backward(stage *stage, microBatch int32, sets sets) {
 			op = program.BackwardInput
 		}
 		train.run(op, routine, microBatch, routine.ticks.Backward)
-		train.read(train.units[routine.unit].feed, routine.inputOf(sets), of(routine.saved, sets.saved), of(routine.kept, sets.kept), routine.remade, message)
+		train.read(train.units[routine.unit].feed, routine.inputOf(sets), of(routine.saved, sets.saved), of(routine.late, sets.late), routine.remade, message)
 		train.write(routine.backward)
 		if op == program.Backward || !routine.Learns {
 			train.gradients(routine)
 		} else {
-			train.write(of(routine.held, sets.held))
+			train.write(of(routine.pending, sets.pending))
 		}
 		train.gradient(stage, number)
 		if message != program.None {
@@ -191,7 +191,7 @@ func (train training) learn(stage *stage, microBatch int32, sets sets) {
 		if routine.KeepsInput {
 			train.read(routine.inputOf(sets))
 		}
-		train.read(of(routine.kept, sets.kept), of(routine.held, sets.held))
+		train.read(of(routine.late, sets.late), of(routine.pending, sets.pending))
 		train.write(routine.learn)
 		train.gradients(routine)
 	}

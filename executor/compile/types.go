@@ -92,7 +92,7 @@ type routine struct {
 	target int
 	ticks  steptime.UnitTicks
 	// Buffers. Those of saved tensors have one for each set ([order.Depth]).
-	input, saved, kept, held                            []int32
+	input, saved, late, pending                         []int32
 	forward, remade, recompute, backward, learn, decode int32
 }
 

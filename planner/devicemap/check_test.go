@@ -199,7 +199,7 @@ func TestPipelineWithoutStages(t *testing.T) {
 		flat devicemap.Flat
 		want string
 	}{
-		{"zb-h1", whole, devicemap.UnknownEngine},
+		{"dual", whole, devicemap.UnknownEngine},
 		{costmodel.Interleaved, devicemap.Flat{{Key: "another.model"}}, devicemap.UnknownModule},
 		{costmodel.GPipe, nil, devicemap.NoDevice},
 	} {

@@ -46,15 +46,26 @@ func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
 	}
 	chunks := (len(ranks) + count - 1) / count
 	schedule := costmodel.NewSchedule(&plan.Workload, int64(count), int64(chunks))
+	if schedule.Kind.Vee() && len(ranks) != 2*count {
+		return nil, schedule, fmt.Errorf("the plan for %q has %d stages on %d GPUs: under %s each GPU has two, in the form of a V", plan.Model.Name, len(ranks), count, schedule.Kind)
+	}
 	if err := schedule.Check(); err != nil {
 		return nil, schedule, fmt.Errorf("the plan for %q: %w", plan.Model.Name, err)
 	}
-	if cells := 2 * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
+	passes := int64(2)
+	if schedule.Kind.Split() {
+		passes = 3
+	}
+	if cells := passes * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
 		return nil, schedule, refused("the plan for %q has %d actions: more than the %d of a schedule that is written", plan.Model.Name, cells, maxCells)
 	}
 	for stage, rank := range ranks {
-		if rank != stage%count || stage >= count && schedule.Kind != costmodel.Interleaved || plan.Stages[stage].Device < 0 {
-			return nil, schedule, fmt.Errorf("the plan for %q has stage %d on device %v: under %s its stages go round the GPUs, %d a GPU", plan.Model.Name, stage, plan.Stages[stage].Device, schedule.Kind, chunks)
+		if place, _ := schedule.Place(int64(stage)); int64(rank) != place || stage >= count && !schedule.Kind.Chunked() || plan.Stages[stage].Device < 0 {
+			way := "round the GPUs"
+			if schedule.Kind.Vee() {
+				way = "over the GPUs and back"
+			}
+			return nil, schedule, fmt.Errorf("the plan for %q has stage %d on device %v: under %s its stages go %s, %d a GPU", plan.Model.Name, stage, plan.Stages[stage].Device, schedule.Kind, way, chunks)
 		}
 	}
 	return ranks, schedule, nil
@@ -83,6 +94,8 @@ func torchRuntime(input *Input, file string) (usage, note string) {
 	switch {
 	case err != nil:
 		return usage, ""
+	case workload.Runtime == costmodel.Devmap && schedule.Kind.Vee():
+		return usage, fmt.Sprintf("row r runs stages r and %d−r, and torch finds this in the file; %s", len(ranks)-1, otherBytes(plan, "torch"))
 	case workload.Runtime == costmodel.Devmap:
 		return usage, otherBytes(plan, "torch")
 	case schedule.Kind != costmodel.Interleaved:

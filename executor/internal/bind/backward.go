@@ -12,7 +12,7 @@ import (
 func (frame *frame) back(kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
 	sites[inputClass], sites[savedClass] = frame.own(ofInput), frame.own(ofSaved)
-	sites[keptClass], sites[heldClass] = frame.own(ofKept), frame.own(ofHeld)
+	sites[lateClass], sites[pendingClass] = frame.own(ofLate), frame.own(ofPending)
 	if frame.Recipe.Units[frame.unit].Remade > 0 {
 		sites[savedClass] = frame.own(ofRemade)
 	}
@@ -26,7 +26,7 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 	if err != nil {
 		return err
 	}
-	frame.begins(run, sites)
+	run.begin(frame, sites)
 	if from != program.None && to != program.None && from != to && !run.makes(inputGradientClass) {
 		copied, err := frame.copied(from, to)
 		if err != nil {
@@ -37,8 +37,8 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 	return nil
 }
 
-// begins records whether gradients are overwritten.
-func (frame *frame) begins(run *Run, sites sites) {
+// begin records whether gradients are overwritten.
+func (run *Run) begin(frame *frame, sites sites) {
 	run.Begins = true
 	if grads := sites[gradientClass].buffer; grads != program.None {
 		mode, _ := frame.mode(grads)
@@ -47,13 +47,13 @@ func (frame *frame) begins(run *Run, sites sites) {
 }
 
 // learn binds the second half of a backward: the gradients of weights.
-func (frame *frame) learn(kernels []recipe.Kernel) error {
+func learn(frame *frame, kernels []recipe.Kernel) error {
 	sites := frame.lastingSites()
-	sites[inputClass], sites[keptClass], sites[heldClass] = frame.own(ofInput), frame.own(ofKept), frame.own(ofHeld)
+	sites[inputClass], sites[lateClass], sites[pendingClass] = frame.own(ofInput), frame.own(ofLate), frame.own(ofPending)
 	sites[temporaryClass], sites[gradientClass] = frame.own(ofLearn), frame.own(ofGrads)
 	run, err := frame.add(frame.unit, kernels, sites)
 	if err == nil {
-		frame.begins(run, sites)
+		run.begin(frame, sites)
 	}
 	return err
 }

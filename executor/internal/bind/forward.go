@@ -39,7 +39,7 @@ func (frame *frame) keep(kernels []recipe.Kernel) error {
 		input = target // it is added to in place
 	}
 	sites[inputClass], sites[outputClass] = site{buffer: input}, site{buffer: target}
-	sites[savedClass], sites[keptClass], sites[temporaryClass] = frame.own(ofSaved), frame.own(ofKept), frame.own(ofForward)
+	sites[savedClass], sites[lateClass], sites[temporaryClass] = frame.own(ofSaved), frame.own(ofLate), frame.own(ofForward)
 	if remade := frame.Recipe.Units[frame.unit].Remade; remade > 0 {
 		// Tensors that are not kept lie before the temporaries.
 		sites[savedClass] = frame.own(ofForward)

@@ -69,7 +69,7 @@ func (frame *frame) pass() error {
 	case program.Backward, program.BackwardInput:
 		return frame.back(model.Code.Backward.Kernels)
 	case program.BackwardWeight:
-		return frame.learn(model.Code.Learn.Kernels)
+		return learn(frame, model.Code.Learn.Kernels)
 	default:
 		return frame.flow(model.Code.Decode.Kernels, ofDecode)
 	}

@@ -109,7 +109,7 @@ func (frame *frame) spare(buffer int32) bool {
 	switch kind := frame.kinds[buffer]; kind.what {
 	case ofWeights, ofFeed:
 		return frame.instr.Op.Runs()
-	case ofInput, ofKept: // the second half of a backward reads it
+	case ofInput, ofLate: // the second half of a backward reads it
 		return frame.instr.Op == program.BackwardInput
 	case ofGrads, slotTied:
 		return frame.out.Norms != nil

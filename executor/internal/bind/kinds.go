@@ -24,8 +24,8 @@ const (
 	ofFeed
 	ofInput
 	ofSaved
-	ofKept
-	ofHeld
+	ofLate
+	ofPending
 	ofRemade
 	ofForward
 	ofRecompute
@@ -53,7 +53,7 @@ const (
 // unitBuffers are the buffers of units, by the word after the unit's name.
 var unitBuffers = map[string]what{
 	"weights": ofWeights, "master": ofMaster, "state": ofState, "grads": ofGrads, "cache": ofCache, "feed": ofFeed,
-	"input": ofInput, "saved": ofSaved, "kept": ofKept, "held": ofHeld, "remade": ofRemade,
+	"input": ofInput, "saved": ofSaved, "late": ofLate, "pending": ofPending, "remade": ofRemade,
 	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "learn": ofLearn, "decode": ofDecode,
 }
 

@@ -45,7 +45,7 @@ func looked(tensor *recipe.Tensor) bool {
 		return false
 	}
 	switch tensor.Class {
-	case "output", "input.gradient", "saved", "kept", "result", "norms", "weight", "master", "state":
+	case "output", "input.gradient", "saved", "late", "result", "norms", "weight", "master", "state":
 		return true
 	}
 	return false

@@ -29,6 +29,7 @@ func Pipeline(problem *planner.Problem) Judged {
 	if workload.Schedule == costmodel.Interleaved {
 		chunks = int(workload.VirtualStages)
 	}
+	schedule := costmodel.Schedule{Kind: workload.Schedule, Stages: int64(count), Chunks: int64(chunks)}
 	out := Judged{Share: math.Inf(1), Squares: math.Inf(1), Seconds: math.Inf(1), Even: math.Inf(1)}
 	own := make([]int, count)
 	for device := range own {
@@ -40,11 +41,11 @@ func Pipeline(problem *planner.Problem) Judged {
 	}
 	for _, order := range orders {
 		ordered := slices.Equal(order, own)
-		Cuts(len(problem.Graph.Units), count*chunks, nil, func(cuts []int) {
+		Cuts(len(problem.Graph.Units), int(schedule.Runs()), nil, func(cuts []int) {
 			placement := make(devicemap.Map, len(problem.Graph.Units))
 			for c := range len(cuts) - 1 {
 				for unit := cuts[c]; unit < cuts[c+1]; unit++ {
-					placement[unit] = devicemap.Device(order[c%count])
+					placement[unit] = devicemap.Device(order[schedule.RunRank(int64(c))])
 				}
 			}
 			if keeps(problem, placement) {

@@ -129,7 +129,7 @@ func (search *search) saved(from *Choice, problem *orders.Problem, gpu int) (tot
 	at := 0
 	for i := range problem.Chunks {
 		if chunk := &problem.Chunks[i]; chunk.GPU == gpu {
-			total += depths[at].Saved*chunk.ToInput + depths[at].Kept*chunk.ToWeight + depths[at].Held*chunk.Between
+			total += depths[at].Saved*chunk.ToInput + depths[at].Late*chunk.ToWeight + depths[at].Pending*chunk.Between
 			at++
 		}
 	}

@@ -22,7 +22,7 @@ func (saved bytes) all() int64 { return saved.toInput + saved.toWeight + saved.b
 
 func unitBytes(unit *costmodel.Unit) bytes {
 	if regions := &unit.Regions; unit.Layers == nil { // an arena's
-		out := bytes{toInput: regions.Saved, toWeight: regions.Kept, between: regions.Held}
+		out := bytes{toInput: regions.Saved, toWeight: regions.Late, between: regions.Pending}
 		if regions.KeepsInput {
 			out.toWeight += regions.Input
 		} else {

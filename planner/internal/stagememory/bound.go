@@ -88,11 +88,11 @@ func arenaBound(peaks *instance.StagePeaks) float64 {
 }
 
 // arenaUnit is a unit's memory on any device: static, and for each micro-batch in flight.
-type arenaUnit struct{ static, saved, kept, held float64 }
+type arenaUnit struct{ static, saved, late, pending float64 }
 
 // on is the unit's memory on a device with this depth.
 func (unit *arenaUnit) on(depth order.Depth) float64 {
-	return unit.static + float64(depth.Saved)*unit.saved + float64(depth.Kept)*unit.kept + float64(depth.Held)*unit.held
+	return unit.static + float64(depth.Saved)*unit.saved + float64(depth.Late)*unit.late + float64(depth.Pending)*unit.pending
 }
 
 // arenaUnits returns all units, and the micro-batches in flight on each device.
@@ -105,8 +105,8 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []order.De
 		units[i].static = float64(regions.Weights)
 		if trains {
 			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), 0, 0, 0}
-			set, kept, held := regions.Sets()
-			units[i].saved, units[i].kept, units[i].held = float64(set), float64(kept), float64(held)
+			set, late, pending := regions.Sets()
+			units[i].saved, units[i].late, units[i].pending = float64(set), float64(late), float64(pending)
 			saved, grads = saved+set, grads+regions.Grads
 		}
 	}
@@ -123,7 +123,7 @@ func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []order.De
 		chunks := order.Depths(schedule.Chunks, order.Phases(schedule, int64(rank))...)
 		depth[rank] = chunks[0]
 		for _, chunk := range chunks[1:] {
-			depth[rank] = order.Depth{Saved: min(depth[rank].Saved, chunk.Saved), Kept: min(depth[rank].Kept, chunk.Kept), Held: min(depth[rank].Held, chunk.Held)}
+			depth[rank] = order.Depth{Saved: min(depth[rank].Saved, chunk.Saved), Late: min(depth[rank].Late, chunk.Late), Pending: min(depth[rank].Pending, chunk.Pending)}
 		}
 	}
 	return units, depth

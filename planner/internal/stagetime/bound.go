@@ -96,11 +96,7 @@ func (bound *pipeBound) fill(cut *cutter, stage, a int) {
 		bound.around[stage][a] = min(bound.around[stage][a], view.through+bound.around[stage+1][b])
 		bound.host[stage][a] = min(bound.host[stage][a], max(view.host, bound.host[stage+1][b]))
 		bound.token[stage][a] = min(bound.token[stage][a], view.token+bound.token[stage+1][b])
-		back := view.through
-		if bound.kind.Split() { // the device after this one may end with W
-			back = view.ahead
-		}
-		bound.whole[stage][a] = min(bound.whole[stage][a], max(view.width, back+bound.whole[stage+1][b]))
+		bound.whole[stage][a] = min(bound.whole[stage][a], max(view.width, view.until+bound.whole[stage+1][b]))
 		bound.ends[stage][a] = min(bound.ends[stage][a], max(view.width+view.update, view.ahead+bound.ends[stage+1][b]))
 	}
 }
@@ -108,11 +104,14 @@ func (bound *pipeBound) fill(cut *cutter, stage, a int) {
 // stageView has the figures of one stage with given items.
 type stageView struct {
 	through float64 // a micro-batch through it, to the next stage, and back
-	ahead   float64 // a micro-batch forward only
-	width   float64
-	update  float64
-	token   float64
-	host    float64 // with the update after it
+	// until is the time before the next device's work, and after that to the end of this device: that
+	// of through, or if the next device may end with W that of ahead.
+	until  float64
+	ahead  float64 // a micro-batch forward only
+	width  float64
+	update float64
+	token  float64
+	host   float64 // with the update after it
 }
 
 func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {
@@ -126,11 +125,13 @@ func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {
 		r = to + from + bound.around[stage+1][b]
 	}
 	around := f + back + to + from
+	until := around
 	if bound.train && bound.kind.Split() { // no other stage waits for W
 		around -= cut.learn[stage][b] - cut.learn[stage][a]
+		until = f + to
 	}
 	return stageView{
-		through: around, ahead: f + to, width: bound.width(stage, f, back, r),
+		through: around, until: until, ahead: f + to, width: bound.width(stage, f, back, r),
 		update: cut.update[stage][b] - cut.update[stage][a], host: cut.issued(stage, a, b, bound.batches) + cut.update[stage][b] - cut.update[stage][a], token: cut.tokens * (cut.token[stage][b] - cut.token[stage][a]),
 	}
 }

@@ -32,9 +32,9 @@ type pipeSearch struct {
 
 // prefix has the bounds of the stages cut so far.
 type prefix struct {
-	through, ahead, token float64 // a micro-batch to the next stage and back; forward only
-	whole, ends, host     float64
-	firstUpdate           float64
+	until, ahead, token float64 // [stageView.until]; a micro-batch to the next stage, forward only
+	whole, ends, host   float64
+	firstUpdate         float64
 }
 
 // newPipeSearch builds the tables for these caps; nil if the context ends first.
@@ -79,7 +79,7 @@ func (search *pipeSearch) root() float64 { return search.below(prefix{}, 0, 0) }
 // below returns the bound of a prefix whose next stage starts at an item.
 func (search *pipeSearch) below(p prefix, stage, a int) float64 {
 	return max(
-		max(p.whole, p.through+search.whole[stage][a])+p.firstUpdate,
+		max(p.whole, p.until+search.whole[stage][a])+p.firstUpdate,
 		max(p.ends, p.ahead+search.ends[stage][a]),
 		max(p.host, search.host[stage][a]),
 	) + p.token + search.token[stage][a]
@@ -87,8 +87,8 @@ func (search *pipeSearch) below(p prefix, stage, a int) float64 {
 
 func (p prefix) with(stage int, view stageView) prefix {
 	out := prefix{
-		through: p.through + view.through, ahead: p.ahead + view.ahead, token: p.token + view.token,
-		whole: max(p.whole, p.through+view.width), ends: max(p.ends, p.ahead+view.width+view.update), host: max(p.host, view.host), firstUpdate: p.firstUpdate,
+		until: p.until + view.until, ahead: p.ahead + view.ahead, token: p.token + view.token,
+		whole: max(p.whole, p.until+view.width), ends: max(p.ends, p.ahead+view.width+view.update), host: max(p.host, view.host), firstUpdate: p.firstUpdate,
 	}
 	if stage == 0 {
 		out.firstUpdate = view.update

@@ -27,8 +27,7 @@ func (err *FaultsError) Error() string {
 // once for every micro-batch, forward and in training backward. The result replaces [order.Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for the whole; newer
-// ones write I and B. A file with a BW is of the older kind. Actions that compute nothing, and two
-// at once, are errors. If rules are broken, the error is a [FaultsError] with all faults.
+// ones write I and B. A file with a BW is of the older kind. Other actions of torch are errors. If rules are broken, the error is a [FaultsError] with all faults.
 func Read(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]order.Action, error) {
 	rows := splitRows(string(data))
 	old := false

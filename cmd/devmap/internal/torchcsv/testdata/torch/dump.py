@@ -4,6 +4,9 @@ them with torch's own loader instead (_PipelineScheduleRuntime._load_csv):
 
     python dump.py                        # write
     python dump.py RANKS STAGES MICROBATCHES FILE.csv   # read
+
+Reading also judges the file by torch's _validate_schedule, which finds the rank of
+each stage, and by _simulate_comms_compute, which runs the messages that torch adds.
 """
 
 import pathlib
@@ -52,6 +55,11 @@ def main():
         ranks, stages, batches = map(int, sys.argv[1:4])
         made = runtime(ranks, stages, batches)
         made._load_csv(sys.argv[4], format="compute_only")
+        rank_of = schedules._validate_schedule(made.pipeline_order, ranks, stages, batches)
+        rows = {rank: [a for a in row if a is not None] for rank, row in made.pipeline_order.items()}
+        sent = schedules._add_send_recv(rows, stage_to_rank=lambda stage: rank_of[stage], num_stages=stages)
+        steps = schedules._simulate_comms_compute(sent, lambda stage: rank_of[stage], stages)
+        print("torch", torch.__version__, "ranks of stages", [rank_of[s] for s in range(stages)], "steps", max(map(len, steps.values())))
         for rank, row in made.pipeline_order_with_comms.items():
             print(rank, len([a for a in row if a.is_compute_op]), "actions:", *row)
         return
