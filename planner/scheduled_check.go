@@ -70,17 +70,17 @@ func wholePoint(numbers *scheduletime.Numbers, before []float64) float64 {
 				if gpu == with {
 					length += largest
 				}
-				total := 0
+				total, fits := 0, true
 				for other := range numbers.GPUs {
 					time := length - before[min(other, len(before)-1)]
 					if other == with {
 						if time -= largest; time < -1e-6*length {
-							total = -count * numbers.GPUs
+							fits = false
 						}
 					}
 					total += blocks(time)
 				}
-				if total >= count {
+				if fits && total >= count {
 					best = min(best, length)
 				}
 			}
