@@ -48,6 +48,16 @@ func (regions *Regions) Sets() (saved, late, pending int64) {
 	return saved + regions.Input, late, regions.Pending
 }
 
+// Scratch is the scratch of a unit's passes in training. A whole backward of a schedule that splits
+// others has what its halves share there too.
+func (regions *Regions) Scratch(whole bool) int64 {
+	backward := max(regions.Backward, regions.Learn)
+	if whole {
+		backward += regions.Pending
+	}
+	return max(regions.Forward, backward)
+}
+
 // Tie is a weight that a unit reads and another one owns.
 type Tie struct {
 	Owner  int    // the unit

@@ -89,7 +89,7 @@ func TestResolveUnknown(t *testing.T) {
 		`recompute: "ful" is unknown (known: none, `:                  {Mode: costmodel.Train, Recompute: "ful"},
 		`precision: "bf16" is unknown (known: bf16-true, `:            {Precision: "bf16"},
 		`attention: "fast" is unknown (known: sdpa, `:                 {Attention: "fast"},
-		`schedule: "dual" is unknown (known: 1f1b, gpipe, int`:       {Strategy: costmodel.Pipeline, World: 2, Schedule: "dual"},
+		`schedule: "dual" is unknown (known: 1f1b, gpipe, int`:        {Strategy: costmodel.Pipeline, World: 2, Schedule: "dual"},
 	} {
 		if _, err := estimate.Resolve(g, workload); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -49,8 +49,9 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 // Depth is the most micro-batches of a chunk at once in each part of their way, which is how many
 // copies of tensors the engine keeps: Saved from the start of the forward to the end of the
 // gradient of the input, Late to the end of the gradients of the weights, Pending between the start
-// of the one and the end of the other. A whole backward is both.
-type Depth struct{ Saved, Late, Pending int64 }
+// of the one and the end of the other. Whole is 1 if it has a backward in one action, which does both
+// unit by unit.
+type Depth struct{ Saved, Late, Pending, Whole int64 }
 
 // Depths returns the depth of each chunk. The phases are those of a schedule ([Phases]), or one
 // with a list of actions.
@@ -80,8 +81,10 @@ func (now *Depth) pass(kind Kind, most *Depth) {
 	case Forward:
 		now.Saved++
 		now.Late++
-	case Backward, Input:
+	case Input:
 		now.Pending++
+	case Backward:
+		most.Whole = 1
 	case Weight:
 	}
 	most.Saved, most.Late, most.Pending = max(most.Saved, now.Saved), max(most.Late, now.Late), max(most.Pending, now.Pending)
@@ -90,6 +93,8 @@ func (now *Depth) pass(kind Kind, most *Depth) {
 	}
 	if kind.Ends() {
 		now.Late--
+	}
+	if kind == Weight {
 		now.Pending--
 	}
 }

@@ -26,7 +26,8 @@ func (list *list) alive() int64 { return list.next[Forward][0] - list.next[Weigh
 
 // zbH1 is ZB-H1 (arXiv 2401.10241, §3 and figure 3): 1F1B's order with I in place of each backward.
 // W waits until as many micro-batches are alive as ranks exist, the number on 1F1B's first rank.
-// Once no forward is left, W follows each I: the rank would wait there in 1F1B.
+// Once no forward is left, W follows each I: the rank would wait there in 1F1B. The first rank's W
+// follow at once, and its backwards are whole.
 func zbH1(schedule costmodel.Schedule, rank int64) []Action {
 	out := list{batches: schedule.MicroBatches}
 	one := schedule
@@ -47,7 +48,24 @@ func zbH1(schedule costmodel.Schedule, rank int64) []Action {
 	for out.alive() > 0 {
 		out.add(Weight, 0)
 	}
+	if rank == 0 {
+		return joined(out.actions)
+	}
 	return out.actions
+}
+
+// joined makes I and the W that follows it one backward. Nobody waits for the gradient of the first
+// stage's input, and a whole backward keeps less: what W needs of each unit ends before the next.
+func joined(row []Action) (out []Action) {
+	for _, action := range row {
+		before := Action{Input, action.Chunk, action.MicroBatch}
+		if last := len(out) - 1; action.Kind == Weight && last >= 0 && out[last] == before {
+			out[last].Kind = Backward
+			continue
+		}
+		out = append(out, action)
+	}
+	return out
 }
 
 // zbV is torch 2.11's ScheduleZBVZeroBubble (schedules.py, _calculate_single_rank_operations).

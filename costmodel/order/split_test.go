@@ -48,14 +48,22 @@ func figures(t *testing.T, schedule costmodel.Schedule) (idle, alive int64) {
 					t.Fatalf("%+v rank %d: %+v without %+v", schedule, rank, action, before)
 				}
 			case Backward:
-				t.Fatalf("%+v rank %d: a whole backward", schedule, rank)
+				if flying--; rank > 0 {
+					t.Fatalf("%+v rank %d: a whole backward", schedule, rank)
+				}
 			}
 			if seen[action] || action.MicroBatch >= schedule.MicroBatches {
 				t.Fatalf("%+v rank %d: %+v twice, or of no micro-batch", schedule, rank, action)
 			}
 			seen[action] = true
 		}
-		if int64(len(row)) != 3*schedule.Chunks*schedule.MicroBatches || flying != 0 {
+		work := len(row) // a whole backward counts as its halves
+		for _, action := range row {
+			if action.Kind == Backward {
+				work++
+			}
+		}
+		if int64(work) != 3*schedule.Chunks*schedule.MicroBatches || flying != 0 {
 			t.Fatalf("%+v rank %d: %d actions, %d chunks left", schedule, rank, len(row), flying)
 		}
 		length := int64(0)

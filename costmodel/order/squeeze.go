@@ -30,6 +30,10 @@ func (clock *clock) ready(rank int64, action Action) (at int64, ok bool) {
 		end := *clock.of(kind, stage, action.MicroBatch)
 		at, ok = max(at, end), ok && end > 0
 	}
+	back := Input // what the stage after runs
+	if action.Kind == Backward && stage < last && *clock.of(Backward, stage+1, action.MicroBatch) > 0 {
+		back = Backward
+	}
 	switch action.Kind {
 	case Forward:
 		if stage > 0 {
@@ -38,7 +42,7 @@ func (clock *clock) ready(rank int64, action Action) (at int64, ok bool) {
 	case Backward, Input:
 		need(Forward, stage)
 		if stage < last {
-			need(action.Kind, stage+1)
+			need(back, stage+1)
 		}
 	case Weight:
 		need(Input, stage)
@@ -46,7 +50,7 @@ func (clock *clock) ready(rank int64, action Action) (at int64, ok bool) {
 	return at, ok
 }
 
-// span returns how long the rows of all ranks take if every action takes one unit, messages take
+// span returns how long the rows of all ranks take if F, I and W take one unit each, messages take
 // none, and each rank runs its row in order. It is −1 if the ranks wait for each other.
 func span(schedule costmodel.Schedule, rows [][]Action) (most int64) {
 	clock, next, now := newClock(schedule), make([]int, len(rows)), make([]int64, len(rows))
@@ -60,6 +64,9 @@ func span(schedule costmodel.Schedule, rows [][]Action) (most int64) {
 					break
 				}
 				now[rank] = max(now[rank], at) + 1
+				if action.Kind == Backward {
+					now[rank]++
+				}
 				*clock.of(action.Kind, schedule.Stage(int64(rank), action.Chunk), action.MicroBatch) = now[rank]
 				next[rank]++
 				moved = true

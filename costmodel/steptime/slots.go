@@ -23,7 +23,7 @@ type line struct {
 type lineStage struct {
 	first, end, rank          int
 	forward, backward, decode job
-	learn                     job    // the second half of backward
+	learn, whole              job    // the second half of backward, and both halves at once
 	final                     job    // the last decode: no token follows it
 	out, dout                 buffer // of the message on, and of the gradient back
 }
@@ -64,6 +64,11 @@ func (ticks *Ticks) line(place []int) *line {
 		line.join(&line.stages[i-1], &line.stages[i])
 	}
 	line.joinTokens()
+	for i := range line.stages {
+		stage := &line.stages[i]
+		stage.whole = stage.backward
+		stage.whole.total += stage.learn.total
+	}
 	line.rows()
 	return line
 }

@@ -29,6 +29,8 @@ func (line *line) rows() {
 					return nil
 				case action.Kind == order.Weight:
 					return &owned[rank][action.Chunk].learn
+				case action.Kind == order.Backward && schedule.Kind.Split():
+					return &owned[rank][action.Chunk].whole
 				case action.Kind.Sends():
 					return &owned[rank][action.Chunk].backward
 				}

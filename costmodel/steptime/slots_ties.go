@@ -68,6 +68,14 @@ func (line *line) lastBackward(unit int) (end int64, rank int) {
 		if unit < stage.first || unit >= stage.end {
 			continue
 		}
+		if stage.whole.ended > stage.learn.ended {
+			end = stage.whole.began
+			for after := unit; after < stage.end; after++ {
+				took := line.Unit(after, line.devices[stage.rank])
+				end += took.Recompute + took.Backward + took.Learn
+			}
+			return end, stage.rank
+		}
 		if line.table.Units[unit].Regions.Learns {
 			end = stage.learn.began
 			for after := unit; after < stage.end; after++ {

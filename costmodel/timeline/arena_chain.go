@@ -19,6 +19,7 @@ type arenaChain struct {
 	before, keeps []int
 	output        sparse // of units that do not pass
 	scratch       sparse
+	whole         sparse // the same with whole backwards, if the schedule splits others
 	stack         arenaStacks
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends after a unit, not the last, or later
@@ -50,7 +51,7 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		chain.ties = nil // under a device map the uses of a weight are on one device
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
-	output, scratch := make([]int64, count), make([]int64, count)
+	output, scratch, whole := make([]int64, count), make([]int64, count), make([]int64, count)
 	for i := range table.Units {
 		regions := &table.Units[i].Regions
 		chain.sums[i+1] = chain.plus(chain.sums[i], &table.Units[i])
@@ -64,12 +65,12 @@ func newArenaChain(table *costmodel.Table) *arenaChain {
 		scratch[i] = regions.Forward
 		switch {
 		case chain.mode == costmodel.Train:
-			scratch[i] = max(scratch[i], regions.Backward, regions.Learn)
+			scratch[i], whole[i] = regions.Scratch(false), regions.Scratch(true)
 		case chain.ids > 0:
 			scratch[i] = max(scratch[i], regions.Decode)
 		}
 	}
-	chain.output, chain.scratch = unlessZero(output), unlessZero(scratch)
+	chain.output, chain.scratch, chain.whole = unlessZero(output), unlessZero(scratch), unlessZero(whole)
 	if chain.mode == costmodel.Train {
 		chain.stack = newArenaStacks(table.Units, chain.sums)
 	}
@@ -207,6 +208,9 @@ func (chain *arenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact 
 		if at.First < at.End {
 			chain.run(sum, at)
 			if rings {
+				if chain.depths(place)[i].Whole > 0 {
+					sum.scratch = max(sum.scratch, chain.whole.max(at.First, at.End))
+				}
 				before, end := &chain.sums[at.First], &chain.sums[at.End]
 				depth := chain.depths(place)[i]
 				all += end.grads - before.grads + depth.Saved*(end.saved-before.saved) + depth.Late*(end.late-before.late) + depth.Pending*(end.pending-before.pending)

@@ -85,11 +85,12 @@ func (place *arena) passed() (most int64) {
 
 // scratch is the scratch of the largest pass.
 func (place *arena) scratch() (most int64) {
+	depth := place.depths()
 	for i := range place.chunks {
 		for _, unit := range place.chunks[i].units {
 			switch regions := &unit.Regions; {
 			case place.mode == costmodel.Train:
-				most = max(most, regions.Forward, regions.Backward, regions.Learn)
+				most = max(most, regions.Scratch(depth[i].Whole > 0))
 			case place.ids > 0:
 				most = max(most, regions.Forward, regions.Decode)
 			default:

@@ -62,13 +62,10 @@ func (step *arenaStep) pass(action order.Action) {
 		step.emit(stepEvent{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
 	case action.Kind == order.Forward:
 		step.forth(piece)
+	case action.Kind == order.Weight:
+		step.learn(piece, int(action.Chunk))
 	default:
-		if action.Kind.Sends() {
-			step.back(piece, int(action.Chunk))
-		}
-		if action.Kind.Ends() {
-			step.learn(piece, int(action.Chunk))
-		}
+		step.back(piece, int(action.Chunk), action.Kind == order.Backward)
 	}
 }
 
@@ -114,7 +111,7 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 
 // back is a chunk's backward, or its first half. One buffer holds the gradient of each unit's output in turn, the last
 // unit's too if it came in.
-func (step *arenaStep) back(piece *arenaChunk, number int) {
+func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 	var passed int64
 	if len(piece.units) > 1 {
 		passed = step.place.passed()
@@ -137,31 +134,56 @@ func (step *arenaStep) back(piece *arenaChunk, number int) {
 		if i == 0 {
 			over.CommBuffers += piece.in // the gradient that goes back
 		}
-		made := activations(regions.Pending)
+		var made costmodel.Memory
+		if whole {
+			over.Activations += regions.Pending
+		} else {
+			made.Activations = regions.Pending
+		}
 		if !step.began[number] && !regions.Learns {
 			made.Grads = regions.Grads
 		}
 		step.emit(stepEvent{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
 		saved, _, _ := regions.Sets()
 		step.emit(stepEvent{Change: activations(-saved)})
+		if whole {
+			var over costmodel.Memory
+			over.Activations = regions.Pending
+			if i > 0 {
+				over.Activations += passed
+			} else {
+				over.CommBuffers = piece.in
+			}
+			step.learned(unit, number, over)
+		}
 	}
 	step.began[number] = true
+	step.ran[number] = step.ran[number] || whole
 }
 
 // learn is the second half of a chunk's backward: the gradients of its weights.
 func (step *arenaStep) learn(piece *arenaChunk, number int) {
 	for i := len(piece.units) - 1; i >= 0; i-- {
-		regions := &piece.units[i].Regions
-		if !regions.Learns {
-			continue
+		step.learned(piece.units[i], number, costmodel.Memory{})
+		if regions := &piece.units[i].Regions; regions.Learns {
+			step.emit(stepEvent{Change: activations(-regions.Pending)})
 		}
-		var made costmodel.Memory
-		if !step.ran[number] {
-			made.Grads = regions.Grads
-		}
-		step.emit(stepEvent{Change: made, Over: activations(regions.Learn), What: "gradients of ", Layer: piece.units[i].Name})
-		_, late, pending := regions.Sets()
-		step.emit(stepEvent{Change: activations(-late - pending)})
 	}
 	step.ran[number] = true
+}
+
+// learned is the second half of a unit's backward.
+func (step *arenaStep) learned(unit *costmodel.Unit, number int, over costmodel.Memory) {
+	regions := &unit.Regions
+	if !regions.Learns {
+		return
+	}
+	var made costmodel.Memory
+	if !step.ran[number] {
+		made.Grads = regions.Grads
+	}
+	over.Activations += regions.Learn
+	step.emit(stepEvent{Change: made, Over: over, What: "gradients of ", Layer: unit.Name})
+	_, late, _ := regions.Sets()
+	step.emit(stepEvent{Change: activations(-late)})
 }

@@ -20,7 +20,7 @@ func (layout *layout) activations() {
 	for _, stage := range layout.device.stages {
 		for number := range stage.routines {
 			routine := &stage.routines[number]
-			most = max(most, layout.scratch(routine, base, base))
+			most = max(most, layout.scratch(routine, base, base, stage.depth.Whole > 0 && layout.splits()))
 		}
 	}
 	layout.top = base + most
@@ -64,7 +64,7 @@ func (layout *layout) ring(stage *stage) {
 // scratch places the temporary buffers of a routine's passes: the forward's at forward, and the
 // backward's with its recomputed tensors at backward. It returns the bytes used above the lower of
 // the two offsets.
-func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
+func (layout *layout) scratch(routine *routine, forward, backward int64, whole bool) int64 {
 	name := layout.units[routine.unit].name
 	routine.forward = layout.at(forward, routine.Forward, program.Scratch, "%s.forward", name)
 	if !layout.trains() {
@@ -81,6 +81,10 @@ func (layout *layout) scratch(routine *routine, forward, backward int64) int64 {
 	}
 	routine.backward = layout.at(again, routine.Backward-routine.Remade, program.Scratch, "%s.backward", name)
 	routine.learn = layout.at(backward, routine.Learn, program.Scratch, "%s.learn", name)
+	if whole && routine.Pending > 0 {
+		routine.whole = layout.at(backward+max(routine.Backward, routine.Learn), routine.Pending, program.Scratch, "%s.pending", name)
+		return max(forward+routine.Forward, backward+routine.Regions.Scratch(true)) - min(forward, backward)
+	}
 	return max(forward+routine.Forward, backward+routine.Backward, backward+routine.Learn) - min(forward, backward)
 }
 
@@ -144,7 +148,7 @@ func (layout *layout) stackStage(stage *stage, base, at int64) (most int64) {
 		if routine.target >= 0 {
 			forward = ends[routine.target]
 		}
-		layout.scratch(routine, forward, own)
+		layout.scratch(routine, forward, own, false)
 		most = max(most, forward+routine.Forward-base)
 	}
 	return most

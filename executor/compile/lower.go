@@ -37,10 +37,8 @@ func (emitter *emitter) deviceBody(device *device) {
 			case order.Forward:
 				train.forward(stage, microBatch, sets)
 			case order.Backward, order.Input:
-				train.backward(stage, microBatch, sets)
+				train.backward(stage, microBatch, sets, action.Kind == order.Backward)
 			case order.Weight:
-			}
-			if action.Kind.Ends() && emitter.splits() {
 				train.learn(stage, microBatch, sets)
 			}
 		}

@@ -92,7 +92,7 @@ func (compiler *compiler) routine(first, end, index int) routine {
 	none := program.None
 	out := routine{
 		Interval: costmodel.Interval{First: first, End: end}, Regions: compiler.units[index].Regions, unit: index,
-		forward: none, remade: none, recompute: none, backward: none, learn: none, decode: none,
+		forward: none, remade: none, recompute: none, backward: none, learn: none, whole: none, decode: none,
 	}
 	for unit := first; unit < end; unit++ {
 		ticks := compiler.times.Unit(unit, int(compiler.units[unit].device))

@@ -47,13 +47,17 @@ func (rings *rings) pass(chunk int, action order.Action) sets {
 	switch action.Kind {
 	case order.Forward:
 		taken.saved, taken.late = take(free.saved), take(free.late)
-	case order.Backward, order.Input:
+	case order.Input:
 		taken.pending = take(free.pending)
-		free.saved[taken.saved] = true
 	case order.Weight:
+		free.pending[taken.pending] = true
+	case order.Backward:
+	}
+	if action.Kind.Sends() {
+		free.saved[taken.saved] = true
 	}
 	if action.Kind.Ends() {
-		free.late[taken.late], free.pending[taken.pending] = true, true
+		free.late[taken.late] = true
 	}
 	return *taken
 }
@@ -135,7 +139,7 @@ func (train training) began(buffer int32) bool {
 
 // backward runs a micro-batch's gradient back through a stage, which changes it in place from the
 // last unit to the first. If backwards are in two halves, it is the first.
-func (train training) backward(stage *stage, microBatch int32, sets sets) {
+func (train training) backward(stage *stage, microBatch int32, sets sets, whole bool) {
 	for number := len(stage.routines) - 1; number >= 0; number-- {
 		routine := &stage.routines[number]
 		var sequence, message int32 = 0, program.None
@@ -147,7 +151,10 @@ func (train training) backward(stage *stage, microBatch int32, sets sets) {
 			train.read(routine.inputOf(sets))
 			train.write(routine.remade, routine.recompute)
 		}
-		op := program.Backward
+		op, pending := program.Backward, of(routine.pending, sets.pending)
+		if whole {
+			pending = routine.whole
+		}
 		if train.splits() {
 			op = program.BackwardInput
 		}
@@ -157,11 +164,14 @@ func (train training) backward(stage *stage, microBatch int32, sets sets) {
 		if op == program.Backward || !routine.Learns {
 			train.gradients(routine)
 		} else {
-			train.write(of(routine.pending, sets.pending))
+			train.write(pending)
 		}
 		train.gradient(stage, number)
 		if message != program.None {
 			train.free(stage.grad, sequence)
+		}
+		if whole {
+			train.learnUnit(routine, microBatch, sets, pending)
 		}
 	}
 	if stage.gradOut != nil {
@@ -183,18 +193,23 @@ func (train training) gradients(routine *routine) {
 func (train training) learn(stage *stage, microBatch int32, sets sets) {
 	for number := len(stage.routines) - 1; number >= 0; number-- {
 		routine := &stage.routines[number]
-		if !routine.Learns {
-			continue
-		}
-		train.run(program.BackwardWeight, routine, microBatch, routine.ticks.Learn)
-		train.read(train.units[routine.unit].feed)
-		if routine.KeepsInput {
-			train.read(routine.inputOf(sets))
-		}
-		train.read(of(routine.late, sets.late), of(routine.pending, sets.pending))
-		train.write(routine.learn)
-		train.gradients(routine)
+		train.learnUnit(routine, microBatch, sets, of(routine.pending, sets.pending))
 	}
+}
+
+// learnUnit makes the gradients of a unit's weights, if the first half did not.
+func (train training) learnUnit(routine *routine, microBatch int32, sets sets, pending int32) {
+	if !routine.Learns {
+		return
+	}
+	train.run(program.BackwardWeight, routine, microBatch, routine.ticks.Learn)
+	train.read(train.units[routine.unit].feed)
+	if routine.KeepsInput {
+		train.read(routine.inputOf(sets))
+	}
+	train.read(of(routine.late, sets.late), pending)
+	train.write(routine.learn)
+	train.gradients(routine)
 }
 
 // gradient is the working gradient, which a backward takes and passes. A stage's last unit begins

@@ -92,8 +92,8 @@ type routine struct {
 	target int
 	ticks  steptime.UnitTicks
 	// Buffers. Those of saved tensors have one for each set ([order.Depth]).
-	input, saved, late, pending                         []int32
-	forward, remade, recompute, backward, learn, decode int32
+	input, saved, late, pending                                []int32
+	forward, remade, recompute, backward, learn, whole, decode int32
 }
 
 // channel is a channel with the buffers of its slots.

@@ -198,7 +198,7 @@ var ofWorkload = map[string]flag{
 		meant:   map[string]string{"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp", "llama-server": "llama.cpp", "ollama": "llama.cpp", "transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
-		help: "Pipeline schedule; see devmap help strategies [1f1b]", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
+		help: "Pipeline schedule (devmap help strategies) [1f1b]", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
 		later: []string{"zb-h2"},
 		meant: map[string]string{"1f1b-interleaved": "interleaved", "interleaved1f1b": "interleaved", "interleaved-1f1b": "interleaved", "interleaved_1f1b": "interleaved", "schedule1f1b": "1f1b", "schedulegpipe": "gpipe"},
 	},

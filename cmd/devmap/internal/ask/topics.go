@@ -191,10 +191,10 @@ Values of --schedule, for pipelines:
 		string(costmodel.OneFOneB):    "one forward, one backward in turn; few micro-batches in flight",
 		string(costmodel.GPipe):       "all forwards, then all backwards",
 		string(costmodel.Interleaved): "1F1B with several stages per GPU (--virtual-stages)",
-		string(costmodel.ZBH1):        "1F1B with backwards in halves, a third of the bubble (devmap)",
-		string(costmodel.ZBV):         "two stages per GPU in a V, no bubble (--runtime devmap)",
-		string(costmodel.VHalf):       "a V with half of the activations (--runtime devmap)",
-		string(costmodel.VMin):        "a V with the fewest activations (--runtime devmap)",
+		string(costmodel.ZBH1):        "1F1B with split backwards: a third of the bubble (devmap)",
+		string(costmodel.ZBV):         "two stages per GPU in a V, no bubble (devmap)",
+		string(costmodel.VHalf):       "a V with half of the activations (devmap)",
+		string(costmodel.VMin):        "a V with the fewest activations (devmap)",
 
 		string(costmodel.AutoSchedule): "the shortest step that fits: order, cut and --recompute auto",
 	}

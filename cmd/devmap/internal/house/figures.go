@@ -45,7 +45,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 107},
-		{name: "lines without tests", value: module.lines(""), limit: 158_100},
+		{name: "lines without tests", value: module.lines(""), limit: 158_200},
 		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 31_000},
 		module.mostFiles(),
 		module.exportedNames(),
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 446}
+	result := figure{name: "exported names outside internal", limit: 447}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]
