@@ -26,7 +26,7 @@ func TestGivenOrders(t *testing.T) {
 				if err := own.Check(); err != nil {
 					t.Fatalf("%s: %v", own.Kind, err)
 				}
-				if own.Kind.Vee() != kind.Vee() || own.Kind.Split() != kind.Split() {
+				if own.Kind.Vee() != kind.Vee() || stages > 1 && own.Kind.Split() != kind.Split() { // the first rank of ZB-H1 runs whole backwards
 					t.Errorf("%s of %s: V %v, split %v", own.Kind, kind, own.Kind.Vee(), own.Kind.Split())
 				}
 				for rank := range stages {
