@@ -37,7 +37,7 @@ func unitsOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload,
 		t.Fatal(err)
 	}
 	for unit := range table.Units {
-		// The allocator's rests are followed only if all blocks are alike.
+		// The allocator's rests are followed only if all blocks are the same.
 		table.Units[unit].Padding, table.Units[unit].StatePadding = 0, 0
 	}
 	return table.Units

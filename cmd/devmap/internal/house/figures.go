@@ -42,11 +42,11 @@ func measured(root string, out io.Writer) (bool, error) {
 		return false, err
 	}
 	figures := []figure{
-		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
+		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
 		inside.mostMethods(),
-		{name: "packages", value: len(inside.packages), limit: 107},
-		{name: "lines without tests", value: module.lines(""), limit: 158_200},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 31_000},
+		{name: "packages", value: len(inside.packages), limit: 109},
+		{name: "lines without tests", value: module.lines(""), limit: 161_400},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 33_700},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 447}
+	result := figure{name: "exported names outside internal", limit: 459}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]
@@ -183,7 +183,7 @@ func (module *tree) fileLength() figure {
 		}
 	}
 	slices.Sort(lengths)
-	result := figure{name: "length of a file, 95th percentile", limit: 262, unit: " lines"}
+	result := figure{name: "length of a file, 95th percentile", limit: 265, unit: " lines"}
 	if len(lengths) > 0 {
 		result.value = lengths[int(0.95*float64(len(lengths)-1)+0.5)]
 	}
