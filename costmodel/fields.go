@@ -37,6 +37,8 @@ type Field struct {
 	// open: it may be empty once the workload is resolved.
 	open  func(workload *Workload) bool
 	least int64 // of a number
+	// lists: the value is none of Values, but has the field's other form.
+	lists func(workload *Workload) bool
 }
 
 // Fields lists all fields of a workload in printing order: what runs, its sizes, its numbers, what
@@ -58,7 +60,7 @@ var fields = described([]Field{
 	storedPrecision(),
 	training(named("optimizer", AdamW, []string{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon, value.PagedAdamW8bit, value.PagedAdamW32bit, value.AdamWTorch8bit, value.AdamWTorch4bit}, func(workload *Workload) *string { return &workload.Optimizer })),
 	toggle("optimizer_in_backward", func(workload *Workload) *bool { return &workload.OptimizerInBackward }),
-	training(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute })),
+	training(orLists(named("recompute", RecomputeNone, []string{RecomputeNone, RecomputeFull, value.RecomputeSelective, value.RecomputeAuto}, func(workload *Workload) *string { return &workload.Recompute }), (*Workload).ListsRecomputed)),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
 	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
@@ -83,7 +85,7 @@ var fields = described([]Field{
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
-	byStrategy(optional(named("schedule", "", ScheduleKinds(), func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
+	byStrategy(optional(orLists(named("schedule", "", append(ScheduleKinds(), AutoSchedule), func(workload *Workload) *ScheduleKind { return &workload.Schedule }), (*Workload).ordersOwn)),
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	degree("dp", func(workload *Workload) *Degree { return &workload.DP }),
@@ -144,6 +146,12 @@ func named[T ~string](name, defaultValue string, values []T, at func(*Workload) 
 // training is a field that may be empty if nothing is trained.
 func training(field Field) Field {
 	field.open = func(workload *Workload) bool { return workload.Mode != Train }
+	return field
+}
+
+// orLists is a field of named values that also has values of another form.
+func orLists(field Field, lists func(*Workload) bool) Field {
+	field.lists = lists
 	return field
 }
 
@@ -253,7 +261,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 // Both are empty if all values are known. Fault does not check whether fields go together.
 func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
-		if f := &fields[i]; f.Values != nil && !f.known(workload) {
+		if f := &fields[i]; !f.Known(workload) {
 			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", "))
 		}
 	}
@@ -265,9 +273,24 @@ func (workload *Workload) Fault() (field, msg string) {
 	return workload.badNumber()
 }
 
-func (field *Field) known(workload *Workload) bool {
+// Knows reports that a text is one of Values, or has the field's other form.
+func (field *Field) Knows(text string) bool {
+	var workload Workload
+	if slices.Contains(field.Values, text) {
+		return true
+	}
+	if field.lists == nil {
+		return false
+	}
+	field.Set(&workload, text)
+	return field.lists(&workload)
+}
+
+// Known reports that the workload's value of the field is one of Values, or has the field's other
+// form. A field without named values knows all.
+func (field *Field) Known(workload *Workload) bool {
 	value := field.value(workload)
-	return slices.Contains(field.Values, value) || value == "" && field.open != nil && field.open(workload)
+	return field.Values == nil || slices.Contains(field.Values, value) || field.lists != nil && field.lists(workload) || value == "" && field.open != nil && field.open(workload)
 }
 
 // badNumber is the first number that counts nothing.

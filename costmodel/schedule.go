@@ -61,6 +61,9 @@ func (schedule Schedule) Check() error {
 	case schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved):
 		return nil
 	}
+	if schedule.Kind.OwnOrder() {
+		return schedule.checkRows()
+	}
 	switch schedule.Kind {
 	case OneFOneB:
 		if schedule.MicroBatches < schedule.Stages {

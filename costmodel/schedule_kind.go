@@ -16,6 +16,8 @@ const (
 	ZBV         ScheduleKind = "zbv"
 	VHalf       ScheduleKind = "v-half"
 	VMin        ScheduleKind = "v-min"
+	// AutoSchedule leaves the order to the planner.
+	AutoSchedule ScheduleKind = "auto"
 )
 
 // ScheduleKinds are all schedules, in the order of the help.
@@ -25,12 +27,14 @@ func ScheduleKinds() []ScheduleKind {
 
 // Split reports whether a schedule of the kind splits each backward in two.
 func (kind ScheduleKind) Split() bool {
-	return kind == ZBH1 || kind.Vee()
+	return kind == ZBH1 || kind.Vee() && !kind.OwnOrder() || kind.OwnOrder() && strings.ContainsAny(string(kind), "IiWw")
 }
 
 // Vee reports whether a schedule of the kind has two chunks on each rank, in the form of a V: rank
 // r holds chunks r and 2p − 1 − r.
-func (kind ScheduleKind) Vee() bool { return kind == ZBV || kind == VHalf || kind == VMin }
+func (kind ScheduleKind) Vee() bool {
+	return kind == ZBV || kind == VHalf || kind == VMin || strings.HasPrefix(string(kind), veeOrder)
+}
 
 // Chunked reports whether a rank holds several chunks.
 func (kind ScheduleKind) Chunked() bool { return kind == Interleaved || kind.Vee() }

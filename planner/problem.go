@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -176,7 +175,7 @@ func checkNames(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
 		switch value := field.Text(workload); {
 		case field.Name != "mode" && field.Name != "strategy" && field.Name != "schedule":
-		case value != "" && !slices.Contains(field.Values, value):
+		case value != "" && !field.Known(workload):
 			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}

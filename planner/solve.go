@@ -23,6 +23,9 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	case problem.Diffusion != nil:
 		return problem.solveDiffusion()
 	}
+	if scheduled(problem.Costs) {
+		return solveSchedule(ctx, &problem, settings)
+	}
 	if err := sameGPUs(&problem.Costs.Workload, problem.Topology); err != nil {
 		return nil, err
 	}

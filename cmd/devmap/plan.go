@@ -167,6 +167,9 @@ func (command *planCommand) plan(cmd *cobra.Command, asked *ask.Question, notes 
 		command.showRefused(cmd, asked, notes, err)
 		return cmp.Or(command.reportUnfit(cmd, asked, err, notes), err)
 	}
+	if costs := asked.Costs; costs != nil && sol.Costs != nil && (costs.Workload.Schedule == costmodel.AutoSchedule || costs.Workload.Runtime == costmodel.Devmap) {
+		asked.Costs = sol.Costs // with what was chosen
+	}
 	return cmp.Or(command.show(cmd, asked, sol, notes), err)
 }
 

@@ -214,6 +214,8 @@ func checkOpen(workload *costmodel.Workload) error {
 		field, was = "recompute", workload.Recompute
 	}
 	switch {
+	case workload.Runtime == costmodel.Devmap && !openGrid(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
+		return nil // blocks are chosen one by one
 	case equalStages(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil
 	case !workload.Strategy.Traits().Staged || workload.Runtime != value.Torch:

@@ -38,7 +38,7 @@ func checkInference(graph *modelgraph.Graph, workload *costmodel.Workload) error
 // checkRepeated refuses checkpoints of layers that run several times: the only model that has them,
 // ALBERT, has none in Transformers 5.17 (modeling_albert.py: no GradientCheckpointingLayer).
 func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
-	if workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeSelective {
+	if workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeSelective && !workload.ListsRecomputed() {
 		return nil
 	}
 	for i := range graph.Layers {

@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -122,7 +121,7 @@ func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
 // checkValues refuses values that are not known, which would count as another.
 func checkValues(workload *costmodel.Workload) error {
 	for _, field := range costmodel.Fields() {
-		if value := field.Text(workload); value != "" && field.Values != nil && !slices.Contains(field.Values, value) {
+		if value := field.Text(workload); value != "" && !field.Known(workload) {
 			return refuse(field.Name, value, "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}

@@ -49,6 +49,9 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if err := CheckPlaced(workload); err != nil {
 		return nil, err
 	}
+	if err := checkBlocks(workload); err != nil {
+		return nil, err
+	}
 	if err := checkSelective(workload); err != nil {
 		return nil, err
 	}
@@ -132,6 +135,16 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 		return refuse("virtual_stages", workload.VirtualStages, "%s runs one stage a GPU (%v takes %d)", schedule, costmodel.Set("schedule", costmodel.Interleaved), workload.VirtualStages)
 	}
 	return nil
+}
+
+// checkBlocks refuses a list of recomputed blocks where the engine takes all blocks or none.
+// Transformers' gradient_checkpointing_enable has one switch for all of them.
+func checkBlocks(workload *costmodel.Workload) error {
+	if !workload.ListsRecomputed() || workload.Mode != costmodel.Train || workload.Runtime == costmodel.Devmap || workload.Runtime == value.Torch {
+		return nil
+	}
+	return refuse("recompute", workload.Recompute, "%v recomputes all blocks or none (full or none); a list of blocks works with %v, and with %v and a wrapper of your own",
+		costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", costmodel.Devmap), costmodel.Set("runtime", value.Torch))
 }
 
 // checkSelective refuses selective recompute except under torchtitan. Accelerate, Lightning and

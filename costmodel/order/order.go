@@ -69,6 +69,9 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 		return expanded(splitPhases(schedule, rank))
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
+	if schedule.Kind.OwnOrder() {
+		return expanded(given(schedule, rank))
+	}
 	// Both run inFlight forwards, then alternate backwards and forwards: GPipe has no forwards left
 	// by then.
 	warm := inFlight(schedule, rank)

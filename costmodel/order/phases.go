@@ -24,6 +24,9 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 		return splitPhases(schedule, rank)
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
+	if schedule.Kind.OwnOrder() {
+		return given(schedule, rank)
+	}
 	warm := inFlight(schedule, rank)
 	if warm == 0 {
 		return nil

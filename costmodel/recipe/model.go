@@ -28,6 +28,9 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	if err := model.check(); err != nil {
 		return nil, err
 	}
+	if err := model.findRecomputed(); err != nil {
+		return nil, err
+	}
 	model.sizes()
 	model.width = model.streamWidth()
 	all := make([][]step, len(graph.Units))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -105,7 +106,7 @@ func (model *model) checkTraining() error {
 			nearest = costmodel.SGD
 		}
 		return refuse("optimizer", workload.Optimizer, "devmap's engine has adamw and sgd; %v is the nearest", costmodel.Set("optimizer", nearest))
-	case workload.Recompute != "" && workload.Recompute != costmodel.RecomputeNone && workload.Recompute != costmodel.RecomputeFull:
+	case workload.Recompute != "" && workload.Recompute != costmodel.RecomputeNone && workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeAuto && !workload.ListsRecomputed():
 		return refuse("recompute", workload.Recompute, "devmap's engine makes norms and products again by itself, and else whole blocks; %v is the nearest", costmodel.Set("recompute", costmodel.RecomputeNone))
 	}
 	return nil

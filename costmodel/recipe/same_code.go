@@ -11,7 +11,7 @@ import (
 func (model *model) sameCode(all [][]step, index int) int {
 	const kinds = 4
 	for back := 1; back <= min(index, 8*kinds); back++ {
-		if other := index - back; model.same(&model.graph.Units[other], &model.graph.Units[index]) && slices.EqualFunc(all[other], all[index], func(a, b step) bool {
+		if other := index - back; model.again[other] == model.again[index] && model.same(&model.graph.Units[other], &model.graph.Units[index]) && slices.EqualFunc(all[other], all[index], func(a, b step) bool {
 			shift := model.graph.Units[index].First - model.graph.Units[other].First
 			return a.kind == b.kind && a.core+shift == b.core && (a.pre < 0) == (b.pre < 0) && (a.post < 0) == (b.post < 0)
 		}) {

@@ -17,6 +17,7 @@ type model struct {
 	rows, sequences, seq int64
 	width                int64 // of the stream
 	generates            bool
+	again                []bool // by unit: its forward runs again in backward
 
 	bytes float64 // of the units so far
 	loose bool    // a layer was refused for its inputs
@@ -37,9 +38,28 @@ func (model *model) sizes() {
 	model.masters = workload.Precision == costmodel.BF16Mixed
 }
 
-// recomputes reports a block with a forward that runs again in backward ([costmodel.RecomputeFull]).
+// recomputes reports a block with a forward that runs again in backward ([costmodel.Workload.Recomputed]).
 func (model *model) recomputes(unit int) bool {
-	return model.train && model.workload.Recompute == costmodel.RecomputeFull && len(model.graph.Units[unit].Exec) > 1
+	return model.train && model.again[unit]
+}
+
+// findRecomputed finds these blocks.
+func (model *model) findRecomputed() error {
+	model.again = make([]bool, len(model.graph.Units))
+	var blocks []int
+	for unit := range model.graph.Units {
+		if len(model.graph.Units[unit].Exec) > 1 {
+			blocks = append(blocks, unit)
+		}
+	}
+	again, err := model.workload.Recomputed(len(blocks))
+	if err != nil {
+		return err
+	}
+	for i, unit := range blocks {
+		model.again[unit] = again[i]
+	}
+	return nil
 }
 
 // streamWidth is the width of the first embedding of tokens.

@@ -63,5 +63,5 @@ func simulateStages(schedule costmodel.Schedule, train bool, stages []Stage, rec
 
 // simulates reports an order that can be simulated.
 func simulates(kind costmodel.ScheduleKind) bool {
-	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
+	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved || kind.OwnOrder()
 }

@@ -70,6 +70,9 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 		}
 	case costmodel.OneFOneB, costmodel.GPipe, costmodel.ZBH1:
 	}
+	if cut.Schedule.OwnOrder() && cut.Schedule.Vee() {
+		place = Vee(cut.Devices, random)
+	}
 	return Job(graph, workload, cut.Devices, place)
 }
 
@@ -105,6 +108,15 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 			}
 			for range cuts {
 				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
+				workload := workload
+				if workload.Mode == costmodel.Train {
+					if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && kind != costmodel.Interleaved && (cut.Devices > 1 || !kind.Vee()) {
+						cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind.Split(), kind.Vee(), random)
+					}
+					if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
+						workload.Recompute = someBlocks(graph, random)
+					}
+				}
 				got, err := Run(backend, graph, workload, cut, folder)
 				if err == nil {
 					err = want.differs(got)
@@ -116,6 +128,17 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 		}
 	}
 	return errors.Join(all...)
+}
+
+// someBlocks lists random blocks to recompute.
+func someBlocks(graph *modelgraph.Graph, random *rand.Rand) string {
+	var again []bool
+	for unit := range graph.Units {
+		if len(graph.Units[unit].Exec) > 1 {
+			again = append(again, random.IntN(2) == 0)
+		}
+	}
+	return costmodel.RecomputeOf(again)
 }
 
 // Made is the output of a run, each part as bytes: files of tensors, and the text of losses and

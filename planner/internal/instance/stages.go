@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,11 @@ func (items *Items) checkStages() error {
 	if mode == costmodel.Load || mode == costmodel.Infer && !schedule.Kind.Chunked() {
 		return nil // forward only: any number of micro-batches with one run per GPU
 	}
-	if err := schedule.Check(); err != nil {
+	var field *costmodel.FieldError
+	switch err := schedule.Check(); {
+	case errors.As(err, &field):
+		return err
+	case err != nil:
 		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
 	}
 	return nil

@@ -195,6 +195,8 @@ Values of --schedule, for pipelines:
 		string(costmodel.ZBV):         "two stages per GPU in a V, no bubble (devmap)",
 		string(costmodel.VHalf):       "a V with half of the activations (devmap)",
 		string(costmodel.VMin):        "a V with the fewest activations (devmap)",
+
+		string(costmodel.AutoSchedule): "the shortest step that fits: order, cut and --recompute auto",
 	}
 	names := flagNamed("schedule").values
 	for _, name := range names {

@@ -49,7 +49,7 @@ func (f *flag) check(value string) error {
 	switch {
 	case f.name == "precision" && (strings.EqualFold(value, "fp8") || strings.EqualFold(value, "float8")):
 		return out.Usagef("--precision %q is no type of weights: --float8 tensorwise, tensorwise-gathered or rowwise are torchao's 8-bit products", value)
-	case slices.Contains(f.values, value), f.name == "preset" && isFile(value):
+	case slices.Contains(f.values, value), f.name == "preset" && isFile(value), f.field != nil && f.field.Knows(value):
 		return nil
 	case slices.Contains(f.later, value):
 		return notBuilt(f.name, value, strings.Join(f.values, ", "))

@@ -42,7 +42,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		return false, err
 	}
 	figures := []figure{
-		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
+		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 108},
 		{name: "lines without tests", value: module.lines(""), limit: 160_000},
@@ -183,7 +183,7 @@ func (module *tree) fileLength() figure {
 		}
 	}
 	slices.Sort(lengths)
-	result := figure{name: "length of a file, 95th percentile", limit: 262, unit: " lines"}
+	result := figure{name: "length of a file, 95th percentile", limit: 265, unit: " lines"}
 	if len(lengths) > 0 {
 		result.value = lengths[int(0.95*float64(len(lengths)-1)+0.5)]
 	}

@@ -182,7 +182,7 @@ func (printer *Printer) spread() string {
 	}
 	name := string(workload.Strategy)
 	if workload.Strategy.Traits().Staged {
-		name += " " + string(workload.Schedule)
+		name += " " + scheduleName(workload.Schedule)
 	}
 	name += " (" + workload.Runtime + ")"
 	if degrees := openDegrees(workload); degrees != "" {

@@ -64,11 +64,22 @@ func grouped(count int64) string {
 	return digits
 }
 
+// scheduleName returns a schedule's name. An order that has none is too long to print.
+func scheduleName(kind costmodel.ScheduleKind) string {
+	switch {
+	case !kind.OwnOrder():
+		return string(kind)
+	case kind.Vee():
+		return "in an own V-shaped order"
+	}
+	return "in an own order"
+}
+
 // Described returns a strategy with its schedule.
 func Described(workload *costmodel.Workload) string {
 	text := string(workload.Strategy)
 	if workload.Strategy.Traits().Staged {
-		text += fmt.Sprintf(" %s, %s", workload.Schedule, Plural(max(1, workload.MicroBatches), "micro-batch"))
+		text += fmt.Sprintf(" %s, %s", scheduleName(workload.Schedule), Plural(max(1, workload.MicroBatches), "micro-batch"))
 	}
 	if workload.MemFraction > 0 { // JAX may shard arrays over fewer GPUs than there are
 		text += fmt.Sprintf(" over %d", workload.ShardDegree)

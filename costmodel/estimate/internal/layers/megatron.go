@@ -199,7 +199,7 @@ func exchanges(model *Model, layer *Layer, forward, backward *costmodel.Pass) {
 				sent /= float64(workload.TP.Count())
 			}
 			forward.Dispatched, backward.Dispatched = 2*sent, 2*sent
-			if model.Recomputes {
+			if model.again[layer.UnitIndex] {
 				backward.Dispatched *= 2 // they are sent again
 			}
 		}

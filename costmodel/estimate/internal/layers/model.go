@@ -23,8 +23,9 @@ type Model struct {
 	Train bool
 	// Frozen: the base takes no gradient, its adapters alone do.
 	Frozen bool
-	// Recomputes: blocks run again in backward.
+	// Recomputes: blocks run again in backward, all or a list of them.
 	Recomputes bool
+	again      []bool // by unit
 	// Optimizer updates the trained parameters.
 	Optimizer Optimizer
 

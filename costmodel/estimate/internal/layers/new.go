@@ -27,8 +27,10 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	model := &Model{
 		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
-		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective && !rules.Megatron,
-		Optimizer:  Optimizer{Kind: workload.Optimizer, EMA: workload.EMA, Embeddings32: trainer.Of(workload.Preset).Path.Embeddings32},
+		Optimizer: Optimizer{Kind: workload.Optimizer, EMA: workload.EMA, Embeddings32: trainer.Of(workload.Preset).Path.Embeddings32},
+	}
+	if err := findRecomputed(model); err != nil {
+		return nil, err
 	}
 	if rules.Masters {
 		model.Optimizer.Average = ops.WeightBytes(rules.Compute)
@@ -47,6 +49,37 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 		return model, nil // bounded by modelgraph.New
 	}
 	return costs(model)
+}
+
+// findRecomputed finds the units that run again in backward.
+func findRecomputed(model *Model) error {
+	model.again = make([]bool, max(1, len(model.Graph.Units)))
+	if model.Workload.Recompute == value.RecomputeSelective && model.Rules.Megatron { // of attention's core alone
+		return nil
+	}
+	var blocks []int
+	for unit := range model.Graph.Units {
+		if len(model.Graph.Units[unit].Exec) > 1 {
+			blocks = append(blocks, unit)
+		}
+	}
+	again, err := model.Workload.Recomputed(len(blocks))
+	if err != nil {
+		return err
+	}
+	at := 0
+	for unit := range model.again { // layers of no block are as those of the block before
+		if at+1 < len(blocks) && unit >= blocks[at+1] {
+			at++
+		}
+		if len(blocks) > 0 {
+			model.again[unit] = again[at]
+		} else {
+			model.again[unit] = model.Workload.Recompute == costmodel.RecomputeFull || model.Workload.Recompute == value.RecomputeSelective
+		}
+		model.Recomputes = model.Recomputes || model.again[unit]
+	}
+	return nil
 }
 
 // costs computes what every layer takes in a step.

@@ -74,7 +74,7 @@ func (model *Model) shape(i int) ops.Shape {
 		Cache: length + workload.NewTokens, Logits: labelled(workload, &batch, tokens),
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: weights,
-		Attention: workload.Attention, Kernels: workload.Kernels, Loss: model.loss(), Recompute: model.Recomputes,
+		Attention: workload.Attention, Kernels: workload.Kernels, Loss: model.loss(), Recompute: model.again[model.Layers[i].UnitIndex],
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
 		OneKernel:    workload.Liger || model.Rules.Compiled,
 		Compiled:     model.Rules.Compiled,
@@ -200,7 +200,7 @@ func (model *Model) sharesInput(i int) bool {
 	if _, norm := model.Layers[i].Op.(modelgraph.Norm); !norm || len(in) == 0 {
 		return false
 	}
-	if model.Recomputes && model.entersUnit(i) && !tileBlock(model.Graph, model.Layers[i].UnitIndex) {
+	if model.again[model.Layers[i].UnitIndex] && model.entersUnit(i) && !tileBlock(model.Graph, model.Layers[i].UnitIndex) {
 		return true
 	}
 	for j := model.Graph.Units[model.Layers[i].UnitIndex].First; j < i; j++ {

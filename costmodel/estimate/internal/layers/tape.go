@@ -65,7 +65,7 @@ func plain(model *Model) bool {
 	workload := &model.Workload
 	switch {
 	case workload.Mode == costmodel.Load, model.Frozen && workload.LoRARank == 0, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
-		workload.Recompute == value.RecomputeSelective, model.Rules.Megatron:
+		workload.Recompute == value.RecomputeSelective, workload.ListsRecomputed(), model.Rules.Megatron:
 		return false
 	}
 	return model.Rules.Compute == workload.Precision && slices.Contains([]string{value.Accelerate, value.Torch, value.Lightning}, workload.Runtime)

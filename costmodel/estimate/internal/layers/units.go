@@ -88,7 +88,7 @@ func (unit *adder) add(states *matrixStates) {
 	unit.earlierRuns()
 	// MllamaVisionEncoderLayer is no GradientCheckpointingLayer (modeling_mllama.py of Transformers
 	// 5.17): gradient_checkpointing_enable leaves it unchanged.
-	if unit.Train && unit.Recomputes && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
+	if unit.Train && unit.again[unit.index] && len(out.Layers) > 1 && !tileBlock(unit.Graph, unit.index) && !unit.looksUp() {
 		out.Recompute = true
 		out.AutocastCopies = casts
 		if waiting > 0 {

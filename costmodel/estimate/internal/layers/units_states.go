@@ -41,7 +41,7 @@ func (states *matrixStates) padding(layer *Layer) (state, grads int64) {
 			continue
 		}
 		wider := width > size+padding
-		if !wider || model.Recomputes {
+		if !wider || model.again[layer.UnitIndex] {
 			has, _ := model.Optimizer.State(tensor.Shape, tensor.Numel, each)
 			cut := min(has, states.lossBlocks) / size // states that the loss's blocks have room for
 			states.lossBlocks -= cut * size

@@ -36,7 +36,7 @@ func work(model *Model, index int) costmodel.Work {
 	}
 	out.Block = run > 1
 	out.Update = float64(out.Trained) * model.Optimizer.Traffic(ops.WeightBytes(workload.Precision))
-	if model.Train && model.Recomputes && out.Block {
+	if model.Train && model.again[index] && out.Block {
 		out.Backward = both(out.Backward, out.Forward)
 	}
 	if workload.MicroBatches > 1 { // each gradient is added to the existing one

@@ -64,10 +64,10 @@ func FollowWider(model *layers.Model) (*Decoder, bool) {
 }
 
 // inOneType reports a step in one type, with all logits in training, of Transformers' and PEFT's
-// layers.
+// layers, whose blocks are all recomputed or none is.
 func inOneType(model *layers.Model) bool {
 	loss, fused := model.Workload.Loss, model.Frozen && model.Rules.FusedAdapters
-	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && (loss == "" || loss == "eager") && !fused
+	return !ops.MixedPrecision(model.Rules.Compute) && model.Workload.Quantize == "" && !model.Workload.ListsRecomputed() && (loss == "" || loss == "eager") && !fused
 }
 
 // weigh lists the parameters.

@@ -89,7 +89,7 @@ Runtime = Literal[
     "sglang",
     "devmap",
 ]
-Schedule = Literal["1f1b", "gpipe", "interleaved", "zb-h1", "zbv", "v-half", "v-min"]
+Schedule = Literal["1f1b", "gpipe", "interleaved", "zb-h1", "zbv", "v-half", "v-min", "auto"]
 Strategy = Literal["device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"]
 GPU = Literal[
     "h100-80gb",

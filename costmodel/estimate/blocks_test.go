@@ -1,0 +1,113 @@
+package estimate_test
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+func blocksModel(t *testing.T, name string) *modelgraph.Graph {
+	t.Helper()
+	data, err := os.ReadFile("../../fixtures/models/" + name + "/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := hf.FromConfig(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+func unitsOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload, recompute string) []costmodel.Unit {
+	t.Helper()
+	workload.Recompute = recompute
+	workload, err := estimate.Resolve(graph, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(graph, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit := range table.Units {
+		// The allocator's rests are followed only if all blocks are the same.
+		table.Units[unit].Padding, table.Units[unit].StatePadding = 0, 0
+	}
+	return table.Units
+}
+
+// A list of all blocks costs what full does. A block of another list costs what it does in full, and
+// each other block what it does without recomputation, up to what a block and the next one share.
+func TestListedBlocks(t *testing.T) {
+	for _, model := range []string{"llama-3.2-1b", "gemma-2b", "qwen2.5-3b"} {
+		graph := blocksModel(t, model)
+		blocks := 0
+		for unit := range graph.Units {
+			if len(graph.Units[unit].Exec) > 1 {
+				blocks++
+			}
+		}
+		all := make([]bool, blocks)
+		for block := range all {
+			all[block] = true
+		}
+		first := append([]bool{false}, all[1:]...)
+		for _, workload := range []costmodel.Workload{
+			{Strategy: costmodel.Pipeline, Runtime: costmodel.Devmap, World: 2},
+			{Strategy: costmodel.Pipeline, Runtime: "torch", World: 2},
+			{Strategy: costmodel.FSDP, Runtime: "torch", World: 2},
+		} {
+			workload.Mode, workload.Batch, workload.MicroBatches, workload.Seq, workload.Precision = costmodel.Train, 4, 2, 256, costmodel.BF16True
+			if workload.Strategy == costmodel.FSDP {
+				workload.MicroBatches = 1
+			}
+			none, full := unitsOf(t, graph, workload, costmodel.RecomputeNone), unitsOf(t, graph, workload, costmodel.RecomputeFull)
+			text := costmodel.RecomputeOf(first)
+			mixed := unitsOf(t, graph, workload, text)
+			at := -1
+			for unit := range mixed {
+				if len(graph.Units[unit].Exec) < 2 {
+					continue
+				}
+				want := full
+				if at++; at == 0 {
+					want = none
+				}
+				got, other := mixed[unit], want[unit]
+				got.CheckpointedOutput, other.CheckpointedOutput = 0, 0 // the next block's input
+				if !reflect.DeepEqual(got, other) {
+					t.Errorf("%s, %s on %s, blocks %s: unit %s is\n%+v, want\n%+v", model, workload.Strategy, workload.Runtime, text, got.Name, got, other)
+					break
+				}
+			}
+		}
+	}
+}
+
+// Engines with one switch for all blocks refuse a list, and so does a list with a block too many.
+func TestRefusedBlocks(t *testing.T) {
+	graph := blocksModel(t, "llama-3.2-1b")
+	for _, workload := range []costmodel.Workload{
+		{Strategy: costmodel.DeviceMap, Recompute: "0-3"},
+		{Strategy: costmodel.FSDP, Runtime: "torch", World: 2, Recompute: "0-99"},
+		{Strategy: costmodel.Pipeline, Runtime: costmodel.Devmap, World: 2, Recompute: "16"},
+		{Strategy: costmodel.Pipeline, Runtime: costmodel.Devmap, World: 2, Recompute: "3-1"},
+	} {
+		workload.Mode, workload.Batch, workload.Seq = costmodel.Train, 4, 256
+		resolved, err := estimate.Resolve(graph, workload)
+		if err == nil {
+			_, err = estimate.Table(graph, resolved)
+		}
+		var field *costmodel.FieldError
+		if !errors.As(err, &field) {
+			t.Errorf("%s, recompute %s: %v", workload.Strategy, workload.Recompute, err)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package costmodel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
+
+// mostBlocks limits the number of a recomputed block.
+const mostBlocks = 1 << 20
+
+// Recomputed returns, for each of count blocks, whether the workload's backward runs it again: all or
+// none of them, or those of a list such as 0-5,9. Blocks are units with several layers, numbered in
+// the order they run. The error is a list with a block that the model does not have.
+func (workload *Workload) Recomputed(count int) ([]bool, error) {
+	out := make([]bool, count)
+	runs, listed := blockRuns(workload.Recompute)
+	if !listed {
+		for block := range out {
+			out[block] = workload.Recompute == RecomputeFull || workload.Recompute == value.RecomputeSelective
+		}
+		return out, nil
+	}
+	for _, run := range runs {
+		if run.End > count {
+			last := "the model has none"
+			if count > 0 {
+				last = fmt.Sprintf("the last is %d", count-1)
+			}
+			return nil, Refuse(Set("recompute", workload.Recompute), "block %d is none of the model's: %s", run.End-1, last)
+		}
+		for block := run.First; block < run.End; block++ {
+			out[block] = true
+		}
+	}
+	return out, nil
+}
+
+// ListsRecomputed reports that the workload recomputes some blocks, by a list.
+func (workload *Workload) ListsRecomputed() bool {
+	_, listed := blockRuns(workload.Recompute)
+	return listed
+}
+
+// RecomputeOf returns the shortest text of the recomputed blocks: none, full or a list.
+func RecomputeOf(blocks []bool) string {
+	if !slices.Contains(blocks, true) {
+		return RecomputeNone
+	}
+	if !slices.Contains(blocks, false) {
+		return RecomputeFull
+	}
+	var parts []string
+	for first := 0; first < len(blocks); first++ {
+		end := first
+		for end < len(blocks) && blocks[end] {
+			end++
+		}
+		switch end - first {
+		case 0:
+			continue
+		case 1:
+			parts = append(parts, strconv.Itoa(first))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", first, end-1))
+		}
+		first = end
+	}
+	return strings.Join(parts, ",")
+}
+
+// blockRuns reads a list of blocks such as 0-5,9: numbers and ranges, ascending, without repeats.
+func blockRuns(text string) ([]Interval, bool) {
+	if text == "" || text[0] < '0' || text[0] > '9' {
+		return nil, false
+	}
+	var out []Interval
+	end := -1
+	for part := range strings.SplitSeq(text, ",") {
+		from, to, ranged := strings.Cut(part, "-")
+		first, ok := blockNumber(from)
+		last := first
+		if ranged && ok {
+			last, ok = blockNumber(to)
+		}
+		if !ok || first <= end || last < first {
+			return nil, false
+		}
+		end = last
+		out = append(out, Interval{first, last + 1})
+	}
+	return out, true
+}
+
+func blockNumber(text string) (int, bool) {
+	number, err := strconv.Atoi(text)
+	return number, err == nil && number >= 0 && number < mostBlocks && strconv.Itoa(number) == text
+}

@@ -1,0 +1,54 @@
+package costmodel
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestRecomputedBlocks(t *testing.T) {
+	for text, want := range map[string][]bool{
+		"":        {false, false, false, false},
+		"none":    {false, false, false, false},
+		"full":    {true, true, true, true},
+		"0":       {true, false, false, false},
+		"1-2":     {false, true, true, false},
+		"0,2-3":   {true, false, true, true},
+		"0-1,3-3": {true, true, false, true},
+	} {
+		workload := Workload{Recompute: text}
+		got, err := workload.Recomputed(4)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, error %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"4", "1,3-4", "0-9"} {
+		workload := Workload{Recompute: text}
+		if got, err := workload.Recomputed(4); err == nil {
+			t.Errorf("%q of 4 blocks: %v", text, got)
+		}
+	}
+	for _, text := range []string{"3-1", "1,1", "2,1", "01", "1-", "-1", "1 ,2", "1,", "9999999999", "0x1"} {
+		workload := Workload{Mode: Train, Batch: 1, MicroBatches: 1, Recompute: text}
+		if field, _ := workload.Fault(); workload.ListsRecomputed() || field == "" {
+			t.Errorf("%q is a list, or a known value", text)
+		}
+	}
+}
+
+func FuzzRecomputedBlocks(f *testing.F) {
+	f.Add("0-5,9", uint16(5))
+	f.Fuzz(func(t *testing.T, text string, bits uint16) {
+		blocks := make([]bool, 16)
+		for block := range blocks {
+			blocks[block] = bits>>block&1 != 0
+		}
+		workload := Workload{Recompute: RecomputeOf(blocks)}
+		if got, err := workload.Recomputed(16); err != nil || !slices.Equal(got, blocks) {
+			t.Errorf("%v is %q, and that %v (%v)", blocks, workload.Recompute, got, err)
+		}
+		workload.Recompute = text
+		if _, err := workload.Recomputed(16); err != nil && !workload.ListsRecomputed() {
+			t.Errorf("%q: %v", text, err)
+		}
+	})
+}

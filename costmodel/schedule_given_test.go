@@ -1,0 +1,51 @@
+package costmodel
+
+import "testing"
+
+func TestRefusedOrders(t *testing.T) {
+	for kind, why := range map[ScheduleKind]string{
+		"order:FB/FB":          "",
+		"v-order:FfbB/FfiwIW":  "",
+		"order:":               "empty",
+		"order:FB":             "of one GPU",
+		"order:FB/FB/FB":       "of three",
+		"order:FB/BF":          "B before F",
+		"order:FB/FWI":         "W before I",
+		"order:FB/FI":          "no W",
+		"order:FB/FBFB":        "two micro-batches",
+		"order:FB/Ff":          "a second chunk without a V",
+		"order:FB/F*0,B":       "no times",
+		"order:FB/F*9999999,B": "too many",
+		"order:FB/FX":          "no pass",
+		"order:FB/F,,B":        "an empty block",
+	} {
+		schedule := Schedule{Kind: kind, Stages: 2, Chunks: 1, MicroBatches: 1}
+		if kind.Vee() {
+			schedule.Chunks = 2
+		}
+		if err := schedule.Check(); (err == nil) != (why == "") {
+			t.Errorf("%s (%s): %v", kind, why, err)
+		}
+	}
+	mixed := Schedule{Kind: "order:FFBFBIW", Stages: 1, Chunks: 1, MicroBatches: 3}
+	if mixed.Check() == nil {
+		t.Error("whole backwards and halves in one row")
+	}
+}
+
+func FuzzOrders(f *testing.F) {
+	f.Add("order:FF,BF*6,BB/F,BF*7,B", int64(2), int64(8))
+	f.Add("v-order:FfbB/FfiwIW", int64(2), int64(1))
+	f.Fuzz(func(t *testing.T, text string, stages, batches int64) {
+		kind := ScheduleKind(text)
+		rows, err := kind.Rows()
+		if err != nil {
+			return
+		}
+		again, err := OrderOf(kind.Vee(), rows).Rows()
+		if err != nil || len(again) != len(rows) {
+			t.Errorf("%q becomes %q: %v", kind, OrderOf(kind.Vee(), rows), err)
+		}
+		_ = Schedule{Kind: kind, Stages: stages, Chunks: 1, MicroBatches: batches}.Check()
+	})
+}

@@ -1,0 +1,273 @@
+// Package scheduletime finds the order of a pipeline's passes together with its cuts and the blocks
+// that it recomputes, for the shortest step that fits. It tries the published orders, with the
+// embedding and the head on the two ends of the GPUs or both on the first, then orders of its own
+// (package orders).
+package scheduletime
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Question is what a search chooses from.
+type Question struct {
+	// Items are the model's units that can be stages.
+	Items    *instance.Items
+	Topology *costmodel.Topology
+	// Kinds are the orders to try. Own: orders of the search's own may replace them.
+	Kinds []costmodel.ScheduleKind
+	Own   bool
+	// Blocks are the units that can be recomputed, ascending; empty if the workload says which are.
+	Blocks []int
+	// Table returns the costs of a schedule with these blocks recomputed.
+	Table func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error)
+	// Start returns the best map of another method for such a table; nil if it has none.
+	Start func(table *costmodel.Table) devicemap.Map
+}
+
+// Choice is a pipeline with its costs and figures.
+type Choice struct {
+	Kind    costmodel.ScheduleKind
+	Map     devicemap.Map
+	Table   *costmodel.Table
+	Devices []devicemap.Prediction
+	Step    float64 // seconds
+	Share   float64 // the largest
+	Tried   int     // pipelines evaluated, of the whole search
+
+	cuts  []int // of items
+	again []bool
+}
+
+// Fits reports that no GPU needs more than its budget.
+func (choice *Choice) Fits() bool { return choice.Share <= 1 }
+
+// better reports a choice that fits, or fits more nearly, and then has the shorter step.
+func (choice *Choice) better(other *Choice) bool {
+	if other == nil {
+		return true
+	}
+	over, most := max(1, choice.Share), max(1, other.Share)
+	if over != most {
+		return over < most
+	}
+	return choice.Step < other.Step*(1-1e-12)
+}
+
+// ErrNone: no order of the question runs on these GPUs.
+var ErrNone = errors.New("no schedule runs here")
+
+type search struct {
+	*Question
+	ctx   context.Context
+	tried int
+}
+
+// Solve returns the best choice that it finds. Errors are [ErrNone], with the last reason, or those
+// of Table.
+func Solve(ctx context.Context, question *Question) (*Choice, error) {
+	search := &search{Question: question, ctx: ctx}
+	var best *Choice
+	var failed error
+	type form struct{ vee, split bool }
+	of := map[form]*Choice{} // the best published order of each form
+	for _, kind := range question.Kinds {
+		if best != nil && ctx.Err() != nil {
+			break
+		}
+		found, err := search.published(kind)
+		if err != nil {
+			failed = err
+			continue
+		}
+		if at := (form{kind.Vee(), kind.Split()}); kind != costmodel.Interleaved && found.better(of[at]) {
+			of[at] = found
+		}
+		if found.better(best) {
+			best = found
+		}
+	}
+	if best == nil {
+		return nil, errors.Join(ErrNone, failed)
+	}
+	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
+		if start := of[at]; start != nil && question.Own {
+			if own := search.own(start); own.better(best) {
+				best = own
+			}
+		}
+	}
+	if !best.Fits() && question.Own { // the order that needs least
+		if least, err := search.least(); err == nil && least.Fits() {
+			best = search.own(least)
+		}
+	}
+	best.Tried = search.tried
+	return best, nil
+}
+
+// published returns the best cuts and blocks for a published order. It starts from even cuts, and
+// from those of another method with no block recomputed and with all.
+func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, failed error) {
+	for _, all := range []bool{false, true} {
+		again := slices.Repeat([]bool{all}, len(search.Blocks))
+		table, err := search.Table(kind, again)
+		if err != nil {
+			return best, err
+		}
+		var starts [][]int
+		if !all {
+			starts = append(starts, search.even(kind, table))
+		}
+		if cuts := search.cutsOf(search.Start(table)); len(cuts) == int(search.schedule(kind).Runs())+1 {
+			starts = append(starts, cuts)
+		}
+		for _, cuts := range starts {
+			found, err := search.improve(kind, cuts, again)
+			if err != nil {
+				failed = err
+				continue
+			}
+			if found.better(best) {
+				best = found
+			}
+		}
+		if len(search.Blocks) == 0 {
+			break
+		}
+	}
+	if best != nil {
+		failed = nil
+	}
+	return best, failed
+}
+
+// cutsOf returns the cuts of a map, by items.
+func (search *search) cutsOf(placement devicemap.Map) (cuts []int) {
+	if placement == nil {
+		return nil
+	}
+	for item := range search.Items.Count() {
+		if unit := search.Items.Units(item)[0]; item == 0 || placement[unit] != placement[search.Items.Units(item - 1)[0]] {
+			cuts = append(cuts, item)
+		}
+	}
+	return append(cuts, search.Items.Count())
+}
+
+// improve moves cuts, and recomputes as few blocks as fit, alternately.
+func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
+	best, err := search.evaluate(kind, cuts, again)
+	if err != nil {
+		return nil, err
+	}
+	for range 3 {
+		before := best
+		if next, err := search.fewest(best); err == nil && (next.better(best) || !best.Fits()) {
+			best = next
+		}
+		best = search.climb(best)
+		if len(search.Blocks) == 0 || best == before || search.ctx.Err() != nil {
+			break
+		}
+	}
+	return best, nil
+}
+
+// evaluate predicts a pipeline.
+func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []bool) (*Choice, error) {
+	table, err := search.Table(kind, again)
+	if err != nil {
+		return nil, err
+	}
+	search.tried++
+	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: search.mapOf(kind, cuts), Step: math.Inf(1)}
+	if step := devicemap.StepSeconds(table, search.Topology, out.Map); step != nil {
+		out.Step = *step
+	}
+	if math.IsInf(out.Step, 1) {
+		return nil, ErrNone
+	}
+	out.Devices = devicemap.Predict(table, search.Topology, out.Map)
+	_, out.Share = instance.Fullest(out.Devices)
+	return out, nil
+}
+
+// schedule returns a kind as the schedule of the GPUs.
+func (search *search) schedule(kind costmodel.ScheduleKind) costmodel.Schedule {
+	out := costmodel.Schedule{Kind: kind, Stages: int64(len(search.Topology.Devices)), Chunks: 1}
+	if kind.Chunked() {
+		out.Chunks = 2
+	}
+	return out
+}
+
+func (search *search) mapOf(kind costmodel.ScheduleKind, cuts []int) devicemap.Map {
+	devices := make([]int, search.Items.Count())
+	schedule := search.schedule(kind)
+	for run := range len(cuts) - 1 {
+		for item := cuts[run]; item < cuts[run+1]; item++ {
+			devices[item] = int(schedule.RunRank(int64(run)))
+		}
+	}
+	return search.Items.MapOf(devices, nil)
+}
+
+// even returns cuts with about the same time on every GPU, and on each of a GPU's runs.
+func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) []int {
+	schedule := search.schedule(kind)
+	items, runs := search.Items.Count(), int(schedule.Runs())
+	sums := make([]float64, items+1)
+	for item := range items {
+		sums[item+1] = sums[item]
+		for _, unit := range search.Items.Units(item) {
+			took := unitTimes(table, search.Topology, 0, unit)
+			sums[item+1] += took.forward + took.input + took.weight
+		}
+	}
+	owned := make([]float64, schedule.Stages)
+	for run := range runs {
+		owned[schedule.RunRank(int64(run))]++
+	}
+	cuts, share := make([]int, runs+1), 0.
+	for run := 1; run < runs; run++ {
+		share += 1 / owned[schedule.RunRank(int64(run-1))] / float64(schedule.Stages)
+		at, _ := slices.BinarySearch(sums, sums[items]*share)
+		if at > 0 && at <= items && sums[items]*share-sums[at-1] < sums[at]-sums[items]*share {
+			at--
+		}
+		cuts[run] = min(max(at, cuts[run-1]+1), items-(runs-run))
+	}
+	cuts[runs] = items
+	return cuts
+}
+
+// climb moves cuts as long as that helps.
+func (search *search) climb(best *Choice) *Choice {
+	for moved := true; moved && search.ctx.Err() == nil; {
+		moved = false
+		for first := 1; first < len(best.cuts)-1; first++ {
+			for last := first; last < len(best.cuts)-1; last++ {
+				for _, by := range []int{-1, 1} {
+					cuts := slices.Clone(best.cuts)
+					for cut := first; cut <= last; cut++ {
+						cuts[cut] += by
+					}
+					if cuts[first] <= cuts[first-1] || cuts[last] >= cuts[last+1] {
+						continue
+					}
+					if next, err := search.evaluate(best.Kind, cuts, best.again); err == nil && next.better(best) {
+						best, moved = next, true
+					}
+				}
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,241 @@
+package certificate
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/orders"
+)
+
+// CheckOrder checks the order of a pipeline's passes and its bound. It shares only the numbers of
+// the problem with package orders. It computes the longest way through all passes, the bytes of
+// each row, and each argument for a lower bound by walking the chain. A complete search is not
+// repeated: its bound must then be the length. An error is a [*FaultError].
+func CheckOrder(problem *orders.Problem, solution *orders.Solution) error {
+	walk := &orderWalk{Problem: problem}
+	length, err := walk.length(solution.Order)
+	if err != nil {
+		return err
+	}
+	if err := walk.memory(solution.Order); err != nil {
+		return err
+	}
+	if length != solution.Length {
+		return fault("the solver says that its order takes %d, and the longest way through it is %d", solution.Length, length)
+	}
+	proved := walk.bound()
+	switch {
+	case solution.Why == orders.BySearch && solution.Value != length:
+		return fault("a complete search found nothing below %d, and its order takes %d", solution.Value, length)
+	case solution.Why != orders.BySearch && solution.Value > proved:
+		return fault("the solver says that no order is below %d (%s), and the arguments prove %d", solution.Value, solution.Why, proved)
+	case solution.Value > length:
+		return fault("the solver says that no order is below %d, and its order takes %d", solution.Value, length)
+	}
+	return nil
+}
+
+// orderWalk walks passes one by one.
+type orderWalk struct{ *orders.Problem }
+
+// seconds is the time of a pass.
+func (walk *orderWalk) seconds(pass orders.Pass) int64 {
+	chunk := walk.Chunks[pass.Chunk]
+	switch pass.Kind {
+	case orders.Forward:
+		return chunk.Forward
+	case orders.Input:
+		return chunk.Input
+	}
+	return chunk.Weight
+}
+
+// next lists the passes of the same micro-batch that wait for a pass, and their wait.
+func (walk *orderWalk) next(pass orders.Pass) (out []orders.Pass, waits []int64) {
+	last := len(walk.Chunks) - 1
+	add := func(kind orders.Kind, chunk int, wait int64) {
+		out, waits = append(out, orders.Pass{Kind: kind, Chunk: chunk}), append(waits, wait)
+	}
+	switch {
+	case pass.Kind == orders.Forward && pass.Chunk < last:
+		add(orders.Forward, pass.Chunk+1, walk.Chunks[pass.Chunk].Send)
+	case pass.Kind == orders.Forward:
+		add(orders.Input, last, 0)
+	case pass.Kind == orders.Input:
+		if pass.Chunk > 0 {
+			add(orders.Input, pass.Chunk-1, walk.Chunks[pass.Chunk-1].Back)
+		}
+		if !walk.Joint {
+			add(orders.Weight, pass.Chunk, 0)
+		}
+	}
+	return out, waits
+}
+
+type numbered struct {
+	orders.Pass
+	batch int
+}
+
+// length returns the longest way through the graph of all passes: each waits for the one before it
+// in its row, and for its input. It removes passes that wait for nothing, one after the other.
+func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
+	after, waiting := map[numbered]numbered{}, map[numbered]int{}
+	for gpu, row := range order {
+		count, before := map[orders.Pass]int{}, numbered{}
+		for i, pass := range row {
+			one := numbered{pass, count[pass]}
+			count[pass]++
+			if pass.Chunk < 0 || pass.Chunk >= len(walk.Chunks) || walk.Chunks[pass.Chunk].GPU != gpu || one.batch >= walk.MicroBatches {
+				return 0, fault("row %d has %v of micro-batch %d", gpu, pass, one.batch)
+			}
+			waiting[one] += 0
+			if i > 0 {
+				after[before] = one
+				waiting[one]++
+			}
+			before = one
+		}
+	}
+	each := 3
+	if walk.Joint {
+		each = 2
+	}
+	if want := each * len(walk.Chunks) * walk.MicroBatches; len(waiting) != want {
+		return 0, fault("an order of %d passes has %d", want, len(waiting))
+	}
+	for one := range waiting {
+		passes, _ := walk.next(one.Pass)
+		for _, next := range passes {
+			if _, runs := waiting[numbered{next, one.batch}]; !runs {
+				return 0, fault("no row has %v of micro-batch %d", next, one.batch)
+			}
+			waiting[numbered{next, one.batch}]++
+		}
+	}
+	start, queue := map[numbered]int64{}, []numbered(nil)
+	for one, count := range waiting {
+		if count == 0 {
+			queue = append(queue, one)
+		}
+	}
+	done := 0
+	for ; len(queue) > 0; done++ {
+		one := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		end := start[one] + walk.seconds(one.Pass)
+		longest = max(longest, end)
+		reach := func(next numbered, at int64) {
+			start[next] = max(start[next], at)
+			if waiting[next]--; waiting[next] == 0 {
+				queue = append(queue, next)
+			}
+		}
+		if next, ok := after[one]; ok {
+			reach(next, end)
+		}
+		passes, waits := walk.next(one.Pass)
+		for i, next := range passes {
+			reach(numbered{next, one.batch}, end+waits[i])
+		}
+	}
+	if done < len(waiting) {
+		return 0, fault("%d passes of an order wait for each other", len(waiting)-done)
+	}
+	return longest, nil
+}
+
+// memory adds up the bytes of each row: what is used from pass to pass by kind.
+func (walk *orderWalk) memory(order orders.Order) error {
+	for gpu, row := range order {
+		count := map[orders.Pass]int64{}
+		for _, pass := range row {
+			count[pass]++
+			used := int64(0)
+			for i, chunk := range walk.Chunks {
+				ran := func(kind orders.Kind) int64 { return count[orders.Pass{Kind: kind, Chunk: i}] }
+				now := func(kind orders.Kind) int64 { // its memory goes when it ends
+					if pass == (orders.Pass{Kind: kind, Chunk: i}) {
+						return ran(kind) - 1
+					}
+					return ran(kind)
+				}
+				last := orders.Weight
+				if walk.Joint {
+					last = orders.Input
+				}
+				used += chunk.ToInput*(ran(orders.Forward)-now(orders.Input)) + chunk.ToWeight*(ran(orders.Forward)-now(last)) + chunk.Between*(ran(orders.Input)-now(last))
+			}
+			if used > walk.Caps[gpu] {
+				return fault("row %d holds %d bytes of %d", gpu, used, walk.Caps[gpu])
+			}
+		}
+	}
+	return nil
+}
+
+// follows returns the time from the end of a pass to the end of the last that waits for it.
+func (walk *orderWalk) follows(pass orders.Pass) (longest int64) {
+	passes, waits := walk.next(pass)
+	for i, next := range passes {
+		longest = max(longest, waits[i]+walk.seconds(next)+walk.follows(next))
+	}
+	return longest
+}
+
+// bound returns the best of the arguments of [orders.Problem.Bound].
+func (walk *orderWalk) bound() (best int64) {
+	last := len(walk.Chunks) - 1
+	head := int64(0)
+	heads, lives := make([]int64, last+1), make([]int64, last+1)
+	for i, chunk := range walk.Chunks {
+		heads[i] = head
+		head += chunk.Forward + chunk.Send
+		for j := i; j <= last; j++ {
+			lives[i] += walk.Chunks[j].Forward + walk.Chunks[j].Input
+			if j < last {
+				lives[i] += walk.Chunks[j].Send + walk.Chunks[j].Back
+			}
+		}
+	}
+	for gpu, limit := range walk.Caps {
+		var passes []orders.Pass
+		first, area := int64(-1), 0.
+		for i, chunk := range walk.Chunks {
+			if chunk.GPU != gpu {
+				continue
+			}
+			if first < 0 {
+				first = heads[i]
+			}
+			weight := chunk.Weight
+			passes = append(passes, orders.Pass{Kind: orders.Forward, Chunk: i}, orders.Pass{Kind: orders.Input, Chunk: i})
+			if walk.Joint {
+				weight = 0
+			} else {
+				passes = append(passes, orders.Pass{Kind: orders.Weight, Chunk: i})
+			}
+			life, tail := lives[i], walk.follows(orders.Pass{Kind: orders.Input, Chunk: i})
+			area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+weight) + float64(chunk.Between)*float64(chunk.Input+weight))
+			if chunk.ToInput+chunk.ToWeight > 0 {
+				rounds := slices.Max([]int64{1, limit / (chunk.ToInput + chunk.ToWeight)})
+				if chunk.ToInput == 0 && !walk.Joint {
+					life, tail = life+weight, 0
+				}
+				best = max(best, heads[i]+(int64(walk.MicroBatches)+rounds-1)/rounds*life+tail)
+			}
+		}
+		for _, least := range passes {
+			work, tail := int64(0), walk.follows(least)
+			for _, pass := range passes {
+				if walk.follows(pass) >= tail {
+					work += int64(walk.MicroBatches) * walk.seconds(pass)
+				}
+			}
+			best = max(best, first+work+tail)
+		}
+		if limit > 0 && len(passes) > 0 {
+			best = max(best, first+int64(area/float64(limit)))
+		}
+	}
+	return best
+}

@@ -1,0 +1,236 @@
+package orders
+
+import "math"
+
+// policy is a rule by which each GPU chooses its next pass. The same rule makes orders of any number
+// of micro-batches, so a rule found with few serves many.
+type policy struct {
+	rank    []int32 // by [index]: the lowest of the passes that can start runs
+	most    []int32 // by chunk: micro-batches between its forward and its input's gradient
+	patient []bool  // by GPU: no Weight runs if another pass comes before its end
+}
+
+const never = math.MaxInt64
+
+// lister builds an order by a policy, pass by pass in the order of time. It reuses its memory.
+type lister struct {
+	*Problem
+	policy
+	chunks [][]int
+	count  int // micro-batches
+	state
+	next    []int64 // by GPU: when it can choose its next pass
+	not     []int64 // by GPU: it chooses nothing before
+	rows    Order
+	length  int64
+	now     int64
+	waiting int // passes that have not run
+}
+
+// state is how far an order has got.
+type state struct {
+	ran  []int     // by [index]
+	ends [][]int64 // by [index] and micro-batch
+	free []int64   // by GPU
+	used []int64
+}
+
+func newState(problem *Problem) state {
+	out := state{ran: make([]int, len(problem.Chunks)*int(kinds)), ends: make([][]int64, len(problem.Chunks)*int(kinds)), free: make([]int64, len(problem.Caps)), used: make([]int64, len(problem.Caps))}
+	for i := range out.ends {
+		out.ends[i] = make([]int64, problem.MicroBatches)
+	}
+	return out
+}
+
+func newLister(problem *Problem) *lister {
+	return &lister{
+		Problem: problem, chunks: problem.of(), state: newState(problem),
+		next: make([]int64, len(problem.Caps)), not: make([]int64, len(problem.Caps)), rows: make(Order, len(problem.Caps)),
+	}
+}
+
+// run builds the order of a policy; its rows stay until the next run. It returns false from the
+// moment that the order is no shorter than below.
+func (list *lister) run(by policy, below int64) bool {
+	list.policy, list.length, list.now = by, 0, 0
+	clear(list.ran)
+	clear(list.free)
+	clear(list.used)
+	clear(list.not)
+	list.waiting = len(list.Chunks) * int(list.perChunk()) * list.MicroBatches
+	for gpu := range list.rows {
+		list.rows[gpu] = list.rows[gpu][:0]
+		list.next[gpu] = list.wake(gpu)
+	}
+	for list.waiting > 0 {
+		gpu, now := 0, int64(never)
+		for other, at := range list.next {
+			if at < now {
+				gpu, now = other, at
+			}
+		}
+		if now >= below { // never: the limits of the policy exclude each other
+			return false
+		}
+		pass, until := list.choose(gpu, now)
+		if until > now {
+			list.not[gpu] = until
+			list.next[gpu] = list.wake(gpu)
+			continue
+		}
+		list.start(gpu, now, pass)
+	}
+	return list.length < below
+}
+
+// start runs a pass.
+func (list *lister) start(gpu int, now int64, pass Pass) {
+	end := list.state.start(list.Problem, gpu, now, pass)
+	list.now = now
+	list.rows[gpu] = append(list.rows[gpu], pass)
+	list.length, list.not[gpu] = max(list.length, end), 0
+	list.waiting--
+	list.next[gpu] = list.wake(gpu)
+	if after := list.after(pass); after >= 0 && after != gpu {
+		list.next[after] = list.wake(after)
+	}
+	if earlier, _, waits := list.before(pass); waits && list.Ahead > 0 { // its sender may go on
+		if from := list.Chunks[earlier.Chunk].GPU; from != gpu {
+			list.next[from] = list.wake(from)
+		}
+	}
+}
+
+// start records a pass and returns its end.
+func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64 {
+	chunk, at := &problem.Chunks[pass.Chunk], index(pass)
+	end := now + chunk.takes(pass.Kind)
+	state.ends[at][state.ran[at]] = end
+	state.ran[at]++
+	state.free[gpu] = end
+	state.used[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
+	return end
+}
+
+// after returns the GPU of the pass that waits for this one; −1: none.
+func (problem *Problem) after(pass Pass) int {
+	switch {
+	case pass.Kind == Weight, pass.Kind == Input && pass.Chunk == 0:
+		return -1
+	case pass.Kind == Input:
+		return problem.Chunks[pass.Chunk-1].GPU
+	}
+	return problem.Chunks[min(pass.Chunk+1, len(problem.Chunks)-1)].GPU
+}
+
+// comes returns when the input of a pass is there; never: its sender has not run yet, or the pass
+// has run for all micro-batches.
+func (state *state) comes(problem *Problem, pass Pass) int64 {
+	number := state.ran[index(pass)]
+	if number == problem.MicroBatches {
+		return never
+	}
+	earlier, wait, waits := problem.before(pass)
+	if !waits {
+		return 0
+	}
+	if state.ran[index(earlier)] <= number {
+		return never
+	}
+	return state.ends[index(earlier)][number] + wait
+}
+
+// fits reports that a pass leaves room for the oldest micro-batch of its GPU to end. If every pass
+// does, no GPU gets stuck: the oldest micro-batch of all can always go on.
+func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
+	chunk := &problem.Chunks[pass.Chunk]
+	more := chunk.begins(pass.Kind)
+	if more == 0 {
+		return true
+	}
+	last := Weight
+	if problem.Joint {
+		last = Input
+	}
+	oldest := problem.MicroBatches
+	for _, i := range chunks {
+		oldest = min(oldest, state.ran[index(Pass{last, i})])
+	}
+	spare := problem.Caps[chunk.GPU] - state.used[chunk.GPU]
+	if state.ran[index(pass)] == oldest {
+		return more <= spare
+	}
+	var forwards, between int64
+	for _, i := range chunks {
+		if state.ran[index(Pass{Forward, i})] <= oldest {
+			forwards += problem.Chunks[i].ToInput + problem.Chunks[i].ToWeight
+		}
+		if state.ran[index(Pass{Input, i})] <= oldest {
+			between = max(between, problem.Chunks[i].Between)
+		}
+	}
+	return more+forwards+between <= spare
+}
+
+// can reports that the policy and the memory allow a pass.
+func (list *lister) can(gpu int, pass Pass) bool {
+	if pass.Kind == Forward && list.ran[index(pass)]-list.ran[index(Pass{Input, pass.Chunk})] >= int(list.most[pass.Chunk]) {
+		return false
+	}
+	return !list.ahead(pass) && list.fits(list.Problem, list.chunks[gpu], pass)
+}
+
+// ahead reports that the chunk that waits for a pass is too far behind.
+func (list *lister) ahead(pass Pass) bool {
+	next := Pass{pass.Kind, pass.Chunk + 1}
+	if pass.Kind == Input {
+		next.Chunk = pass.Chunk - 1
+	}
+	return list.Ahead > 0 && pass.Kind != Weight && next.Chunk >= 0 && next.Chunk < len(list.Chunks) && list.ran[index(pass)]-list.ran[index(next)] >= list.Ahead
+}
+
+// wake returns when a GPU can choose its next pass.
+func (list *lister) wake(gpu int) int64 {
+	at := int64(never)
+	for _, i := range list.chunks[gpu] {
+		for kind := range list.perChunk() {
+			pass := Pass{kind, i}
+			comes := list.comes(list.Problem, pass)
+			if comes == never {
+				continue
+			}
+			if comes = max(comes, list.free[gpu], list.not[gpu], list.now); comes < at && list.can(gpu, pass) {
+				at = comes
+			}
+		}
+	}
+	return at
+}
+
+// choose returns the pass that a GPU runs now, or until when it waits.
+func (list *lister) choose(gpu int, now int64) (best Pass, until int64) {
+	rank, soon := int32(math.MaxInt32), int64(never)
+	for _, i := range list.chunks[gpu] {
+		for kind := range list.perChunk() {
+			pass := Pass{kind, i}
+			comes := list.comes(list.Problem, pass)
+			if comes == never || !list.can(gpu, pass) {
+				continue
+			}
+			if comes > now {
+				if kind != Weight {
+					soon = min(soon, comes)
+				}
+				continue
+			}
+			if list.rank[index(pass)] < rank {
+				best, rank = pass, list.rank[index(pass)]
+			}
+		}
+	}
+	if best.Kind == Weight && list.patient[gpu] && soon < now+list.Chunks[best.Chunk].Weight {
+		return best, soon
+	}
+	return best, now
+}

@@ -1,0 +1,174 @@
+// Package orders finds the order in which the GPUs of a pipeline run their passes. A pass is the
+// forward of a chunk of the chain, the gradient of its input, or the gradients of its weights, for
+// one micro-batch. The order has the shortest step in which no GPU holds more bytes than its cap.
+//
+// All micro-batches cost the same. If an order is valid, it is valid too with the i-th pass of every
+// kind given to micro-batch i, and takes no longer: at every moment, as many passes of each kind
+// have ended. So a row is a list of passes without numbers, and the i-th of a kind is of micro-batch
+// i. Memory depends on the row of a GPU alone.
+package orders
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Kind is what a pass computes.
+type Kind uint8
+
+// The kinds of passes.
+const (
+	Forward Kind = iota
+	Input        // the gradient of the chunk's input
+	Weight       // the gradients of the chunk's weights
+	kinds
+)
+
+// Pass is a pass of a chunk for the next micro-batch of its kind.
+type Pass struct {
+	Kind  Kind
+	Chunk int
+}
+
+// Chunk is a run of the chain. Times are whole numbers of any unit, memory is in bytes of one
+// micro-batch.
+type Chunk struct {
+	GPU int
+	// Forward, Input and Weight are the times of the passes. Forward and Input are at least 1.
+	Forward, Input, Weight int64
+	// ToInput is used from Forward to the end of Input, ToWeight from Forward to the end of Weight,
+	// and Between from Input to the end of Weight.
+	ToInput, ToWeight, Between int64
+	// Send is the time of the message to the next chunk, Back of the gradient from it.
+	Send, Back int64
+}
+
+// Problem is a pipeline without an order. Chunks are in the order of the chain.
+type Problem struct {
+	Chunks       []Chunk
+	Caps         []int64 // by GPU, for the bytes that chunks hold
+	MicroBatches int
+	// Joint: Weight is a part of Input, so that rows have no Weight. All memory then ends with Input.
+	Joint bool
+	// Ahead, if not 0, keeps the orders found by trial from running a chunk this many passes ahead of
+	// the one that waits for it: channels hold few messages. Bounds and complete searches ignore it.
+	Ahead int
+}
+
+// Order is a row of passes for each GPU.
+type Order [][]Pass
+
+// SmallError is a cap below one micro-batch of the GPU's chunks. Least are the smallest caps that
+// work, by GPU.
+type SmallError struct {
+	GPU   int
+	Least []int64
+}
+
+// Error implements error.
+func (err *SmallError) Error() string {
+	return fmt.Sprintf("one micro-batch on GPU %d holds %d bytes, more than its cap", err.GPU, err.Least[err.GPU])
+}
+
+// errNumbers is a problem outside the numbers that can be added.
+var errNumbers = errors.New("orders: a number is negative or too large")
+
+const largest = math.MaxInt64 / 16
+
+// check refuses numbers whose sums do not fit, and caps below one micro-batch.
+func (problem *Problem) check() error {
+	if problem.MicroBatches < 1 || len(problem.Chunks) == 0 || len(problem.Caps) == 0 {
+		return errors.New("orders: no chunk, GPU or micro-batch")
+	}
+	passes := float64(problem.MicroBatches) * 8
+	time, bytes := 0., 0.
+	for i := range problem.Chunks {
+		chunk := &problem.Chunks[i]
+		low := min(chunk.Weight, chunk.ToInput, chunk.ToWeight, chunk.Between, chunk.Send, chunk.Back, int64(chunk.GPU), chunk.Forward-1, chunk.Input-1)
+		if low < 0 || chunk.GPU >= len(problem.Caps) {
+			return errNumbers
+		}
+		time += passes * (float64(chunk.Forward) + float64(chunk.Input) + float64(chunk.Weight) + float64(chunk.Send) + float64(chunk.Back))
+		bytes += passes * (float64(chunk.ToInput) + float64(chunk.ToWeight) + float64(chunk.Between))
+	}
+	if time > largest || bytes > largest {
+		return errNumbers
+	}
+	least := problem.LeastCaps()
+	for gpu, limit := range problem.Caps {
+		if least[gpu] > limit {
+			return &SmallError{gpu, least}
+		}
+	}
+	return nil
+}
+
+// LeastCaps returns the smallest cap of each GPU with which an order exists: what one micro-batch holds
+// at its fullest moment, if each Weight runs directly after its Input. One micro-batch after another
+// is then an order.
+func (problem *Problem) LeastCaps() []int64 {
+	out, used := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
+	for i := range problem.Chunks {
+		chunk := &problem.Chunks[i]
+		used[chunk.GPU] += chunk.ToInput + chunk.ToWeight
+	}
+	for i := len(problem.Chunks) - 1; i >= 0; i-- {
+		chunk := &problem.Chunks[i]
+		out[chunk.GPU] = max(out[chunk.GPU], used[chunk.GPU], used[chunk.GPU]+chunk.Between)
+		used[chunk.GPU] -= chunk.ToInput + chunk.ToWeight
+	}
+	return out
+}
+
+// takes returns the time of a pass.
+func (chunk *Chunk) takes(kind Kind) int64 {
+	return [kinds]int64{chunk.Forward, chunk.Input, chunk.Weight}[kind]
+}
+
+// begins and frees return the bytes that a pass adds at its beginning and frees at its end.
+func (chunk *Chunk) begins(kind Kind) int64 {
+	return [kinds]int64{chunk.ToInput + chunk.ToWeight, chunk.Between, 0}[kind]
+}
+
+func (problem *Problem) frees(chunk *Chunk, kind Kind) int64 {
+	if problem.Joint && kind == Input {
+		return chunk.ToInput + chunk.ToWeight + chunk.Between
+	}
+	return [kinds]int64{0, chunk.ToInput, chunk.ToWeight + chunk.Between}[kind]
+}
+
+// of returns the chunks of each GPU in the order of the chain.
+func (problem *Problem) of() [][]int {
+	out := make([][]int, len(problem.Caps))
+	for i := range problem.Chunks {
+		out[problem.Chunks[i].GPU] = append(out[problem.Chunks[i].GPU], i)
+	}
+	return out
+}
+
+// perChunk is the number of passes of a chunk and a micro-batch.
+func (problem *Problem) perChunk() Kind {
+	if problem.Joint {
+		return Weight
+	}
+	return kinds
+}
+
+// before returns the pass that a pass waits for, and the time of the message between them. The
+// first chunk's forward waits for none.
+func (problem *Problem) before(pass Pass) (Pass, int64, bool) {
+	switch {
+	case pass.Kind == Weight:
+		return Pass{Input, pass.Chunk}, 0, true
+	case pass.Kind == Input && pass.Chunk == len(problem.Chunks)-1:
+		return Pass{Forward, pass.Chunk}, 0, true
+	case pass.Kind == Input:
+		return Pass{Input, pass.Chunk + 1}, problem.Chunks[pass.Chunk].Back, true
+	case pass.Chunk > 0:
+		return Pass{Forward, pass.Chunk - 1}, problem.Chunks[pass.Chunk-1].Send, true
+	}
+	return Pass{}, 0, false
+}
+
+func index(pass Pass) int { return pass.Chunk*int(kinds) + int(pass.Kind) }

@@ -1,0 +1,174 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// scheduled reports a pipeline whose order of passes is open.
+func scheduled(table *costmodel.Table) bool {
+	workload := &table.Workload
+	return workload.Schedule == costmodel.AutoSchedule || workload.Recompute == recomputeAuto && workload.Runtime == costmodel.Devmap
+}
+
+// solveSchedule finds the order of a pipeline's passes, its cuts and the blocks that it recomputes,
+// as far as the workload leaves them open, for the shortest step that fits.
+func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
+	return scheduledWithin(ctx, problem, problem.Topology, settings)
+}
+
+// scheduledWithin solves for GPUs with these budgets, and predicts for those of the problem.
+func scheduledWithin(ctx context.Context, problem *Problem, budgets *costmodel.Topology, settings Settings) (*Solution, error) {
+	workload := &problem.Costs.Workload
+	if len(problem.Pins)+len(problem.Together) > 0 {
+		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "%v and %v place layers, and the search chooses all stages: leave them out, or name a schedule", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})
+	}
+	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
+		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "the order of passes is chosen for the training of a pipeline (%v, %v)", costmodel.Set("strategy", costmodel.Pipeline), costmodel.Set("mode", costmodel.Train))
+	}
+	if problem.Objective == Latency {
+		return nil, costmodel.Refuse(costmodel.Set("schedule", workload.Schedule), "a request has no schedule")
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
+	defer cancel()
+	narrow := *problem
+	narrow.Topology = budgets
+	question, err := scheduleQuestion(ctx, &narrow, cmp.Or(settings.TimeLimit, DefaultTimeLimit)/32)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := question.Numbers()
+	if err != nil {
+		return nil, err
+	}
+	best, err := scheduletime.Solve(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	chosen := *problem
+	chosen.Costs, chosen.Objective = best.Table, Time
+	in, err := chosen.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if !best.Fits() {
+		return tooFull(ctx, in, best, question)
+	}
+	bound, why := numbers.Bound()
+	if err := checkNumbers(numbers, bound); err != nil {
+		return nil, err
+	}
+	answer := &instance.Answer{
+		Map: best.Map, Tried: best.Tried,
+		Claim: certificate.Claim{Value: best.Step, LowerBound: bound, Bound: why, Rounding: certificate.Sums, Stopped: ctx.Err() != nil},
+	}
+	return certify(in, answer, scheduleMethod{})
+}
+
+// scheduleMethod names the search in a solution.
+type scheduleMethod struct{ instance.Method }
+
+// Why implements [instance.Method].
+func (scheduleMethod) Why(*instance.Instance) string {
+	return "published orders and orders of its own, each with cuts moved and as few blocks recomputed as fit; the bound holds for every order, cut and choice of blocks"
+}
+
+// scheduleQuestion returns what the workload leaves open. Each search of another method for a start
+// has this time.
+func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration) (*scheduletime.Question, error) {
+	open := problem.Costs.Workload
+	kinds := []costmodel.ScheduleKind{open.Schedule}
+	out := &scheduletime.Question{Topology: problem.Topology}
+	if open.Schedule == costmodel.AutoSchedule {
+		kinds, out.Own = slices.Clone(costmodel.ScheduleKinds()), true
+	}
+	if open.Recompute == recomputeAuto {
+		for unit := range problem.Graph.Units {
+			if len(problem.Graph.Units[unit].Exec) > 1 {
+				out.Blocks = append(out.Blocks, unit)
+			}
+		}
+	}
+	type key struct {
+		kind      costmodel.ScheduleKind
+		recompute string
+	}
+	tables := map[key]*costmodel.Table{}
+	out.Table = func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
+		workload := open
+		workload.Schedule, workload.VirtualStages = kind, 0
+		if len(out.Blocks) > 0 {
+			workload.Recompute = costmodel.RecomputeOf(again)
+		}
+		if table := tables[key{kind, workload.Recompute}]; table != nil {
+			return table, nil
+		}
+		resolved, err := estimate.Resolve(problem.Graph, workload)
+		if err != nil {
+			return nil, err
+		}
+		table, err := estimate.Table(problem.Graph, resolved)
+		if err == nil {
+			tables[key{kind, workload.Recompute}] = table
+		}
+		return table, err
+	}
+	out.Start = func(table *costmodel.Table) devicemap.Map {
+		one := *problem
+		one.Costs, one.Objective = table, Time
+		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
+		if err != nil {
+			return nil
+		}
+		return sol.Map
+	}
+	var refused error
+	for _, kind := range kinds {
+		table, err := out.Table(kind, make([]bool, len(out.Blocks)))
+		if err == nil {
+			one := *problem
+			one.Costs = table
+			var in *instance.Instance
+			if in, err = one.resolve(); err == nil {
+				var items *instance.Items
+				if items, err = in.Items(); err == nil {
+					out.Items, out.Kinds = items, append(out.Kinds, kind)
+				}
+			}
+		}
+		if err != nil {
+			refused = cmp.Or(refused, err)
+		}
+	}
+	if len(out.Kinds) == 0 {
+		return nil, refused
+	}
+	return out, nil
+}
+
+// tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
+// how much memory each GPU needs for one micro-batch at a time with all blocks recomputed.
+func tooFull(ctx context.Context, in *instance.Instance, best *scheduletime.Choice, question *scheduletime.Question) (*Solution, error) {
+	answer := &instance.Answer{Map: best.Map, Tried: best.Tried, Claim: certificate.Claim{Value: math.NaN(), Bound: "none", Rounding: certificate.Sums}}
+	in = in.For(instance.Memory)
+	sol, err := certify(in, answer, scheduleMethod{})
+	if err != nil {
+		return nil, err
+	}
+	large := sol.tooLarge()
+	large.Form = costmodel.Messagef(" as a pipeline, in any order of passes that was tried")
+	if least, err := scheduletime.Least(ctx, question); err == nil {
+		large.Form = costmodel.Messagef("%v (%v on each GPU is the smallest memory found with which one works)", large.Form, costmodel.Bytes(least))
+	}
+	return sol, large
+}

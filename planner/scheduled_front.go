@@ -1,0 +1,43 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// frontOfSchedules sweeps schedules, cuts and recomputed blocks from the shortest step on. Each point
+// has a share smaller than the last by a 32nd, as their number has no end. Points have gaps, so the
+// front is not complete.
+func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) (*Front, error) {
+	const smaller = 31. / 32
+	out := &Front{}
+	budgets := problem.Topology
+	for {
+		settings.TimeLimit = DefaultTimeLimit
+		if end, ok := ctx.Deadline(); ok {
+			settings.TimeLimit = max(time.Until(end)/2, time.Millisecond)
+		}
+		sol, err := scheduledWithin(ctx, problem, budgets, settings)
+		var large *InfeasibleError
+		switch {
+		case err != nil && (len(out.Points) == 0 || !errors.As(err, &large)):
+			return nil, err
+		case err != nil:
+			return out, nil
+		}
+		out.add(sol)
+		out.Complete = false
+		if ctx.Err() != nil {
+			return out, nil
+		}
+		next := *problem.Topology
+		next.Devices = slices.Clone(next.Devices)
+		for i := range next.Devices {
+			device := &next.Devices[i]
+			device.ReservedBytes = device.CapacityBytes - int64(float64(problem.Topology.Devices[i].Budget())*min(1, sol.LargestShare)*smaller)
+		}
+		budgets = &next
+	}
+}
