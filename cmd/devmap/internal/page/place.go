@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
@@ -92,7 +93,9 @@ func (of *clock) of(moment *timeline.Moment) (steptime.Span, bool) {
 		if action.Chunk >= int64(len(of.chunks)) {
 			return steptime.Span{}, false
 		}
-		what = map[bool]string{false: "forward", true: "backward"}[action.Backward]
+		if what = "backward"; action.Kind == order.Forward {
+			what = "forward"
+		}
 		span, known := of.spans[passOf{what, of.chunks[action.Chunk], action.MicroBatch}]
 		return span, known
 	}
