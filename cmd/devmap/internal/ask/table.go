@@ -199,7 +199,7 @@ var ofWorkload = map[string]flag{
 	},
 	"schedule": {
 		help: "Pipeline schedule (devmap help strategies) [1f1b]", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
-		later: []string{"zb-h1", "zb-h2", "zb-v"},
+		later: []string{"zb-h2"},
 		meant: map[string]string{"1f1b-interleaved": "interleaved", "interleaved1f1b": "interleaved", "interleaved-1f1b": "interleaved", "interleaved_1f1b": "interleaved", "schedule1f1b": "1f1b", "schedulegpipe": "gpipe"},
 	},
 	"virtual_stages": {
