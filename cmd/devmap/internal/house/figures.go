@@ -44,9 +44,9 @@ func measured(root string, out io.Writer) (bool, error) {
 	figures := []figure{
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 14, where: inside.largest.describe()},
 		inside.mostMethods(),
-		{name: "packages", value: len(inside.packages), limit: 108},
-		{name: "lines without tests", value: module.lines(""), limit: 160_000},
-		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 31_000},
+		{name: "packages", value: len(inside.packages), limit: 110},
+		{name: "lines without tests", value: module.lines(""), limit: 166_400},
+		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 33_700},
 		module.mostFiles(),
 		module.exportedNames(),
 		module.exampleCount(),
@@ -134,7 +134,7 @@ func (pkg *folder) public() bool {
 
 // exportedNames counts the functions, methods, types, variables and constants of the library.
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 433}
+	result := figure{name: "exported names outside internal", limit: 469}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]
