@@ -50,7 +50,7 @@ func TestOptimizers(t *testing.T) {
 		{value.AdamW8bit, costmodel.BF16True, 2*(matrix+4*25) + 2*(bias+4*20), 0},
 		{costmodel.SGD, costmodel.BF16True, 0, 0},
 		{value.SGDMomentum, costmodel.BF16True, 2 * (matrix + bias), 0},
-		{value.Adafactor, costmodel.BF16True, 4*(64+100) + 4*bias, 4 * (matrix + bias)},
+		{value.Adafactor, costmodel.BF16True, 4*(64+100) + 4*bias, 20 * matrix},
 		{value.Muon, costmodel.BF16True, 2*matrix + 4*bias, 6 * matrix},
 	} {
 		u := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: c.precision, Optimizer: c.optimizer}).Units[0]

@@ -115,6 +115,19 @@ func adamWTorch(packed, values int64) func(shape []int64, numel, each int64) (st
 	}
 }
 
+// inTurn reports an optimizer whose step runs one parameter after another, so its temporaries are
+// those of the largest (Transformers, Adafactor.step; torch/optim/_muon.py, _single_tensor_muon).
+func (rule *Optimizer) inTurn() bool {
+	return rule.kind() == value.Adafactor || rule.kind() == value.Muon || rule.compiled()
+}
+
+// oneLargest reports that one GPU runs the whole step, so that one parameter is its largest. If
+// several have parts of the model, the largest of each block counts.
+func (model *Model) oneLargest() bool {
+	rule := &model.Optimizer
+	return rule.compiled() || rule.inTurn() && (model.Workload.OneGPU || model.Workload.Strategy.Traits().Replicated)
+}
+
 // compiled reports an optimizer with a step that compiles a function of one tensor.
 func (rule *Optimizer) compiled() bool {
 	return rule.kind() == value.AdamWTorch8bit || rule.kind() == value.AdamWTorch4bit
@@ -180,9 +193,14 @@ func muon(shape []int64, numel, each int64) (state, transient int64) {
 }
 
 // adafactor keeps a row and a column of second moments in fp32 for a matrix, else all of them
-// (Shazeer and Stern 2018, §3), and makes the update in fp32.
-func adafactor(shape []int64, numel, _ int64) (state, transient int64) {
-	transient = 4 * numel
+// (Shazeer and Stern 2018, §3). Its step makes the square of the gradient and a sum while the last
+// parameter's update is still there, and copies 16-bit weights and gradients to fp32 (Transformers
+// 5.17, optimization.py, Adafactor.step). A parameter as large may have come before.
+func adafactor(shape []int64, numel, each int64) (state, transient int64) {
+	transient = 3 * 4 * numel
+	if each < 4 {
+		transient += 2 * 4 * numel
+	}
 	if len(shape) < 2 {
 		return 4 * numel, transient
 	}

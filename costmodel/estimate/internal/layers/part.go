@@ -168,7 +168,7 @@ func (part *Part) States() (state, transient int64) {
 			if !tensor.DType.Float() { // torch/optim/adam.py: no fused kernel takes it, and _multi_tensor_adam has square roots of all
 				passing = max(passing, tensor.Bytes)
 			}
-			if rule.compiled() { // a step runs one tensor after another
+			if rule.inTurn() {
 				transient = max(transient, passing)
 			} else {
 				transient += passing

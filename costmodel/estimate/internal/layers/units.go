@@ -22,7 +22,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	if followed {
 		Spread(units, rests[0])
 	}
-	if model.Optimizer.compiled() {
+	if model.oneLargest() {
 		largestStep(units)
 	}
 	passOutputs(model, units)
@@ -142,7 +142,7 @@ func (unit *adder) trains(layer *Layer, states *matrixStates) costmodel.LayerMem
 	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Shard.States()
 	out.OptimizerState += state
-	if out.StepTransient += transient; unit.Optimizer.compiled() {
+	if out.StepTransient += transient; unit.Optimizer.inTurn() {
 		out.StepTransient = max(out.StepTransient-transient, transient)
 	}
 	padding, grads := states.padding(layer)
