@@ -43,7 +43,8 @@ func newPlan() *cobra.Command {
 
 MODEL is a folder, a config.json, a .safetensors file, a model.json or a name.
 GGUF files are for llama.cpp.
-The plan is JSON; a table goes to standard error. A terminal gets the table alone.
+The plan is JSON; a table goes to standard error. A terminal gets the table
+alone.
 If nothing fits, devmap exits with status 3 and lists changes that fit.`,
 		Example: `  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json
   devmap plan llama-3.1-8b --gpus 24GiB,24GiB,48GiB --seq 8192

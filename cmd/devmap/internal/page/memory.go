@@ -11,11 +11,11 @@ import (
 
 // Limits of a page's size. They are shared by all curves, maps and lanes.
 const (
-	maxPoints   = 10000 // of all curves
-	fewPoints   = 24    // of a curve at least
-	manyPoints  = 1200  // of a curve at most
+	maxPoints   = 7500 // of all curves
+	fewPoints   = 24   // of a curve at least
+	manyPoints  = 1200 // of a curve at most
 	maxRects    = 7000
-	maxSpans    = 22000
+	maxSpans    = 18000
 	maxAlive    = 9000 // rows of live buffers
 	maxModules  = 6000
 	maxCurveFew = 400 // curves; more are left out
