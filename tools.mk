@@ -168,6 +168,8 @@ oracle: ## Compare random configs with Transformers (FOLDERS=1, PEAKS=1 or cells
 		write() { "$$python" fixtures/oracle/tables.py "$${CACHE:-$$work/cache}" "$$work/table.gz" "$$work/types.jsonl.gz" "$$@"; "$$python" fixtures/oracle/releases.py modelgraph/hf "$$work/table.gz"; }; \
 		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/types.jsonl.gz" DEVMAP_TYPES_OF="$(TABLE)"; \
 		write; $(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v > "$$work/log" || write leave "$$work/log"; \
+		$(GO) test -c -o "$$work/hf.test" ./modelgraph/hf; \
+		"$$python" fixtures/oracle/rounds.py modelgraph/hf "$$work/hf.test" "$${CACHE:-$$work/cache}" "$$work" $(or $(SEED),1); \
 		$(GO) test ./modelgraph/hf -count=1 -run '^TestTypes$$' -v | grep -v refused; \
 	elif [ -n "$(TYPES)" ]; then \
 		export OMP_NUM_THREADS=1 DEVMAP_TYPES="$$work/each.gz"; parts=$$(getconf _NPROCESSORS_ONLN); \

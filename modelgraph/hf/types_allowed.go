@@ -96,7 +96,7 @@ func (tree *typeTree) conditions(class *typeClass, of *evaluation) error {
 	for _, rule := range class.Met {
 		if on := at[rule[0]]; !on.met(rule[1:]) && !of.asComputed(rule) && !class.leavesAll(rule) {
 			of.place = on.place
-			if entries, layers, uneven := on.uneven(rule); uneven {
+			if entries, layers, uneven := on.uneven(rule); uneven && class.Rules["num_hidden_layers"] == nil {
 				return &modelgraph.SyntaxError{File: tree.file, Place: of.object.prefix + on.place, Msg: fmt.Sprintf(unevenText, entries, layers, tree.in.name)}
 			}
 			return tree.unexplained(of, class, "no build was like it", "held", rule)
@@ -129,8 +129,15 @@ func (class *typeClass) texts(file any, path string) (all []any) {
 			all = append(all, some...)
 		}
 	}
+	known := func(name any) bool { return slices.Contains(all, name) }
+	if len(slices.DeleteFunc(slices.Clone(plainActivations), func(name any) bool { return !known(name) })) > 1 {
+		return append(all, plainActivations...)
+	}
 	return all
 }
+
+// plainActivations have no tensors. A field that had two of them in builds may have the others.
+var plainActivations = []any{"gelu", "gelu_new", "gelu_pytorch_tanh", "quick_gelu", "relu", "silu"}
 
 // asComputed reports a field that no build set and that has the value that its class computes, as
 // in configs that Transformers saved. Fields inside that no rule of the class reads are checked by

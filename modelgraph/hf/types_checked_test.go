@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -255,6 +256,55 @@ func TestLabels(t *testing.T) {
 	} {
 		if got := labels(c.class, c.said); got != c.want {
 			t.Errorf("%v: %v labels, want %v", c.said, got, c.want)
+		}
+	}
+	inside := constructed(timm, map[string]any{"num_classes": 7.0, "num_labels": 4.0, "label_names": []any{"a"}})
+	if diff := cmp.Diff(map[string]any{"num_labels": 4.0}, inside); diff != "" {
+		t.Errorf("fields of a config inside another one (-want +got):\n%s", diff)
+	}
+}
+
+// TestOuterField: a backbone that the file does not describe has the channels of the config around
+// it, as DetrConfig.__post_init__ gives them. One that it describes has its own.
+func TestOuterField(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"model_type":"detr"}`:                  "64,3,7,7",
+		`{"model_type":"detr","num_channels":5}`: "64,5,7,7",
+		`{"model_type":"detr","num_channels":5,"backbone_config":{"model_type":"timm_backbone","backbone":"resnet50","out_indices":[1,2,3,4],"use_pretrained_backbone":false}}`: "64,3,7,7",
+	} {
+		tree, err := readTypes(newest, []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if first := typeFacts(tree)["tensors"][0]; !strings.HasSuffix(first, ".conv1.weight "+want) {
+			t.Errorf("%s: first tensor %q, want sizes %s", text, first, want)
+		}
+	}
+}
+
+// TestFieldsOfFile: a T5Config takes the file's is_gated_act, also where the file has another
+// activation than feed_forward_proj names.
+func TestFieldsOfFile(t *testing.T) {
+	for _, more := range []string{"", `,"dense_act_fn":"gelu_new"`} {
+		tree, err := readTypes(newest, []byte(`{"model_type":"t5","architectures":["T5EncoderModel"],"num_layers":1,"is_gated_act":true`+more+`}`))
+		if err != nil {
+			t.Fatalf("%s: %v", more, err)
+		}
+		if names := strings.Join(typeFacts(tree)["tensors"], " "); !strings.Contains(names, "wi_0.weight 2048,512") || strings.Contains(names, "wi.weight") {
+			t.Errorf("%s: %s, want gated layers", more, names)
+		}
+	}
+}
+
+// TestPlainActivations: a field may have any activation without tensors, if builds had two of them.
+func TestPlainActivations(t *testing.T) {
+	some := &typeClass{Texts: [][]any{{false, "hidden_act", []any{"gelu", "silu"}}, {false, "kind", []any{"gelu", "odd"}}}}
+	for _, c := range []struct {
+		field, value string
+		want         bool
+	}{{"hidden_act", "relu", true}, {"hidden_act", "odd", false}, {"kind", "gelu", true}, {"kind", "relu", false}} {
+		if got := allTexts(c.value, some.texts(false, c.field)); got != c.want {
+			t.Errorf("%s %q: known %v, want %v", c.field, c.value, got, c.want)
 		}
 	}
 }

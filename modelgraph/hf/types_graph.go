@@ -288,7 +288,7 @@ func either(tree *typeTree, class *typeClass, of *evaluation, module string, key
 	for chosen := range 1 << len(of.contested) {
 		made := *tree
 		made.tensors, made.ties, made.units = nil, make(map[string]string), make(map[string]string)
-		as := &evaluation{object: of.object, rules: of.rules, setInside: of.setInside, known: make(map[string]any)}
+		as := &evaluation{object: of.object, rules: of.rules, setInside: of.setInside, known: maps.Clone(of.known)}
 		for i, path := range of.contested {
 			if chosen>>i&1 == 1 {
 				as.known[path] = of.object.saidOf(path)

@@ -214,6 +214,9 @@ func (from *objects) read(prefix, class string, said, absent map[string]any) *ty
 	} else {
 		c.Made = nil // which is the newest release's
 	}
+	if prefix != "" {
+		said = constructed(c, said)
+	}
 	obj := &typeObject{class: c, values: maps.Clone(c.Fields), inner: make(map[string]*typeObject), extra: make(map[string]any), said: make(map[string]any), prefix: prefix}
 	if obj.values == nil {
 		obj.values = make(map[string]any)
@@ -303,6 +306,19 @@ func (obj *typeObject) rotary(path string) (any, bool) {
 	}
 	v, ok := obj.get(path)
 	return v, ok && v != nil
+}
+
+// constructed are the fields of a config inside another one, which its constructor reads. Only
+// TimmWrapperConfig.from_dict reads the names of labels and another name of their number.
+func constructed(c *typeConfig, said map[string]any) map[string]any {
+	for name, to := range c.Alias {
+		if to == "num_labels" {
+			said = maps.Clone(said)
+			delete(said, name)
+			delete(said, "label_names")
+		}
+	}
+	return said
 }
 
 // labels is the number of labels. A class may have another name for it, which counts first.
