@@ -136,9 +136,9 @@ func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 	kinds := []string{asked.Kind}
 	if asked.Kind == "" {
 		kinds = []string{"", "long"}
-	}
-	if asked.Eager {
-		kinds = append(kinds, "eager")
+		if asked.Eager { // learned in 16 bits only
+			kinds = append(kinds, "eager")
+		}
 	}
 	for _, kind := range kinds {
 		lines, known := all.lines[kind]
