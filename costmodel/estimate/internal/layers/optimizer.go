@@ -123,7 +123,7 @@ func (rule *Optimizer) inTurn() bool {
 
 // oneLargest reports that one GPU runs the whole step, so that one parameter is its largest. If
 // several have parts of the model, the largest of each block counts.
-func (model *Model) oneLargest() bool {
+func oneLargest(model *Model) bool {
 	rule := &model.Optimizer
 	return rule.compiled() || rule.inTurn() && (model.Workload.OneGPU || model.Workload.Strategy.Traits().Replicated)
 }

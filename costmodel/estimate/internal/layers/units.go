@@ -22,7 +22,7 @@ func Units(model *Model) (units []costmodel.Unit, warnings []costmodel.Message) 
 	if followed {
 		Spread(units, rests[0])
 	}
-	if model.oneLargest() {
+	if oneLargest(model) {
 		largestStep(units)
 	}
 	passOutputs(model, units)
