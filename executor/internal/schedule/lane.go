@@ -27,6 +27,7 @@ type lane struct {
 	// known to have ended. Both are under the board's lock.
 	pending []moment
 	ended   int
+	inner   map[int32]bool // lines of chains without an event of their end
 }
 
 // moment is an event after a line.
@@ -71,6 +72,9 @@ func (lane *lane) issue() error {
 				return err
 			}
 		}
+	}
+	if chain := lane.chain(index); chain != nil {
+		return lane.issueChain(chain)
 	}
 	whole, err := lane.carry(index, &lane.Program.Instrs[index])
 	if err != nil {

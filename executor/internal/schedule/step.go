@@ -29,6 +29,8 @@ type Options struct {
 	// how many tokens came before it.
 	Work func(index int32) (*Work, error)
 	Past func(index int32) int64
+	// Chain returns the chain that begins at an instruction, or nil; nil: there are none.
+	Chain func(index int32) *Chain
 	// StallLimit is how long a step may go without any instruction ending before it fails
 	// with an [*executor.HangError].
 	StallLimit time.Duration

@@ -1,0 +1,170 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
+)
+
+// What a block of kernel fused has, as in fused.h: threads, the bytes of a slot of weights and of
+// what follows them, and of the room for attention (attend.h's Wide).
+const (
+	fusedThreads = 11 * 32
+	slotRows     = 16
+	rowBytes     = 2*2048 + 64
+	mostSlots    = 16
+	wideBytes    = 16 << 10
+	// sharedBytes is the dynamic shared memory of a block: all of a Hopper multiprocessor's except
+	// a KiB of the system's and what the kernel has of its own.
+	sharedBytes = 224 << 10
+	// mostStaged is how large x may be to be kept in shared memory as a whole. A larger one comes
+	// with the weights.
+	mostStaged = 80 << 10
+)
+
+// Fuse returns launches that do the work of kernels of a decode step, one after the other: those
+// that kernel fused has run in as few launches as possible, the others as they are.
+func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
+	if !kernels.hopper {
+		return launches, nil
+	}
+	var out []Launch
+	var run []*operation
+	end := func() error {
+		if len(run) == 0 {
+			return nil
+		}
+		launch, err := kernels.fused(run)
+		out, run = append(out, launch), nil
+		return err
+	}
+	list := &recognizer{calls: calls}
+	for list.at < len(calls) {
+		ops, count := list.next()
+		if count == 0 || len(run) > 0 && ops[0].rows != run[0].rows {
+			if err := end(); err != nil {
+				return nil, err
+			}
+		}
+		if count == 0 {
+			out = append(out, launches[list.at])
+			count = 1
+		}
+		run = append(run, ops...)
+		list.at += count
+	}
+	return out, end()
+}
+
+// errFull is for a GPU whose table of operations has no room left.
+var errFull = errors.New("there are too many decode steps for the GPU's table of operations")
+
+// fused prepares a launch of operations.
+func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
+	var table driver.Address
+	var room int64
+	image := func() (string, error) {
+		images, err := ours()
+		return images.texts["fused_90"], err
+	}
+	module, err := kernels.modules.get("fused_90", image)
+	if err == nil {
+		table, room, err = module.Global("table")
+	}
+	var function *driver.Function
+	if err == nil {
+		function, err = kernels.Function("fused")
+	}
+	if err == nil {
+		err = function.Share(sharedBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, argument, err := kernels.pack(ops, table, room)
+	if err != nil {
+		return nil, err
+	}
+	if err := upload(table+driver.Address(kernels.modules.taken), data); err != nil {
+		return nil, err
+	}
+	arrived := table + driver.Address(kernels.modules.taken)
+	kernels.modules.taken += int64(len(data))
+	shape := driver.Shape{Grid: [3]uint32{uint32(kernels.processors), 1, 1}, Block: [3]uint32{fusedThreads, 1, 1}, Shared: sharedBytes}
+	return func(step *schedule.Args) error {
+		stream := streamOf(step)
+		if err := stream.FillWord(arrived, 0); err != nil {
+			return err
+		}
+		return stream.Together(function, shape, argument)
+	}, nil
+}
+
+// pack lays out the table of a launch: the word at which blocks meet, the operations, and the
+// frequencies of each rotation. It returns it with the kernel's argument, Fused of fused_90.cu.
+func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64) (data, argument []byte, err error) {
+	place, err := kernels.place()
+	if err != nil {
+		return nil, nil, err
+	}
+	const head = 16
+	at := table + driver.Address(kernels.modules.taken)
+	end := int64(head + len(ops)*operationBytes)
+	known := make(map[*frequencies]bool)
+	var turns []byte
+	slotBytes, staged := int64(slotRows*rowBytes), int64(wideBytes)
+	first := int64(0)
+	for _, op := range ops {
+		op.count()
+		op.first, op.since = first, place
+		if op.kind > turnedKind {
+			continue
+		}
+		first = (first + op.tiles) % int64(kernels.processors)
+		if size := op.rows * op.stretch(); op.norm != 0 || size <= mostStaged {
+			op.staged, staged = 1, max(staged, size)
+		} else {
+			slotBytes = (slotRows + op.rows) * rowBytes
+		}
+		if op.found != nil && !known[op.found] {
+			known[op.found] = true
+			op.turn = at + driver.Address(end) + driver.Address(len(turns))
+			var packed driver.Arguments
+			op.found.add(&packed)
+			turns = append(turns, packed.Data()...)
+		}
+	}
+	data = make([]byte, head, end)
+	for _, op := range ops {
+		data = append(data, unsafe.Slice((*byte)(unsafe.Pointer(op)), operationBytes)...)
+	}
+	data = append(data, turns...)
+	data = append(data, make([]byte, -len(data)&15)...)
+	if kernels.modules.taken+int64(len(data)) > room {
+		return nil, nil, errFull
+	}
+	rows := ops[0].rows
+	sums := 2 * 8 * slotRows * rows * 4
+	slots := min(mostSlots, (sharedBytes-staged-sums)/slotBytes)
+	var packed driver.Arguments
+	packed.Address(at + head).Int64(int64(len(ops))).Int64(rows).Int64(slots).Int64(slotBytes).Address(at)
+	return data, packed.Data(), nil
+}
+
+// upload writes into the GPU's memory, and waits.
+func upload(at driver.Address, data []byte) (err error) {
+	pinned, err := driver.Pin(int64(len(data)))
+	if err != nil {
+		return err
+	}
+	copy(pinned.Data, data)
+	stream, err := driver.NewStream()
+	if err != nil {
+		return errors.Join(err, pinned.Free())
+	}
+	return errors.Join(stream.Up(at, pinned.Data), stream.Synchronize(), stream.Destroy(), pinned.Free())
+}
