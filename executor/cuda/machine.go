@@ -135,7 +135,9 @@ func (machine *machine) Close() error {
 	}
 	for _, device := range machine.devices {
 		if device.context != nil {
-			all = append(all, device.do(func() error { return errors.Join(machine.works.graphs.free(device), machine.scheduler.Unmark(device.lanes), device.close()) }))
+			all = append(all, device.do(func() error {
+				return errors.Join(machine.works.graphs.free(device), machine.scheduler.Unmark(device.lanes), device.close())
+			}))
 		}
 	}
 	all = append(all, machine.release())

@@ -3,7 +3,9 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"unsafe"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
@@ -15,12 +17,12 @@ import (
 const (
 	fusedThreads = 11 * 32
 	slotRows     = 16
-	rowBytes     = 2*2048 + 64
+	rowBytes     = 2*1024 + 64
 	mostSlots    = 16
-	wideBytes    = 16 << 10
-	// sharedBytes is the dynamic shared memory of a block: all of a Hopper multiprocessor's except
-	// a KiB of the system's and what the kernel has of its own.
-	sharedBytes = 224 << 10
+	wideBytes    = 40 << 10
+	// sharedBytes is the dynamic shared memory of a block: all that a block of Hopper may have (227 KiB) except
+	// what the kernel has of its own.
+	sharedBytes = 222 << 10
 	// mostStaged is how large x may be to be kept in shared memory as a whole. A larger one comes
 	// with the weights.
 	mostStaged = 80 << 10
@@ -120,12 +122,12 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64)
 	first := int64(0)
 	for _, op := range ops {
 		op.count()
-		op.first, op.since = first, place
+		op.first = first
 		if op.kind > turnedKind {
 			continue
 		}
 		first = (first + op.tiles) % int64(kernels.processors)
-		if size := op.rows * op.stretch(); op.norm != 0 || size <= mostStaged {
+		if size := (op.rows + 1) * op.stretch(); op.norm != 0 || size <= mostStaged {
 			op.staged, staged = 1, max(staged, size)
 		} else {
 			slotBytes = (slotRows + op.rows) * rowBytes
@@ -133,9 +135,10 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64)
 		if op.found != nil && !known[op.found] {
 			known[op.found] = true
 			op.turn = at + driver.Address(end) + driver.Address(len(turns))
-			var packed driver.Arguments
-			op.found.add(&packed)
-			turns = append(turns, packed.Data()...)
+			op.factor = op.found.factor
+			for _, value := range op.found.inverse {
+				turns = binary.LittleEndian.AppendUint32(turns, math.Float32bits(value))
+			}
 		}
 	}
 	data = make([]byte, head, end)
@@ -151,7 +154,7 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64)
 	sums := 2 * 8 * slotRows * rows * 4
 	slots := min(mostSlots, (sharedBytes-staged-sums)/slotBytes)
 	var packed driver.Arguments
-	packed.Address(at + head).Int64(int64(len(ops))).Int64(rows).Int64(slots).Int64(slotBytes).Address(at)
+	packed.Address(at + head).Int64(int64(len(ops))).Int64(rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)
 	return data, packed.Data(), nil
 }
 

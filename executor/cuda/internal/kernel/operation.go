@@ -33,10 +33,10 @@ type operation struct {
 	x, norm, add                                                          driver.Address
 	parts                                                                 [3]weights
 	past                                                                  int64
-	since, turn                                                           driver.Address
+	turn                                                                  driver.Address
 	q, keys, values, y, sums                                              span
 	heads, kv, dim, span, spans                                           int64
-	scale, cap                                                            float64
+	scale, cap, factor                                                    float64
 	_                                                                     int64
 
 	// found are the frequencies of turn, which get their address with the table's.

@@ -46,14 +46,14 @@ template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room)
     }
 }
 
-union Room { Wide<WARPS> wide; Plain plain; };
+union Room { Wide<WARPS, 1> one; Wide<WARPS, 2> two; Plain plain; };
 
 __device__ inline void decode(const Task<float> &task, Room &room) { plainDecode(task, room.plain); }
 __device__ inline void decode(const Task<bf16> &task, Room &room) {
     auto meet = [] { __syncthreads(); };
     bool wide = task.q.wide() && task.keys.wide() && task.values.wide() && task.dim % 8 == 0;
-    if (wide && task.dim <= 128) wideDecode<1, WARPS>(task, room.wide, meet);
-    else if (wide) wideDecode<2, WARPS>(task, room.wide, meet);
+    if (wide && task.dim <= 128) wideDecode<1, WARPS>(task, room.one, meet);
+    else if (wide) wideDecode<2, WARPS>(task, room.two, meet);
     else plainDecode(task, room.plain);
 }
 

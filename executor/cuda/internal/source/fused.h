@@ -11,7 +11,7 @@ const int MULTIPLY = 8, WORKERS = MULTIPLY * 32, WEIGHTS = MULTIPLY, VALUES = MU
 const int ROWS = 16, DEEPEST = 16; // rows of x, slots
 // A slot has LENGTH values of 16 rows of weights. Rows are APART bytes apart, so that
 // two that are read at a time lie in other banks.
-const int LENGTH = 2048, APART = LENGTH * 2 + 64;
+const int LENGTH = 1024, APART = LENGTH * 2 + 64;
 
 // Part is a weight with its rows, and where its columns of the result go.
 struct Part {
@@ -32,14 +32,16 @@ struct Op {
     double epsilon;
     const bf16 *x, *norm, *add;
     Part parts[3];
-    Place place;
-    const Frequencies *turn;
+    i64 past;            // the prompt's length
+    const float *turn;   // radians a position, of the first half of a head
     Matrix<bf16> q, keys, values, y; // of ATTEND and JOIN
     Matrix<float> sums;
     i64 heads, kv, dim, span, spans;
     double scale, cap;
-    i64 unused; // a multiple of 16 bytes
+    double factor; // of cosines and sines
+    i64 unused;
 };
+static_assert(sizeof(Op) % 16 == 0, "it is copied 16 bytes at a time");
 
 // timesWeights adds 16 rows of x times eight rows of weights, 32 values long (PTX ISA,
 // mma.m16n8k16, twice). With g = lane/4 and t = lane%4 a lane has values 8t to 8t+7 of
@@ -69,23 +71,23 @@ struct Gate {
 };
 
 // firstOf is a block's first tile.
-__device__ inline i64 firstOf(const Op &op) { return (blockIdx.x + gridDim.x - op.first) % gridDim.x; }
+__device__ inline int firstOf(const Op &op) { return (int)((blockIdx.x + gridDim.x - (unsigned)op.first) % gridDim.x); }
 
 // partOf is the part of a tile, and the tile's place in it.
-__device__ inline int partOf(const Op &op, i64 &tile) {
+__device__ inline int partOf(const Op &op, int &tile) {
     int part = 0;
     if (op.kind != GATED)
-        for (i64 count; part < 2 && tile >= (count = (op.parts[part].rows + 15) / 16); part++) tile -= count;
+        for (int count; part < 2 && tile >= (count = ((int)op.parts[part].rows + 15) / 16); part++) tile -= count;
     return part;
 }
 
 // columnOf is the first of eight columns of a part: of a tile's place and one of its
 // two groups. TURNED has values that turn with each other in a tile.
-__device__ inline i64 columnOf(const Op &op, i64 place, int group) {
+__device__ inline int columnOf(const Op &op, int place, int group) {
     if (op.kind == GATED) return place * 8;
     if (op.kind == PLAIN) return place * 16 + group * 8;
-    int half = (int)op.dim / 2, pairs = half / 8, at = (int)place;
-    return at / pairs * op.dim + at % pairs * 8 + group * half;
+    int dim = (int)op.dim, half = dim / 2, pairs = half / 8;
+    return place / pairs * dim + place % pairs * 8 + group * half;
 }
 
 // A Grid is a barrier of all blocks: each arrives once for every operation.
@@ -104,7 +106,25 @@ struct Grid {
 
 __device__ inline void workersMeet() { asm volatile("bar.sync 1, 256;" ::: "memory"); }
 
-// read copies an operation to shared memory, by a team of so many threads.
-__device__ inline void read(Op &to, const Op *from, int thread, int threads) {
-    for (int i = thread; i < (int)(sizeof(Op) / 16); i += threads) ((uint4 *)&to)[i] = ((const uint4 *)from)[i];
-}
+// Ops are the operations as a team of warps reads them, one ahead: a warp of the team
+// copies, of which thread is a thread's number.
+struct Ops {
+    const Op *from;
+    i64 count;
+    Op *room; // of two
+    int thread;
+    __device__ void fetch(i64 number) {
+        if (thread >= 0 && thread < (int)(sizeof(Op) / 16) && number < count) {
+            unsigned to = (unsigned)__cvta_generic_to_shared((uint4 *)&room[number % 2] + thread);
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"((const uint4 *)(from + number) + thread) : "memory");
+        }
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    }
+    // get is an operation, after meet; the team must have done with the one before.
+    template <class Meet> __device__ const Op &get(i64 number, Meet meet) {
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        meet();
+        fetch(number + 1);
+        return room[number % 2];
+    }
+};

@@ -11,6 +11,7 @@ struct Fused {
     const Op *ops;
     i64 count, rows, slots, slotBytes; // a slot has rows of x behind those of weights, if any operation's is not staged
     unsigned *arrived;
+    const int *since; // how many tokens were generated
 };
 
 // Ring is the slots as one role goes through them.
@@ -27,28 +28,28 @@ struct Ring {
 
 struct Shared {
     Gate come[DEEPEST], gone[DEEPEST], full[2], empty[2];
-    Op work, finish, weights, values;
+    Op work[2], finish[2], weights[2], values[2];
     Task<bf16> task;
     float room[MULTIPLY];
 };
 
 // fetchWeights has the rows of every tile come: a lane has one of the two groups.
-__device__ void fetchWeights(const Fused &of, Op &op, Ring ring) {
+__device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
     int lane = threadIdx.x % 32, group = lane / 8 % 2;
-    for (i64 number = 0; number < of.count; number++) {
-        __syncwarp();
-        read(op, of.ops + number, lane, 32);
-        __syncwarp();
+    Ops ops{of.ops, of.count, room, lane};
+    ops.fetch(0);
+    for (int number = 0; number < of.count; number++) {
+        const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
-        int inner = (int)op.inner;
-        for (i64 tile = firstOf(op); tile < op.tiles; tile += gridDim.x) {
-            i64 place = tile;
+        int inner = (int)op.inner, tiles = (int)op.tiles;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x) {
+            int place = tile;
             const Part &part = op.parts[op.kind == GATED ? group : partOf(op, place)];
-            i64 row = columnOf(op, place, group) + lane % 8;
+            int row = columnOf(op, place, group) + lane % 8;
             bool there = lane < 16 && row < part.rows;
             unsigned rows = __popc(__ballot_sync(~0u, there));
             const bf16 *from = part.weight + row * part.stride;
-            for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
                 unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
                 ring.gone[ring.slot].await(ring.round ^ 1);
                 Gate &come = ring.come[ring.slot];
@@ -60,39 +61,56 @@ __device__ void fetchWeights(const Fused &of, Op &op, Ring ring) {
 }
 
 // fetchValues has the rows of x come that are not staged.
-__device__ void fetchValues(const Fused &of, Op &op, Ring ring) {
+__device__ void fetchValues(const Fused &of, Op *room, Ring ring) {
     int lane = threadIdx.x % 32;
-    for (i64 number = 0; number < of.count; number++) {
-        __syncwarp();
-        read(op, of.ops + number, lane, 32);
-        __syncwarp();
+    Ops ops{of.ops, of.count, room, lane};
+    ops.fetch(0);
+    for (int number = 0; number < of.count; number++) {
+        const Op &op = ops.get(number, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
-        int inner = (int)op.inner;
+        int inner = (int)op.inner, tiles = (int)op.tiles;
         if (!op.staged) {
             if (lane == 0) Grid{of.arrived}.await((unsigned)number);
             __syncwarp();
             asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
         }
-        for (i64 tile = firstOf(op); tile < op.tiles; tile += gridDim.x)
-            for (int at = 0; at < inner; at += LENGTH, ring.next()) {
-                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2, rows = op.staged ? 0 : (unsigned)op.rows;
+        unsigned rows = op.staged ? 0 : (unsigned)op.rows;
+        const bf16 *from = op.x + lane * op.xStride;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x)
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
                 ring.gone[ring.slot].await(ring.round ^ 1);
                 Gate &come = ring.come[ring.slot];
                 if (lane == 0) come.expect(rows * bytes);
-                if (lane < rows) come.copy(ring.at() + (16 + lane) * APART, op.x + lane * op.xStride + at, bytes);
+                if (lane < rows) come.copy(ring.at() + (16 + lane) * APART, from + at, bytes);
             }
     }
 }
 
-// attend is an operation ATTEND, for the warps that multiply.
-__device__ void attend(const Op &op, Task<bf16> &task, char *room) {
-    int groups = (int)(op.kv * ((op.heads / op.kv + HEADS - 1) / HEADS)), rows = (int)op.rows;
-    for (int item = (int)firstOf(op); item < op.tiles; item += gridDim.x) {
-        if (threadIdx.x == 0)
-            task = Task<bf16>(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.place.get(), op.scale, op.cap, op.positions, op.span,
-                              Span{item / (groups * rows), item % groups, item / groups % rows, rows});
+// attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
+// values of earlier tokens come to the L2 cache.
+template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
+    int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
+    auto taskOf = [&](int item) {
+        return Task<bf16>(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
+                          Span{item / (groups * rows), item % groups, item / groups % rows, rows});
+    };
+    bool begun = false;
+    for (int item = firstOf(op); item < tiles || !begun; item += gridDim.x) {
+        if (threadIdx.x == 0 && item < tiles) task = taskOf(item);
         workersMeet();
-        wideDecode<1, MULTIPLY>(task, *(Wide<MULTIPLY> *)room, workersMeet);
+        if (!begun) {
+            begun = true;
+            int lines = ((int)op.dim + 63) / 64, count = item < tiles ? (task.width - 1) * lines : 0;
+            for (int i = threadIdx.x; i < count; i += WORKERS) {
+                i64 row = task.row + i / lines, column = task.column + i % lines * 64;
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(task.keys.at(row, column)));
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(task.values.at(row, column)));
+            }
+            ready();
+            if (item >= tiles) break;
+        }
+        wideDecode<1, MULTIPLY>(task, *(Wide<MULTIPLY, 1> *)room, workersMeet);
         workersMeet();
     }
 }
@@ -122,28 +140,29 @@ __device__ void join(const Op &op) {
 __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, float *sums) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const uint4 none = make_uint4(0, 0, 0, 0);
-    Op &op = room.work;
+    Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
+    ops.fetch(0);
     Grid grid{of.arrived};
     unsigned number = 0;
-    for (unsigned done = 0; done < of.count; done++) {
-        workersMeet();
-        read(op, of.ops + done, threadIdx.x, WORKERS);
-        workersMeet();
+    int since = *of.since;
+    _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
+        workersMeet(); // all have done with the operation before, whose room the next one's next takes
+        const Op &op = ops.get(done, workersMeet);
         auto ready = [&] {
             if (threadIdx.x == 0) grid.await(done);
             workersMeet();
         };
         if (op.kind > TURNED) {
-            ready();
-            if (op.kind == ATTEND) attend(op, room.task, xs);
-            else join(op);
+            if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
+            else ready(), join(op);
             workersMeet();
             if (threadIdx.x == 0) grid.arrive();
             continue;
         }
         int rows = (int)op.rows, inner = (int)op.inner, apart = stretch(inner);
         if (op.staged) stage(op, xs, room.room, ready);
-        for (i64 tile = firstOf(op); tile < op.tiles; tile += gridDim.x, number++) {
+        int tiles = (int)op.tiles;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
             float sum[2][4] = {};
             _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
                 const char *weights = ring.at(), *low = op.staged ? xs + g * apart + at * 2 : weights + (16 + g) * APART, *high = low + 8 * (op.staged ? apart : APART);
@@ -170,47 +189,45 @@ __device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, flo
     }
 }
 
-__device__ inline float biased(const Part &part, i64 column, float sum) { return rounded<bf16>(part.bias ? sum + widen(part.bias[column]) : sum); }
-
 // More is what finishing a column of each group needs other than sums: it is read
 // before they are there.
-struct More { float add[2], inverse; };
+struct More { float add[2], bias[2], inverse; };
 
-__device__ inline More moreOf(const Op &op, const Part &part, int number, i64 row, i64 first, i64 second) {
+__device__ inline More moreOf(const Op &op, int number, i64 row, int first, int second) {
     More more = {};
-    if (op.kind == TURNED) {
-        if (number < 2) more.inverse = op.turn->inverse[first % op.dim];
-    } else if (op.add) {
-        i64 at[2] = {first, second};
-        _Pragma("unroll") for (int j = 0; j < 2; j++) {
-            if (at[j] >= part.rows) continue;
+    int at[2] = {first, second};
+    _Pragma("unroll") for (int j = 0; j < 2; j++) {
+        const Part &part = op.parts[op.kind == GATED ? j : number];
+        if (at[j] >= part.rows) continue;
+        if (part.bias) more.bias[j] = widen(part.bias[at[j]]);
+        if (op.kind == PLAIN && op.add) {
             unsigned short bits;
             asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(bits) : "l"(op.add + row * op.addStride + at[j]) : "memory");
             more.add[j] = widen(bf16{bits});
         }
     }
+    if (op.kind == TURNED && number < 2) more.inverse = op.turn[first % (int)op.dim];
     return more;
 }
 
 // put finishes a column of each group.
-__device__ inline void put(const Op &op, const Part &part, int number, i64 row, i64 first, i64 second, float one, float two, const More &more, i64 position) {
+__device__ inline void put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
+    const Part &part = op.parts[number];
     bf16 *to = part.to + row * part.apart;
+    one = rounded<bf16>(one + more.bias[0]), two = rounded<bf16>(two + more.bias[1]);
     if (op.kind == GATED) {
-        if (first >= part.rows) return;
-        float gate = rounded<bf16>(activated<bf16>(op.activation, biased(part, first, one)));
-        to[first] = narrow<bf16>(gate * biased(op.parts[1], first, two));
+        if (first < part.rows) to[first] = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
         return;
     }
-    one = first < part.rows ? biased(part, first, one) : 0, two = second < part.rows ? biased(part, second, two) : 0;
     if (op.kind == PLAIN) {
         if (op.add) one += more.add[0], two += more.add[1];
     } else {
         if (number < 2) {
             float2 both = cosineAndSine<bf16>((float)position * more.inverse);
-            float factor = (float)op.turn->factor;
+            float factor = (float)op.factor;
             turned<bf16>(one, two, rounded<bf16>(both.x * factor), rounded<bf16>(both.y * factor));
         }
-        if (number > 0) to = part.to + (row * op.positions + position % op.positions) * part.apart;
+        if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
     }
     if (first < part.rows) to[first] = narrow<bf16>(one);
     if (second < part.rows) to[second] = narrow<bf16>(two);
@@ -218,33 +235,28 @@ __device__ inline void put(const Op &op, const Part &part, int number, i64 row, 
 
 // finish adds up what the warps have made of a tile, and puts it where it goes.
 __device__ void finish(const Fused &of, Shared &room, const float *sums) {
-    int lane = threadIdx.x % 32;
-    Op &op = room.finish;
+    int lane = threadIdx.x % 32, since = *of.since;
+    Ops ops{of.ops, of.count, room.finish, lane};
+    ops.fetch(0);
     Grid grid{of.arrived};
     unsigned number = 0;
-    for (unsigned done = 0; done < of.count; done++) {
-        __syncwarp();
-        read(op, of.ops + done, lane, 32);
-        __syncwarp();
+    _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
+        const Op &op = ops.get(done, [] { __syncwarp(); });
         if (op.kind > TURNED) continue;
-        i64 position = op.kind == TURNED ? op.place.get() : 0;
         if (lane == 0) grid.await(done);
         __syncwarp();
-        int rows = (int)op.rows;
-        for (i64 tile = firstOf(op); tile < op.tiles; tile += gridDim.x, number++) {
-            i64 place = tile;
-            int which = partOf(op, place);
-            const Part &part = op.parts[which];
-            i64 first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
+        int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
+            int place = tile, which = partOf(op, place), first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
             More more = {};
-            if (lane < rows * 8) more = moreOf(op, part, which, lane / 8, first, second);
+            if (lane < rows * 8) more = moreOf(op, which, lane / 8, first, second);
             room.full[number % 2].await(number / 2 % 2);
             const float *made = sums + number % 2 * MULTIPLY * 16 * rows;
             _Pragma("unroll 1") for (int own = lane; own < rows * 8; own += 32) {
                 float one = 0, two = 0;
                 _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += made[other * 16 * rows + own], two += made[(other * 2 + 1) * 8 * rows + own];
-                if (own >= 32) more = moreOf(op, part, which, own / 8, first, second);
-                put(op, part, which, own / 8, first, second, one, two, more, position);
+                if (own >= 32) more = moreOf(op, which, own / 8, first, second);
+                put(op, which, own / 8, first, second, one, two, more, position);
             }
             __syncwarp();
             if (lane == 0) room.empty[number % 2].arrive();

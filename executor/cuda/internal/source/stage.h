@@ -21,49 +21,38 @@ __device__ inline uint4 normed(uint4 four, uint4 by, float inverse, bool gemma) 
     return packed(values);
 }
 
-// stage is for the warps that multiply. ready is called before x is read.
+// stage is for the warps that multiply. ready is called before x is read. It takes the
+// stretch of one more row than there are, for the norm's weights.
 template <class Ready> __device__ void stage(const Op &op, char *xs, float *room, Ready ready) {
     const int AHEAD = 4; // reads of x at a time
     int apart = stretch(op.inner), each = (int)(op.inner / 8), lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = (int)op.rows;
-    auto get = [&](int row, int at) { return fresh(op.x + row * op.xStride + at * 8); };
     auto put = [&](int row, int at, uint4 four) { *(uint4 *)(xs + row * apart + at * 16) = four; };
     const uint4 *weight = (const uint4 *)op.norm;
-    if (!op.norm) {
-        ready();
-        for (int row = 0; row < rows; row++)
-            for (int base = threadIdx.x; base < each; base += AHEAD * WORKERS) {
-                uint4 four[AHEAD];
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * WORKERS < each) four[i] = get(row, base + i * WORKERS);
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * WORKERS < each) put(row, base + i * WORKERS, four[i]);
-            }
-    } else if (rows == 1) {
-        uint4 by[AHEAD], four[AHEAD];
-        _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (threadIdx.x + i * WORKERS < each) by[i] = weight[threadIdx.x + i * WORKERS];
-        ready();
+    // A row is of one warp, or if there is only one, of all. The norm's weights wait
+    // behind the rows.
+    bool alone = rows == 1;
+    int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32;
+    char *factors = xs + rows * apart;
+    if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *(uint4 *)(factors + at * 16) = weight[at];
+    ready();
+    _Pragma("unroll 1") for (int row = alone ? 0 : warp; row < rows; row += MULTIPLY) {
         float sum = 0;
-        _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (threadIdx.x + i * WORKERS < each) four[i] = get(0, threadIdx.x + i * WORKERS);
-        _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (threadIdx.x + i * WORKERS < each) sum += squares(four[i]);
-        for (int at = threadIdx.x + AHEAD * WORKERS; at < each; at += WORKERS) sum += squares(get(0, at));
-        sum = warpSum(sum);
-        if (lane == 0) room[warp] = sum;
-        workersMeet();
-        sum = 0;
-        _Pragma("unroll") for (int i = 0; i < MULTIPLY; i++) sum += room[i];
-        float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
-        _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (threadIdx.x + i * WORKERS < each) put(0, threadIdx.x + i * WORKERS, normed(four[i], by[i], inverse, op.gemma));
-        for (int at = threadIdx.x + AHEAD * WORKERS; at < each; at += WORKERS) put(0, at, normed(get(0, at), weight[at], inverse, op.gemma));
-    } else {
-        ready();
-        for (int row = warp; row < rows; row += MULTIPLY) {
-            float sum = 0;
-            for (int base = lane; base < each; base += AHEAD * 32) {
-                uint4 four[AHEAD];
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * 32 < each) four[i] = get(row, base + i * 32);
-                _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * 32 < each) sum += squares(four[i]), put(row, base + i * 32, four[i]);
-            }
-            float inverse = inverseRoot<bf16>(warpSum(sum) / (float)op.inner + (float)op.epsilon);
-            for (int at = lane; at < each; at += 32) put(row, at, normed(*(const uint4 *)(xs + row * apart + at * 16), weight[at], inverse, op.gemma));
+        _Pragma("unroll 1") for (int base = first; base < each; base += AHEAD * by) {
+            uint4 four[AHEAD];
+            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) four[i] = fresh(op.x + row * op.xStride + (base + i * by) * 8);
+            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) sum += squares(four[i]), put(row, base + i * by, four[i]);
         }
+        if (!op.norm) continue;
+        sum = warpSum(sum);
+        if (alone) {
+            if (lane == 0) room[warp] = sum;
+            workersMeet();
+            sum = 0;
+            _Pragma("unroll") for (int i = 0; i < MULTIPLY; i++) sum += room[i];
+        }
+        float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
+        _Pragma("unroll 2") for (int at = first; at < each; at += by)
+            put(row, at, normed(*(const uint4 *)(xs + row * apart + at * 16), *(const uint4 *)(factors + at * 16), inverse, op.gemma));
     }
     workersMeet();
 }
