@@ -1,6 +1,10 @@
 package schedule
 
-import "github.com/devmap-dev/devmap/executor/program"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
 
 // Chain is computations that follow each other on a stream, given in one call: a token's on a
 // device. Only its end has an event.
@@ -50,13 +54,26 @@ func (of *Scheduler) waited() []bool {
 	return waited
 }
 
-// chain returns the chain that begins at a line. A step with taps or with a fault has none: these
-// are between its instructions.
+// chain returns the chain that begins with the next line, or nil. An instruction with a tap or a
+// fault is in none: these come between kernels.
 func (lane *lane) chain(index int32) *Chain {
-	if lane.Chain == nil || len(lane.step.Taps) > 0 || lane.Fault != nil {
+	if lane.Chain == nil {
 		return nil
 	}
-	return lane.Chain(index)
+	chain := lane.Chain(index)
+	if chain == nil {
+		return nil
+	}
+	lines := lane.lines[lane.next : lane.next+len(chain.Works)]
+	if lane.Fault != nil && lane.Fault.Step == lane.step.Number && slices.Contains(lines, lane.Fault.Instr) {
+		return nil
+	}
+	for tap := range lane.step.Taps {
+		if slices.Contains(lines, tap.Instr) {
+			return nil
+		}
+	}
+	return chain
 }
 
 // issueChain gives a chain to the queue, whose first line is the next one.
