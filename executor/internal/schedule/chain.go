@@ -6,15 +6,15 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Chain is computations that follow each other on a stream, given in one call: a token's on a
-// device. Only its end has an event.
+// Chain is computations that follow each other on a stream, given in one call: what a device
+// computes for a token. Only its end has an event.
 type Chain struct {
 	Give  Call
 	Works []*Work // of its instructions
 }
 
-// Chains calls give for every run of two or more decodes of one micro-batch and one token that a
-// stream takes one after the other. Only the first may wait for another stream, and other streams
+// Chains calls give for every run of decodes of one micro-batch and one token that a stream takes
+// one after the other. Only the first may wait for another stream, and other streams
 // may wait for the last only.
 func (of *Scheduler) Chains(give func(indexes []int32) error) error {
 	waited := of.waited()
@@ -25,7 +25,7 @@ func (of *Scheduler) Chains(give func(indexes []int32) error) error {
 			for end < len(lines) && of.continues(lines[first], lines[end]) && !waited[lines[end-1]] {
 				end++
 			}
-			if end-first > 1 {
+			if of.Program.Instrs[lines[first]].Op == program.Decode {
 				if err := give(lines[first:end]); err != nil {
 					return err
 				}

@@ -41,6 +41,37 @@ func open(tb testing.TB, of *program.Program, staged bool, seed uint64) (*Schedu
 	return scheduler, fake
 }
 
+// chain has the scheduler give chains in one call, and returns how many there are.
+func chain(tb testing.TB, scheduler *Scheduler) int {
+	tb.Helper()
+	chains := make(map[int32]*Chain)
+	err := scheduler.Chains(func(indexes []int32) error {
+		made := new(Chain)
+		for _, index := range indexes {
+			work, err := scheduler.Work(index)
+			if err != nil {
+				return err
+			}
+			made.Works = append(made.Works, work)
+		}
+		made.Give = func(args *Args) error {
+			for _, work := range made.Works {
+				if err := work.Run(args); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		chains[indexes[0]] = made
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	scheduler.Chain = func(index int32) *Chain { return chains[index] }
+	return len(chains)
+}
+
 // In whatever order queues take what they may, steps make the bytes of running the
 // program in turn, and leave no call behind.
 func TestStepsAreOne(t *testing.T) {
@@ -61,6 +92,11 @@ func TestStepsAreOne(t *testing.T) {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				scheduler, fake := open(t, job.Program, seed%2 == 1, seed)
+				if count := 0; seed >= 3 {
+					if count = chain(t, scheduler); count == 0 && job.Workload.NewTokens > 1 {
+						t.Error("a generation has no chain")
+					}
+				}
 				for number := range int64(2) {
 					fences := 0
 					times, err := scheduler.Step(context.Background(), &executor.Step{Number: number + 1, Fence: func(int32) error {
