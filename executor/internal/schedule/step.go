@@ -145,17 +145,17 @@ func (runner *runner) run() error {
 // next returns the lane with the earliest next line of those that can be given, or nil.
 func (runner *runner) next() (first *lane) {
 	for _, lane := range runner.lanes {
-		if lane.then == nil && lane.next < len(lane.lines) && (first == nil || lane.lines[lane.next] < first.lines[first.next]) && lane.can() {
+		if lane.next < len(lane.lines) && lane.free() && (first == nil || lane.lines[lane.next] < first.lines[first.next]) && lane.can() {
 			first = lane
 		}
 	}
 	return first
 }
 
-// over reports whether all lines were given.
+// over reports whether all lines were given, and the host's calls have ended.
 func (runner *runner) over() bool {
 	for _, lane := range runner.lanes {
-		if lane.next < len(lane.lines) {
+		if lane.next < len(lane.lines) || lane.then != nil {
 			return false
 		}
 	}
