@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +41,54 @@ func open(tb testing.TB, of *program.Program, staged bool, seed uint64) (*Schedu
 	}
 	tb.Cleanup(func() { closed(tb, scheduler, fake) })
 	return scheduler, fake
+}
+
+// A fence that keeps bytes gives the host those of its moment, though the device goes
+// on; one that has the host called waits for it.
+func TestKept(t *testing.T) {
+	jobs, err := backendtest.Forms("llama-tied")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := jobs["generate"].Program
+	read := func(instr int32) (offset, bytes int64) {
+		buffer := &of.Buffers[of.Accesses[of.Instrs[instr].FirstAccess].Buffer]
+		return buffer.Offset, buffer.Bytes
+	}
+	taken := func(seed uint64, keeps bool) map[int32]string {
+		scheduler, fake := open(t, of, false, seed)
+		chain(t, scheduler)
+		all, lock := make(map[int32]string), new(sync.Mutex)
+		take := func(instr int32, data []byte) error {
+			lock.Lock()
+			defer lock.Unlock()
+			all[instr] = string(data)
+			return nil
+		}
+		step := &executor.Step{Number: 1}
+		if keeps {
+			step.Keep = read
+			step.Kept = func(instr int32, data []byte) error {
+				time.Sleep(time.Millisecond) // the device is ahead by now
+				return take(instr, data)
+			}
+		} else {
+			step.Fence = func(instr int32) error {
+				offset, bytes := read(instr)
+				return take(instr, fake.arenas[of.Instrs[instr].Device][offset:offset+bytes])
+			}
+		}
+		if _, err := scheduler.Step(context.Background(), step); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	want := taken(1, false)
+	for seed := range uint64(6) {
+		if got := taken(seed, true); len(want) == 0 || !maps.Equal(got, want) {
+			t.Errorf("seed %d: %d fences kept other bytes than %d", seed, len(got), len(want))
+		}
+	}
 }
 
 // chain has the scheduler give chains in one call, and returns how many there are.
