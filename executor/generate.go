@@ -48,12 +48,12 @@ func (speech *generation) begin(step *Step) {
 	batch := int(speech.job.Workload.Batch)
 	speech.sequences, speech.stopped = make([][]int32, batch), make([]bool, batch)
 	speech.left, speech.prompts = batch, 0
-	step.Keep, step.Kept = speech.keep, speech.kept
+	step.Copies, step.Copied = speech.place, speech.copied
 }
 
-// keep returns the place of the ids that a micro-batch's sequences get before a fence. The pass of
+// place returns the place of the ids that a micro-batch's sequences get before a fence. The pass of
 // the last token makes none.
-func (speech *generation) keep(index int32) (offset, bytes int64) {
+func (speech *generation) place(index int32) (offset, bytes int64) {
 	pass := speech.after[index]
 	if pass == nil {
 		return 0, 0
@@ -65,8 +65,8 @@ func (speech *generation) keep(index int32) (offset, bytes int64) {
 	return ids.Offset, 4 * ids.Rows
 }
 
-// kept takes the ids. It ends the step when every sequence of the batch has ended.
-func (speech *generation) kept(index int32, data []byte) error {
+// copied takes the ids. It ends the step when every sequence of the batch has ended.
+func (speech *generation) copied(index int32, data []byte) error {
 	pass := speech.after[index]
 	if pass.op == program.Forward {
 		speech.prompts++

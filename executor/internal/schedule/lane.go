@@ -127,13 +127,13 @@ func (lane *lane) park(then func() error) error {
 }
 
 // fence has the host called. If it needs no more than some bytes, they are copied, and the queue
-// goes on meanwhile.
+// continues meanwhile.
 func (lane *lane) fence(index int32) (whole bool, err error) {
 	if lane.midway {
 		return true, nil
 	}
-	if lane.step.Keep != nil {
-		if offset, bytes := lane.step.Keep(index); bytes > 0 {
+	if lane.step.Copies != nil {
+		if offset, bytes := lane.step.Copies(index); bytes > 0 {
 			data, err := lane.device.keep(bytes)
 			if err == nil {
 				err = lane.queue.Down(data, lane.device.Driver.Address(offset))
@@ -141,7 +141,7 @@ func (lane *lane) fence(index int32) (whole bool, err error) {
 			if err != nil {
 				return false, err
 			}
-			return !lane.Immediate, lane.park(func() error { return lane.step.Kept(index, data) })
+			return !lane.Immediate, lane.park(func() error { return lane.step.Copied(index, data) })
 		}
 	}
 	if lane.step.Fence == nil {

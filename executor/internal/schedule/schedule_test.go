@@ -43,9 +43,9 @@ func open(tb testing.TB, of *program.Program, staged bool, seed uint64) (*Schedu
 	return scheduler, fake
 }
 
-// A fence that keeps bytes gives the host those of its moment, though the device goes
-// on; one that has the host called waits for it.
-func TestKept(t *testing.T) {
+// A fence that copies bytes gives the host those of its moment, though the device
+// continues; one that has the host called waits for it.
+func TestCopied(t *testing.T) {
 	jobs, err := backendtest.Forms("llama-tied")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestKept(t *testing.T) {
 		buffer := &of.Buffers[of.Accesses[of.Instrs[instr].FirstAccess].Buffer]
 		return buffer.Offset, buffer.Bytes
 	}
-	taken := func(seed uint64, keeps bool) map[int32]string {
+	taken := func(seed uint64, copies bool) map[int32]string {
 		scheduler, fake := open(t, of, false, seed)
 		chain(t, scheduler)
 		all, lock := make(map[int32]string), new(sync.Mutex)
@@ -66,9 +66,9 @@ func TestKept(t *testing.T) {
 			return nil
 		}
 		step := &executor.Step{Number: 1}
-		if keeps {
-			step.Keep = read
-			step.Kept = func(instr int32, data []byte) error {
+		if copies {
+			step.Copies = read
+			step.Copied = func(instr int32, data []byte) error {
 				time.Sleep(time.Millisecond) // the device is ahead by now
 				return take(instr, data)
 			}
@@ -86,7 +86,7 @@ func TestKept(t *testing.T) {
 	want := taken(1, false)
 	for seed := range uint64(6) {
 		if got := taken(seed, true); len(want) == 0 || !maps.Equal(got, want) {
-			t.Errorf("seed %d: %d fences kept other bytes than %d", seed, len(got), len(want))
+			t.Errorf("seed %d: %d fences copied other bytes than %d", seed, len(got), len(want))
 		}
 	}
 }

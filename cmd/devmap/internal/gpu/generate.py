@@ -3,7 +3,7 @@
 usage: generate.py MODELS CASE...
 
 MODELS is a folder of folders with a config.json each; a case is MODEL:BATCH:SEQ:NEW. Prints a JSON object a case: tokens
-a second without the prompt's, of 3 runs the median, and the bytes of weights that a token reads.
+a second without the prompt's, of 3 runs the median, and the bytes of weights.
 """
 
 import json
@@ -33,9 +33,6 @@ def measured(models, case, runs=3):
     timed(new), timed(new)  # compiles, and captures
     rates = [batch * (new - 1) / (timed(new) - timed(1)) for _ in range(runs)]
     weights = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    if not model.config.tie_word_embeddings:
-        table = model.get_input_embeddings().weight
-        weights -= table.numel() * table.element_size()
     return {"case": case, "tokens_per_second": statistics.median(rates), "weights": weights, "versions": f"torch {torch.__version__}"}
 
 

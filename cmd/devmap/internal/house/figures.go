@@ -45,7 +45,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		{name: "largest cycle of files in one package", value: len(inside.largest.files), limit: 12, where: inside.largest.describe()},
 		inside.mostMethods(),
 		{name: "packages", value: len(inside.packages), limit: 107},
-		{name: "lines without tests", value: module.lines(""), limit: 156_700},
+		{name: "lines without tests", value: module.lines(""), limit: 157_800},
 		{name: "lines of the planner without tests", value: module.lines("planner"), limit: 31_000},
 		module.mostFiles(),
 		module.exportedNames(),

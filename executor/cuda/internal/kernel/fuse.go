@@ -68,14 +68,14 @@ var errFull = errors.New("there are too many decode steps for the GPU's table of
 // fused prepares a launch of operations.
 func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	var table driver.Address
-	var room int64
+	var capacity int64
 	image := func() (string, error) {
 		images, err := ours()
 		return images.texts["fused_90"], err
 	}
 	module, err := kernels.modules.get("fused_90", image)
 	if err == nil {
-		table, room, err = module.Global("table")
+		table, capacity, err = module.Global("table")
 	}
 	var function *driver.Function
 	if err == nil {
@@ -87,7 +87,7 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, argument, err := kernels.pack(ops, table, room)
+	data, argument, err := kernels.pack(ops, table, capacity)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 
 // pack lays out the table of a launch: the word at which blocks meet, the operations, and the
 // frequencies of each rotation. It returns it with the kernel's argument, Fused of fused_90.cu.
-func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64) (data, argument []byte, err error) {
+func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity int64) (data, argument []byte, err error) {
 	place, err := kernels.place()
 	if err != nil {
 		return nil, nil, err
@@ -147,7 +147,7 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, room int64)
 	}
 	data = append(data, turns...)
 	data = append(data, make([]byte, -len(data)&15)...)
-	if kernels.modules.taken+int64(len(data)) > room {
+	if kernels.modules.taken+int64(len(data)) > capacity {
 		return nil, nil, errFull
 	}
 	rows := ops[0].rows
