@@ -21,7 +21,7 @@ type captured struct {
 	device *device
 	first  *prepared
 	count  int
-	graph  *driver.Graph
+	graphs []*driver.Graph
 	chain  *schedule.Chain
 }
 
@@ -48,79 +48,77 @@ func (works *works) capture() error {
 		stream := device.stream(int(works.bound.Program.Instrs[indexes[0]].Stream))
 		return device.do(func() error {
 			made, err := captureChain(device, stream, all)
-			if err == nil {
-				works.graphs.made = append(works.graphs.made, made)
-				works.graphs.chains[indexes[0]] = made.chain
-			}
+			works.graphs.made = append(works.graphs.made, made) // also what a failure leaves
+			works.graphs.chains[indexes[0]] = made.chain
 			return err
 		})
 	})
 }
 
 // captureChain captures a chain, on the device's thread. Its kernels have run once, so that they
-// are loaded.
+// are loaded. Copies and fills of the arena are in no graph: it would refer to memory that a sleep
+// unmaps.
 func captureChain(device *device, stream *driver.Stream, all []*prepared) (captured, error) {
-	calls, err := chained(all)
+	made := captured{device: device, first: all[0], count: len(all), chain: new(schedule.Chain)}
+	parts := []schedule.Call{func(args *schedule.Args) error { return device.kernels.SetPlace(args.Queue, args.Past) }}
+	for len(all) > 0 {
+		made.chain.Works = append(made.chain.Works, all[0].Work)
+		if all[0].around {
+			parts, all = append(parts, all[0].whole()), all[1:]
+			continue
+		}
+		end := 1
+		for ; end < len(all) && !all[end].around; end++ {
+			made.chain.Works = append(made.chain.Works, all[end].Work)
+		}
+		graph, err := captureCalls(stream, all[:end], end == len(all))
+		if err != nil {
+			return made, err
+		}
+		made.graphs, all = append(made.graphs, graph), all[end:]
+		parts = append(parts, func(args *schedule.Args) error {
+			return args.Queue.(*driver.Stream).Run(graph) //nolint:forcetypeassert // there are no others
+		})
+	}
+	made.chain.Give = func(args *schedule.Args) error {
+		for _, part := range parts {
+			if err := part(args); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return made, nil
+}
+
+// captureCalls captures work without copies and fills, with kernels fused if they can be. A NaN or
+// an infinity reaches the end of the chain, so that only what the last unit passes on is searched.
+func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Graph, error) {
+	var calls []*kernel.Call
+	var launches []schedule.Call
+	for _, made := range all {
+		for run := range made.runs {
+			calls, launches = append(calls, made.runs[run].calls...), append(launches, made.runs[run].launches...)
+		}
+	}
+	launches, err := kernel.Fuse(all[0].device.kernels, calls, launches)
 	if err != nil {
-		return captured{}, err
+		return nil, err
+	}
+	for _, pass := range all[len(all)-1].runs {
+		if last {
+			launches = append(launches, pass.finite...)
+		}
 	}
 	args := &schedule.Args{Queue: stream, Number: 1}
-	graph, err := stream.Capture(func() error {
-		for _, call := range calls {
-			if err := call(args); err != nil {
+	return stream.Capture(func() error {
+		for _, launch := range launches {
+			if err := launch(args); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return captured{}, err
-	}
-	chain := &schedule.Chain{Give: func(args *schedule.Args) error {
-		if err := device.kernels.SetPlace(args.Queue, args.Past); err != nil {
-			return err
-		}
-		return args.Queue.(*driver.Stream).Run(graph) //nolint:forcetypeassert // there are no others
-	}}
-	for _, made := range all {
-		chain.Works = append(chain.Works, made.Work)
-	}
-	return captured{device, all[0], len(all), graph, chain}, nil
-}
-
-// chained returns the calls of a chain, with kernels fused where they can be. A NaN or an infinity
-// reaches the end of the chain, so that only what the last unit passes on is searched.
-func chained(all []*prepared) ([]schedule.Call, error) {
-	last := all[len(all)-1]
-	var out, launches []schedule.Call
-	var calls []*kernel.Call
-	device := last.device
-	end := func() error {
-		fused, err := kernel.Fuse(device.kernels, calls, launches)
-		out, calls, launches = append(out, fused...), nil, nil
-		return err
-	}
-	for _, made := range all {
-		if made.around {
-			if err := end(); err != nil {
-				return nil, err
-			}
-			out = append(out, made.whole())
-			continue
-		}
-		for run := range made.runs {
-			calls, launches = append(calls, made.runs[run].calls...), append(launches, made.runs[run].launches...)
-		}
-	}
-	if err := end(); err != nil {
-		return nil, err
-	}
-	if !last.around {
-		for run := range last.runs {
-			out = append(out, last.runs[run].finite...)
-		}
-	}
-	return out, nil
 }
 
 // free destroys the graphs of a device, on its thread.
@@ -128,8 +126,10 @@ func (graphs *graphs) free(device *device) error {
 	var all []error
 	for i := range graphs.made {
 		if made := &graphs.made[i]; made.device == device {
-			all = append(all, made.graph.Destroy())
-			made.device = nil
+			for _, graph := range made.graphs {
+				all = append(all, graph.Destroy())
+			}
+			made.graphs = nil
 		}
 	}
 	return errors.Join(all...)
