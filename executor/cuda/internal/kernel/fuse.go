@@ -19,6 +19,7 @@ const (
 	slotRows     = 16
 	rowBytes     = 2*1024 + 64
 	mostSlots    = 16
+	leastSlots   = 2 // one fills while the other is read
 	wideBytes    = 40 << 10
 	// sharedBytes is the dynamic shared memory of a block: all that a block of Hopper may have (227 KiB) except
 	// what the kernel has of its own.
@@ -29,11 +30,20 @@ const (
 )
 
 // Fuse returns launches that do the work of kernels of a decode step, one after the other: those
-// that kernel fused has run in as few launches as possible, the others as they are.
+// that kernel fused has run in as few launches as possible, the others as they are. All are as they
+// are if there is no room for one of the operations.
 func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
 	if !kernels.hopper {
 		return launches, nil
 	}
+	out, err := kernels.fuse(calls, launches)
+	if errors.Is(err, errRoom) {
+		return launches, nil
+	}
+	return out, err
+}
+
+func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error) {
 	var out []Launch
 	var run []*operation
 	end := func() error {
@@ -59,14 +69,18 @@ func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) 
 		run = append(run, ops...)
 		list.at += count
 	}
-	return out, end()
+	err := end()
+	return out, err
 }
 
-// errFull is for a GPU whose table of operations has no room left.
-var errFull = errors.New("there are too many decode steps for the GPU's table of operations")
+// errRoom is for operations that the GPU's table, or a block's shared memory, has no room for.
+var errRoom = errors.New("there is no room for the operations of a decode step")
 
 // fused prepares a launch of operations.
 func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
+	if slots, _ := kernels.share(ops); slots < leastSlots {
+		return nil, errRoom
+	}
 	var table driver.Address
 	var capacity int64
 	image := func() (string, error) {
@@ -118,20 +132,8 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity in
 	end := int64(head + len(ops)*operationBytes)
 	known := make(map[*frequencies]bool)
 	var turns []byte
-	slotBytes, staged := int64(slotRows*rowBytes), int64(wideBytes)
-	first := int64(0)
+	slots, slotBytes := kernels.share(ops)
 	for _, op := range ops {
-		op.count()
-		op.first = first
-		if op.kind > turnedKind {
-			continue
-		}
-		first = (first + op.tiles) % int64(kernels.processors)
-		if size := (op.rows + 1) * op.stretch(); op.norm != 0 || size <= mostStaged {
-			op.staged, staged = 1, max(staged, size)
-		} else {
-			slotBytes = (slotRows + op.rows) * rowBytes
-		}
 		if op.found != nil && !known[op.found] {
 			known[op.found] = true
 			op.turn = at + driver.Address(end) + driver.Address(len(turns))
@@ -148,14 +150,33 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity in
 	data = append(data, turns...)
 	data = append(data, make([]byte, -len(data)&15)...)
 	if kernels.modules.taken+int64(len(data)) > capacity {
-		return nil, nil, errFull
+		return nil, nil, errRoom
 	}
-	rows := ops[0].rows
-	sums := 2 * 8 * slotRows * rows * 4
-	slots := min(mostSlots, (sharedBytes-staged-sums)/slotBytes)
 	var packed driver.Arguments
-	packed.Address(at + head).Int64(int64(len(ops))).Int64(rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)
+	packed.Address(at + head).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)
 	return data, packed.Data(), nil
+}
+
+// share divides a block's shared memory: it returns how many slots there is room for, and the bytes
+// of one. It sets the tiles of operations, and whose x is kept there as a whole.
+func (kernels *Kernels) share(ops []*operation) (slots, slotBytes int64) {
+	slotBytes = slotRows * rowBytes
+	staged, first := int64(wideBytes), int64(0)
+	for _, op := range ops {
+		op.count()
+		op.first = first
+		if op.kind > turnedKind {
+			continue
+		}
+		first = (first + op.tiles) % int64(kernels.processors)
+		if size := (op.rows + 1) * op.stretch(); op.norm != 0 || size <= mostStaged {
+			op.staged, staged = 1, max(staged, size)
+		} else {
+			slotBytes = (slotRows + op.rows) * rowBytes
+		}
+	}
+	sums := 2 * 8 * slotRows * ops[0].rows * 4
+	return min(mostSlots, (sharedBytes-staged-sums)/slotBytes), slotBytes
 }
 
 // upload writes into the GPU's memory, and waits.

@@ -156,3 +156,23 @@ func TestOperation(t *testing.T) {
 		t.Errorf("an operation has %d bytes, the kernel's %d", size, operationBytes)
 	}
 }
+
+// TestRoom: if many wide rows leave no room for two slots of weights, a step runs as it is.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	kernels := &Kernels{processors: 132, hopper: true}
+	for _, test := range []struct{ rows, inner, norm, slots int64 }{
+		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 2},
+	} {
+		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
+		if slots, _ := kernels.share([]*operation{op}); slots != test.slots {
+			t.Errorf("%+v: %d slots", test, slots)
+		}
+	}
+	bench := newBench(t, "x=16x5120 n=16x5120 wn=1x5120 wq=64x5120 q=16x64")
+	as := make([]Launch, 2)
+	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
+	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
+		t.Errorf("%d launches, %v", len(got), err)
+	}
+}
