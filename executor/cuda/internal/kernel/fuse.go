@@ -37,7 +37,7 @@ func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) 
 		return launches, nil
 	}
 	out, err := kernels.fuse(calls, launches)
-	if errors.Is(err, errRoom) {
+	if errors.Is(err, errCapacity) {
 		return launches, nil
 	}
 	return out, err
@@ -73,13 +73,13 @@ func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error)
 	return out, err
 }
 
-// errRoom is for operations that the GPU's table, or a block's shared memory, has no room for.
-var errRoom = errors.New("there is no room for the operations of a decode step")
+// errCapacity is for operations that do not fit into the GPU's table or a block's shared memory.
+var errCapacity = errors.New("there is no room for the operations of a decode step")
 
 // fused prepares a launch of operations.
 func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	if slots, _ := kernels.share(ops); slots < leastSlots {
-		return nil, errRoom
+		return nil, errCapacity
 	}
 	var table driver.Address
 	var capacity int64
@@ -150,7 +150,7 @@ func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity in
 	data = append(data, turns...)
 	data = append(data, make([]byte, -len(data)&15)...)
 	if kernels.modules.taken+int64(len(data)) > capacity {
-		return nil, nil, errRoom
+		return nil, nil, errCapacity
 	}
 	var packed driver.Arguments
 	packed.Address(at + head).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)

@@ -157,8 +157,8 @@ func TestOperation(t *testing.T) {
 	}
 }
 
-// TestRoom: if many wide rows leave no room for two slots of weights, a step runs as it is.
-func TestRoom(t *testing.T) {
+// TestCapacity: if many wide rows leave no room for two slots of weights, a step runs as it is.
+func TestCapacity(t *testing.T) {
 	t.Parallel()
 	kernels := &Kernels{processors: 132, hopper: true}
 	for _, test := range []struct{ rows, inner, norm, slots int64 }{
