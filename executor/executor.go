@@ -67,8 +67,14 @@ type Step struct {
 	// Taps are called on their device, in the order of its instructions, before
 	// the kernel of an instruction that they name.
 	Taps map[Tap]func() error
-	// Fence is called at every fence, on its device. ErrStop ends the step.
+	// Fence is called at every fence, on its device, which continues when it returns. ErrStop ends
+	// the step.
 	Fence func(instr int32) error
+	// Copies returns a stretch of the device's arena that a fence is for; no bytes: it has none.
+	// A fence that has one calls Copied with its bytes instead of Fence, and the device continues
+	// meanwhile, up to its next fence. data is valid until Copied returns.
+	Copies func(instr int32) (offset, bytes int64)
+	Copied func(instr int32, data []byte) error
 }
 
 // Tap is a moment: before kernel Kernel of instruction Instr. Kernel may be the number of kernels:

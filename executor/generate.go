@@ -48,32 +48,35 @@ func (speech *generation) begin(step *Step) {
 	batch := int(speech.job.Workload.Batch)
 	speech.sequences, speech.stopped = make([][]int32, batch), make([]bool, batch)
 	speech.left, speech.prompts = batch, 0
-	step.Fence = speech.fence
+	step.Copies, step.Copied = speech.place, speech.copied
 }
 
-// fence takes the ids of a micro-batch's sequences. It ends the step when every sequence of the
-// batch has ended.
-func (speech *generation) fence(index int32) error {
+// place returns the place of the ids that a micro-batch's sequences get before a fence. The pass of
+// the last token makes none.
+func (speech *generation) place(index int32) (offset, bytes int64) {
 	pass := speech.after[index]
 	if pass == nil {
-		return nil
+		return 0, 0
 	}
+	ids, known := speech.given(pass, "ids")
+	if !known {
+		return 0, 0
+	}
+	return ids.Offset, 4 * ids.Rows
+}
+
+// copied takes the ids. It ends the step when every sequence of the batch has ended.
+func (speech *generation) copied(index int32, data []byte) error {
+	pass := speech.after[index]
 	if pass.op == program.Forward {
 		speech.prompts++
 		if speech.prompts == max(1, speech.job.Workload.MicroBatches) {
 			speech.promptEnd = time.Now()
 		}
 	}
-	ids, known := speech.given(pass, "ids")
-	if !known {
-		return nil // the pass of the last token makes none
-	}
-	data := make([]byte, 4*ids.Rows)
-	if err := speech.machine.Read(pass.device, ids.Offset, data); err != nil {
-		return err
-	}
-	for row := range ids.Rows {
-		speech.take(pass.microBatch*ids.Rows+row, int32(binary.LittleEndian.Uint32(data[4*row:])))
+	rows := int64(len(data) / 4)
+	for row := range rows {
+		speech.take(pass.microBatch*rows+row, int32(binary.LittleEndian.Uint32(data[4*row:])))
 	}
 	if speech.left == 0 {
 		speech.result.Stopped = true

@@ -29,7 +29,14 @@ func (device *device) NewQueue() (schedule.Queue, error) { return queue{device.m
 
 func (*device) NewEvent(bool) (schedule.Event, error) { return new(event), nil }
 
-func (*device) Pin(int64) (schedule.Pinned, error) { return nil, errors.ErrUnsupported }
+func (*device) Pin(bytes int64) (schedule.Pinned, error) { return make(memoryOfHost, bytes), nil }
+
+// memoryOfHost is memory as any other.
+type memoryOfHost []byte
+
+func (memory memoryOfHost) Bytes() []byte { return memory }
+
+func (memoryOfHost) Free() error { return nil }
 
 func (*device) Use() error { return nil }
 
@@ -37,7 +44,7 @@ func (*device) Lost(err error) error { return err }
 
 func (*device) Fenced() {}
 
-// queue runs calls at once. None of its links is staged: nothing goes up or down.
+// queue runs calls at once. None of its links is staged: nothing goes up.
 type queue struct{ *machine }
 
 func (queue) Record(of schedule.Event) error {
@@ -64,7 +71,10 @@ func (queue queue) bytes(at schedule.Address, bytes int64) []byte {
 
 func (queue) Up(schedule.Address, []byte) error { return errors.ErrUnsupported }
 
-func (queue) Down([]byte, schedule.Address) error { return errors.ErrUnsupported }
+func (queue queue) Down(to []byte, from schedule.Address) error {
+	copy(to, queue.bytes(from, int64(len(to))))
+	return nil
+}
 
 func (queue) Destroy() error { return nil }
 

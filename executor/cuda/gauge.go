@@ -25,6 +25,7 @@ type memoryGauge struct {
 	before []nvml.Process
 	self   int
 	last   int64 // what was used at the last reading
+	fences sync.WaitGroup
 }
 
 // reading is the memory in use on a GPU, and its processes.
@@ -44,6 +45,7 @@ func read(handle nvml.GPU) (reading, error) {
 }
 
 func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) {
+	gauge.fences.Wait()
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
 	if gauge.result.Unmeasured != "" {
@@ -70,15 +72,19 @@ func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) 
 
 // begin clears the readings of the last turn.
 func (gauge *memoryGauge) begin() {
+	gauge.fences.Wait()
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
 	result := &gauge.result
 	result.Ready, result.After, result.Fences, result.FenceLow, result.FenceHigh = 0, 0, 0, 0, 0
 }
 
-// fence reads the GPU's used memory as a stream passes a fence. It reads the processes too if the
-// figure has changed.
-func (gauge *memoryGauge) fence() {
+// fence reads the GPU's used memory when a stream has passed a fence, while the host continues: a
+// generated token ends at a fence, and the next one does not wait for NVML.
+func (gauge *memoryGauge) fence() { gauge.fences.Go(gauge.readFence) }
+
+// readFence reads the processes too if the figure has changed.
+func (gauge *memoryGauge) readFence() {
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
 	result := &gauge.result
@@ -138,6 +144,7 @@ func sizeText(bytes int64) string {
 // measured returns the result. If the driver shows no process, memory that is neither
 // arena nor context counts as another process's.
 func (gauge *memoryGauge) measured() executor.GPUResult {
+	gauge.fences.Wait()
 	gauge.lock.Lock()
 	defer gauge.lock.Unlock()
 	result := gauge.result

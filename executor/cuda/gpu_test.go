@@ -181,7 +181,7 @@ func TestGPUUsage(t *testing.T) {
 			return
 		}
 		gauge.tell(t, "a context")
-		kernels := kernel.New(false)
+		kernels := kernel.New(false, 0)
 		var events []*driver.Event
 		for range 20000 {
 			event, err := driver.NewEvent(true)

@@ -81,6 +81,21 @@ func (machine *machine) assembleAgain(tb testing.TB) {
 		}
 		made.assemble(&bound)
 	}
+	machine.captureAgain(tb)
+}
+
+// captureAgain makes the graphs of the launches that there are now.
+func (machine *machine) captureAgain(tb testing.TB) {
+	tb.Helper()
+	for _, device := range machine.devices {
+		if err := device.do(func() error { return machine.works.graphs.free(device) }); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	machine.works.graphs = graphs{}
+	if err := machine.works.capture(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // made is a backend whose one kernel is a toy: an instruction makes bytes out of
@@ -136,6 +151,9 @@ func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
 	machine := open(tb, backend, of)
 	toyFuncs.Store(backend, toyFunc(machine.toy))
+	if os.Getenv("DEVMAP_TEST_GPU") == "" { // the toy is for the fake driver
+		machine.captureAgain(tb)
+	}
 	tb.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			tb.Error(err)

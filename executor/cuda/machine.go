@@ -41,7 +41,7 @@ func (backend *backend) assembled(bound *bind.Bound) *machine {
 		sleeper: &sleeper{arenas: arenas, meters: meters, bound: bound}, loader: loader{arenas},
 	}
 	made.scheduler = schedule.New(bound.Program, schedule.Options{
-		Work: made.works.work, Past: bound.Past, StallLimit: backend.options.StallLimit, Lost: fleet.unanswered,
+		Work: made.works.work, Past: bound.Past, Chain: func(index int32) *schedule.Chain { return made.works.graphs.chains[index] }, StallLimit: backend.options.StallLimit, Lost: fleet.unanswered,
 	})
 	made.works = works{
 		kernels: backend.kernels, bound: bound, instr: backend.instr, scheduler: made.scheduler, times: backend.options.Clock != nil,
@@ -71,6 +71,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 		func() error { return machine.trials.run(scheduler.Links) },
 		machine.works.keep,
 		func() error { return machine.works.warm(machine.fleet) },
+		machine.works.capture,
 		machine.prime,
 		func() (err error) { machine.trap, err = injectFault(machine.fleet, scheduler); return err },
 		func() error { machine.reads(allReady); return nil },
@@ -134,7 +135,9 @@ func (machine *machine) Close() error {
 	}
 	for _, device := range machine.devices {
 		if device.context != nil {
-			all = append(all, device.do(func() error { return errors.Join(machine.scheduler.Unmark(device.lanes), device.close()) }))
+			all = append(all, device.do(func() error {
+				return errors.Join(machine.works.graphs.free(device), machine.scheduler.Unmark(device.lanes), device.close())
+			}))
 		}
 	}
 	all = append(all, machine.release())

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
+	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // works computes instructions, as kernels on their devices' arenas.
@@ -18,6 +19,7 @@ type works struct {
 	trains    bool // the program has backwards
 	times     bool // kernels are timed
 	scheduler *schedule.Scheduler
+	graphs    graphs
 	cached    []*prepared // by instruction; nil: it runs no kernels, or is not cached
 }
 
@@ -29,6 +31,9 @@ type prepared struct {
 	runs   []pass
 	total  bool
 	found  []finding
+	// decodes: the kernels are of a generated token. around: there are copies or fills among them.
+	decodes, around bool
+	capturing       bool // the work is given for a graph
 }
 
 // pass is the kernels of one unit.
@@ -38,8 +43,31 @@ type pass struct {
 	finite   []kernel.Launch // after the launches
 }
 
-// Kernel implements [schedule.Kernels], as Search and Total do.
-func (made *prepared) Kernel(run, number int) schedule.Call { return made.runs[run].launches[number] }
+// Kernel implements [schedule.Kernels], as Search and Total do. Before the first kernel of a decode
+// comes the position.
+func (made *prepared) Kernel(run, number int) schedule.Call {
+	launch := made.runs[run].launches[number]
+	if !made.decodes || run > 0 || number > 0 {
+		return launch
+	}
+	return func(args *schedule.Args) error {
+		if !made.capturing {
+			if err := made.device.kernels.SetPlace(args.Queue, args.Past); err != nil {
+				return err
+			}
+		}
+		return launch(args)
+	}
+}
+
+// whole returns a call that gives all of the work to a graph.
+func (made *prepared) whole() schedule.Call {
+	return func(args *schedule.Args) error {
+		made.capturing = true
+		defer func() { made.capturing = false }()
+		return made.Run(args)
+	}
+}
 
 func (made *prepared) Search(run int) []schedule.Call { return made.runs[run].finite }
 
@@ -103,9 +131,13 @@ func (works *works) prepare(index int32) (*prepared, error) {
 		return nil, err
 	}
 	device := of(works.scheduler.DeviceOf(index))
-	made := &prepared{device: device, runs: make([]pass, len(bound.Runs)), total: bound.Total != nil}
+	made := &prepared{
+		device: device, runs: make([]pass, len(bound.Runs)), total: bound.Total != nil,
+		decodes: works.bound.Program.Instrs[index].Op == program.Decode, around: len(bound.Unwritten) > 0,
+	}
 	for i := range bound.Runs {
 		run := &bound.Runs[i]
+		made.around = made.around || len(run.Before) > 0 || len(run.After) > 0
 		pass := pass{calls: make([]*kernel.Call, len(run.Kernels)), launches: make([]kernel.Launch, len(run.Kernels))}
 		for j := range pass.calls {
 			pass.calls[j] = works.call(device, run, j)

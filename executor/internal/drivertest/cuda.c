@@ -39,7 +39,7 @@ typedef struct CUevent_st {
 } Event;
 
 typedef struct op {
-	enum { COPY, FILL, RECORD, AWAIT, LAUNCH } what;
+	enum { COPY, FILL, WORD, RECORD, AWAIT, LAUNCH } what;
 	CUdeviceptr to, from;
 	size_t bytes;
 	int value, host; /* host: 1 from is the host's, 2 to is */
@@ -54,7 +54,10 @@ typedef struct op {
 typedef struct CUstream_st {
 	int device, busy;
 	Op *first, **last;
+	struct CUgraph_st *captured; /* what it is given goes here, while there is one */
 } Stream;
+
+struct CUgraph_st { Op *first, **last; };
 
 struct CUctx_st { int device; };
 struct CUfunc_st { int kernel; };
@@ -135,6 +138,7 @@ static int device_at(CUdeviceptr at) {
 	return -1;
 }
 
+typedef struct { unsigned long long seed, count, at[64], bytes[64], modes[64]; } Mix;
 static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments);
 
 /* The worker runs the first operation of a stream that can go on, drawn. */
@@ -157,6 +161,9 @@ static void run(Stream *stream, Op *op) {
 		}
 		memset((void *)op->to, op->value, op->bytes);
 		if (setting("FAKE_CUDA_STAINS", 0)) ((char *)op->to)[op->bytes / 2] ^= 4;
+		return;
+	case WORD:
+		*(int *)op->to = op->value;
 		return;
 	case RECORD: {
 		struct timespec now;
@@ -243,8 +250,9 @@ static int fails(void) {
 static Op *give(Stream *stream, int what) {
 	Op *op = calloc(1, sizeof *op);
 	op->what = what;
-	*stream->last = op;
-	stream->last = &op->next;
+	Op ***last = stream->captured ? &stream->captured->last : &stream->last;
+	**last = op;
+	*last = &op->next;
 	return op;
 }
 
@@ -558,6 +566,91 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUst
 	END;
 }
 
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream) {
+	BEGIN;
+	if (foreign(stream) || count != 1) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		Op *op = give(stream, WORD);
+		op->to = to, op->bytes = 4, op->value = (int)value;
+	}
+	END;
+}
+
+/* A graph is the operations that a stream was given during a capture. Launched, it
+ * gives them once more. */
+CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
+	BEGIN;
+	if (foreign(stream) || stream->captured || mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		stream->captured = calloc(1, sizeof(struct CUgraph_st));
+		stream->captured->last = &stream->captured->first;
+	}
+	END;
+}
+CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+	BEGIN;
+	if (!stream->captured) code = CUDA_ERROR_INVALID_HANDLE;
+	*graph = stream->captured;
+	stream->captured = NULL;
+	END;
+}
+static void again(const Op *from, struct CUgraph_st *to) {
+	for (; from; from = from->next) {
+		Op *op = malloc(sizeof *op);
+		*op = *from;
+		op->next = NULL;
+		if (op->arguments) op->arguments = memcpy(malloc(sizeof(Mix)), op->arguments, sizeof(Mix));
+		*to->last = op;
+		to->last = &op->next;
+	}
+}
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *graph, CUgraph from, unsigned long long flags) {
+	(void)flags;
+	BEGIN;
+	if (fails()) {
+		code = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		struct CUgraph_st *made = calloc(1, sizeof *made);
+		made->last = &made->first;
+		again(from->first, made);
+		*graph = (CUgraphExec)made;
+	}
+	END;
+}
+CUresult cuGraphUpload(CUgraphExec graph, CUstream stream) {
+	(void)graph;
+	BEGIN;
+	if (foreign(stream)) code = CUDA_ERROR_INVALID_HANDLE;
+	END;
+}
+CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+	BEGIN;
+	if (foreign(stream)) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		struct CUgraph_st all = {stream->first, stream->last};
+		if (!all.first) all.last = &all.first;
+		again(((struct CUgraph_st *)graph)->first, &all);
+		stream->first = all.first;
+		stream->last = all.first ? all.last : &stream->first;
+		if (all.last == &all.first) stream->last = &stream->first;
+	}
+	END;
+}
+CUresult cuGraphDestroy(CUgraph graph) {
+	while (graph->first) {
+		Op *op = graph->first;
+		graph->first = op->next;
+		free(op->arguments);
+		free(op);
+	}
+	free(graph);
+	return CUDA_SUCCESS;
+}
+CUresult cuGraphExecDestroy(CUgraphExec graph) { return cuGraphDestroy((CUgraph)graph); }
+
 /* A module is its PTX. */
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 	BEGIN;
@@ -566,6 +659,13 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
 }
 CUresult cuModuleUnload(CUmodule module) {
 	free(module);
+	return CUDA_SUCCESS;
+}
+/* A variable is a page of the host's, which kernels reach. */
+CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule module, const char *name) {
+	static char variable[1 << 16];
+	if (!strstr((const char *)module, name)) return CUDA_ERROR_NOT_FOUND;
+	*address = (CUdeviceptr)variable, *bytes = sizeof variable;
 	return CUDA_SUCCESS;
 }
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
@@ -577,7 +677,6 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
  * another way others come out: FNV-1a over the seed and what is read, and then at
  * every eighth byte that is written the sum of it and the byte's place. Modes are
  * 0 read, 1 written, 2 both. */
-typedef struct { unsigned long long seed, count, at[64], bytes[64], modes[64]; } Mix;
 
 static void mix(int device, const Mix *of) {
 	unsigned long long hash = 14695981039346656037ull;
@@ -660,6 +759,13 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
 	op->grid = gridX;
 	op->arguments = calloc(1, sizeof(Mix));
 	memcpy(op->arguments, extra[1], bytes < sizeof(Mix) ? bytes : sizeof(Mix));
+	END;
+}
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ, unsigned int blockX, unsigned int blockY,
+                                   unsigned int blockZ, unsigned int shared, CUstream stream, void **arguments) {
+	(void)gridY, (void)gridZ, (void)blockX, (void)blockY, (void)blockZ, (void)shared, (void)arguments, (void)stream;
+	BEGIN;
+	if (function->kernel >= 0 || gridX == 0) code = CUDA_ERROR_INVALID_VALUE; /* it has none of its own */
 	END;
 }
 static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments) {

@@ -17,6 +17,7 @@ type Device struct {
 
 	queues   []Queue // by stream
 	parked   []Event // by stream: for waits of the host, and the end of a step
+	fenced   Pinned  // bytes of the last fence
 	stepping bool
 	tasks    chan func()
 	wake     chan struct{}
@@ -71,16 +72,38 @@ func (device *Device) Open() error {
 	return nil
 }
 
+// keep returns pinned memory for the bytes of a fence, on the device's thread. A device has one
+// queue with fences.
+func (device *Device) keep(bytes int64) ([]byte, error) {
+	if device.fenced != nil && int64(len(device.fenced.Bytes())) < bytes {
+		if err := device.fenced.Free(); err != nil {
+			return nil, err
+		}
+		device.fenced = nil
+	}
+	if device.fenced == nil {
+		pinned, err := device.Driver.Pin(bytes)
+		if err != nil {
+			return nil, err
+		}
+		device.fenced = pinned
+	}
+	return device.fenced.Bytes()[:bytes], nil
+}
+
 // Close releases what Open made, on the device's thread.
 func (device *Device) Close() error {
 	var all []error
+	if device.fenced != nil {
+		all = append(all, device.fenced.Free())
+	}
 	for _, queue := range device.queues {
 		all = append(all, queue.Destroy())
 	}
 	for _, event := range device.parked {
 		all = append(all, event.Destroy())
 	}
-	device.queues, device.parked = nil, nil
+	device.queues, device.parked, device.fenced = nil, nil, nil
 	return errors.Join(all...)
 }
 

@@ -8,6 +8,7 @@
 //   - device.go: a device's queues and the thread that makes every call for them
 //   - marks.go: the events that instructions need
 //   - work.go: what an instruction computes, as calls with places for taps between them
+//   - chain.go: computations that are given in one call
 //   - keep.go: work that is prepared once for all instructions that do the same
 //   - link.go, relay.go: how bytes get to another device: directly, or through the host
 //   - message.go: when a message may be sent and received

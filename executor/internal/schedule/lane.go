@@ -19,14 +19,17 @@ type lane struct {
 	// computed is the work of the line that was given last.
 	computed *Work
 	// then is the host's call for when the queue has come to parked; calling: the call runs.
-	// Nothing is given to the queue until it has ended.
+	// Until it has ended nothing that may call the host is given to the queue. thenAt is the call's
+	// instruction.
 	then    func() error
+	thenAt  int32
 	calling bool
 	called  chan error
 	// pending are moments that the queue has not reached, in order. ended is how many lines are
 	// known to have ended. Both are under the board's lock.
 	pending []moment
 	ended   int
+	inner   map[int32]bool // lines of chains without an event of their end
 }
 
 // moment is an event after a line.
@@ -72,6 +75,9 @@ func (lane *lane) issue() error {
 			}
 		}
 	}
+	if chain := lane.chain(index); chain != nil {
+		return lane.issueChain(chain)
+	}
 	whole, err := lane.carry(index, &lane.Program.Instrs[index])
 	if err != nil {
 		return lane.at(index, err)
@@ -107,10 +113,7 @@ func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err erro
 	case program.Recv:
 		return lane.receive(index, instr)
 	case program.Fence:
-		if lane.step.Fence == nil || lane.midway {
-			return true, nil
-		}
-		return false, lane.park(func() error { return lane.step.Fence(index) })
+		return lane.fence(index)
 	case program.Load, program.Zero, program.Unload: // no part of a step
 	case program.Free: // its event says it
 	}
@@ -119,8 +122,41 @@ func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err erro
 
 // park has the host call a function when the queue has come here.
 func (lane *lane) park(then func() error) error {
-	lane.then = then
+	lane.then, lane.thenAt = then, lane.lines[lane.next]
 	return lane.queue.Record(lane.parked)
+}
+
+// fence has the host called. If it needs no more than some bytes, they are copied, and the queue
+// continues meanwhile.
+func (lane *lane) fence(index int32) (whole bool, err error) {
+	if lane.midway {
+		return true, nil
+	}
+	if lane.step.Copies != nil {
+		if offset, bytes := lane.step.Copies(index); bytes > 0 {
+			data, err := lane.device.keep(bytes)
+			if err == nil {
+				err = lane.queue.Down(data, lane.device.Driver.Address(offset))
+			}
+			if err != nil {
+				return false, err
+			}
+			return !lane.Immediate, lane.park(func() error { return lane.step.Copied(index, data) })
+		}
+	}
+	if lane.step.Fence == nil {
+		return true, nil
+	}
+	return false, lane.park(func() error { return lane.step.Fence(index) })
+}
+
+// free reports whether the next line may be given: the host's call has ended, or it is that of a
+// fence, and the line has none.
+func (lane *lane) free() bool {
+	if lane.then == nil {
+		return true
+	}
+	return !lane.midway && len(lane.step.Taps) == 0 && lane.Program.Instrs[lane.lines[lane.next]].Op == program.Decode
 }
 
 // infinite looks for NaN and infinities in the results of an instruction that has ended. If several

@@ -14,12 +14,7 @@ type marks struct{ began, came, ended Event }
 // Mark makes the events of all instructions.
 func (of *Scheduler) Mark() error {
 	of.events = make([]marks, len(of.Program.Instrs))
-	waited := make([]bool, len(of.Program.Instrs))
-	for i := range of.Program.Instrs {
-		for _, wait := range of.waits(int32(i)) {
-			waited[wait.Instr] = waited[wait.Instr] || of.Of[wait.Instr] != of.Of[i]
-		}
-	}
+	waited := of.waited()
 	for i, device := range of.Devices {
 		err := device.Do(func() error {
 			last := make(map[int32]int32) // by stream: its line before

@@ -81,7 +81,7 @@ func (lane *lane) answer() error {
 	case err := <-lane.called:
 		lane.then = nil
 		lane.board.post(func() { lane.calling = false })
-		return lane.at(lane.lines[lane.next], err)
+		return lane.at(lane.thenAt, err)
 	default:
 		return nil
 	}

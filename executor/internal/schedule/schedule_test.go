@@ -61,6 +61,9 @@ func TestStepsAreOne(t *testing.T) {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
 				scheduler, fake := open(t, job.Program, seed%2 == 1, seed)
+				if seed >= 3 && chain(t, scheduler) == 0 && job.Workload.NewTokens > 1 {
+					t.Error("a generation has no chain")
+				}
 				for number := range int64(2) {
 					fences := 0
 					times, err := scheduler.Step(context.Background(), &executor.Step{Number: number + 1, Fence: func(int32) error {

@@ -29,6 +29,8 @@ type Options struct {
 	// how many tokens came before it.
 	Work func(index int32) (*Work, error)
 	Past func(index int32) int64
+	// Chain returns the chain that begins at an instruction, or nil; nil: there are none.
+	Chain func(index int32) *Chain
 	// StallLimit is how long a step may go without any instruction ending before it fails
 	// with an [*executor.HangError].
 	StallLimit time.Duration
@@ -143,17 +145,17 @@ func (runner *runner) run() error {
 // next returns the lane with the earliest next line of those that can be given, or nil.
 func (runner *runner) next() (first *lane) {
 	for _, lane := range runner.lanes {
-		if lane.then == nil && lane.next < len(lane.lines) && (first == nil || lane.lines[lane.next] < first.lines[first.next]) && lane.can() {
+		if lane.next < len(lane.lines) && lane.free() && (first == nil || lane.lines[lane.next] < first.lines[first.next]) && lane.can() {
 			first = lane
 		}
 	}
 	return first
 }
 
-// over reports whether all lines were given.
+// over reports whether all lines were given, and the host's calls have ended.
 func (runner *runner) over() bool {
 	for _, lane := range runner.lanes {
-		if lane.next < len(lane.lines) {
+		if lane.next < len(lane.lines) || lane.then != nil {
 			return false
 		}
 	}

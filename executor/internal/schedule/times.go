@@ -39,7 +39,7 @@ func (of *Scheduler) times(board *board, runners []*runner, took time.Duration) 
 // times adds up the times of the lane's instructions. Time without computing, between the first and
 // the last, is waiting.
 func (lane *lane) times(of *executor.DeviceTimes) error {
-	var first, last Event
+	var first, last, head Event // head: where a chain began
 	var busy time.Duration
 	for _, index := range lane.lines[:lane.next] {
 		op := lane.Program.Instrs[index].Op
@@ -47,8 +47,15 @@ func (lane *lane) times(of *executor.DeviceTimes) error {
 			continue
 		}
 		began, ended := lane.events[index].began, lane.events[index].ended
+		if head != nil {
+			began = head
+		}
 		if began == nil {
 			began = last
+		}
+		if head = nil; lane.inner[index] {
+			head = began
+			continue
 		}
 		took, err := ended.Since(began)
 		if err != nil {

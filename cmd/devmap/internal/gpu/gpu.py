@@ -29,6 +29,7 @@ ALONE = {
     "products": ("kernels", "every product of a step beside torch.matmul, descriptors and launch included"),
     "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
     "attention": ("kernels", "attention beside float64, and beside cuDNN's and flash's speed"),
+    "decode": ("decode", "generation beside Transformers' static cache with compile, and beside the limit of reading the weights"),
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
     "copies": ("peers", "several GPUs: copies between them beside torch's"),
     "pipelines": ("pipelines", "several GPUs: memory of pipelines, their speed beside one GPU's and torch.distributed.pipelining's, the simulated step"),

@@ -2,7 +2,7 @@
 
 usage: peer.py MODELS CASE... [--batch N] [--seq N] [--steps N] [--table]
 
-MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute, …/infer or …/prefill.
+MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute, …/train/compile, …/infer or …/prefill.
 Prints a JSON object a case: seconds of each step after two to warm up, and what the caching allocator saw. Before a
 case nothing of another is allocated: `before_bytes` says so.
 """
@@ -141,6 +141,7 @@ def measured(case, args):
     """One case."""
     name, mode, *rest = case.split("/")
     recompute = rest == ["recompute"]
+    torch._dynamo.reset()
     gc.collect()
     if PLACE == "cuda":
         torch._C._cuda_clearCublasWorkspaces()
@@ -149,7 +150,7 @@ def measured(case, args):
     torch.manual_seed(args.seed)
     model = built(os.path.join(args.models, name, "config.json"), recompute)
     ids = torch.randint(0, model.config.vocab_size, (args.batch, args.seq), device=PLACE)
-    step = training(model, ids) if mode == "train" else forward(model, ids, FORWARDS[mode])
+    step = training(torch.compile(model) if rest == ["compile"] else model, ids) if mode == "train" else forward(model, ids, FORWARDS[mode])
     timed(step, WARM)
     if PLACE == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -160,9 +161,9 @@ def measured(case, args):
         "peak_allocated_bytes": torch.cuda.max_memory_allocated(), "peak_reserved_bytes": torch.cuda.max_memory_reserved(), 
         "loss": float(step()), "versions": f"torch {torch.__version__}, transformers {transformers.__version__}",
     }
-    if mode == "train":
+    if mode == "train" and rest != ["compile"]:
         out["parts_ms"] = parts(model, ids)
-    if args.table and mode == "train" and PLACE == "cuda":
+    if args.table and mode == "train" and rest != ["compile"] and PLACE == "cuda":
         out["table"] = table(step)
     return out
 

@@ -11,7 +11,7 @@ from shared import HERE, MIB, warm
 
 MODELS = ("llama-3.2-1b", "qwen2.5-3b")
 BATCH, STEPS = 4, 12
-ARENA, PREFILL, SPEED, SIMULATED = 0.70, 1.02, 1.0, 0.10
+ARENA, PREFILL, SPEED, COMPILED, SIMULATED = 0.70, 1.02, 1.0, 1.15, 0.10
 KINDS = (
     ("attention", r"flash|fmha|attention|sdpa|cudnn"), ("products", r"gemm|cutlass|nvjet|xmma|split_?k|matmul|cublas"),
     ("update", r"adam|multi_tensor|square"), ("loss", r"softmax|nll|cross_entropy|loss|log"),
@@ -71,6 +71,10 @@ def step(shared, figures):
             rate = BATCH * shared.seq / ours
             note = f"{1e3 * ours:.1f} ms, PyTorch {1e3 * theirs['seconds']:.1f} ms; {rate:.0f} tokens/s, {6 * theirs['parameters'] * rate / 1e12:.0f} TFLOP/s of products"
             figures.reaching("step", f"{model} train {BATCH} × {shared.seq} bf16: PyTorch / devmap", theirs["seconds"] / ours, SPEED, note)
+            if not shared.small and shared.kind != "cpu":
+                compiled = shared.peer(f"{model}/train/compile", batch=BATCH, seq=shared.seq)[f"{model}/train/compile"]
+                note = f"{1e3 * ours:.1f} ms, compiled {1e3 * compiled['seconds']:.1f} ms; {compiled['peak_allocated_bytes'] / MIB:.0f} MiB"
+                figures.reaching("step", f"{model}: torch.compile / devmap", compiled["seconds"] / ours, COMPILED, note)
             went(figures, model, report, theirs)
             foretold = report["step_seconds"]["predicted"]
             figures.within("step", f"{model}: simulated / measured − 1", abs(foretold / ours - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * ours:.1f} measured")

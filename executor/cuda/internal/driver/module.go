@@ -90,6 +90,9 @@ type Arguments struct{ data []byte }
 // Bytes returns their size so far.
 func (arguments *Arguments) Bytes() int { return len(arguments.data) }
 
+// Data returns the arguments as a launch passes them.
+func (arguments *Arguments) Data() []byte { return arguments.data }
+
 // Reset removes the arguments, and keeps their memory.
 func (arguments *Arguments) Reset() *Arguments {
 	arguments.data = arguments.data[:0]

@@ -19,17 +19,24 @@ type Kernels struct {
 	products  *blas.Handle
 	parts     *driver.Pinned
 	hopper    bool
+	// thread is the number among the context's threads, from 0 on.
+	thread int
+	// processors is how many multiprocessors the GPU has.
+	processors int
 }
 
 // New returns the kernels of a context's first thread. Set hopper if the GPU's capability is 9.0
-// and its driver takes PTX ISA 8.0, as CUDA 12's do: attention has kernels for that.
-func New(hopper bool) *Kernels {
-	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).ForThread()
+// and its driver takes PTX ISA 8.0, as CUDA 12's do: attention and decode steps have kernels for
+// that. processors is how many multiprocessors the GPU has.
+func New(hopper bool, processors int) *Kernels {
+	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper, processors: processors}).ForThread()
 }
 
 // ForThread returns the same kernels for another thread; the first one's Unload is for both.
 func (kernels *Kernels) ForThread() *Kernels {
-	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper}
+	thread := kernels.modules.threads
+	kernels.modules.threads++
+	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper, thread: thread, processors: kernels.processors}
 }
 
 // Products returns the library for matrix products, and opens it on first use.

@@ -8,16 +8,18 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// past adds the position of all rows in their sequences: the dim past plus the tokens generated
-// since. Without that dim it adds -1: then rows have the positions of their sequences.
+// past adds the position of all rows in their sequences: the dim past, and where the number of
+// tokens lies that were generated since ([Kernels.SetPlace]). Without that dim it adds -1: then
+// rows have the positions of their sequences.
 func past(call *Call, launch *packed) error {
 	prompt := call.size("past", -1)
 	if prompt < 0 {
-		launch.arguments.Int64(-1)
+		launch.arguments.Int64(-1).Address(0)
 		return nil
 	}
-	launch.later(func(step *Step, arguments *driver.Arguments) { arguments.Int64(prompt + step.Past) })
-	return nil
+	at, err := call.Kernels.place()
+	launch.arguments.Int64(prompt).Address(at)
+	return err
 }
 
 // settings adds the optimizer's settings, computed in float64 as in torch (adamw.py:

@@ -24,6 +24,9 @@ var runtimePTX string
 type modules struct {
 	lock   sync.Mutex
 	loaded map[string]*driver.Module
+	// threads is how many there are. taken is how much of the table of fused operations is in use.
+	threads int
+	taken   int64
 }
 
 // get returns a module. On first use it calls image and loads the module. The context must be

@@ -17,7 +17,7 @@ func TestTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, roles := range map[string][]string{"copy": {"x", "y"}, "square": {"x", "y"}} {
-		call := &Call{Kernel: &recipe.Kernel{Name: name}, Kernels: New(false)}
+		call := &Call{Kernel: &recipe.Kernel{Name: name}, Kernels: New(false, 0)}
 		for _, role := range roles {
 			call.Kernel.Operands = append(call.Kernel.Operands, recipe.Operand{Role: role})
 			call.Operands = append(call.Operands, Matrix{DType: modelgraph.BF16, Rows: 1 << 20, Columns: 1 << 14, Stride: 1 << 14})

@@ -116,7 +116,7 @@ const (
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	server := &server{t: t, kernels: New(true)}
+	server := &server{t: t, kernels: New(true, 0)}
 	server.must(driver.Open())
 	devices, err := driver.Devices()
 	server.must(err)

@@ -20,16 +20,8 @@ func turn(call *Call, launch *packed) error {
 		frequencies{factor: 1}.add(&launch.arguments)
 		return nil
 	}
-	attention := modelgraph.Attention{Rope: true, HeadDim: call.size("dim", 0), Rotation: modelgraph.Rotation{
-		Type: call.text("rope"), Base: call.number("base", 0), Width: call.size("width", 0),
-		Factor: call.number("factor", 0), Trained: call.size("trained", 0),
-		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
-		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
-	}}
-	// The last row has the last position: dynamic_frequency_update (modeling_rope_utils.py) takes
-	// the length so far.
+	attention, last := rotationOf(call)
 	prompt := call.size("past", -1)
-	last := max(prompt, (call.size("rows", 1)-1)%call.size("seq", 1))
 	found, err := frequenciesOf(&attention, last+1)
 	if err != nil {
 		return err
@@ -44,6 +36,32 @@ func turn(call *Call, launch *packed) error {
 		later.add(arguments)
 	})
 	return nil
+}
+
+// rotationOf returns the rotation of a call, and the position of its last row before any token was
+// generated: dynamic_frequency_update (modeling_rope_utils.py) takes the length so far.
+func rotationOf(call *Call) (attention modelgraph.Attention, last int64) {
+	attention = modelgraph.Attention{Rope: true, HeadDim: call.size("dim", 0), Rotation: modelgraph.Rotation{
+		Type: call.text("rope"), Base: call.number("base", 0), Width: call.size("width", 0),
+		Factor: call.number("factor", 0), Trained: call.size("trained", 0),
+		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
+		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
+	}}
+	return attention, max(call.size("past", -1), (call.size("rows", 1)-1)%call.size("seq", 1))
+}
+
+// Moves reports whether a kernel has arguments that change with the position, other than what
+// [Kernels.SetPlace] sets.
+func Moves(call *Call) bool { return call.text("rope") == "dynamic" }
+
+// callFrequencies returns the frequencies of a call of rope.
+func callFrequencies(call *Call) (*frequencies, error) {
+	if call.text("rope") == "" {
+		return &frequencies{factor: 1}, nil
+	}
+	attention, last := rotationOf(call)
+	found, err := frequenciesOf(&attention, last+1)
+	return &found, err
 }
 
 // frequencies are the inverse frequencies of a rotation, and the factor of cosines and sines.

@@ -66,7 +66,7 @@ func (gpu *monitored) open(before []nvml.Process) (err error) {
 	if gpu.info.GranuleBytes, err = gpu.Granule(); err != nil {
 		return err
 	}
-	gpu.kernels = kernel.New(false)
+	gpu.kernels = kernel.New(false, 0)
 	err = gpu.context.Within(func() (err error) {
 		if gpu.sums, err = driver.Pin(pattern.SumsBytes); err == nil {
 			gpu.stream, err = driver.NewStream()

@@ -58,6 +58,22 @@ template <class T> struct Matrix {
     __device__ bool wide() const { return ((u64)data | (u64)stride * sizeof(T)) % 16 == 0; }
 };
 
+// Place is an argument: how many tokens came before the rows of all sequences. It is
+// past and what lies at since, which changes from token to token; with past < 0 rows
+// have the places of their sequences.
+struct Place {
+    i64 past;
+    const int *since;
+    __device__ i64 get() const { return past < 0 ? past : past + *since; }
+};
+
+// fresh is 16 bytes as they lie in the L2 cache: another block may have written them.
+__device__ inline uint4 fresh(const void *at) {
+    uint4 four;
+    asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "l"(at) : "memory");
+    return four;
+}
+
 // Several is what a thread reads and writes at a time: eight values, 16 bytes of
 // bf16, where rows are wide; elsewhere, which is rare, one.
 template <int N> struct Several { float at[N]; };

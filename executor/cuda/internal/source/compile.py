@@ -2,7 +2,8 @@
 a GPU: python compile.py FOLDER (make kernels does it, in an environment of its own)
 
 One .ptx for each .cu, for sm_80 and newer, in PTX ISA 7.8: what the driver of
-CUDA 11.8 and every later one takes. The same text each time.
+CUDA 11.8 and every later one takes. A source whose name ends in _90 is for sm_90 and
+newer, and its instructions are of PTX ISA 8.0, CUDA 12's. The same text each time.
 """
 
 import ctypes
@@ -11,7 +12,7 @@ import sys
 import nvidia.cuda_nvrtc
 
 HERE = pathlib.Path(__file__).parent
-OPTIONS = ["--gpu-architecture=compute_80", "--fmad=false", "--std=c++17", "--device-as-default-execution-space", "--no-source-include", f"--include-path={HERE}"]
+OPTIONS = ["--fmad=false", "--std=c++17", "--device-as-default-execution-space", "--no-source-include", f"--include-path={HERE}"]
 
 
 def library():
@@ -26,9 +27,11 @@ def compile(nvrtc, source):
     """The PTX of a source, ending in a newline."""
     program = ctypes.c_void_p()
     text = source.read_bytes()
+    hopper = source.stem.endswith("_90")
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None)
-    options = (ctypes.c_char_p * len(OPTIONS))(*[option.encode() for option in OPTIONS])
-    failed = nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options)
+    words = [f"--gpu-architecture=compute_{90 if hopper else 80}", *OPTIONS]
+    options = (ctypes.c_char_p * len(words))(*[word.encode() for word in words])
+    failed = nvrtc.nvrtcCompileProgram(program, len(words), options)
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
@@ -41,7 +44,8 @@ def compile(nvrtc, source):
     ptx = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetPTX(program, ptx)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-    return ptx.value.decode().strip() + "\n"
+    made = ptx.value.decode().strip() + "\n"
+    return made.replace(".version 7.8", ".version 8.0", 1) if hopper else made  # NVRTC 11.8 has inline assembly as it is
 
 
 def main(folder):

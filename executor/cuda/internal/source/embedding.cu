@@ -26,8 +26,8 @@ __device__ void embedding(i64 id, Matrix<T> table, Matrix<T> add, Matrix<T> y, i
 
 #define EMBEDDING(NAME, T)                                                                                                                \
     extern "C" __global__ void __launch_bounds__(1024) NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 columns,     \
-                                                            i64 entries, i64 seq, i64 past, double scale) {                               \
-        i64 id = ids ? ids[blockIdx.x] : past >= 0 ? past : blockIdx.x % (unsigned)seq;                                                   \
+                                                            i64 entries, i64 seq, Place past, double scale) {                               \
+        i64 id = ids ? ids[blockIdx.x] : past.past >= 0 ? past.get() : blockIdx.x % (unsigned)seq;                                                   \
         if (table.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= 2 * LONGEST)                                             \
             embedding<T, 8>(id, table, add, y, columns, entries, scale);                                                                  \
         else                                                                                                                              \

@@ -70,10 +70,10 @@ template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matr
 #define KERNEL(NAME, T)                                                                                                                         \
     extern "C" __global__ void __launch_bounds__(256, 4)                                                                                        \
         NAME(Matrix<T> q, Matrix<T> k, Matrix<T> qweight, Matrix<T> kweight, Matrix<T> yq, Matrix<T> yk, i64 rows, i64 heads, i64 kv, i64 dim,  \
-             i64 seq, i64 past, i64 style, double epsilon, const __grid_constant__ Frequencies turn) {                                          \
+             i64 seq, Place past, i64 style, double epsilon, const __grid_constant__ Frequencies turn) {                                          \
         Share part(rows);                                                                                                                       \
         if (part.row >= rows) return;                                                                                                           \
-        QK<T> task{q, k, qweight, kweight, heads, kv, dim, seq, past, style, epsilon};                                                          \
+        QK<T> task{q, k, qweight, kweight, heads, kv, dim, seq, past.get(), style, epsilon};                                                          \
         if (halves(task, turn) && yq.wide() && yk.wide()) byHalves(task, yq, yk, turn, part);                                                   \
         else byPairs(task, yq, yk, turn, part);                                                                                                 \
     }

@@ -135,13 +135,13 @@ template <class T> __device__ void part(const Part<T> &task, bool halves, const 
 #define KERNEL(NAME, T)                                                                                                                           \
     extern "C" __global__ void __launch_bounds__(THREADS)                                                                                         \
         NAME(Matrix<T> q, Matrix<T> k, Matrix<T> qweight, Matrix<T> kweight, Matrix<T> dq, Matrix<T> dk, Matrix<float> qsums, Matrix<float> ksums, \
-             i64 rows, i64 heads, i64 kv, i64 dim, i64 seq, i64 past, i64 style, double epsilon, i64 parts,                                       \
+             i64 rows, i64 heads, i64 kv, i64 dim, i64 seq, Place past, i64 style, double epsilon, i64 parts,                                       \
              const __grid_constant__ Frequencies turn) {                                                                                          \
         __shared__ float room[WARPS][256];                                                                                                        \
         bool wide = halves(QK<T>{q, k, qweight, kweight, heads, kv, dim}, turn) && dq.wide() && dk.wide();                                        \
         _Pragma("unroll 1") for (int which = 0; which < 2; which++)                                                                               \
-            part(which ? Part<T>{k, kweight, dk, ksums, rows, kv, dim, seq, past, style, epsilon, parts}                                          \
-                       : Part<T>{q, qweight, dq, qsums, rows, heads, dim, seq, past, style, epsilon, parts}, wide, turn, room);                   \
+            part(which ? Part<T>{k, kweight, dk, ksums, rows, kv, dim, seq, past.get(), style, epsilon, parts}                                          \
+                       : Part<T>{q, qweight, dq, qsums, rows, heads, dim, seq, past.get(), style, epsilon, parts}, wide, turn, room);                   \
     }
 KERNEL(qknorm_backward_bf16, bf16)
 KERNEL(qknorm_backward_f32, float)

@@ -35,11 +35,11 @@ __device__ void rope(Matrix<T> q, Matrix<T> k, const Frequencies &turn, i64 rows
 
 #define KERNEL(NAME, T, BACK)                                                                                                               \
     extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 2 ? 4 : 2)                                                               \
-        NAME(Matrix<T> q, Matrix<T> k, i64 rows, i64 heads, i64 kv, i64 dim, i64 seq, i64 past, const __grid_constant__ Frequencies turn) { \
+        NAME(Matrix<T> q, Matrix<T> k, i64 rows, i64 heads, i64 kv, i64 dim, i64 seq, Place past, const __grid_constant__ Frequencies turn) { \
         if (q.wide() && k.wide() && dim % 8 == 0 && turn.half % 8 == 0)                                                                     \
-            rope<T, 8>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past, BACK);                                                        \
+            rope<T, 8>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past.get(), BACK);                                                        \
         else                                                                                                                                \
-            rope<T, 1>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past, BACK);                                                        \
+            rope<T, 1>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past.get(), BACK);                                                        \
     }
 KERNEL(rope_bf16, bf16, false)
 KERNEL(rope_f32, float, false)

@@ -125,7 +125,7 @@ func (harness *harness) end(t *testing.T, gpu *driver.Device, number int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kernels := kernel.New(false)
+	kernels := kernel.New(false, 0)
 	end := &End{Name: fmt.Sprint("arena ", number), Ring: harness.ring, Context: context}
 	var arena *driver.Arena
 	if err := context.Within(func() (err error) {
@@ -363,7 +363,7 @@ func TestUploadOfAWrongByte(t *testing.T) {
 func (harness *harness) hang(t *testing.T, stream *driver.Stream) (release func()) {
 	t.Helper()
 	var flag *driver.Pinned
-	end, kernels := harness.ends[0], kernel.New(false)
+	end, kernels := harness.ends[0], kernel.New(false, 0)
 	if err := end.Context.Within(func() (err error) {
 		if flag, err = driver.Pin(4); err != nil {
 			return err

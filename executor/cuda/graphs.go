@@ -1,0 +1,148 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
+)
+
+// graphs are the captured decode steps: what a device computes for a token of a micro-batch. One
+// serves all tokens, because kernels read the position from memory ([kernel.Kernels.SetPlace]).
+type graphs struct {
+	chains map[int32]*schedule.Chain // by the first instruction
+	made   []captured
+}
+
+type captured struct {
+	device *device
+	first  *prepared
+	count  int
+	graphs []*driver.Graph
+	chain  *schedule.Chain
+}
+
+// capture makes the graphs. If kernels are timed there are none: events are between them.
+func (works *works) capture() error {
+	if works.times {
+		return nil
+	}
+	works.graphs.chains = make(map[int32]*schedule.Chain)
+	return works.scheduler.Chains(func(indexes []int32) error {
+		all := make([]*prepared, len(indexes))
+		for i, index := range indexes {
+			if all[i] = works.cached[index]; all[i] == nil || all[i].moves() {
+				return nil
+			}
+		}
+		for i := range works.graphs.made {
+			if made := &works.graphs.made[i]; made.first == all[0] && made.count == len(all) {
+				works.graphs.chains[indexes[0]] = made.chain
+				return nil
+			}
+		}
+		device := all[0].device
+		stream := device.stream(int(works.bound.Program.Instrs[indexes[0]].Stream))
+		return device.do(func() error {
+			made, err := captureChain(device, stream, all)
+			works.graphs.made = append(works.graphs.made, made) // also what a failure leaves
+			works.graphs.chains[indexes[0]] = made.chain
+			return err
+		})
+	})
+}
+
+// captureChain captures a chain, on the device's thread. Its kernels have run once, so that they
+// are loaded. Copies and fills of the arena are in no graph: it would refer to memory that a sleep
+// unmaps.
+func captureChain(device *device, stream *driver.Stream, all []*prepared) (captured, error) {
+	made := captured{device: device, first: all[0], count: len(all), chain: new(schedule.Chain)}
+	parts := []schedule.Call{func(args *schedule.Args) error { return device.kernels.SetPlace(args.Queue, args.Past) }}
+	for len(all) > 0 {
+		made.chain.Works = append(made.chain.Works, all[0].Work)
+		if all[0].around {
+			parts, all = append(parts, all[0].whole()), all[1:]
+			continue
+		}
+		end := 1
+		for ; end < len(all) && !all[end].around; end++ {
+			made.chain.Works = append(made.chain.Works, all[end].Work)
+		}
+		graph, err := captureCalls(stream, all[:end], end == len(all))
+		if err != nil {
+			return made, err
+		}
+		made.graphs, all = append(made.graphs, graph), all[end:]
+		parts = append(parts, func(args *schedule.Args) error {
+			return args.Queue.(*driver.Stream).Run(graph) //nolint:forcetypeassert // there are no others
+		})
+	}
+	made.chain.Give = func(args *schedule.Args) error {
+		for _, part := range parts {
+			if err := part(args); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return made, nil
+}
+
+// captureCalls captures work without copies and fills, with kernels fused if they can be. A NaN or
+// an infinity reaches the end of the chain, so that only what the last unit passes on is searched.
+func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Graph, error) {
+	var calls []*kernel.Call
+	var launches []schedule.Call
+	for _, made := range all {
+		for run := range made.runs {
+			calls, launches = append(calls, made.runs[run].calls...), append(launches, made.runs[run].launches...)
+		}
+	}
+	launches, err := kernel.Fuse(all[0].device.kernels, calls, launches)
+	if err != nil {
+		return nil, err
+	}
+	for _, pass := range all[len(all)-1].runs {
+		if last {
+			launches = append(launches, pass.finite...)
+		}
+	}
+	args := &schedule.Args{Queue: stream, Number: 1}
+	return stream.Capture(func() error {
+		for _, launch := range launches {
+			if err := launch(args); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// free destroys the graphs of a device, on its thread.
+func (graphs *graphs) free(device *device) error {
+	var all []error
+	for i := range graphs.made {
+		if made := &graphs.made[i]; made.device == device {
+			for _, graph := range made.graphs {
+				all = append(all, graph.Destroy())
+			}
+			made.graphs = nil
+		}
+	}
+	return errors.Join(all...)
+}
+
+// moves reports whether arguments of the work change with the position, except the position itself.
+func (made *prepared) moves() bool {
+	for i := range made.runs {
+		for _, call := range made.runs[i].calls {
+			if kernel.Moves(call) {
+				return true
+			}
+		}
+	}
+	return false
+}

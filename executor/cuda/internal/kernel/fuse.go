@@ -1,0 +1,194 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"unsafe"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
+)
+
+// What a block of kernel fused has, as in fused.h: threads, the bytes of a slot of weights and of
+// what follows them, and of the room for attention (attend.h's Wide).
+const (
+	fusedThreads = 11 * 32
+	slotRows     = 16
+	rowBytes     = 2*1024 + 64
+	mostSlots    = 16
+	leastSlots   = 2 // one fills while the other is read
+	wideBytes    = 40 << 10
+	// sharedBytes is the dynamic shared memory of a block: all that a block of Hopper may have (227 KiB) except
+	// what the kernel has of its own.
+	sharedBytes = 222 << 10
+	// mostStaged is how large x may be to be kept in shared memory as a whole. A larger one comes
+	// with the weights.
+	mostStaged = 80 << 10
+)
+
+// Fuse returns launches that do the work of kernels of a decode step, one after the other: those
+// that kernel fused has run in as few launches as possible, the others as they are. All are as they
+// are if there is no room for one of the operations.
+func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
+	if !kernels.hopper {
+		return launches, nil
+	}
+	out, err := kernels.fuse(calls, launches)
+	if errors.Is(err, errCapacity) {
+		return launches, nil
+	}
+	return out, err
+}
+
+func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error) {
+	var out []Launch
+	var run []*operation
+	end := func() error {
+		if len(run) == 0 {
+			return nil
+		}
+		launch, err := kernels.fused(run)
+		out, run = append(out, launch), nil
+		return err
+	}
+	list := &recognizer{calls: calls}
+	for list.at < len(calls) {
+		ops, count := list.next()
+		if count == 0 || len(run) > 0 && ops[0].rows != run[0].rows {
+			if err := end(); err != nil {
+				return nil, err
+			}
+		}
+		if count == 0 {
+			out = append(out, launches[list.at])
+			count = 1
+		}
+		run = append(run, ops...)
+		list.at += count
+	}
+	err := end()
+	return out, err
+}
+
+// errCapacity is for operations that do not fit into the GPU's table or a block's shared memory.
+var errCapacity = errors.New("there is no room for the operations of a decode step")
+
+// fused prepares a launch of operations.
+func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
+	if slots, _ := kernels.share(ops); slots < leastSlots {
+		return nil, errCapacity
+	}
+	var table driver.Address
+	var capacity int64
+	image := func() (string, error) {
+		images, err := ours()
+		return images.texts["fused_90"], err
+	}
+	module, err := kernels.modules.get("fused_90", image)
+	if err == nil {
+		table, capacity, err = module.Global("table")
+	}
+	var function *driver.Function
+	if err == nil {
+		function, err = kernels.Function("fused")
+	}
+	if err == nil {
+		err = function.Share(sharedBytes)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, argument, err := kernels.pack(ops, table, capacity)
+	if err != nil {
+		return nil, err
+	}
+	if err := upload(table+driver.Address(kernels.modules.taken), data); err != nil {
+		return nil, err
+	}
+	arrived := table + driver.Address(kernels.modules.taken)
+	kernels.modules.taken += int64(len(data))
+	shape := driver.Shape{Grid: [3]uint32{uint32(kernels.processors), 1, 1}, Block: [3]uint32{fusedThreads, 1, 1}, Shared: sharedBytes}
+	return func(step *schedule.Args) error {
+		stream := streamOf(step)
+		if err := stream.FillWord(arrived, 0); err != nil {
+			return err
+		}
+		return stream.Together(function, shape, argument)
+	}, nil
+}
+
+// pack lays out the table of a launch: the word at which blocks meet, the operations, and the
+// frequencies of each rotation. It returns it with the kernel's argument, Fused of fused_90.cu.
+func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity int64) (data, argument []byte, err error) {
+	place, err := kernels.place()
+	if err != nil {
+		return nil, nil, err
+	}
+	const head = 16
+	at := table + driver.Address(kernels.modules.taken)
+	end := int64(head + len(ops)*operationBytes)
+	known := make(map[*frequencies]bool)
+	var turns []byte
+	slots, slotBytes := kernels.share(ops)
+	for _, op := range ops {
+		if op.found != nil && !known[op.found] {
+			known[op.found] = true
+			op.turn = at + driver.Address(end) + driver.Address(len(turns))
+			op.factor = op.found.factor
+			for _, value := range op.found.inverse {
+				turns = binary.LittleEndian.AppendUint32(turns, math.Float32bits(value))
+			}
+		}
+	}
+	data = make([]byte, head, end)
+	for _, op := range ops {
+		data = append(data, unsafe.Slice((*byte)(unsafe.Pointer(op)), operationBytes)...)
+	}
+	data = append(data, turns...)
+	data = append(data, make([]byte, -len(data)&15)...)
+	if kernels.modules.taken+int64(len(data)) > capacity {
+		return nil, nil, errCapacity
+	}
+	var packed driver.Arguments
+	packed.Address(at + head).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)
+	return data, packed.Data(), nil
+}
+
+// share divides a block's shared memory: it returns how many slots there is room for, and the bytes
+// of one. It sets the tiles of operations, and whose x is kept there as a whole.
+func (kernels *Kernels) share(ops []*operation) (slots, slotBytes int64) {
+	slotBytes = slotRows * rowBytes
+	staged, first := int64(wideBytes), int64(0)
+	for _, op := range ops {
+		op.count()
+		op.first = first
+		if op.kind > turnedKind {
+			continue
+		}
+		first = (first + op.tiles) % int64(kernels.processors)
+		if size := (op.rows + 1) * op.stretch(); op.norm != 0 || size <= mostStaged {
+			op.staged, staged = 1, max(staged, size)
+		} else {
+			slotBytes = (slotRows + op.rows) * rowBytes
+		}
+	}
+	sums := 2 * 8 * slotRows * ops[0].rows * 4
+	return min(mostSlots, (sharedBytes-staged-sums)/slotBytes), slotBytes
+}
+
+// upload writes into the GPU's memory, and waits.
+func upload(at driver.Address, data []byte) (err error) {
+	pinned, err := driver.Pin(int64(len(data)))
+	if err != nil {
+		return err
+	}
+	copy(pinned.Data, data)
+	stream, err := driver.NewStream()
+	if err != nil {
+		return errors.Join(err, pinned.Free())
+	}
+	return errors.Join(stream.Up(at, pinned.Data), stream.Synchronize(), stream.Destroy(), pinned.Free())
+}

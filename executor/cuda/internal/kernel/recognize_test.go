@@ -1,0 +1,178 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// bench is matrices by name, each at an address of its own, and kernels as the text of programs
+// has them.
+type bench struct {
+	t        *testing.T
+	matrices map[string]Matrix
+	next     driver.Address
+}
+
+func newBench(t *testing.T, sizes string) *bench {
+	t.Helper()
+	made := &bench{t, make(map[string]Matrix), 1 << 20}
+	for _, word := range strings.Fields(sizes) {
+		name, size, _ := strings.Cut(word, "=")
+		var rows, columns int64
+		if _, err := fmt.Sscanf(size, "%dx%d", &rows, &columns); err != nil {
+			t.Fatal(err)
+		}
+		made.matrices[name] = Matrix{Address: made.next, DType: modelgraph.BF16, Rows: rows, Columns: columns, Stride: columns}
+		made.next += driver.Address(2*rows*columns+255) &^ 255
+	}
+	return made
+}
+
+// call reads "name dim=value : role=matrix >role=matrix".
+func (bench *bench) call(line string) *Call {
+	head, rest, _ := strings.Cut(line, " : ")
+	words := strings.Fields(head)
+	code := &recipe.Kernel{Name: words[0]}
+	for _, word := range words[1:] {
+		name, value, _ := strings.Cut(word, "=")
+		code.Dims = append(code.Dims, recipe.Dim{Name: name, Value: value})
+	}
+	call := &Call{Kernel: code}
+	for _, word := range strings.Fields(rest) {
+		mode := byte(' ')
+		if word[0] == '>' || word[0] == '+' {
+			mode, word = word[0], word[1:]
+		}
+		role, name, _ := strings.Cut(word, "=")
+		matrix, known := bench.matrices[name]
+		if !known {
+			bench.t.Fatalf("no matrix is called %q", name)
+		}
+		code.Operands = append(code.Operands, recipe.Operand{Role: role, Mode: mode})
+		call.Operands = append(call.Operands, matrix)
+	}
+	return call
+}
+
+// kinds returns what the recognizer makes of lines: kinds of operations with their tiles, and
+// kernels that remain.
+func (bench *bench) kinds(lines []string) (out []string, all []*operation) {
+	list := &recognizer{}
+	for _, line := range lines {
+		list.calls = append(list.calls, bench.call(line))
+	}
+	for list.at < len(list.calls) {
+		ops, count := list.next()
+		if count == 0 {
+			out, count = append(out, list.calls[list.at].Kernel.Name), 1
+		}
+		for _, op := range ops {
+			op.count()
+			out = append(out, fmt.Sprintf("%s:%d", []string{"plain", "gated", "turned", "attend", "join"}[op.kind], op.tiles))
+		}
+		all = append(all, ops...)
+		list.at += count
+	}
+	return out, all
+}
+
+const (
+	sizes = "x=1x64 n=1x64 wn=1x64 wq=64x64 wk=32x64 wv=32x64 wo=64x64 q=1x64 k=1x32 v=1x32 a=1x64 keys=600x32 values=600x32 sums=2x72 " +
+		"wg=96x64 wu=96x64 wgu=192x64 wd=64x96 g=1x96 u=1x96 gu=1x192 wh=500x64 l=1x504 b=1x64 ids=1x1 y=17x64 m=17x64"
+	normed  = "norm style=rms epsilon=1e-05 : x=x weight=wn >y=n"
+	queries = "gemm form=nt : a=n b=wq >d=q"
+	keys    = "gemm form=nt : a=n b=wk >d=k"
+	values  = "gemm form=nt : a=n b=wv >d=v"
+	turns   = "rope heads=4 kv=2 dim=16 past=7 rope=default base=10000 : +q=q +k=k"
+	caches  = "cache sequences=1 positions=600 past=7 : k=k v=v +keys=keys +values=values"
+	attends = "attention_decode sequences=1 heads=4 kv=2 dim=16 past=7 scale=0.25 positions=600 span=512 : q=q keys=keys values=values >parts=sums"
+	joins   = "attention_join parts=2 : parts=sums >y=a"
+	outs    = "gemm form=nt : a=a b=wo add=x >d=x"
+	gates   = "gemm form=nt : a=n b=wg >d=g"
+	ups     = "gemm form=nt : a=n b=wu >d=u"
+	gated   = "gate activation=silu : gate=g up=u >y=g"
+	downs   = "gemm form=nt : a=g b=wd add=x >d=x"
+)
+
+// TestRecognize: the operations of a layer, and what is none.
+func TestRecognize(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"a layer", []string{normed, queries, keys, values, turns, caches, attends, joins, outs, normed, gates, ups, gated, downs}, "[turned:8 attend:4 join:0 plain:4 gated:12 plain:4]"},
+		{"norms of queries between", []string{normed, queries, keys, values, "qknorm : +q=q +k=k", caches, attends, joins}, "[plain:8 qknorm cache attend:4 join:0]"},
+		{"a rotation that changes with the length", []string{normed, queries, keys, values, strings.Replace(turns, "rope=default", "rope=dynamic", 1), caches}, "[plain:8 rope cache]"},
+		{"half of a head turns", []string{normed, queries, keys, values, turns + " ", strings.Replace(caches, "k=k", "k=v", 1)}, "[plain:8 rope cache]"},
+		{"gate and up in one weight", []string{normed, "gemm form=nt : a=n b=wgu >d=gu", "gate activation=silu : gate=gu up=gu >y=gu"}, "[plain:12 gate]"},
+		{"up is read again", []string{normed, gates, ups, gated, "copy : x=u >y=g"}, "[plain:12 gate copy]"},
+		{"the norm is read again", []string{normed, gates, "copy : x=n >y=a"}, "[norm plain:6 copy]"},
+		{"the norm is written again", []string{normed, gates, "copy : x=x >y=n", "copy : x=n >y=a"}, "[plain:6 copy copy]"},
+		{"a norm with a mean", []string{strings.Replace(normed, "rms", "layer", 1), gates}, "[norm plain:6]"},
+		{"transposed weights", []string{"gemm form=nn : a=n b=wq >d=q"}, "[gemm]"},
+		{"seventeen rows", []string{"gemm form=nt : a=y b=wq >d=m"}, "[gemm]"},
+		{"the head", []string{"norm style=rms epsilon=1e-05 : x=x weight=wn >y=x", "gemm form=nt : a=x b=wh >d=l", "argmax : x=l >y=ids"}, "[plain:32 argmax]"},
+	} {
+		got, _ := newBench(t, sizes).kinds(test.lines)
+		if text := fmt.Sprint(got); text != test.want {
+			t.Errorf("%s: %s, want %s", test.name, text, test.want)
+		}
+	}
+}
+
+// TestOperation: where operations read and write, and that their table is as the kernel has it.
+func TestOperation(t *testing.T) {
+	t.Parallel()
+	bench := newBench(t, sizes)
+	_, ops := bench.kinds([]string{normed, queries, keys, values, turns, caches, attends, joins, outs, normed, gates, ups, gated, downs})
+	at := func(name string) driver.Address { return bench.matrices[name].Address }
+	turned, attend, join, out, gate := ops[0], ops[1], ops[2], ops[3], ops[4]
+	for _, test := range []struct {
+		name      string
+		got, want driver.Address
+	}{
+		{"x of a norm", turned.x, at("x")}, {"norm", turned.norm, at("wn")}, {"queries", turned.parts[0].to, at("q")}, {"keys", turned.parts[1].to, at("keys")},
+		{"values", turned.parts[2].to, at("values")}, {"sums", attend.sums.at, at("sums")}, {"no output", attend.y.at, 0}, {"joined", join.y.at, at("a")},
+		{"x without a norm", out.x, at("a")}, {"add", out.add, at("x")}, {"up", gate.parts[1].weight, at("wu")}, {"gated", gate.parts[0].to, at("g")},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s: %#x, want %#x", test.name, test.got, test.want)
+		}
+	}
+	if turned.past != 7 || turned.positions != 600 || turned.dim != 16 || len(turned.found.inverse) != 8 || attend.spans != 2 || attend.scale != 0.25 {
+		t.Errorf("%+v, %+v", turned, attend)
+	}
+	if size := unsafe.Offsetof(turned.found); size != operationBytes {
+		t.Errorf("an operation has %d bytes, the kernel's %d", size, operationBytes)
+	}
+}
+
+// TestCapacity: if many wide rows leave no room for two slots of weights, a step runs as it is.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	kernels := &Kernels{processors: 132, hopper: true}
+	for _, test := range []struct{ rows, inner, norm, slots int64 }{
+		{1, 2048, 1, 5}, {16, 2048, 1, 4}, {16, 5120, 1, 1}, {16, 8192, 1, -2}, {16, 8192, 0, 2},
+	} {
+		op := &operation{rows: test.rows, inner: test.inner, norm: driver.Address(test.norm)}
+		if slots, _ := kernels.share([]*operation{op}); slots != test.slots {
+			t.Errorf("%+v: %d slots", test, slots)
+		}
+	}
+	bench := newBench(t, "x=16x5120 n=16x5120 wn=1x5120 wq=64x5120 q=16x64")
+	as := make([]Launch, 2)
+	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
+	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
+		t.Errorf("%d launches, %v", len(got), err)
+	}
+}

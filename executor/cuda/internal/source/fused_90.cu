@@ -1,0 +1,288 @@
+// fused runs operations of a decode step one after another in one launch, a block on
+// every multiprocessor. Weights are read once. They come in slots of shared memory, as
+// many as there is room for, without a look at which operation needs them: while
+// blocks wait for each other, or attend, those of the next operations arrive.
+//
+// The order of every sum depends on its length alone, so bits do not depend on how many
+// multiprocessors there are.
+#include "stage.h"
+
+struct Fused {
+    const Op *ops;
+    i64 count, rows, slots, slotBytes; // a slot has rows of x behind those of weights, if any operation's is not staged
+    unsigned *arrived;
+    const int *since; // how many tokens were generated
+};
+
+// Ring is the slots as one role goes through them.
+struct Ring {
+    Gate *come, *gone;
+    char *data;
+    int slots, slot, bytes;
+    unsigned round;
+    __device__ char *at() const { return data + slot * bytes; }
+    __device__ void next() {
+        if (++slot == slots) slot = 0, round ^= 1;
+    }
+};
+
+struct Shared {
+    Gate come[DEEPEST], gone[DEEPEST], full[2], empty[2];
+    Op work[2], finish[2], weights[2], values[2];
+    Task<bf16> task;
+    float room[MULTIPLY];
+};
+
+// fetchWeights has the rows of every tile come: a lane has one of the two groups.
+__device__ void fetchWeights(const Fused &of, Op *room, Ring ring) {
+    int lane = threadIdx.x % 32, group = lane / 8 % 2;
+    Ops ops{of.ops, of.count, room, lane};
+    ops.fetch(0);
+    for (int number = 0; number < of.count; number++) {
+        const Op &op = ops.get(number, [] { __syncwarp(); });
+        if (op.kind > TURNED) continue;
+        int inner = (int)op.inner, tiles = (int)op.tiles;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x) {
+            int place = tile;
+            const Part &part = op.parts[op.kind == GATED ? group : partOf(op, place)];
+            int row = columnOf(op, place, group) + lane % 8;
+            bool there = lane < 16 && row < part.rows;
+            unsigned rows = __popc(__ballot_sync(~0u, there));
+            const bf16 *from = part.weight + row * part.stride;
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
+                ring.gone[ring.slot].await(ring.round ^ 1);
+                Gate &come = ring.come[ring.slot];
+                if (lane == 0) come.expect(rows * bytes);
+                if (there) come.copy(ring.at() + lane * APART, from + at, bytes);
+            }
+        }
+    }
+}
+
+// fetchValues has the rows of x come that are not staged.
+__device__ void fetchValues(const Fused &of, Op *room, Ring ring) {
+    int lane = threadIdx.x % 32;
+    Ops ops{of.ops, of.count, room, lane};
+    ops.fetch(0);
+    for (int number = 0; number < of.count; number++) {
+        const Op &op = ops.get(number, [] { __syncwarp(); });
+        if (op.kind > TURNED) continue;
+        int inner = (int)op.inner, tiles = (int)op.tiles;
+        if (!op.staged) {
+            if (lane == 0) Grid{of.arrived}.await((unsigned)number);
+            __syncwarp();
+            asm volatile("fence.proxy.async;" ::: "memory"); // what others stored, for copies
+        }
+        unsigned rows = op.staged ? 0 : (unsigned)op.rows;
+        const bf16 *from = op.x + lane * op.xStride;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x)
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                unsigned bytes = (unsigned)min(LENGTH, inner - at) * 2;
+                ring.gone[ring.slot].await(ring.round ^ 1);
+                Gate &come = ring.come[ring.slot];
+                if (lane == 0) come.expect(rows * bytes);
+                if (lane < rows) come.copy(ring.at() + (16 + lane) * APART, from + at, bytes);
+            }
+    }
+}
+
+// attend is an operation ATTEND, for the warps that multiply. Before ready, keys and
+// values of earlier tokens come to the L2 cache.
+template <class Ready> __device__ void attend(const Op &op, int since, Task<bf16> &task, char *room, Ready ready) {
+    int groups = (int)op.kv * (((int)op.heads / (int)op.kv + HEADS - 1) / HEADS), rows = (int)op.rows, tiles = (int)op.tiles;
+    auto taskOf = [&](int item) {
+        return Task<bf16>(op.q, op.keys, op.values, op.y, op.sums, op.heads, op.kv, op.dim, op.past + since, op.scale, op.cap, op.positions, op.span,
+                          Span{item / (groups * rows), item % groups, item / groups % rows, rows});
+    };
+    bool begun = false;
+    for (int item = firstOf(op); item < tiles || !begun; item += gridDim.x) {
+        if (threadIdx.x == 0 && item < tiles) task = taskOf(item);
+        workersMeet();
+        if (!begun) {
+            begun = true;
+            int lines = ((int)op.dim + 63) / 64, count = item < tiles ? (task.width - 1) * lines : 0;
+            for (int i = threadIdx.x; i < count; i += WORKERS) {
+                i64 row = task.row + i / lines, column = task.column + i % lines * 64;
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(task.keys.at(row, column)));
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(task.values.at(row, column)));
+            }
+            ready();
+            if (item >= tiles) break;
+        }
+        wideDecode<1, MULTIPLY>(task, *(Wide<MULTIPLY, 1> *)room, workersMeet);
+        workersMeet();
+    }
+}
+
+// join is an operation JOIN: as attention_join.
+__device__ void join(const Op &op) {
+    auto read = [](const float *at) {
+        float value;
+        asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(value) : "l"(at) : "memory");
+        return value;
+    };
+    int dim = (int)op.dim, each = (int)op.heads * dim;
+    for (int i = blockIdx.x * WORKERS + threadIdx.x; i < op.rows * each; i += gridDim.x * WORKERS) {
+        int row = i / each, value = i % each, first = value / dim * (dim + 2);
+        float most = NOTHING, sum = 0, weight = 0;
+        for (i64 part = 0; part < op.spans; part++) most = fmaxf(most, read(op.sums.at(part * op.rows + row, first + dim)));
+        for (i64 part = 0; part < op.spans; part++) {
+            const float *one = op.sums.at(part * op.rows + row, first);
+            float scale = expf(read(one + dim) - most);
+            sum = fmaf(scale, read(one + value % dim), sum), weight = fmaf(scale, read(one + dim + 1), weight);
+        }
+        *op.y.at(row, value) = narrow<bf16>(sum / weight);
+    }
+}
+
+// multiply is for the warps that do.
+__device__ void multiply(const Fused &of, Shared &room, Ring ring, char *xs, float *sums) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const uint4 none = make_uint4(0, 0, 0, 0);
+    Ops ops{of.ops, of.count, room.work, (int)threadIdx.x};
+    ops.fetch(0);
+    Grid grid{of.arrived};
+    unsigned number = 0;
+    int since = *of.since;
+    _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
+        workersMeet(); // all have done with the operation before, whose room the next one's next takes
+        const Op &op = ops.get(done, workersMeet);
+        auto ready = [&] {
+            if (threadIdx.x == 0) grid.await(done);
+            workersMeet();
+        };
+        if (op.kind > TURNED) {
+            if (op.kind == ATTEND) attend(op, since, room.task, xs, ready);
+            else ready(), join(op);
+            workersMeet();
+            if (threadIdx.x == 0) grid.arrive();
+            continue;
+        }
+        int rows = (int)op.rows, inner = (int)op.inner, apart = stretch(inner);
+        if (op.staged) stage(op, xs, room.room, ready);
+        int tiles = (int)op.tiles;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
+            float sum[2][4] = {};
+            _Pragma("unroll 1") for (int at = 0; at < inner; at += LENGTH, ring.next()) {
+                const char *weights = ring.at(), *low = op.staged ? xs + g * apart + at * 2 : weights + (16 + g) * APART, *high = low + 8 * (op.staged ? apart : APART);
+                ring.come[ring.slot].await(ring.round);
+                _Pragma("unroll") for (int u = 0; u < LENGTH / WORKERS; u++) {
+                    int k = (u * MULTIPLY + warp) * 32 + t * 8;
+                    bool within = at + k < inner;
+                    uint4 one = within && g < rows ? *(const uint4 *)(low + k * 2) : none, two = within && g + 8 < rows ? *(const uint4 *)(high + k * 2) : none;
+                    _Pragma("unroll") for (int j = 0; j < 2; j++) timesWeights(sum[j], one, two, within ? *(const uint4 *)(weights + (j * 8 + g) * APART + k * 2) : none);
+                }
+                __syncwarp();
+                if (lane == 0) ring.gone[ring.slot].arrive();
+            }
+            room.empty[number % 2].await(number / 2 % 2 ^ 1);
+            float *to = sums + (number % 2 * MULTIPLY + warp) * 16 * rows;
+            _Pragma("unroll") for (int j = 0; j < 2; j++)
+                _Pragma("unroll") for (int i = 0; i < 4; i++) {
+                    int row = g + i / 2 * 8;
+                    if (row < rows) to[(j * rows + row) * 8 + 2 * t + i % 2] = sum[j][i];
+                }
+            __syncwarp();
+            if (lane == 0) room.full[number % 2].arrive();
+        }
+    }
+}
+
+// More is what finishing a column of each group needs other than sums: it is read
+// before they are there.
+struct More { float add[2], bias[2], inverse; };
+
+__device__ inline More moreOf(const Op &op, int number, i64 row, int first, int second) {
+    More more = {};
+    int at[2] = {first, second};
+    _Pragma("unroll") for (int j = 0; j < 2; j++) {
+        const Part &part = op.parts[op.kind == GATED ? j : number];
+        if (at[j] >= part.rows) continue;
+        if (part.bias) more.bias[j] = widen(part.bias[at[j]]);
+        if (op.kind == PLAIN && op.add) {
+            unsigned short bits;
+            asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(bits) : "l"(op.add + row * op.addStride + at[j]) : "memory");
+            more.add[j] = widen(bf16{bits});
+        }
+    }
+    if (op.kind == TURNED && number < 2) more.inverse = op.turn[first % (int)op.dim];
+    return more;
+}
+
+// put finishes a column of each group.
+__device__ inline void put(const Op &op, int number, i64 row, int first, int second, float one, float two, const More &more, int position) {
+    const Part &part = op.parts[number];
+    bf16 *to = part.to + row * part.apart;
+    one = rounded<bf16>(one + more.bias[0]), two = rounded<bf16>(two + more.bias[1]);
+    if (op.kind == GATED) {
+        if (first < part.rows) to[first] = narrow<bf16>(rounded<bf16>(activated<bf16>(op.activation, one)) * two);
+        return;
+    }
+    if (op.kind == PLAIN) {
+        if (op.add) one += more.add[0], two += more.add[1];
+    } else {
+        if (number < 2) {
+            float2 both = cosineAndSine<bf16>((float)position * more.inverse);
+            float factor = (float)op.factor;
+            turned<bf16>(one, two, rounded<bf16>(both.x * factor), rounded<bf16>(both.y * factor));
+        }
+        if (number > 0) to = part.to + (row * op.positions + position % (int)op.positions) * part.apart;
+    }
+    if (first < part.rows) to[first] = narrow<bf16>(one);
+    if (second < part.rows) to[second] = narrow<bf16>(two);
+}
+
+// finish adds up what the warps have made of a tile, and puts it where it goes.
+__device__ void finish(const Fused &of, Shared &room, const float *sums) {
+    int lane = threadIdx.x % 32, since = *of.since;
+    Ops ops{of.ops, of.count, room.finish, lane};
+    ops.fetch(0);
+    Grid grid{of.arrived};
+    unsigned number = 0;
+    _Pragma("unroll 1") for (unsigned done = 0; done < of.count; done++) {
+        const Op &op = ops.get(done, [] { __syncwarp(); });
+        if (op.kind > TURNED) continue;
+        if (lane == 0) grid.await(done);
+        __syncwarp();
+        int rows = (int)op.rows, tiles = (int)op.tiles, position = (int)op.past + since;
+        _Pragma("unroll 1") for (int tile = firstOf(op); tile < tiles; tile += gridDim.x, number++) {
+            int place = tile, which = partOf(op, place), first = columnOf(op, place, 0) + lane % 8, second = columnOf(op, place, 1) + lane % 8;
+            More more = {};
+            if (lane < rows * 8) more = moreOf(op, which, lane / 8, first, second);
+            room.full[number % 2].await(number / 2 % 2);
+            const float *made = sums + number % 2 * MULTIPLY * 16 * rows;
+            _Pragma("unroll 1") for (int own = lane; own < rows * 8; own += 32) {
+                float one = 0, two = 0;
+                _Pragma("unroll") for (int other = 0; other < MULTIPLY; other++) one += made[other * 16 * rows + own], two += made[(other * 2 + 1) * 8 * rows + own];
+                if (own >= 32) more = moreOf(op, which, own / 8, first, second);
+                put(op, which, own / 8, first, second, one, two, more, position);
+            }
+            __syncwarp();
+            if (lane == 0) room.empty[number % 2].arrive();
+        }
+        __syncwarp();
+        if (lane == 0) grid.arrive();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(FUSED, 1) fused(const __grid_constant__ Fused of) {
+    extern __shared__ uint4 data[];
+    __shared__ __align__(16) Shared room;
+    char *xs = (char *)data + of.slots * of.slotBytes;
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x < of.slots) room.come[threadIdx.x].init(2), room.gone[threadIdx.x].init(MULTIPLY);
+    if (threadIdx.x < 2) room.full[threadIdx.x].init(MULTIPLY), room.empty[threadIdx.x].init(1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    __syncthreads();
+    Ring ring{room.come, room.gone, (char *)data, (int)of.slots, 0, (int)of.slotBytes, 0};
+    float *sums = (float *)xs;
+    xs += 2 * MULTIPLY * 16 * of.rows * 4;
+    if (warp < MULTIPLY) multiply(of, room, ring, xs, sums);
+    else if (warp == WEIGHTS) fetchWeights(of, room.weights, ring);
+    else if (warp == VALUES) fetchValues(of, room.values, ring);
+    else finish(of, room, sums);
+}
+
+// table has the operations of all decode steps of the GPU, each with what blocks meet at.
+__device__ uint4 table[1 << 16];

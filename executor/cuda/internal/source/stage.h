@@ -1,0 +1,58 @@
+// How x comes into shared memory: normed, where it has a norm.
+#pragma once
+#include "fused.h"
+
+// stretch is the distance of x's rows in shared memory, in bytes.
+__device__ inline int stretch(i64 inner) { return (int)((inner * 2 + 127) / 128 * 128 + 64); }
+
+__device__ inline float squares(uint4 four) {
+    Several<8> values = unpacked(four);
+    float sum = 0;
+    _Pragma("unroll") for (int i = 0; i < 8; i++) sum = fmaf(values.at[i], values.at[i], sum);
+    return sum;
+}
+
+__device__ inline uint4 normed(uint4 four, uint4 by, float inverse, bool gemma) {
+    Several<8> values = unpacked(four), factor = unpacked(by);
+    _Pragma("unroll") for (int i = 0; i < 8; i++) {
+        float made = values.at[i] * inverse;
+        values.at[i] = gemma ? made * (1 + factor.at[i]) : rounded<bf16>(made) * factor.at[i];
+    }
+    return packed(values);
+}
+
+// stage is for the warps that multiply. ready is called before x is read. It takes the
+// stretch of one more row than there are, for the norm's weights.
+template <class Ready> __device__ void stage(const Op &op, char *xs, float *room, Ready ready) {
+    const int AHEAD = 4; // reads of x at a time
+    int apart = stretch(op.inner), each = (int)(op.inner / 8), lane = threadIdx.x % 32, warp = threadIdx.x / 32, rows = (int)op.rows;
+    auto put = [&](int row, int at, uint4 four) { *(uint4 *)(xs + row * apart + at * 16) = four; };
+    const uint4 *weight = (const uint4 *)op.norm;
+    // A row is of one warp, or if there is only one, of all. The norm's weights wait
+    // behind the rows.
+    bool alone = rows == 1;
+    int first = alone ? threadIdx.x : lane, by = alone ? WORKERS : 32;
+    char *factors = xs + rows * apart;
+    if (op.norm) for (int at = threadIdx.x; at < each; at += WORKERS) *(uint4 *)(factors + at * 16) = weight[at];
+    ready();
+    _Pragma("unroll 1") for (int row = alone ? 0 : warp; row < rows; row += MULTIPLY) {
+        float sum = 0;
+        _Pragma("unroll 1") for (int base = first; base < each; base += AHEAD * by) {
+            uint4 four[AHEAD];
+            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) four[i] = fresh(op.x + row * op.xStride + (base + i * by) * 8);
+            _Pragma("unroll") for (int i = 0; i < AHEAD; i++) if (base + i * by < each) sum += squares(four[i]), put(row, base + i * by, four[i]);
+        }
+        if (!op.norm) continue;
+        sum = warpSum(sum);
+        if (alone) {
+            if (lane == 0) room[warp] = sum;
+            workersMeet();
+            sum = 0;
+            _Pragma("unroll") for (int i = 0; i < MULTIPLY; i++) sum += room[i];
+        }
+        float inverse = inverseRoot<bf16>(sum / (float)op.inner + (float)op.epsilon);
+        _Pragma("unroll 2") for (int at = first; at < each; at += by)
+            put(row, at, normed(*(const uint4 *)(xs + row * apart + at * 16), *(const uint4 *)(factors + at * 16), inverse, op.gemma));
+    }
+    workersMeet();
+}
