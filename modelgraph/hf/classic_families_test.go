@@ -192,3 +192,16 @@ func classicGraph(t *testing.T, config string) *modelgraph.Graph {
 	}
 	return g
 }
+
+// TestChoices: a head for multiple choice says what a sequence is; other heads say nothing.
+func TestChoices(t *testing.T) {
+	for class, noted := range map[string]bool{"BertForMultipleChoice": true, "BertForSequenceClassification": false} {
+		graph, err := FromConfig("config.json", asJSON(t, fields{"model_type": "bert", "architectures": []string{class}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(graph.Warnings, "\n"), "four of --batch"); got != noted {
+			t.Errorf("%s: noted is %v in %q", class, got, graph.Warnings)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -47,6 +48,9 @@ func fromConfig(file string, data []byte, transformers ...string) (*modelgraph.G
 	}
 	if len(cfg.strs("architectures")) == 0 && len(f.known()) > 1 {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config names no architectures: %s the class is taken to be %s", fromConfigAlone, class))
+	}
+	if strings.HasSuffix(class, "ForMultipleChoice") { // modeling_bert.py: input_ids.view(-1, input_ids.size(-1))
+		graph.Warnings = append(graph.Warnings, class+" reads each choice as a sequence: a question with four choices is four of --batch")
 	}
 	graph.Warnings = append(append(graph.Warnings, cfg.shared.drifts...), f.misspelt(cfg)...)
 	graph.MaxSeq, graph.Unknown, graph.AutoClass = f.longest(cfg), f.unsaid(cfg, foreign), autoClass(cfg, f.types[0], class, foreign)
