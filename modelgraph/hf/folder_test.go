@@ -33,8 +33,10 @@ func TestSavedNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(g.Warnings) != 0 {
-				t.Error("warnings:", g.Warnings)
+			for _, warning := range g.Warnings {
+				if !slices.Contains(want.Warnings, warning) { // the config alone has it too: nothing is amiss in the folder
+					t.Error("warning:", warning)
+				}
 			}
 			if g.ParamBytes() != 4*want.ParamCount() || g.ParamCount() != want.ParamCount() {
 				t.Errorf("%d bytes and %d parameters, want %d and %d", g.ParamBytes(), g.ParamCount(), 4*want.ParamCount(), want.ParamCount())
