@@ -99,15 +99,43 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 			}
 		}
 	}
+	out.Table = tablesOf(problem, len(out.Blocks) > 0)
+	out.Start = func(table *costmodel.Table) devicemap.Map {
+		one := *problem
+		one.Costs, one.Objective = table, Time
+		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
+		if err != nil {
+			return nil
+		}
+		return sol.Map
+	}
+	var refused error
+	for _, kind := range kinds {
+		items, err := itemsOf(problem, out, kind)
+		if err != nil {
+			refused = cmp.Or(refused, err)
+			continue
+		}
+		out.Items, out.Kinds = items, append(out.Kinds, kind)
+	}
+	if len(out.Kinds) == 0 {
+		return nil, refused
+	}
+	return out, nil
+}
+
+// tablesOf returns a function that makes the costs of a schedule, and keeps them. If blocks are to
+// be chosen, its second argument says which are recomputed.
+func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool) (*costmodel.Table, error) {
 	type key struct {
 		kind      costmodel.ScheduleKind
 		recompute string
 	}
 	tables := map[key]*costmodel.Table{}
-	out.Table = func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
-		workload := open
+	return func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
+		workload := problem.Costs.Workload
 		workload.Schedule, workload.VirtualStages = kind, 0
-		if len(out.Blocks) > 0 {
+		if blocks {
 			workload.Recompute = costmodel.RecomputeOf(again)
 		}
 		if table := tables[key{kind, workload.Recompute}]; table != nil {
@@ -123,37 +151,21 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 		}
 		return table, err
 	}
-	out.Start = func(table *costmodel.Table) devicemap.Map {
-		one := *problem
-		one.Costs, one.Objective = table, Time
-		sol, err := Solve(ctx, one, Settings{TimeLimit: max(each, time.Millisecond)})
-		if err != nil {
-			return nil
-		}
-		return sol.Map
+}
+
+// itemsOf returns the units that can be stages of a schedule. Errors say why it does not run here.
+func itemsOf(problem *Problem, question *scheduletime.Question, kind costmodel.ScheduleKind) (*instance.Items, error) {
+	table, err := question.Table(kind, make([]bool, len(question.Blocks)))
+	if err != nil {
+		return nil, err
 	}
-	var refused error
-	for _, kind := range kinds {
-		table, err := out.Table(kind, make([]bool, len(out.Blocks)))
-		if err == nil {
-			one := *problem
-			one.Costs = table
-			var in *instance.Instance
-			if in, err = one.resolve(); err == nil {
-				var items *instance.Items
-				if items, err = in.Items(); err == nil {
-					out.Items, out.Kinds = items, append(out.Kinds, kind)
-				}
-			}
-		}
-		if err != nil {
-			refused = cmp.Or(refused, err)
-		}
+	one := *problem
+	one.Costs = table
+	in, err := one.resolve()
+	if err != nil {
+		return nil, err
 	}
-	if len(out.Kinds) == 0 {
-		return nil, refused
-	}
-	return out, nil
+	return in.Items()
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says
