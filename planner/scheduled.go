@@ -111,12 +111,19 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 	}
 	var refused error
 	for _, kind := range kinds {
-		items, err := itemsOf(problem, out, kind)
-		if err != nil {
-			refused = cmp.Or(refused, err)
-			continue
+		table, err := out.Table(kind, make([]bool, len(out.Blocks)))
+		if err == nil {
+			one := *problem
+			one.Costs = table
+			var in *instance.Instance
+			if in, err = one.resolve(); err == nil {
+				var items *instance.Items
+				if items, err = in.Items(); err == nil {
+					out.Items, out.Kinds = items, append(out.Kinds, kind)
+				}
+			}
 		}
-		out.Items, out.Kinds = items, append(out.Kinds, kind)
+		refused = cmp.Or(refused, err)
 	}
 	if len(out.Kinds) == 0 {
 		return nil, refused
@@ -151,21 +158,6 @@ func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool
 		}
 		return table, err
 	}
-}
-
-// itemsOf returns the units that can be stages of a schedule. Errors say why it does not run here.
-func itemsOf(problem *Problem, question *scheduletime.Question, kind costmodel.ScheduleKind) (*instance.Items, error) {
-	table, err := question.Table(kind, make([]bool, len(question.Blocks)))
-	if err != nil {
-		return nil, err
-	}
-	one := *problem
-	one.Costs = table
-	in, err := one.resolve()
-	if err != nil {
-		return nil, err
-	}
-	return in.Items()
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says

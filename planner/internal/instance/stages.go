@@ -64,14 +64,11 @@ func (items *Items) checkStages() error {
 	if mode == costmodel.Load || mode == costmodel.Infer && !schedule.Kind.Chunked() {
 		return nil // forward only: any number of micro-batches with one run per GPU
 	}
-	var field *costmodel.FieldError
-	switch err := schedule.Check(); {
-	case errors.As(err, &field):
+	err := schedule.Check()
+	if field := (*costmodel.FieldError)(nil); err == nil || errors.As(err, &field) {
 		return err
-	case err != nil:
-		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
 	}
-	return nil
+	return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
 }
 
 // fewUnits returns the error of [tooFew] with what else works for the workload, and the groups of

@@ -21,18 +21,19 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 	if err != nil || best.Fits() {
 		return best, err
 	}
-	counts := make([]bisection, len(order))
+	low, high := make([]int, len(order)), make([]int, len(order)) // blocks of each GPU: too few, and the answer
 	for gpu := range order {
-		counts[gpu] = bisection{-1, len(order[gpu])}
+		low[gpu], high[gpu] = -1, len(order[gpu])
 		if best.Devices[gpu].HeadroomBytes >= 0 {
-			counts[gpu].high = 0
+			high[gpu] = 0
 		}
 	}
 	for {
-		again, open := slices.Clone(none), false
-		for gpu, count := range counts {
-			open = open || count.open()
-			for _, block := range order[gpu][:count.middle()] {
+		again, middle, open := slices.Clone(none), make([]int, len(order)), false
+		for gpu := range order {
+			middle[gpu] = (low[gpu] + high[gpu] + 1) / 2 // the answer, if they are neighbours
+			open = open || low[gpu]+1 < high[gpu]
+			for _, block := range order[gpu][:middle[gpu]] {
 				again[block] = true
 			}
 		}
@@ -40,29 +41,13 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 		if err != nil || !open {
 			return next, err
 		}
-		for gpu := range counts {
-			counts[gpu].narrow(next.Devices[gpu].HeadroomBytes >= 0)
+		for gpu := range order {
+			if next.Devices[gpu].HeadroomBytes >= 0 {
+				high[gpu] = middle[gpu]
+			} else {
+				low[gpu] = middle[gpu]
+			}
 		}
-	}
-}
-
-// bisection is a search for the number of blocks that a GPU recomputes: low is too few, and high is
-// the answer once they are neighbours.
-type bisection struct{ low, high int }
-
-func (count *bisection) open() bool { return count.low+1 < count.high }
-
-// middle is the number to try next, the answer if there is one.
-func (count *bisection) middle() int { return (count.low + count.high + 1) / 2 }
-
-// narrow records whether the GPU fits with the middle.
-func (count *bisection) narrow(fits bool) {
-	switch {
-	case !count.open():
-	case fits:
-		count.high = count.middle()
-	default:
-		count.low = count.middle()
 	}
 }
 

@@ -13,24 +13,6 @@ import (
 // perSecond is the number of the solver's units of time in a second.
 const perSecond = 1e12
 
-// bestOwn returns the best of a choice and the orders of the search's own, from each of the starts.
-// If none fits, it starts from the order that needs least memory.
-func (search *search) bestOwn(best *Choice, starts map[form]*Choice) *Choice {
-	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
-		if start := starts[at]; start != nil {
-			if own := search.own(start); own.better(best) {
-				best = own
-			}
-		}
-	}
-	if !best.Fits() {
-		if least, err := search.least(); err == nil && least.Fits() {
-			best = search.own(least)
-		}
-	}
-	return best
-}
-
 // own looks for a better order for the cuts of a choice, then for better cuts and blocks for that
 // order. It starts again with no block recomputed: less memory in the order may replace it.
 func (search *search) own(start *Choice) *Choice {

@@ -77,8 +77,17 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	if best == nil {
 		return nil, errors.Join(ErrNone, err)
 	}
-	if question.Own {
-		best = search.bestOwn(best, starts)
+	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
+		if start := starts[at]; start != nil && question.Own {
+			if own := search.own(start); own.better(best) {
+				best = own
+			}
+		}
+	}
+	if !best.Fits() && question.Own { // the order that needs least
+		if least, err := search.least(); err == nil && least.Fits() {
+			best = search.own(least)
+		}
 	}
 	best.Tried = search.tried
 	return best, nil
@@ -131,11 +140,10 @@ func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, fail
 		}
 		for _, cuts := range starts {
 			found, err := search.improve(kind, cuts, again)
-			if err != nil {
+			switch {
+			case err != nil:
 				failed = err
-				continue
-			}
-			if found.better(best) {
+			case found.better(best):
 				best = found
 			}
 		}
@@ -188,13 +196,12 @@ func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []
 		return nil, err
 	}
 	search.tried++
-	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: search.mapOf(kind, cuts), Step: math.Inf(1)}
-	if step := devicemap.StepSeconds(table, search.Topology, out.Map); step != nil {
-		out.Step = *step
-	}
-	if math.IsInf(out.Step, 1) {
+	placement := search.mapOf(kind, cuts)
+	step := devicemap.StepSeconds(table, search.Topology, placement)
+	if step == nil || math.IsInf(*step, 1) {
 		return nil, ErrNone
 	}
+	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: placement, Step: *step}
 	out.Devices = devicemap.Predict(table, search.Topology, out.Map)
 	_, out.Share = instance.Fullest(out.Devices)
 	return out, nil

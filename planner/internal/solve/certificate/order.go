@@ -72,6 +72,89 @@ func (walk *orderWalk) next(pass orders.Pass) (out []orders.Pass, waits []int64)
 	return out, waits
 }
 
+type numbered struct {
+	orders.Pass
+	batch int
+}
+
+// rows returns the pass after each in its row, and the number of passes that each waits for there.
+func (walk *orderWalk) rows(order orders.Order) (after map[numbered]numbered, waiting map[numbered]int, err error) {
+	after, waiting = map[numbered]numbered{}, map[numbered]int{}
+	for gpu, row := range order {
+		count, before := map[orders.Pass]int{}, numbered{}
+		for i, pass := range row {
+			one := numbered{pass, count[pass]}
+			count[pass]++
+			if pass.Chunk < 0 || pass.Chunk >= len(walk.Chunks) || walk.Chunks[pass.Chunk].GPU != gpu || one.batch >= walk.MicroBatches {
+				return nil, nil, fault("row %d has %v of micro-batch %d", gpu, pass, one.batch)
+			}
+			waiting[one] += 0
+			if i > 0 {
+				after[before] = one
+				waiting[one]++
+			}
+			before = one
+		}
+	}
+	each := 3
+	if walk.Joint {
+		each = 2
+	}
+	if want := each * len(walk.Chunks) * walk.MicroBatches; len(waiting) != want {
+		return nil, nil, fault("an order of %d passes has %d", want, len(waiting))
+	}
+	return after, waiting, nil
+}
+
+// length returns the longest way through the graph of all passes: each waits for the one before it
+// in its row, and for its input. It removes passes that wait for nothing, one after the other.
+func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
+	after, waiting, err := walk.rows(order)
+	if err != nil {
+		return 0, err
+	}
+	for one := range waiting {
+		passes, _ := walk.next(one.Pass)
+		for _, next := range passes {
+			if _, runs := waiting[numbered{next, one.batch}]; !runs {
+				return 0, fault("no row has %v of micro-batch %d", next, one.batch)
+			}
+			waiting[numbered{next, one.batch}]++
+		}
+	}
+	start, queue := map[numbered]int64{}, []numbered(nil)
+	for one, count := range waiting {
+		if count == 0 {
+			queue = append(queue, one)
+		}
+	}
+	done := 0
+	for ; len(queue) > 0; done++ {
+		one := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		end := start[one] + walk.seconds(one.Pass)
+		longest = max(longest, end)
+		reach := func(next numbered, at int64) {
+			start[next] = max(start[next], at)
+			waiting[next]--
+			if waiting[next] == 0 {
+				queue = append(queue, next)
+			}
+		}
+		if next, ok := after[one]; ok {
+			reach(next, end)
+		}
+		passes, waits := walk.next(one.Pass)
+		for i, next := range passes {
+			reach(numbered{next, one.batch}, end+waits[i])
+		}
+	}
+	if done < len(waiting) {
+		return 0, fault("%d passes of an order wait for each other", len(waiting)-done)
+	}
+	return longest, nil
+}
+
 // memory adds up the bytes of each row: what is used from pass to pass by kind.
 func (walk *orderWalk) memory(order orders.Order) error {
 	for gpu, row := range order {
@@ -110,11 +193,11 @@ func (walk *orderWalk) follows(pass orders.Pass) (longest int64) {
 	return longest
 }
 
-// bound returns the best of the arguments of [orders.Problem.Bound].
-func (walk *orderWalk) bound() (best int64) {
-	last := len(walk.Chunks) - 1
-	head := int64(0)
-	heads, lives := make([]int64, last+1), make([]int64, last+1)
+// spans returns, for each chunk, the time before its first forward, and that from the start of a
+// forward to the end of its input's gradient.
+func (walk *orderWalk) spans() (heads, lives []int64) {
+	last, head := len(walk.Chunks)-1, int64(0)
+	heads, lives = make([]int64, last+1), make([]int64, last+1)
 	for i, chunk := range walk.Chunks {
 		heads[i] = head
 		head += chunk.Forward + chunk.Send
@@ -125,52 +208,51 @@ func (walk *orderWalk) bound() (best int64) {
 			}
 		}
 	}
-	for gpu := range walk.Caps {
-		best = max(best, walk.boundOf(gpu, heads, lives))
-	}
-	return best
+	return heads, lives
 }
 
-// boundOf returns the best argument from the passes of a GPU. The heads are the times before each
-// chunk's first pass, the lives those from its forward's start to its input's gradient.
-func (walk *orderWalk) boundOf(gpu int, heads, lives []int64) (best int64) {
-	var passes []orders.Pass
-	limit, first, area := walk.Caps[gpu], int64(-1), 0.
-	for i, chunk := range walk.Chunks {
-		if chunk.GPU != gpu {
-			continue
-		}
-		if first < 0 {
-			first = heads[i]
-		}
-		weight := chunk.Weight
-		passes = append(passes, orders.Pass{Kind: orders.Forward, Chunk: i}, orders.Pass{Kind: orders.Input, Chunk: i})
-		if walk.Joint {
-			weight = 0
-		} else {
-			passes = append(passes, orders.Pass{Kind: orders.Weight, Chunk: i})
-		}
-		life, tail := lives[i], walk.follows(orders.Pass{Kind: orders.Input, Chunk: i})
-		area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+weight) + float64(chunk.Between)*float64(chunk.Input+weight))
-		if chunk.ToInput+chunk.ToWeight > 0 {
-			rounds := slices.Max([]int64{1, limit / (chunk.ToInput + chunk.ToWeight)})
-			if chunk.ToInput == 0 && !walk.Joint {
-				life, tail = life+weight, 0
+// bound returns the best of the arguments of [orders.Problem.Bound].
+func (walk *orderWalk) bound() (best int64) {
+	heads, lives := walk.spans()
+	for gpu, limit := range walk.Caps {
+		var passes []orders.Pass
+		first, area := int64(-1), 0.
+		for i, chunk := range walk.Chunks {
+			if chunk.GPU != gpu {
+				continue
 			}
-			best = max(best, heads[i]+(int64(walk.MicroBatches)+rounds-1)/rounds*life+tail)
-		}
-	}
-	for _, least := range passes {
-		work, tail := int64(0), walk.follows(least)
-		for _, pass := range passes {
-			if walk.follows(pass) >= tail {
-				work += int64(walk.MicroBatches) * walk.seconds(pass)
+			if first < 0 {
+				first = heads[i]
+			}
+			weight := chunk.Weight
+			passes = append(passes, orders.Pass{Kind: orders.Forward, Chunk: i}, orders.Pass{Kind: orders.Input, Chunk: i})
+			if walk.Joint {
+				weight = 0
+			} else {
+				passes = append(passes, orders.Pass{Kind: orders.Weight, Chunk: i})
+			}
+			life, tail := lives[i], walk.follows(orders.Pass{Kind: orders.Input, Chunk: i})
+			area += float64(walk.MicroBatches) * (float64(chunk.ToInput)*float64(life) + float64(chunk.ToWeight)*float64(life+weight) + float64(chunk.Between)*float64(chunk.Input+weight))
+			if chunk.ToInput+chunk.ToWeight > 0 {
+				rounds := slices.Max([]int64{1, limit / (chunk.ToInput + chunk.ToWeight)})
+				if chunk.ToInput == 0 && !walk.Joint {
+					life, tail = life+weight, 0
+				}
+				best = max(best, heads[i]+(int64(walk.MicroBatches)+rounds-1)/rounds*life+tail)
 			}
 		}
-		best = max(best, first+work+tail)
-	}
-	if limit > 0 && len(passes) > 0 {
-		best = max(best, first+int64(area/float64(limit)))
+		for _, least := range passes {
+			work, tail := int64(0), walk.follows(least)
+			for _, pass := range passes {
+				if walk.follows(pass) >= tail {
+					work += int64(walk.MicroBatches) * walk.seconds(pass)
+				}
+			}
+			best = max(best, first+work+tail)
+		}
+		if limit > 0 && len(passes) > 0 {
+			best = max(best, first+int64(area/float64(limit)))
+		}
 	}
 	return best
 }
