@@ -52,35 +52,16 @@ func (err *scheduleError) Error() string {
 // (distributed/pipelining/schedules.py): Schedule1F1B wants as many as stages or more,
 // ScheduleInterleaved1F1B a multiple of its rounds.
 func (schedule Schedule) Check() error {
-	switch {
-	case schedule.WholeRounds && schedule.Kind == Interleaved:
-		if over := schedule.MicroBatches % schedule.Stages; over != 0 { // Megatron-Core 0.19, schedules.py
-			return &scheduleError{schedule, fmt.Sprintf("takes rounds of %d", schedule.Stages), schedule.MicroBatches - over, schedule.MicroBatches - over + schedule.Stages}
-		}
-		return nil
-	case schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved):
-		return nil
-	}
 	if schedule.Kind.OwnOrder() {
 		return schedule.checkRows()
 	}
 	switch schedule.Kind {
 	case OneFOneB:
-		if schedule.MicroBatches < schedule.Stages {
+		if !schedule.AnyMicroBatches && schedule.MicroBatches < schedule.Stages {
 			return &scheduleError{schedule, "takes at least as many micro-batches as stages", 0, schedule.Stages}
 		}
 	case Interleaved:
-		if schedule.MicroBatches%schedule.rounds() == 0 {
-			return nil
-		}
-		err := &scheduleError{schedule, fmt.Sprintf("takes a multiple of its %d rounds", schedule.rounds()), schedule.MicroBatches, schedule.MicroBatches}
-		for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches-- {
-			err.Below = t.MicroBatches - 1
-		}
-		for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches++ {
-			err.Above = t.MicroBatches + 1
-		}
-		return err
+		return schedule.checkRounds()
 	case GPipe, ZBH1:
 	case ZBV, VHalf, VMin:
 		if schedule.Chunks != 2 {
@@ -90,6 +71,27 @@ func (schedule Schedule) Check() error {
 		return Refuse(Set("schedule", schedule.Kind), "%q is unknown (known: %s)", schedule.Kind, known())
 	}
 	return nil
+}
+
+// checkRounds refuses micro-batches that do not fill the rounds of an interleaved schedule.
+func (schedule Schedule) checkRounds() error {
+	if schedule.WholeRounds { // Megatron-Core 0.19, schedules.py
+		if over := schedule.MicroBatches % schedule.Stages; over != 0 {
+			return &scheduleError{schedule, fmt.Sprintf("takes rounds of %d", schedule.Stages), schedule.MicroBatches - over, schedule.MicroBatches - over + schedule.Stages}
+		}
+		return nil
+	}
+	if schedule.AnyMicroBatches || schedule.MicroBatches%schedule.rounds() == 0 {
+		return nil
+	}
+	err := &scheduleError{schedule, fmt.Sprintf("takes a multiple of its %d rounds", schedule.rounds()), schedule.MicroBatches, schedule.MicroBatches}
+	for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches-- {
+		err.Below = t.MicroBatches - 1
+	}
+	for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches++ {
+		err.Above = t.MicroBatches + 1
+	}
+	return err
 }
 
 // rounds is ScheduleInterleaved1F1B's number_of_rounds.

@@ -99,30 +99,7 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 			}
 		}
 	}
-	type key struct {
-		kind      costmodel.ScheduleKind
-		recompute string
-	}
-	tables := map[key]*costmodel.Table{}
-	out.Table = func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
-		workload := open
-		workload.Schedule, workload.VirtualStages = kind, 0
-		if len(out.Blocks) > 0 {
-			workload.Recompute = costmodel.RecomputeOf(again)
-		}
-		if table := tables[key{kind, workload.Recompute}]; table != nil {
-			return table, nil
-		}
-		resolved, err := estimate.Resolve(problem.Graph, workload)
-		if err != nil {
-			return nil, err
-		}
-		table, err := estimate.Table(problem.Graph, resolved)
-		if err == nil {
-			tables[key{kind, workload.Recompute}] = table
-		}
-		return table, err
-	}
+	out.Table = tablesOf(problem, len(out.Blocks) > 0)
 	out.Start = func(table *costmodel.Table) devicemap.Map {
 		one := *problem
 		one.Costs, one.Objective = table, Time
@@ -146,14 +123,41 @@ func scheduleQuestion(ctx context.Context, problem *Problem, each time.Duration)
 				}
 			}
 		}
-		if err != nil {
-			refused = cmp.Or(refused, err)
-		}
+		refused = cmp.Or(refused, err)
 	}
 	if len(out.Kinds) == 0 {
 		return nil, refused
 	}
 	return out, nil
+}
+
+// tablesOf returns a function that makes the costs of a schedule, and keeps them. If blocks are to
+// be chosen, its second argument says which are recomputed.
+func tablesOf(problem *Problem, blocks bool) func(costmodel.ScheduleKind, []bool) (*costmodel.Table, error) {
+	type key struct {
+		kind      costmodel.ScheduleKind
+		recompute string
+	}
+	tables := map[key]*costmodel.Table{}
+	return func(kind costmodel.ScheduleKind, again []bool) (*costmodel.Table, error) {
+		workload := problem.Costs.Workload
+		workload.Schedule, workload.VirtualStages = kind, 0
+		if blocks {
+			workload.Recompute = costmodel.RecomputeOf(again)
+		}
+		if table := tables[key{kind, workload.Recompute}]; table != nil {
+			return table, nil
+		}
+		resolved, err := estimate.Resolve(problem.Graph, workload)
+		if err != nil {
+			return nil, err
+		}
+		table, err := estimate.Table(problem.Graph, resolved)
+		if err == nil {
+			tables[key{kind, workload.Recompute}] = table
+		}
+		return table, err
+	}
 }
 
 // tooFull returns the choice nearest to fitting with the error that no schedule was found. It says

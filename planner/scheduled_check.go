@@ -1,9 +1,10 @@
 package planner
 
 import (
+	"cmp"
 	"errors"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/internal/scheduletime"
 )
@@ -112,7 +113,7 @@ func memoryPoint(numbers *scheduletime.Numbers, plain float64) float64 {
 	if numbers.Free <= 0 {
 		return math.Inf(1)
 	}
-	sort.Slice(parts, func(i, j int) bool { return parts[i].area*parts[j].seconds > parts[j].area*parts[i].seconds })
+	slices.SortFunc(parts, func(one, other part) int { return cmp.Compare(other.area*one.seconds, one.area*other.seconds) })
 	needs, takes := area/numbers.Free, plain
 	for _, one := range parts {
 		less, more := one.area/numbers.Free, one.seconds/float64(numbers.GPUs)

@@ -14,24 +14,20 @@ func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) 
 	const smaller = 31. / 32
 	out := &Front{}
 	budgets := problem.Topology
-	for {
+	for ended := false; !ended; ended = ctx.Err() != nil {
 		settings.TimeLimit = DefaultTimeLimit
 		if end, ok := ctx.Deadline(); ok {
 			settings.TimeLimit = max(time.Until(end)/2, time.Millisecond)
 		}
 		sol, err := scheduledWithin(ctx, problem, budgets, settings)
-		var large *InfeasibleError
-		switch {
-		case err != nil && (len(out.Points) == 0 || !errors.As(err, &large)):
+		if large := (*InfeasibleError)(nil); len(out.Points) > 0 && errors.As(err, &large) {
+			return out, nil // the last point has the smallest share
+		}
+		if err != nil {
 			return nil, err
-		case err != nil:
-			return out, nil
 		}
 		out.add(sol)
 		out.Complete = false
-		if ctx.Err() != nil {
-			return out, nil
-		}
 		next := *problem.Topology
 		next.Devices = slices.Clone(next.Devices)
 		for i := range next.Devices {
@@ -40,4 +36,5 @@ func frontOfSchedules(ctx context.Context, problem *Problem, settings Settings) 
 		}
 		budgets = &next
 	}
+	return out, nil
 }

@@ -180,9 +180,9 @@ func TestTooLarge(t *testing.T) {
 // units or devices that do not exist. Each error is about the caller's input, not about devmap.
 func TestSolveRefuses(t *testing.T) {
 	for want, ask := range map[string]func(*planner.Problem){
-		`strategy: "zero4" is unknown (known: device-map, pipeline,`:     func(p *planner.Problem) { p.Costs.Workload.Strategy = "zero4" },
-		`strategy: "auto" is unknown`:                                    func(p *planner.Problem) { p.Costs.Workload.Strategy = costmodel.Auto },
-		`mode: "dream" is unknown (known: infer, train, load, serve)`:    func(p *planner.Problem) { p.Costs.Workload.Mode = "dream" },
+		`strategy: "zero4" is unknown (known: device-map, pipeline,`:                                     func(p *planner.Problem) { p.Costs.Workload.Strategy = "zero4" },
+		`strategy: "auto" is unknown`:                                                                    func(p *planner.Problem) { p.Costs.Workload.Strategy = costmodel.Auto },
+		`mode: "dream" is unknown (known: infer, train, load, serve)`:                                    func(p *planner.Problem) { p.Costs.Workload.Mode = "dream" },
 		`schedule: "dual" is unknown (known: 1f1b, gpipe, interleaved, zb-h1, zbv, v-half, v-min, auto)`: func(p *planner.Problem) { p.Costs.Workload.Schedule = "dual" },
 		"strategy: pin and together place layers, and under ddp every GPU ru": func(p *planner.Problem) {
 			p.Costs.Workload.Strategy, p.Together = costmodel.DDP, [][]string{{"h.0", "h.1"}}

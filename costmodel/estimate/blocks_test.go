@@ -77,7 +77,8 @@ func TestListedBlocks(t *testing.T) {
 					continue
 				}
 				want := full
-				if at++; at == 0 {
+				at++
+				if at == 0 {
 					want = none
 				}
 				got, other := mixed[unit], want[unit]

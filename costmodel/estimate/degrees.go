@@ -205,14 +205,7 @@ func checkOpen(workload *costmodel.Workload) error {
 	if !open(workload) {
 		return nil
 	}
-	field, was := "dp", any(workload.DP)
-	switch {
-	case workload.DP == costmodel.AutoDegree:
-	case workload.TP == costmodel.AutoDegree:
-		field, was = "tp", workload.TP
-	default:
-		field, was = "recompute", workload.Recompute
-	}
+	field, was := openField(workload)
 	switch {
 	case workload.Runtime == costmodel.Devmap && !openGrid(workload) && workload.Strategy.Traits().Staged && workload.Mode == costmodel.Train:
 		return nil // blocks are chosen one by one
@@ -226,6 +219,17 @@ func checkOpen(workload *costmodel.Workload) error {
 		return refuse(field, was, "interleaved GPUs have several stages each, of one form (%v and %v work)", costmodel.Set("schedule", costmodel.OneFOneB), costmodel.Set("schedule", costmodel.GPipe))
 	}
 	return nil
+}
+
+// openField returns the first field that is open, and its value.
+func openField(workload *costmodel.Workload) (name string, was any) {
+	switch {
+	case workload.DP == costmodel.AutoDegree:
+		return "dp", workload.DP
+	case workload.TP == costmodel.AutoDegree:
+		return "tp", workload.TP
+	}
+	return "recompute", workload.Recompute
 }
 
 // checkDegrees refuses degrees that do not multiply out to the GPUs, and what

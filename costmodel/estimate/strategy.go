@@ -65,19 +65,28 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case workload.HostShards && !workload.Strategy.Traits().ByBlock:
-		return nil, refuse("offload", "cpu", "the plan keeps FSDP's parts in host memory, and %v has none: plan again", costmodel.Set("strategy", workload.Strategy))
-	case workload.Strategy.Traits().Sequential:
-	case workload.World < 1:
-		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
-	case workload.ShardDegree > 0 && !workload.Strategy.Traits().Staged && workload.World%workload.ShardDegree != 0:
-		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, value.NearestDivisors(workload.ShardDegree, workload.World, nil))
+	if err := checkShares(workload); err != nil {
+		return nil, err
 	}
 	if err := checkDegrees(workload); err != nil {
 		return nil, err
 	}
 	return runtime, runtime.Refuse(workload)
+}
+
+// checkShares refuses parts of the parameters that the strategy does not have, or that the number of
+// GPUs does not allow.
+func checkShares(workload *costmodel.Workload) error {
+	switch traits := workload.Strategy.Traits(); {
+	case workload.HostShards && !traits.ByBlock:
+		return refuse("offload", "cpu", "the plan keeps FSDP's parts in host memory, and %v has none: plan again", costmodel.Set("strategy", workload.Strategy))
+	case traits.Sequential:
+	case workload.World < 1:
+		return refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
+	case workload.ShardDegree > 0 && !traits.Staged && workload.World%workload.ShardDegree != 0:
+		return refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, value.NearestDivisors(workload.ShardDegree, workload.World, nil))
+	}
+	return nil
 }
 
 // CheckPlaced refuses numbers of a strategy other than the workload's, which would have no effect. An

@@ -49,6 +49,7 @@ func inFlight(schedule costmodel.Schedule, rank int64) int64 {
 	case inTurn:
 		return schedule.Chunks
 	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin: // [Depths] counts these
+	case costmodel.AutoSchedule: // the planner has not chosen yet
 	}
 	return 0 // ranks run nothing for an unknown kind ([costmodel.Schedule.Check])
 }
@@ -68,6 +69,7 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
 		return expanded(splitPhases(schedule, rank))
 	case costmodel.OneFOneB, costmodel.GPipe:
+	case costmodel.AutoSchedule: // inFlight is 0
 	}
 	if schedule.Kind.OwnOrder() {
 		return expanded(given(schedule, rank))

@@ -37,6 +37,7 @@ func newPattern(ranks int64, steps [4]int64, turns [3]int64) (pattern, bool) {
 		var used [interval]bool
 		row := make([]timed, 0, interval)
 		start, ok := int64(0), true
+		waits := [len(steps)]int64{turns[0], turns[1], turns[2]} // none after the last way
 		take := func(kind Kind, chunk, at int64) {
 			ok = ok && !used[at%interval]
 			used[at%interval] = true
@@ -52,9 +53,7 @@ func newPattern(ranks int64, steps [4]int64, turns [3]int64) (pattern, bool) {
 				kind, chunk = Input, int64(3-way)
 			}
 			take(kind, chunk, start+along*step)
-			if start += (ranks - 1) * step; way < len(turns) {
-				start += turns[way]
-			}
+			start += (ranks-1)*step + waits[way]
 		}
 		if !ok {
 			return nil, false

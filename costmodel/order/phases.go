@@ -23,6 +23,7 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 	case costmodel.ZBH1, costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
 		return splitPhases(schedule, rank)
 	case costmodel.OneFOneB, costmodel.GPipe:
+	case costmodel.AutoSchedule: // inFlight is 0
 	}
 	if schedule.Kind.OwnOrder() {
 		return given(schedule, rank)

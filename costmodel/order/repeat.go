@@ -43,7 +43,7 @@ func split(schedule costmodel.Schedule) [][]Phase {
 		}
 	case costmodel.VHalf, costmodel.VMin:
 		rows = squeeze(schedule, patternOf(schedule).rows(schedule.MicroBatches))
-	case costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved:
+	case costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, costmodel.AutoSchedule: // none splits a backward
 	}
 	out := make([][]Phase, len(rows))
 	for rank := range rows {

@@ -75,7 +75,7 @@ func zbV(schedule costmodel.Schedule, rank int64) []Action {
 	ranks := schedule.Stages
 	all := max(2*ranks-1, schedule.MicroBatches)
 	out := list{batches: schedule.MicroBatches}
-	both := func(kind Kind, chunk int64) { out.add(kind, chunk); out.add(kind+1, chunk) } // I, W
+	both := func(chunk int64) { out.add(Input, chunk); out.add(Weight, chunk) }
 	for range 2*(ranks-rank) - 1 {
 		out.add(Forward, 0)
 	}
@@ -85,22 +85,22 @@ func zbV(schedule costmodel.Schedule, rank int64) []Action {
 	}
 	for range ranks - rank {
 		out.add(Forward, 1)
-		both(Input, 1)
+		both(1)
 	}
 	for out.next[Forward][1] < all {
 		if out.next[Forward][0] < all {
 			out.add(Forward, 0)
 		}
-		both(Input, 0)
+		both(0)
 		out.add(Forward, 1)
-		both(Input, 1)
+		both(1)
 	}
 	for range rank {
 		out.add(Input, 0)
 		out.add(Input, 1)
 	}
 	for range ranks - rank {
-		both(Input, 0)
+		both(0)
 	}
 	for _, chunk := range []int64{1, 0} {
 		for out.next[Weight][chunk] < all {

@@ -21,7 +21,7 @@ func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	if traits := workload.Strategy.Traits(); !traits.Sequential && !traits.Staged && !traits.Replicated {
 		return errorf("%q is no strategy that runs (one of %v is)", workload.Strategy, costmodel.Strategies())
 	}
-	if kind := workload.Schedule; workload.Strategy.Traits().Staged && kind != "" && !simulates(kind) && !(kind.Split() && workload.Runtime == costmodel.Devmap) {
+	if kind := workload.Schedule; workload.Strategy.Traits().Staged && kind != "" && !simulates(kind) && (!kind.Split() || workload.Runtime != costmodel.Devmap) {
 		return errorf("no order of actions is known for schedule %q", kind)
 	}
 	if len(table.Units) > 0 && !slices.ContainsFunc(table.Units, runs) {

@@ -114,7 +114,8 @@ func holdings(events producer, at int) (live []Holding) {
 		if event.What == "" {
 			return
 		}
-		if moment++; moment > at {
+		moment++
+		if moment > at {
 			live = momentary(live, event)
 		}
 	})

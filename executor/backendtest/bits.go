@@ -69,6 +69,7 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 			workload.Schedule = costmodel.ZBH1 // a V needs two devices
 		}
 	case costmodel.OneFOneB, costmodel.GPipe, costmodel.ZBH1:
+	case costmodel.AutoSchedule: // no plan has it
 	}
 	if cut.Schedule.OwnOrder() && cut.Schedule.Vee() {
 		place = Vee(cut.Devices, random)
@@ -92,7 +93,7 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 		workloads := Workloads()
 		for _, way := range slices.Sorted(maps.Keys(workloads)) {
 			workload := workloads[way]
-			if workload.Mode == costmodel.Load || Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
+			if !computes(family, &workload) {
 				continue
 			}
 			workload.Seq = 2 + random.Int64N(8)
@@ -107,16 +108,7 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 				all = append(all, fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, single, err))
 			}
 			for range cuts {
-				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
-				workload := workload
-				if workload.Mode == costmodel.Train {
-					if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && kind != costmodel.Interleaved && (cut.Devices > 1 || !kind.Vee()) {
-						cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind.Split(), kind.Vee(), random)
-					}
-					if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
-						workload.Recompute = someBlocks(graph, random)
-					}
-				}
+				cut, workload := randomCut(graph, single, workload, random)
 				got, err := Run(backend, graph, workload, cut, folder)
 				if err == nil {
 					err = want.differs(got)
@@ -128,6 +120,30 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 		}
 	}
 	return errors.Join(all...)
+}
+
+// computes reports that a family has results in this way to run.
+func computes(family string, workload *costmodel.Workload) bool {
+	if workload.Mode == costmodel.Load {
+		return false
+	}
+	return !Forwards(family) || workload.Mode != costmodel.Train && workload.NewTokens == 0
+}
+
+// randomCut returns random devices and a random schedule for the batches of a run on one device.
+// Training may also get an order of its own, and recompute some blocks only.
+func randomCut(graph *modelgraph.Graph, single Cut, workload costmodel.Workload, random *rand.Rand) (Cut, costmodel.Workload) {
+	cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
+	if workload.Mode != costmodel.Train {
+		return cut, workload
+	}
+	if kind := cut.Schedule; random.IntN(3) == 0 && kind != "" && kind != costmodel.Interleaved && (cut.Devices > 1 || !kind.Vee()) {
+		cut.Schedule = RandomOrder(int64(cut.Devices), cut.MicroBatches, kind.Split(), kind.Vee(), random)
+	}
+	if workload.Recompute == costmodel.RecomputeFull && random.IntN(2) == 0 {
+		workload.Recompute = someBlocks(graph, random)
+	}
+	return cut, workload
 }
 
 // someBlocks lists random blocks to recompute.

@@ -16,35 +16,16 @@ func RandomOrder(ranks, batches int64, split, vee bool, random *rand.Rand) costm
 		schedule.Chunks, schedule.Kind = 2, costmodel.ZBV
 	}
 	stages := ranks * schedule.Chunks
-	ran := make([][order.Weight + 1]int64, stages)
-	back := order.Backward
+	passes := progress{ran: make([][order.Weight + 1]int64, stages), batches: batches, back: order.Backward}
 	if split {
-		back = order.Input
-	}
-	ready := func(kind order.Kind, stage int64) bool {
-		count := ran[stage][kind]
-		if count == batches {
-			return false
-		}
-		switch last := stage == stages-1; {
-		case kind == order.Forward:
-			return (stage == 0 || ran[stage-1][order.Forward] > count) && (last || count < ran[stage+1][order.Forward]+2)
-		case kind == order.Weight:
-			return split && ran[stage][order.Input] > count
-		case kind != back:
-			return false
-		case last:
-			return ran[stage][order.Forward] > count && (stage == 0 || count < ran[stage-1][back]+2)
-		default:
-			return ran[stage+1][back] > count && (stage == 0 || count < ran[stage-1][back]+2)
-		}
+		passes.back = order.Input
 	}
 	rows := make([][]order.Action, ranks)
 	for {
 		var all []order.Action
 		for stage := range stages {
 			for kind := order.Forward; kind <= order.Weight; kind++ {
-				if ready(kind, stage) {
+				if passes.ready(kind, stage) {
 					all = append(all, order.Action{Kind: kind, Chunk: stage})
 				}
 			}
@@ -54,7 +35,36 @@ func RandomOrder(ranks, batches int64, split, vee bool, random *rand.Rand) costm
 		}
 		next := all[random.IntN(len(all))]
 		rank, chunk := schedule.Place(next.Chunk)
-		rows[rank] = append(rows[rank], order.Action{Kind: next.Kind, Chunk: chunk, MicroBatch: ran[next.Chunk][next.Kind]})
-		ran[next.Chunk][next.Kind]++
+		rows[rank] = append(rows[rank], order.Action{Kind: next.Kind, Chunk: chunk, MicroBatch: passes.ran[next.Chunk][next.Kind]})
+		passes.ran[next.Chunk][next.Kind]++
 	}
+}
+
+// progress is how many micro-batches each kind of pass of a stage has run.
+type progress struct {
+	ran     [][order.Weight + 1]int64 // by stage
+	batches int64
+	back    order.Kind // the pass that makes the gradient of a stage's input
+}
+
+// ready reports that the next pass of this kind has its input, and room for its message.
+func (passes *progress) ready(kind order.Kind, stage int64) bool {
+	ran, back := passes.ran, passes.back
+	count, last := ran[stage][kind], stage == int64(len(ran))-1
+	if count == passes.batches {
+		return false
+	}
+	switch {
+	case kind == order.Forward:
+		return (stage == 0 || ran[stage-1][order.Forward] > count) && (last || count < ran[stage+1][order.Forward]+2)
+	case kind == order.Weight:
+		return back == order.Input && ran[stage][order.Input] > count
+	case kind != back:
+		return false
+	}
+	inputs := ran[stage][order.Forward]
+	if !last {
+		inputs = ran[stage+1][back]
+	}
+	return inputs > count && (stage == 0 || count < ran[stage-1][back]+2)
 }

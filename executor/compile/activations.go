@@ -83,7 +83,7 @@ func (layout *layout) scratch(routine *routine, forward, backward int64, whole b
 	routine.learn = layout.at(backward, routine.Learn, program.Scratch, "%s.learn", name)
 	if whole && routine.Pending > 0 {
 		routine.whole = layout.at(backward+max(routine.Backward, routine.Learn), routine.Pending, program.Scratch, "%s.pending", name)
-		return max(forward+routine.Forward, backward+routine.Regions.Scratch(true)) - min(forward, backward)
+		return max(forward+routine.Forward, backward+routine.Scratch(true)) - min(forward, backward)
 	}
 	return max(forward+routine.Forward, backward+routine.Backward, backward+routine.Learn) - min(forward, backward)
 }

@@ -59,7 +59,7 @@ func (compiler *compiler) follow(device *device) error {
 		progress[chunk].done = make([]passes, compiler.microBatches)
 	}
 	for _, action := range device.actions {
-		if action.Chunk < 0 || action.Chunk >= int64(len(device.stages)) || action.MicroBatch < 0 || action.MicroBatch >= int64(compiler.microBatches) {
+		if !device.has(action, compiler.microBatches) {
 			return fmt.Errorf("micro-batch %d of chunk %d is none of %d micro-batches of %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
 		if action.Kind > order.Backward && !compiler.splits() {
@@ -80,6 +80,11 @@ func (compiler *compiler) follow(device *device) error {
 		stage.depth = order.Depths(int64(len(device.stages)), order.Phase{Actions: device.actions, Times: 1})[chunk]
 	}
 	return nil
+}
+
+// has reports that an action names a chunk of the device and a micro-batch of the step.
+func (device *device) has(action order.Action, microBatches int) bool {
+	return action.Chunk >= 0 && action.Chunk < int64(len(device.stages)) && action.MicroBatch >= 0 && action.MicroBatch < int64(microBatches)
 }
 
 // progress is how far a stage has got: the passes of each micro-batch that have run, and of how

@@ -28,7 +28,7 @@ func (plan *Plan) stageFault(i int, stageOf map[string]int) *fieldFault {
 		return faultOf(place+".stage", "%d is not %d, its place", stage.Stage, i)
 	case int(stage.Device) >= len(plan.Topology.Devices):
 		return faultOf(place+".device", "device %d is not among the %s of the plan's topology", stage.Device, devices(len(plan.Topology.Devices)))
-	case i > 0 && stage.Device == plan.Stages[i-1].Device && !(plan.Workload.Schedule.Vee() && 2*i == len(plan.Stages)):
+	case i > 0 && stage.Device == plan.Stages[i-1].Device && (!plan.Workload.Schedule.Vee() || 2*i != len(plan.Stages)):
 		return faultOf(place+".device", "device %v is that of stage %d too: the two are one stage", stage.Device, i-1)
 	case len(stage.Units) == 0:
 		return faultOf(place+".units", "empty: a stage has at least one unit")

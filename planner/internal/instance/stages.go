@@ -52,14 +52,7 @@ func (items *Items) checkStages() error {
 		return &StageError{"strategy", int(schedule.Stages), 0, costmodel.Messagef("no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)")}
 	}
 	if int(schedule.Stages*schedule.Chunks) > count {
-		few := tooFew(schedule, count)
-		if replicas, stages := spared(schedule, count); replicas > 0 && in.Costs.Workload.PP != 0 {
-			few.Msg = costmodel.Messagef("%v; or give %v %v", few.Msg, costmodel.Set("dp", in.Costs.Workload.DP.Count()*replicas), costmodel.Set("pp", stages))
-		}
-		for _, group := range in.Graph.Staged {
-			few.Msg = costmodel.Messagef("%v; %s", few.Msg, group.Why)
-		}
-		return few
+		return fewUnits(in, schedule, count)
 	}
 	if schedule.Stages == 1 && schedule.Kind.Vee() {
 		return &StageError{"schedule", 1, count, costmodel.Messagef("a V goes over the GPUs and back, and there is 1: 2 work, or another schedule")}
@@ -71,14 +64,24 @@ func (items *Items) checkStages() error {
 	if mode == costmodel.Load || mode == costmodel.Infer && !schedule.Kind.Chunked() {
 		return nil // forward only: any number of micro-batches with one run per GPU
 	}
-	var field *costmodel.FieldError
-	switch err := schedule.Check(); {
-	case errors.As(err, &field):
+	err := schedule.Check()
+	if field := (*costmodel.FieldError)(nil); err == nil || errors.As(err, &field) {
 		return err
-	case err != nil:
-		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
 	}
-	return nil
+	return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
+}
+
+// fewUnits returns the error of [tooFew] with what else works for the workload, and the groups of
+// units that the graph keeps in one stage.
+func fewUnits(in *Instance, schedule costmodel.Schedule, count int) *StageError {
+	few := tooFew(schedule, count)
+	if replicas, stages := spared(schedule, count); replicas > 0 && in.Costs.Workload.PP != 0 {
+		few.Msg = costmodel.Messagef("%v; or give %v %v", few.Msg, costmodel.Set("dp", in.Costs.Workload.DP.Count()*replicas), costmodel.Set("pp", stages))
+	}
+	for _, group := range in.Graph.Staged {
+		few.Msg = costmodel.Messagef("%v; %s", few.Msg, group.Why)
+	}
+	return few
 }
 
 // spared returns the fewest replicas that leave no more stages than units, and these stages: 0 if

@@ -29,15 +29,10 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 		}
 	}
 	for {
-		again, open := slices.Clone(none), false
-		middle := make([]int, len(order))
+		again, middle, open := slices.Clone(none), make([]int, len(order)), false
 		for gpu := range order {
-			middle[gpu] = (low[gpu] + high[gpu] + 1) / 2
-			if low[gpu]+1 >= high[gpu] {
-				middle[gpu] = high[gpu]
-			} else {
-				open = true
-			}
+			middle[gpu] = (low[gpu] + high[gpu] + 1) / 2 // the answer, if they are neighbours
+			open = open || low[gpu]+1 < high[gpu]
 			for _, block := range order[gpu][:middle[gpu]] {
 				again[block] = true
 			}
@@ -47,11 +42,9 @@ func (search *search) fewest(from *Choice) (*Choice, error) {
 			return next, err
 		}
 		for gpu := range order {
-			switch {
-			case low[gpu]+1 >= high[gpu]:
-			case next.Devices[gpu].HeadroomBytes >= 0:
+			if next.Devices[gpu].HeadroomBytes >= 0 {
 				high[gpu] = middle[gpu]
-			default:
+			} else {
 				low[gpu] = middle[gpu]
 			}
 		}

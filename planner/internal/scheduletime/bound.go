@@ -23,7 +23,7 @@ type Numbers struct {
 	// Saved are the bytes of a micro-batch that an item keeps from forward to backward, Made those
 	// with recomputation. Free is the memory of all GPUs without what is there throughout.
 	Saved, Made []float64
-	Free       float64
+	Free        float64
 }
 
 // The arguments for a bound.
@@ -45,7 +45,7 @@ func (question *Question) Numbers() (*Numbers, error) {
 	for device := range question.Topology.Devices {
 		out.Free += float64(question.Topology.Devices[device].Budget())
 	}
-	static, found := math.Inf(1), error(ErrNone)
+	static, found := math.Inf(1), ErrNone
 	for _, kind := range question.Kinds {
 		none, err := question.Table(kind, make([]bool, len(question.Blocks)))
 		if err != nil {

@@ -31,7 +31,7 @@ func (search *search) turns(start *Choice) *Choice {
 	best := start
 	for range 3 {
 		next := search.ordered(best)
-		if next == nil || !next.better(best) || search.ctx.Err() != nil {
+		if next == nil || !next.better(best) || search.stopped() {
 			break
 		}
 		best = next

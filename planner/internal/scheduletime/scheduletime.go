@@ -60,7 +60,7 @@ func (choice *Choice) better(other *Choice) bool {
 	return choice.Step < other.Step*(1-1e-12)
 }
 
-// ErrNone: no order of the question runs on these GPUs.
+// ErrNone says that no order of the question runs on these GPUs.
 var ErrNone = errors.New("no schedule runs here")
 
 type search struct {
@@ -73,12 +73,35 @@ type search struct {
 // of Table.
 func Solve(ctx context.Context, question *Question) (*Choice, error) {
 	search := &search{Question: question, ctx: ctx}
-	var best *Choice
-	var failed error
-	type form struct{ vee, split bool }
-	of := map[form]*Choice{} // the best published order of each form
-	for _, kind := range question.Kinds {
-		if best != nil && ctx.Err() != nil {
+	best, starts, err := search.allPublished()
+	if best == nil {
+		return nil, errors.Join(ErrNone, err)
+	}
+	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
+		if start := starts[at]; start != nil && question.Own {
+			if own := search.own(start); own.better(best) {
+				best = own
+			}
+		}
+	}
+	if !best.Fits() && question.Own { // the order that needs least
+		if least, err := search.least(); err == nil && least.Fits() {
+			best = search.own(least)
+		}
+	}
+	best.Tried = search.tried
+	return best, nil
+}
+
+// form is what an order of the search's own keeps of the published order that it starts from.
+type form struct{ vee, split bool }
+
+// allPublished returns the best of all published orders, and the best of each form. Without any,
+// it returns the last error.
+func (search *search) allPublished() (best *Choice, of map[form]*Choice, failed error) {
+	of = map[form]*Choice{}
+	for _, kind := range search.Kinds {
+		if best != nil && search.stopped() {
 			break
 		}
 		found, err := search.published(kind)
@@ -93,24 +116,11 @@ func Solve(ctx context.Context, question *Question) (*Choice, error) {
 			best = found
 		}
 	}
-	if best == nil {
-		return nil, errors.Join(ErrNone, failed)
-	}
-	for _, at := range []form{{false, false}, {false, true}, {true, true}} {
-		if start := of[at]; start != nil && question.Own {
-			if own := search.own(start); own.better(best) {
-				best = own
-			}
-		}
-	}
-	if !best.Fits() && question.Own { // the order that needs least
-		if least, err := search.least(); err == nil && least.Fits() {
-			best = search.own(least)
-		}
-	}
-	best.Tried = search.tried
-	return best, nil
+	return best, of, failed
 }
+
+// stopped reports that no time is left.
+func (search *search) stopped() bool { return search.ctx.Err() != nil }
 
 // published returns the best cuts and blocks for a published order. It starts from even cuts, and
 // from those of another method with no block recomputed and with all.
@@ -130,11 +140,10 @@ func (search *search) published(kind costmodel.ScheduleKind) (best *Choice, fail
 		}
 		for _, cuts := range starts {
 			found, err := search.improve(kind, cuts, again)
-			if err != nil {
+			switch {
+			case err != nil:
 				failed = err
-				continue
-			}
-			if found.better(best) {
+			case found.better(best):
 				best = found
 			}
 		}
@@ -173,7 +182,7 @@ func (search *search) improve(kind costmodel.ScheduleKind, cuts []int, again []b
 			best = next
 		}
 		best = search.climb(best)
-		if len(search.Blocks) == 0 || best == before || search.ctx.Err() != nil {
+		if len(search.Blocks) == 0 || best == before || search.stopped() {
 			break
 		}
 	}
@@ -187,13 +196,12 @@ func (search *search) evaluate(kind costmodel.ScheduleKind, cuts []int, again []
 		return nil, err
 	}
 	search.tried++
-	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: search.mapOf(kind, cuts), Step: math.Inf(1)}
-	if step := devicemap.StepSeconds(table, search.Topology, out.Map); step != nil {
-		out.Step = *step
-	}
-	if math.IsInf(out.Step, 1) {
+	placement := search.mapOf(kind, cuts)
+	step := devicemap.StepSeconds(table, search.Topology, placement)
+	if step == nil || math.IsInf(*step, 1) {
 		return nil, ErrNone
 	}
+	out := &Choice{Kind: kind, Table: table, cuts: slices.Clone(cuts), again: slices.Clone(again), Map: placement, Step: *step}
 	out.Devices = devicemap.Predict(table, search.Topology, out.Map)
 	_, out.Share = instance.Fullest(out.Devices)
 	return out, nil
@@ -250,7 +258,7 @@ func (search *search) even(kind costmodel.ScheduleKind, table *costmodel.Table) 
 
 // climb moves cuts as long as that helps.
 func (search *search) climb(best *Choice) *Choice {
-	for moved := true; moved && search.ctx.Err() == nil; {
+	for moved := true; moved && !search.stopped(); {
 		moved = false
 		for first := 1; first < len(best.cuts)-1; first++ {
 			for last := first; last < len(best.cuts)-1; last++ {

@@ -45,6 +45,7 @@ func (walk *orderWalk) seconds(pass orders.Pass) int64 {
 		return chunk.Forward
 	case orders.Input:
 		return chunk.Input
+	case orders.Weight:
 	}
 	return chunk.Weight
 }
@@ -76,17 +77,16 @@ type numbered struct {
 	batch int
 }
 
-// length returns the longest way through the graph of all passes: each waits for the one before it
-// in its row, and for its input. It removes passes that wait for nothing, one after the other.
-func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
-	after, waiting := map[numbered]numbered{}, map[numbered]int{}
+// rows returns the pass after each in its row, and the number of passes that each waits for there.
+func (walk *orderWalk) rows(order orders.Order) (after map[numbered]numbered, waiting map[numbered]int, err error) {
+	after, waiting = map[numbered]numbered{}, map[numbered]int{}
 	for gpu, row := range order {
 		count, before := map[orders.Pass]int{}, numbered{}
 		for i, pass := range row {
 			one := numbered{pass, count[pass]}
 			count[pass]++
 			if pass.Chunk < 0 || pass.Chunk >= len(walk.Chunks) || walk.Chunks[pass.Chunk].GPU != gpu || one.batch >= walk.MicroBatches {
-				return 0, fault("row %d has %v of micro-batch %d", gpu, pass, one.batch)
+				return nil, nil, fault("row %d has %v of micro-batch %d", gpu, pass, one.batch)
 			}
 			waiting[one] += 0
 			if i > 0 {
@@ -101,7 +101,17 @@ func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
 		each = 2
 	}
 	if want := each * len(walk.Chunks) * walk.MicroBatches; len(waiting) != want {
-		return 0, fault("an order of %d passes has %d", want, len(waiting))
+		return nil, nil, fault("an order of %d passes has %d", want, len(waiting))
+	}
+	return after, waiting, nil
+}
+
+// length returns the longest way through the graph of all passes: each waits for the one before it
+// in its row, and for its input. It removes passes that wait for nothing, one after the other.
+func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
+	after, waiting, err := walk.rows(order)
+	if err != nil {
+		return 0, err
 	}
 	for one := range waiting {
 		passes, _ := walk.next(one.Pass)
@@ -126,7 +136,8 @@ func (walk *orderWalk) length(order orders.Order) (longest int64, err error) {
 		longest = max(longest, end)
 		reach := func(next numbered, at int64) {
 			start[next] = max(start[next], at)
-			if waiting[next]--; waiting[next] == 0 {
+			waiting[next]--
+			if waiting[next] == 0 {
 				queue = append(queue, next)
 			}
 		}
@@ -182,11 +193,11 @@ func (walk *orderWalk) follows(pass orders.Pass) (longest int64) {
 	return longest
 }
 
-// bound returns the best of the arguments of [orders.Problem.Bound].
-func (walk *orderWalk) bound() (best int64) {
-	last := len(walk.Chunks) - 1
-	head := int64(0)
-	heads, lives := make([]int64, last+1), make([]int64, last+1)
+// spans returns, for each chunk, the time before its first forward, and that from the start of a
+// forward to the end of its input's gradient.
+func (walk *orderWalk) spans() (heads, lives []int64) {
+	last, head := len(walk.Chunks)-1, int64(0)
+	heads, lives = make([]int64, last+1), make([]int64, last+1)
 	for i, chunk := range walk.Chunks {
 		heads[i] = head
 		head += chunk.Forward + chunk.Send
@@ -197,6 +208,12 @@ func (walk *orderWalk) bound() (best int64) {
 			}
 		}
 	}
+	return heads, lives
+}
+
+// bound returns the best of the arguments of [orders.Problem.Bound].
+func (walk *orderWalk) bound() (best int64) {
+	heads, lives := walk.spans()
 	for gpu, limit := range walk.Caps {
 		var passes []orders.Pass
 		first, area := int64(-1), 0.

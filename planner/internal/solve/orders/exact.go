@@ -104,7 +104,7 @@ func (search *searcher) branch(length int64) {
 // run runs a pass, and all that may follow.
 func (search *searcher) run(gpu int, now int64, pass Pass, length int64) {
 	free, used, slept := search.free[gpu], search.used[gpu], search.slept[gpu]
-	end := search.state.start(search.Problem, gpu, now, pass)
+	end := search.start(search.Problem, gpu, now, pass)
 	search.rows[gpu] = append(search.rows[gpu], pass)
 	search.slept[gpu] = -1
 	search.left--

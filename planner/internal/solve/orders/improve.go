@@ -15,13 +15,11 @@ type climber struct {
 }
 
 // try keeps a policy whose order is shorter.
-func (climb *climber) try(by policy) bool {
+func (climb *climber) try(by policy) {
 	climb.tried++
-	if !climb.run(by, climb.length) {
-		return false
+	if climb.run(by, climb.length) {
+		climb.best, climb.length = by.clone(), climb.lister.length
 	}
-	climb.best, climb.length = by.clone(), climb.lister.length
-	return true
 }
 
 func (by policy) clone() policy {

@@ -17,7 +17,6 @@ type lister struct {
 	*Problem
 	policy
 	chunks [][]int
-	count  int // micro-batches
 	state
 	next    []int64 // by GPU: when it can choose its next pass
 	not     []int64 // by GPU: it chooses nothing before

@@ -25,7 +25,7 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 		for gpu, row := range order {
 			for ; at[gpu] < len(row); at[gpu]++ {
 				pass := row[at[gpu]]
-				if pass.Kind >= problem.perChunk() || pass.Chunk < 0 || pass.Chunk >= len(problem.Chunks) || problem.Chunks[pass.Chunk].GPU != gpu {
+				if !problem.has(gpu, pass) {
 					return out, fmt.Errorf("orders: GPU %d has no pass %v", gpu, pass)
 				}
 				number, start := len(ends[index(pass)]), free[gpu]
@@ -56,4 +56,9 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 		}
 	}
 	return out, nil
+}
+
+// has reports that a pass is one of a GPU's.
+func (problem *Problem) has(gpu int, pass Pass) bool {
+	return pass.Kind < problem.perChunk() && pass.Chunk >= 0 && pass.Chunk < len(problem.Chunks) && problem.Chunks[pass.Chunk].GPU == gpu
 }
