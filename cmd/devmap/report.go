@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -56,6 +57,9 @@ there, the page has the plan's own figures.`,
 }
 
 func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
+	if command.ran == "" && cmd.Flags().Changed("run") {
+		return out.Usagef("--run names no file: give a report of devmap run or watch")
+	}
 	if command.ran != "" && len(files) > 1 {
 		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.ran, len(files))
 	}
@@ -110,6 +114,9 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 	}
 	if err := sameRun(source, file, command.ran); err != nil {
 		return nil, err
+	}
+	if source.Run != nil {
+		source.RunOn, source.Speed = show.Ran(source.Run)
 	}
 	var asked *ask.Question
 	if source.Graph != nil {
@@ -195,7 +202,7 @@ func sameRun(source *page.Source, file, name string) error {
 	}
 	for i, was := range peaks {
 		if is := source.Plan.Devices[i].Predicted.PeakAllocatedBytes; was != is {
-			return out.Usagef("--run %s predicts %v for device %d, and %s predicts %v: give the report of this plan", name, costmodel.Bytes(was), i, file, costmodel.Bytes(is))
+			return out.Usagef("--run %s predicts %v for device %d, and %s predicts %v (%d bytes more): give the report of this plan", name, costmodel.Bytes(was), i, file, costmodel.Bytes(is), is-was)
 		}
 	}
 	return nil

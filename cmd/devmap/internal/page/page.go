@@ -31,8 +31,11 @@ type Source struct {
 	// Program and Result are of devmap's own engine.
 	Program *program.Program
 	Result  *simulate.Result
-	// Run is what a run measured. Watched is of a watched command, with its readings if there are any.
+	// Run is what a run measured, RunOn what its steps ran on in place of GPUs, and Speed its speed as a
+	// sentence. Watched is of a watched command, with its readings if there are any.
 	Run      *report.Report
+	RunOn    string
+	Speed    string
 	Watched  *watch.Report
 	Readings []watch.Readings
 	Changes  []Change
@@ -73,7 +76,7 @@ func Of(source *Source) *Page {
 		page.Time.StepSeconds = plan.StepSeconds
 	}
 	if source.Run != nil {
-		page.measured(source.Run)
+		page.measured(source)
 	}
 	if source.Watched != nil {
 		page.watched(source.Watched, source.Readings)

@@ -7,8 +7,8 @@ const gpuName = (gpu) => 'GPU ' + gpu.device;
 function gpusSection() {
   const gpus = listOf(data.gpus);
   categories = listOf(data.categories);
+  if (gpus.length === 0) return; // no plan
   const node = section('gpus', 'GPUs');
-  if (gpus.length === 0) return node.append(el('p', {}, 'The plan has no prediction for GPUs.'));
   node.append(gpuPictures(gpus, 'Memory of each GPU at its peak'));
   const modules = moduleFigure(gpus);
   if (modules) node.append(modules);
