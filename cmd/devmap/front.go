@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -109,20 +111,50 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 	return document
 }
 
-// report writes the page of a plan that was just made to the file of --report. The question and its
-// solution are nil for an engine that serves.
+// pageSource is the source of the page of a plan that was just made, with its command and more facts.
+func (command *planCommand) pageSource(cmd *cobra.Command, plan *devicemap.Plan, facts ...[2]string) (*page.Source, error) {
+	var data bytes.Buffer
+	if err := devicemap.WriteJSON(&data, plan); err != nil {
+		return nil, err
+	}
+	source := pageOf(plan, data.Bytes())
+	facts = slices.Insert(facts, 0, [2]string{"Command", ask.Line(command.Request, cmd.Flags().Arg(0), nil)})
+	source.Facts = slices.Concat(facts, source.Facts)
+	return source, nil
+}
+
+// reportServed writes the page of a plan for an engine that serves. said are sentences on its answer.
+func (command *planCommand) reportServed(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph, said []string) error {
+	if command.Report == "" {
+		return nil
+	}
+	source, err := command.pageSource(cmd, plan, show.Facts(plan, graph)...)
+	if err != nil {
+		return err
+	}
+	source.Bound = said
+	return out.Write(cmd, command.Report, page.Of(source).Write)
+}
+
+// report writes the page of a plan that was just made to the file of --report.
 func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution, front []page.Point) error {
 	if command.Report == "" {
 		return nil
 	}
-	var data bytes.Buffer
-	if err := devicemap.WriteJSON(&data, plan); err != nil {
+	var facts [][2]string
+	if asked.Diffusion != nil {
+		facts = show.PipelineFacts(solution, plan.Workload.Runtime)
+	} else {
+		facts = show.Facts(plan, asked.Graph)
+		if defaults := ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload); len(defaults) > 0 {
+			facts = append(facts, [2]string{"Defaults", strings.Join(defaults, ", ")})
+		}
+	}
+	source, err := command.pageSource(cmd, plan, facts...)
+	if err != nil {
 		return err
 	}
-	source, model := pageOf(plan, data.Bytes()), cmd.Flags().Arg(0)
-	line := ask.Line(command.Request, model, nil)
-	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", line})
-	if solution != nil && asked.Diffusion == nil {
+	if asked.Diffusion == nil {
 		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
 		switch {
 		case plan.Workload.Runtime != costmodel.Devmap:
@@ -134,10 +166,8 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 			}
 		}
 	}
-	if solution != nil {
-		source.Bound = show.Bounds(asked, solution)
-		helped(cmd.Context(), source, asked, model)
-	}
+	source.Bound = show.Bounds(asked, solution)
+	helped(cmd.Context(), source, asked, cmd.Flags().Arg(0))
 	source.Front = front
 	return out.Write(cmd, command.Report, page.Of(source).Write)
 }

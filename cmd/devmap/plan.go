@@ -386,7 +386,7 @@ func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload cost
 	plan := of.plan(answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err == nil {
-		err = command.report(cmd, plan, nil, nil, nil)
+		err = command.reportServed(cmd, plan, of.graph, show.RankedFacts(answer))
 	}
 	if err != nil || command.JSON {
 		return err

@@ -115,6 +115,7 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 	if err := sameRun(source, file, command.ran); err != nil {
 		return nil, err
 	}
+	source.Facts = slices.Insert(source.Facts, 0, show.Facts(source.Plan, source.Graph)...)
 	if source.Run != nil {
 		source.RunOn, source.Speed = show.Ran(source.Run)
 	}

@@ -39,7 +39,7 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	plan := servingPlan(served.graph, served.workload, topology, &served.question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err == nil {
-		err = command.report(cmd, plan, nil, nil, nil)
+		err = command.reportServed(cmd, plan, served.graph, show.ServedFacts(served.graph, plan.Workload, &served.question, answer))
 	}
 	if err != nil || command.JSON {
 		return err

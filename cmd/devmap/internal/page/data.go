@@ -17,6 +17,7 @@ type Page struct {
 	Facts         []fact     `json:"facts"`
 	Categories    []category `json:"categories"`
 	GPUs          []gpu      `json:"gpus"`
+	Overhead      string     `json:"overhead,omitzero"` // what overhead_bytes of GPUs are
 	Memory        []curve    `json:"memory"`
 	MemoryNote    string     `json:"memory_note,omitzero"`
 	Arenas        *arenas    `json:"arenas,omitzero"`
@@ -118,6 +119,7 @@ type gpu struct {
 	UsedBytes      int64             `json:"used_bytes"`
 	HeadroomBytes  int64             `json:"headroom_bytes"`
 	Verdict        devicemap.Verdict `json:"verdict"`
+	Layers         string            `json:"layers,omitzero"` // of an engine that serves
 	Modules        []module          `json:"modules,omitzero"`
 	Memory         *int              `json:"memory,omitzero"`
 	Measured       *measured         `json:"measured,omitzero"`

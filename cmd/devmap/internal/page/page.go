@@ -20,6 +20,8 @@ type Source struct {
 	// is proved.
 	Sentence, Proof, Limit string
 	Bound                  []string
+	// Overhead names the memory that a plan counts outside the allocator.
+	Overhead string
 	// Facts are pairs of a name and a value; the value of "Command" is one.
 	Facts [][2]string
 	// Graph and Costs are the plan's model and the costs of its units. If they are nil, Missing is a
@@ -60,7 +62,7 @@ func Of(source *Source) *Page {
 	page := &Page{
 		FormatVersion: version, Title: title(plan), Categories: categories,
 		Answer: answer{Verdict: plan.Verdict, Sentence: source.Sentence, Proof: source.Proof},
-		GPUs:   gpusOf(plan, plan.Devices), Names: []string{},
+		GPUs:   gpusOf(plan, plan.Devices), Overhead: source.Overhead, Names: []string{},
 		Why: &reasons{Limit: source.Limit, Bound: source.Bound, Changes: source.Changes, Note: source.NoChanges, Warnings: plan.Warnings, Now: source.Now},
 	}
 	for _, of := range source.Facts {
@@ -69,6 +71,7 @@ func Of(source *Source) *Page {
 	if len(source.Front) > 0 {
 		page.Why.Front = &front{"step", "peak", source.Front}
 	}
+	page.layers(plan)
 	page.memory(source)
 	page.unfollowed(plan.Devices)
 	page.time(source)

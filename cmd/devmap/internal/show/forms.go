@@ -11,9 +11,16 @@ import (
 
 // Forms prints the form of each stage of a plan, if the planner chose them.
 func (printer *Printer) Forms(stages []devicemap.Stage) {
+	if text := printer.forms(stages); text != "" {
+		printer.printf("stages: %s\n", text)
+	}
+}
+
+// forms returns the form of each stage; empty if the planner did not choose them.
+func (printer *Printer) forms(stages []devicemap.Stage) string {
 	workload := &printer.work
 	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != "auto" {
-		return
+		return ""
 	}
 	var all []string
 	before := ""
@@ -26,7 +33,7 @@ func (printer *Printer) Forms(stages []devicemap.Stage) {
 		}
 		before = text
 	}
-	printer.printf("stages: %s\n", strings.Join(all, " · "))
+	return strings.Join(all, " · ")
 }
 
 func gpus(stage *devicemap.Stage) string {

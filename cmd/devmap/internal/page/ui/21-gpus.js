@@ -2,6 +2,7 @@
 // a run, the measured memory. Under each bar are the contents by module.
 
 let categories = [];
+const overhead = () => data.overhead || 'CUDA context';
 const gpuName = (gpu) => 'GPU ' + gpu.device;
 
 function gpusSection() {
@@ -25,7 +26,7 @@ const slackOf = (gpu) => listOf(gpu.slack_bytes).length === 2 ? gpu.slack_bytes 
 function gpuPictures(gpus, title) {
   const used = categories.map((category, index) => [index, category.label]).filter(([index]) => gpus.some((gpu) => gpu.bytes[index] > 0));
   const measured = gpus.some((gpu) => gpu.measured);
-  const marks = [['overhead', 'CUDA context and libraries'], ['slack', 'allocator, lowest to highest'], ['budget', 'budget']];
+  const marks = [['overhead', overhead()], ['slack', 'allocator, lowest to highest'], ['budget', 'budget']];
   if (measured) marks.push(['seen', 'measured']);
   const whole = Math.max(...gpus.map((gpu) => Math.max(gpu.capacity_bytes || 0, highest(gpu))));
   return el('figure', {}, el('figcaption', {}, el('h3', {}, title), legend(used, 'c', marks)),
@@ -42,11 +43,11 @@ function gpuBar(gpu, whole) {
   const budget = gpu.budget_bytes || gpu.capacity_bytes;
   const parts = gpu.bytes.map((value, index) => ({bytes: value, index, family: 'c', title: categories[index].label + ' ' + bytes(value)}));
   const [low, high] = slackOf(gpu);
-  parts.push({bytes: gpu.overhead_bytes, style: 'overhead', title: 'CUDA context and libraries ' + bytes(gpu.overhead_bytes)});
+  parts.push({bytes: gpu.overhead_bytes, style: 'overhead', title: overhead() + ' ' + bytes(gpu.overhead_bytes)});
   parts.push({bytes: low, style: 'slack low', title: 'allocator, at least ' + bytes(low)});
   parts.push({bytes: high - low, style: 'slack', title: 'allocator, at most ' + bytes(high)});
   const used = gpu.peak_bytes + (gpu.overhead_bytes || 0);
-  const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + bytes(gpu.peak_bytes) + ', with CUDA context ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
+  const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + bytes(gpu.peak_bytes) + ', with ' + overhead() + ' ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
     (high > 0 ? '; allocator up to ' + bytes(used + high) : '');
   const label = gpuName(gpu) + ': ' + text;
   const picture = bar(parts, whole, label);
@@ -58,7 +59,8 @@ function gpuBar(gpu, whole) {
     el('strong', {}, gpuName(gpu)), el('bdi', {class: 'quiet'}, gpu.gpu),
     el('span', {}, text),
     el('span', {class: 'verdict ' + gpu.verdict}, verdict),
-    gpu.peak_at ? el('span', {class: 'quiet'}, 'at ', el('bdi', {}, gpu.peak_at)) : null), picture, measuredBars(gpu, whole));
+    gpu.peak_at ? el('span', {class: 'quiet'}, 'at ', el('bdi', {}, gpu.peak_at)) : null),
+  gpu.layers ? el('p', {class: 'quiet'}, 'Modules: ', el('bdi', {}, gpu.layers)) : null, picture, measuredBars(gpu, whole));
 }
 
 const measuredKinds = [['peak_allocated_bytes', 'allocated'], ['peak_reserved_bytes', 'reserved'], ['device_used_bytes', 'on the device']];
@@ -87,7 +89,7 @@ function measuredBars(gpu, whole) {
 
 function gpuColumns(used, measured) {
   const number = (head) => ({head, number: true});
-  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), number('CUDA context'),
+  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), number(overhead()),
     number('allocator, lowest'), number('allocator, highest'), number('used on the device'), number('budget'), {head: 'Verdict'}, {head: 'Peak at'},
     ...(measured ? measuredKinds.map(([, name]) => number('measured: ' + name)) : [])];
 }
