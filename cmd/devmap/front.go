@@ -141,6 +141,16 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	if command.Report == "" {
 		return nil
 	}
+	source, err := command.source(cmd, plan, asked, solution)
+	if err != nil {
+		return err
+	}
+	source.Front = front
+	return out.Write(cmd, command.Report, page.Of(source).Write)
+}
+
+// source is the source of the page of a solution.
+func (command *planCommand) source(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution) (*page.Source, error) {
 	var facts [][2]string
 	if asked.Diffusion != nil {
 		facts = show.PipelineFacts(solution, plan.Workload.Runtime)
@@ -152,7 +162,7 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	}
 	source, err := command.pageSource(cmd, plan, facts...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if asked.Diffusion == nil {
 		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
@@ -162,14 +172,13 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 			source.Costs, source.Missing = nil, "A plan that does not fit has no program, so the moments of its step are not known."
 		default:
 			if err := compiledInto(cmd, source, cmp.Or(command.Output, "the plan"), ""); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	source.Bound = show.Bounds(asked, solution)
 	helped(cmd.Context(), source, asked, cmd.Flags().Arg(0))
-	source.Front = front
-	return out.Write(cmd, command.Report, page.Of(source).Write)
+	return source, nil
 }
 
 // reportUnfit writes the page of the map that is closest to fitting, to the file of --report.
@@ -179,5 +188,10 @@ func (command *planCommand) reportUnfit(cmd *cobra.Command, asked *ask.Question,
 		return nil
 	}
 	asked = chosen(asked, none.Best)
-	return command.report(cmd, planOf(asked, none.Best, notes), asked, none.Best, nil)
+	source, err := command.source(cmd, planOf(asked, none.Best, notes), asked, none.Best)
+	if err != nil {
+		return err
+	}
+	source.Proof = show.Sentence(ask.ErrorText(none))
+	return out.Write(cmd, command.Report, page.Of(source).Write)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,6 +74,9 @@ func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
 			return err
 		}
 		all = all.With(one)
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return fmt.Errorf("%w: no page was written", context.Cause(cmd.Context()))
 	}
 	return out.Write(cmd, command.Output, func(to io.Writer) error {
 		if command.JSON {

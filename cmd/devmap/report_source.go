@@ -114,7 +114,12 @@ func helped(ctx context.Context, source *page.Source, asked *ask.Question, model
 		}
 		source.Changes = append(source.Changes, one)
 	}
-	if len(changes) == 0 {
+	switch interrupted := ctx.Err() != nil; {
+	case interrupted && len(changes) == 0:
+		source.NoChanges = "No change was tried: the search was interrupted, or its time was over."
+	case interrupted:
+		source.NoChanges = "Not all changes were tried: the search was interrupted, or its time was over."
+	case len(changes) == 0:
 		source.NoChanges = "No change was found that lowers the largest share."
 	}
 	if row := strategy.Automatic(asked.Problem); row != nil {

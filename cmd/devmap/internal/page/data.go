@@ -17,7 +17,8 @@ type Page struct {
 	Facts         []fact     `json:"facts"`
 	Categories    []category `json:"categories"`
 	GPUs          []gpu      `json:"gpus"`
-	Overhead      string     `json:"overhead,omitzero"` // what overhead_bytes of GPUs are
+	Overhead      string     `json:"overhead,omitzero"`  // what overhead_bytes of GPUs are
+	PeakOpen      bool       `json:"peak_open,omitzero"` // compilation leaves peaks open within their range
 	Memory        []curve    `json:"memory"`
 	MemoryNote    string     `json:"memory_note,omitzero"`
 	Arenas        *arenas    `json:"arenas,omitzero"`
@@ -113,6 +114,7 @@ type gpu struct {
 	PeakBytes      int64             `json:"peak_bytes"`
 	PeakAt         string            `json:"peak_at"`
 	PeakRangeBytes []int64           `json:"peak_range_bytes,omitzero"`
+	UsualPeakBytes int64             `json:"usual_peak_bytes,omitzero"`
 	AtLeast        bool              `json:"at_least,omitzero"`
 	OverheadBytes  int64             `json:"overhead_bytes"`
 	SlackBytes     [2]int64          `json:"slack_bytes"`

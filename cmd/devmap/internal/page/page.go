@@ -62,7 +62,7 @@ func Of(source *Source) *Page {
 	page := &Page{
 		FormatVersion: version, Title: title(plan), Categories: categories,
 		Answer: answer{Verdict: plan.Verdict, Sentence: source.Sentence, Proof: source.Proof},
-		GPUs:   gpusOf(plan, plan.Devices), Overhead: source.Overhead, Names: []string{},
+		GPUs:   gpusOf(plan, plan.Devices), Overhead: source.Overhead, PeakOpen: plan.Workload.Compile, Names: []string{},
 		Why: &reasons{Limit: source.Limit, Bound: source.Bound, Changes: source.Changes, Note: source.NoChanges, Warnings: plan.Warnings, Now: source.Now},
 	}
 	for _, of := range source.Facts {

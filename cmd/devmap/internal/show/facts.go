@@ -16,7 +16,7 @@ import (
 // graph may be nil; the lengths then have no check against the model.
 func Facts(plan *devicemap.Plan, graph *modelgraph.Graph) [][2]string {
 	if len(plan.Pipeline) > 0 {
-		return [][2]string{{"Strategy", Described(&plan.Workload)}, {"Runtime", plan.Workload.Runtime}}
+		return [][2]string{{"Runtime", plan.Workload.Runtime}}
 	}
 	printer := &Printer{graph: graph, work: plan.Workload}
 	facts := [][2]string{{"Workload", printer.doing()}, {"GPUs", gpusOf(&plan.Topology)}, {"Strategy", printer.spread()}}

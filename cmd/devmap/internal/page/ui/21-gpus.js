@@ -31,7 +31,7 @@ function gpuPictures(gpus, title) {
   const whole = Math.max(...gpus.map((gpu) => Math.max(gpu.capacity_bytes || 0, highest(gpu))));
   return el('figure', {}, el('figcaption', {}, el('h3', {}, title), legend(used, 'c', marks)),
     el('ul', {class: 'bars'}, gpus.map((gpu) => gpuBar(gpu, whole))),
-    tableLater(title + ', bytes', gpuColumns(used, measured), () => gpus.map((gpu) => gpuRow(gpu, used, measured))));
+    tableLater(title + ', bytes', gpuColumns(gpus, used, measured), () => gpus.map((gpu) => gpuRow(gpu, used, measured, gpus.some((one) => one.usual_peak_bytes)))));
 }
 
 function highest(gpu) {
@@ -47,7 +47,9 @@ function gpuBar(gpu, whole) {
   parts.push({bytes: low, style: 'slack low', title: 'allocator, at least ' + bytes(low)});
   parts.push({bytes: high - low, style: 'slack', title: 'allocator, at most ' + bytes(high)});
   const used = gpu.peak_bytes + (gpu.overhead_bytes || 0);
-  const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + bytes(gpu.peak_bytes) + ', with ' + overhead() + ' ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
+  const range = data.peak_open ? listOf(gpu.peak_range_bytes) : [];
+  const text = 'peak ' + (gpu.at_least ? 'at least ' : '') + (range.length === 2 && range[0] < range[1] ? bytes(range[0]) + '–' + bytes(range[1]) : bytes(gpu.peak_bytes)) +
+    (gpu.usual_peak_bytes ? ' (of the usual batch ' + bytes(gpu.usual_peak_bytes) + ')' : '') + ', with ' + overhead() + ' ' + bytes(used) + ' of ' + bytes(budget) + ', ' + percent(used, budget) +
     (high > 0 ? '; allocator up to ' + bytes(used + high) : '');
   const label = gpuName(gpu) + ': ' + text;
   const picture = bar(parts, whole, label);
@@ -87,15 +89,15 @@ function measuredBars(gpu, whole) {
   return rows;
 }
 
-function gpuColumns(used, measured) {
+function gpuColumns(gpus, used, measured) {
   const number = (head) => ({head, number: true});
-  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), number(overhead()),
+  return [{head: 'GPU'}, {head: 'Model'}, ...used.map(([, label]) => number(label)), number('peak'), ...(data.peak_open ? [number('peak, lowest'), number('peak, highest')] : []), ...(gpus.some((gpu) => gpu.usual_peak_bytes) ? [number('usual peak')] : []), number(overhead()),
     number('allocator, lowest'), number('allocator, highest'), number('used on the device'), number('budget'), {head: 'Verdict'}, {head: 'Peak at'},
     ...(measured ? measuredKinds.map(([, name]) => number('measured: ' + name)) : [])];
 }
 
-function gpuRow(gpu, used, measured) {
-  return [gpuName(gpu), gpu.gpu, ...used.map(([index]) => gpu.bytes[index]), gpu.peak_bytes, gpu.overhead_bytes ?? '', ...slackOf(gpu),
+function gpuRow(gpu, used, measured, usual) {
+  return [gpuName(gpu), gpu.gpu, ...used.map(([index]) => gpu.bytes[index]), gpu.peak_bytes, ...(data.peak_open ? [0, 1].map((end) => listOf(gpu.peak_range_bytes)[end] ?? '') : []), ...(usual ? [gpu.usual_peak_bytes ?? ''] : []), gpu.overhead_bytes ?? '', ...slackOf(gpu),
     gpu.used_bytes ?? '', gpu.budget_bytes ?? '', gpu.verdict ?? '', gpu.peak_at ?? '',
     ...(measured ? measuredKinds.map(([key]) => (gpu.measured || {})[key] ?? 'not known') : [])];
 }

@@ -8,7 +8,7 @@ function memorySection() {
   const curves = listOf(data.memory);
   const node = section('memory', 'Memory over the step');
   if (data.memory_note) node.append(el('p', {}, data.memory_note));
-  if (curves.length === 0) return;
+  if (curves.length === 0) return data.memory_note ? undefined : node.append(el('p', {}, 'The plan has no memory over the step.'));
   const order = curves.map((curve, index) => index).sort((a, b) => share(curves[b]) - share(curves[a]) || a - b);
   const figures = (indexes) => indexes.map((index) => curveFigure(curves[index], index));
   if (curves.length <= many) return node.append(...figures(curves.map((_, index) => index)));
