@@ -75,7 +75,7 @@ func Limit(plan *devicemap.Plan) string {
 	if fullest == nil {
 		return ""
 	}
-	return fmt.Sprintf("GPU %d limits the plan. At its peak (%s) it has: %s.", fullest.Device, fullest.Predicted.PeakAt, parts(&fullest.Predicted))
+	return fmt.Sprintf("GPU %d limits the plan. At its peak (%s) it has: %s.", fullest.Device, fullest.Predicted.PeakAt, parts(&fullest.Predicted, plan.Workload.Mode))
 }
 
 // Bounds returns how a map was found and why none is better, a sentence each.

@@ -64,7 +64,7 @@ function drawCurve(curve, box, readout, title, open) {
   const text = (at) => {
     const label = nameOf(curve.label && curve.label[at]);
     const parts = curve.bands.map((band) => [categories[band.category].label, band.bytes ? band.bytes[at] : band.constant]).filter(([, value]) => value > 0);
-    return (curve.axis === 'time' ? moment(curve.x[at]) : 'moment ' + curve.x[at]) + (label ? ', ' + label : '') + ': ' + bytes(curve.total[at]) +
+    return [curve.axis === 'time' ? moment(curve.x[at]) : curve.x.length > 1 ? 'moment ' + curve.x[at] : '', label].filter(Boolean).join(', ') + ': ' + bytes(curve.total[at]) +
       ' (' + parts.map(([name, value]) => name + ' ' + bytes(value)).join(', ') + ')';
   };
   const marker = el('button', {type: 'button', class: 'peak', 'aria-label': 'Peak of ' + title + ', ' + bytes(peak) + ': list the live buffers'}, '◆');
@@ -73,7 +73,7 @@ function drawCurve(curve, box, readout, title, open) {
   const u = chart(box, {
     group: curve.axis === 'time' ? 'time' : undefined, label: 'Memory of ' + title, height: 250,
     data: [x, ...columns], series, x: curve.axis === 'time' ? momentAxis : orderAxis(curve), y: byteAxis(near ? curve.budget_bytes : peak),
-    domain: [Math.min(0, curve.x[0]), end], ceiling: [0, 1.1 * (near ? Math.max(peak, curve.budget_bytes) : peak)], stops: curve.x,
+    start: curve.x[curve.peak], domain: [Math.min(0, curve.x[0]), end], ceiling: [0, 1.1 * (near ? Math.max(peak, curve.budget_bytes) : peak)], stops: curve.x,
     moved: (_, value) => {
       const at = value === null ? -1 : lastAtMost(curve.x, value);
       if (at >= 0) readout.textContent = text(at);
