@@ -61,9 +61,6 @@ func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
 	if command.ran == "" && cmd.Flags().Changed("run") {
 		return out.Usagef("--run names no file: give a report of devmap run or watch")
 	}
-	if command.ran != "" && len(files) > 1 {
-		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.ran, len(files))
-	}
 	if command.Output == "" && out.Terminal(cmd.OutOrStdout()) && !command.JSON {
 		return out.Usagef("a page is HTML for a browser: -o report.html writes it to a file")
 	}
@@ -160,6 +157,7 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 		}
 		var head struct {
 			FormatVersion string `json:"format_version"`
+			Plan          string `json:"plan"`
 			Backend       string `json:"backend"`
 			Model         struct {
 				Name   string `json:"name"`
@@ -173,6 +171,10 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 			other = fmt.Sprintf("model %q (%s)", head.Model.Name, head.Model.Digest)
 			continue
 		}
+		if had := source.Run != nil || source.Watched != nil; had && head.Plan != file {
+			continue // of another plan for the same model
+		}
+		source.Run, source.Watched = nil, nil
 		var into any = &source.Run
 		if head.Backend == "watch" {
 			into = &source.Watched
