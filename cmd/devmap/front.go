@@ -112,13 +112,13 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 }
 
 // pageSource is the source of the page of a plan that was just made, with its command and more facts.
-func (command *planCommand) pageSource(cmd *cobra.Command, plan *devicemap.Plan, facts ...[2]string) (*page.Source, error) {
+func pageSource(cmd *cobra.Command, request *ask.Request, plan *devicemap.Plan, facts ...[2]string) (*page.Source, error) {
 	var data bytes.Buffer
 	if err := devicemap.WriteJSON(&data, plan); err != nil {
 		return nil, err
 	}
 	source := pageOf(plan, data.Bytes())
-	facts = slices.Insert(facts, 0, [2]string{"Command", ask.Line(command.Request, cmd.Flags().Arg(0), nil)})
+	facts = slices.Insert(facts, 0, [2]string{"Command", ask.Line(request, cmd.Flags().Arg(0), nil)})
 	source.Facts = slices.Concat(facts, source.Facts)
 	return source, nil
 }
@@ -128,7 +128,7 @@ func (command *planCommand) reportServed(cmd *cobra.Command, plan *devicemap.Pla
 	if command.Report == "" {
 		return nil
 	}
-	source, err := command.pageSource(cmd, plan, show.Facts(plan, graph)...)
+	source, err := pageSource(cmd, command.Request, plan, show.Facts(plan, graph)...)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	if command.Report == "" {
 		return nil
 	}
-	source, err := command.source(cmd, plan, asked, solution)
+	source, err := solvedSource(command, cmd, plan, asked, solution)
 	if err != nil {
 		return err
 	}
@@ -149,8 +149,8 @@ func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, ask
 	return out.Write(cmd, command.Report, page.Of(source).Write)
 }
 
-// source is the source of the page of a solution.
-func (command *planCommand) source(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution) (*page.Source, error) {
+// solvedSource is the source of the page of a solution.
+func solvedSource(command *planCommand, cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution) (*page.Source, error) {
 	var facts [][2]string
 	if asked.Diffusion != nil {
 		facts = show.PipelineFacts(solution, plan.Workload.Runtime)
@@ -160,7 +160,7 @@ func (command *planCommand) source(cmd *cobra.Command, plan *devicemap.Plan, ask
 			facts = append(facts, [2]string{"Defaults", strings.Join(defaults, ", ")})
 		}
 	}
-	source, err := command.pageSource(cmd, plan, facts...)
+	source, err := pageSource(cmd, command.Request, plan, facts...)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (command *planCommand) reportUnfit(cmd *cobra.Command, asked *ask.Question,
 		return nil
 	}
 	asked = chosen(asked, none.Best)
-	source, err := command.source(cmd, planOf(asked, none.Best, notes), asked, none.Best)
+	source, err := solvedSource(command, cmd, planOf(asked, none.Best, notes), asked, none.Best)
 	if err != nil {
 		return err
 	}

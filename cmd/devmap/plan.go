@@ -381,7 +381,7 @@ func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload cost
 	}
 	answer, err := of.solve(command.Request)
 	if err != nil {
-		return command.unreported(cmd, err)
+		return unreported(cmd, command.Report, err)
 	}
 	plan := of.plan(answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })

@@ -34,7 +34,7 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	}
 	answer, err := serve.Solve(served.question)
 	if err != nil {
-		return command.unreported(cmd, unserved(command.Request, served, err))
+		return unreported(cmd, command.Report, unserved(command.Request, served, err))
 	}
 	plan := servingPlan(served.graph, served.workload, topology, &served.question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
@@ -54,9 +54,9 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 }
 
 // unreported notes that an engine that serves has no page if nothing fits: there is no map to show.
-func (command *planCommand) unreported(cmd *cobra.Command, err error) error {
-	if none := (*out.Infeasible)(nil); command.Report != "" && errors.As(err, &none) {
-		if fault := out.Note(cmd, "note: %q was not written: nothing fits, so there is no plan to show\n", command.Report); fault != nil {
+func unreported(cmd *cobra.Command, report string, err error) error {
+	if none := (*out.Infeasible)(nil); report != "" && errors.As(err, &none) {
+		if fault := out.Note(cmd, "note: %q was not written: nothing fits, so there is no plan to show\n", report); fault != nil {
 			return fault
 		}
 	}

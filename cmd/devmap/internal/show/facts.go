@@ -23,7 +23,7 @@ func Facts(plan *devicemap.Plan, graph *modelgraph.Graph) [][2]string {
 	if all, _ := degreesSet(&plan.Workload); all != "" {
 		facts = append(facts, [2]string{"Degrees", strings.TrimPrefix(all, ", ")})
 	}
-	if text := printer.forms(plan.Stages); text != "" {
+	if text := formsOf(&plan.Workload, plan.Stages); text != "" {
 		facts = append(facts, [2]string{"Stages", text})
 	}
 	if plan.KVTokens > 0 {

@@ -11,14 +11,13 @@ import (
 
 // Forms prints the form of each stage of a plan, if the planner chose them.
 func (printer *Printer) Forms(stages []devicemap.Stage) {
-	if text := printer.forms(stages); text != "" {
+	if text := formsOf(&printer.work, stages); text != "" {
 		printer.printf("stages: %s\n", text)
 	}
 }
 
-// forms returns the form of each stage; empty if the planner did not choose them.
-func (printer *Printer) forms(stages []devicemap.Stage) string {
-	workload := &printer.work
+// formsOf returns the form of each stage; empty if the planner did not choose them.
+func formsOf(workload *costmodel.Workload, stages []devicemap.Stage) string {
 	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != "auto" {
 		return ""
 	}

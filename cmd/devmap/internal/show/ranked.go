@@ -14,7 +14,9 @@ import (
 
 // Ranked prints what an engine with ranks gets, and the best degrees.
 func Ranked(printer *Printer, answer *serve.RankAnswer) {
-	printer.printf("%s\n", strings.Join(RankedFacts(answer), "\n"))
+	for _, said := range RankedFacts(answer) {
+		printer.printf("%s\n", said)
+	}
 	const most = 3
 	RankedRows(printer, append([]*serve.RankAnswer{answer}, answer.Others[:min(most, len(answer.Others))]...))
 }

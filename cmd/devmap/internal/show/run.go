@@ -40,7 +40,7 @@ func reference(ran *report.Report) string {
 	return "the CPU reference in place of " + Plural(len(ran.Devices), "GPU")
 }
 
-// Ran returns what a run's steps ran on if that is no GPU, else empty; and its speed, empty without steps.
+// Ran returns what ran in place of GPUs, empty if GPUs ran, and the speed, empty without steps.
 func Ran(ran *report.Report) (on, speed string) {
 	rows := &runTables{Report: ran}
 	if len(ran.GPUs) == 0 {

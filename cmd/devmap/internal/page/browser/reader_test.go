@@ -76,8 +76,8 @@ func TestCursorStartsAtPeak(t *testing.T) {
 	page.clean()
 }
 
-// GPUs that are alike share a bar, and the arena has the bands' colours.
-func TestAlikeGPUsShareBar(t *testing.T) {
+// Equal GPUs share a bar, and the arena has the bands' colours.
+func TestEqualGPUsShareBar(t *testing.T) {
 	page := open(t, report(t, strings.Fields("llama-3.2-1b --gpus 8 --mode train --batch 2 --strategy ddp")...))
 	page.renderAll()
 	if bars := value[string](page, `[...document.querySelectorAll('#gpus figure:first-of-type .bars strong')].map((node) => node.textContent).join()`); bars != "GPUs 0–7" {
