@@ -32,6 +32,9 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 	if plan.Objective.Status == "" || plan.Verdict == doesNotFit { // the bound is of plans that do not fit
 		return answer, ""
 	}
+	if len(plan.Pipeline) > 0 && plan.Objective.LowerBound <= 0 {
+		return answer, sentence(plan.Objective.Status + ": diffusion pipelines have no lower bound")
+	}
 	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
 	if plan.Objective.LowerBound > 0 {
 		proof += fmt.Sprintf(" Gap %.2f%%.", 100*plan.Objective.Gap)
