@@ -29,7 +29,7 @@ func TestPageFacts(t *testing.T) {
 			`"Workload","value":"serving 1,024 × 131,072 tokens, auto cache"`, `"Strategy","value":"vllm"`, `"Degrees","value":"tp 4"`, `"KV tokens","value":"1,184,832"`,
 			`"layers":"model.embed_tokens, model.layers.0 – model.layers.79, model.norm`, `"overhead":"CUDA context and the margin"`,
 		},
-		"flux.1-dev --gpus 2 --gpu rtx-4090": {"Feasible: diffusion pipelines have no lower bound."},
+		"flux.1-dev --gpus 2 --gpu rtx-4090":                         {"Feasible: diffusion pipelines have no lower bound."},
 		filepath.Join(dir, "tiny.gguf") + " --gpus 2 --gpu rtx-4090": {`"Strategy","value":"llama.cpp"`, `"layers":"blk.0`, `"On the CPU","value":"token_embd"`},
 	} {
 		plan := filepath.Join(t.TempDir(), "plan.json")
