@@ -381,12 +381,12 @@ func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload cost
 	}
 	answer, err := of.solve(command.Request)
 	if err != nil {
-		return err
+		return unreported(cmd, command.Report, err)
 	}
 	plan := of.plan(answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err == nil {
-		err = command.report(cmd, plan, nil, nil, nil)
+		err = command.reportServed(cmd, plan, of.graph, show.RankedFacts(answer))
 	}
 	if err != nil || command.JSON {
 		return err

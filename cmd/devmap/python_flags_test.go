@@ -47,6 +47,7 @@ var pythonTypes = map[string]string{
 	"lora_targets": "Union[Sequence[str], str]",
 	"images":       "Union[int, str]", // or "mean,max"
 	"lengths":      "Union[str, PathLike[str]]",
+	"report":       "Union[str, PathLike[str]]",
 	"gpu":          "Union[GPU, str]", // also the name that torch has for a GPU
 }
 
@@ -144,7 +145,7 @@ func pythonCollected() *pythonWriter {
 // pythonFlagsOf returns the flags of a command that are keywords.
 func pythonFlagsOf(command *cobra.Command) (all []*pflag.Flag) {
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"help", "json", "output", "report", "run"}, flag.Name) && !flag.Hidden {
+		if !slices.Contains([]string{"help", "json", "output", "run"}, flag.Name) && !flag.Hidden {
 			all = append(all, flag)
 		}
 	})
@@ -188,7 +189,7 @@ func (text *pythonWriter) command(command *cobra.Command) {
 	}
 	for other, own := range ask.OtherNames(command.Flags()) {
 		name, keyword := strings.ReplaceAll(other, "-", "_"), strings.ReplaceAll(own, "-", "_")
-		if name != keyword && !slices.Contains([]string{"output", "report"}, keyword) { // functions have no such keywords
+		if name != keyword && keyword != "output" { // functions have no such keyword
 			text.others[name] = keyword
 		}
 	}

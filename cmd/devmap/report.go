@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -56,8 +58,8 @@ there, the page has the plan's own figures.`,
 }
 
 func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
-	if command.ran != "" && len(files) > 1 {
-		return out.Usagef("--run %s is of one plan, and there are %d: give one PLAN", command.ran, len(files))
+	if command.ran == "" && cmd.Flags().Changed("run") {
+		return out.Usagef("--run names no file: give a report of devmap run or watch")
 	}
 	if command.Output == "" && out.Terminal(cmd.OutOrStdout()) && !command.JSON {
 		return out.Usagef("a page is HTML for a browser: -o report.html writes it to a file")
@@ -69,6 +71,9 @@ func (command *reportCommand) run(cmd *cobra.Command, files []string) error {
 			return err
 		}
 		all = all.With(one)
+	}
+	if err := cmd.Context().Err(); err != nil {
+		return fmt.Errorf("%w: no page was written", context.Cause(cmd.Context()))
 	}
 	return out.Write(cmd, command.Output, func(to io.Writer) error {
 		if command.JSON {
@@ -111,6 +116,10 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 	if err := sameRun(source, file, command.ran); err != nil {
 		return nil, err
 	}
+	source.Facts = slices.Insert(source.Facts, 0, show.Facts(source.Plan, source.Graph)...)
+	if source.Run != nil {
+		source.RunOn, source.Speed = show.Ran(source.Run)
+	}
 	var asked *ask.Question
 	if source.Graph != nil {
 		asked = ask.OfPlan(cmd.Context(), plan, source.Graph)
@@ -148,6 +157,7 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 		}
 		var head struct {
 			FormatVersion string `json:"format_version"`
+			Plan          string `json:"plan"`
 			Backend       string `json:"backend"`
 			Model         struct {
 				Name   string `json:"name"`
@@ -161,6 +171,10 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 			other = fmt.Sprintf("model %q (%s)", head.Model.Name, head.Model.Digest)
 			continue
 		}
+		if had := source.Run != nil || source.Watched != nil; had && head.Plan != file {
+			continue // of another plan for the same model
+		}
+		source.Run, source.Watched = nil, nil
 		var into any = &source.Run
 		if head.Backend == "watch" {
 			into = &source.Watched
@@ -195,7 +209,7 @@ func sameRun(source *page.Source, file, name string) error {
 	}
 	for i, was := range peaks {
 		if is := source.Plan.Devices[i].Predicted.PeakAllocatedBytes; was != is {
-			return out.Usagef("--run %s predicts %v for device %d, and %s predicts %v: give the report of this plan", name, costmodel.Bytes(was), i, file, costmodel.Bytes(is))
+			return out.Usagef("--run %s predicts %v for device %d, and %s predicts %v (%d bytes more): give the report of this plan", name, costmodel.Bytes(was), i, file, costmodel.Bytes(is), is-was)
 		}
 	}
 	return nil

@@ -24,10 +24,10 @@ import (
 func pageOf(plan *devicemap.Plan, data []byte) *page.Source {
 	source := &page.Source{Plan: plan, Missing: "The model was not read, so the moments of the step are not known."}
 	source.Sentence, source.Proof = show.Answer(plan)
-	source.Limit = show.Limit(plan)
+	source.Limit, source.Overhead = show.Limit(plan), show.Overhead(plan.Workload.Mode)
 	facts := [][2]string{
 		{"Model", plan.Model.Name}, {"Read from", plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
-		{"Strategy", show.Described(&plan.Workload)}, {"Runtime", plan.Workload.Runtime}, {"Transformers", plan.Model.Transformers}, {"devmap", version()},
+		{"Transformers", plan.Model.Transformers}, {"devmap", version()},
 	}
 	for _, fact := range facts {
 		if fact[1] != "" {
@@ -114,7 +114,12 @@ func helped(ctx context.Context, source *page.Source, asked *ask.Question, model
 		}
 		source.Changes = append(source.Changes, one)
 	}
-	if len(changes) == 0 {
+	switch interrupted := ctx.Err() != nil; {
+	case interrupted && len(changes) == 0:
+		source.NoChanges = "No change was tried: the search was interrupted, or its time was over."
+	case interrupted:
+		source.NoChanges = "Not all changes were tried: the search was interrupted, or its time was over."
+	case len(changes) == 0:
 		source.NoChanges = "No change was found that lowers the largest share."
 	}
 	if row := strategy.Automatic(asked.Problem); row != nil {

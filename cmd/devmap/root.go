@@ -95,19 +95,23 @@ func group(root *cobra.Command) {
 	}
 }
 
-// checkOutputName refuses a flag as the name of an output, and a file of defaults.
-func checkOutputName(cmd *cobra.Command) error {
-	output := cmd.Flag("output")
-	if output == nil {
-		return nil
-	}
-	switch path := output.Value.String(); {
-	case path == "-":
-		return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
-	case strings.HasPrefix(path, "-"): // a flag was read as the missing name
-		return out.Usagef("--output %q begins as a flag: name a file, ./%s if that is its name", path, path)
-	case filepath.Base(path) == ask.ConfigName || path != "" && slices.Contains(ask.ConfigFiles(), path):
-		return out.Usagef("--output %q: devmap reads the defaults of its flags there: name another file", path)
+// checkOutputNames refuses a flag as the name of an output, and a file of defaults.
+func checkOutputNames(cmd *cobra.Command) error {
+	for _, name := range []string{"output", "report"} {
+		output := cmd.Flag(name)
+		if output == nil {
+			continue
+		}
+		switch path := output.Value.String(); {
+		case path == "-" && name == "report":
+			return out.Usagef("--report - is no file: name one, as report.html")
+		case path == "-":
+			return out.Usagef("--output - is no file: leave it out for standard output, or name the file ./-")
+		case strings.HasPrefix(path, "-"): // a flag was read as the missing name
+			return out.Usagef("--%s %q begins as a flag: name a file, ./%s if that is its name", name, path, path)
+		case filepath.Base(path) == ask.ConfigName || path != "" && slices.Contains(ask.ConfigFiles(), path):
+			return out.Usagef("--%s %q: devmap reads the defaults of its flags there: name another file", name, path)
+		}
 	}
 	return nil
 }
@@ -116,7 +120,7 @@ func checkOutputName(cmd *cobra.Command) error {
 // that started it has printed them.
 func begin(cmd *cobra.Command, args []string, isWorker bool) error {
 	problems := cmd.ErrOrStderr()
-	if err := checkOutputName(cmd); err != nil {
+	if err := checkOutputNames(cmd); err != nil {
 		return err
 	}
 	notes, err := ask.ApplyDefaults(cmd)

@@ -34,12 +34,12 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	}
 	answer, err := serve.Solve(served.question)
 	if err != nil {
-		return unserved(command.Request, served, err)
+		return unreported(cmd, command.Report, unserved(command.Request, served, err))
 	}
 	plan := servingPlan(served.graph, served.workload, topology, &served.question, answer)
 	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
 	if err == nil {
-		err = command.report(cmd, plan, nil, nil, nil)
+		err = command.reportServed(cmd, plan, served.graph, show.ServedFacts(served.graph, plan.Workload, &served.question, answer))
 	}
 	if err != nil || command.JSON {
 		return err
@@ -51,6 +51,16 @@ func (command *planCommand) serve(cmd *cobra.Command, arg string) error {
 	printer.Warnings(plan.Warnings)
 	command.next(cmd, plan, written)
 	return nil
+}
+
+// unreported notes that an engine that serves has no page if nothing fits: there is no map to show.
+func unreported(cmd *cobra.Command, report string, err error) error {
+	if none := (*out.Infeasible)(nil); report != "" && errors.As(err, &none) {
+		if fault := out.Note(cmd, "note: %q was not written: nothing fits, so there is no plan to show\n", report); fault != nil {
+			return fault
+		}
+	}
+	return err
 }
 
 // servingPlan is the plan file of an answer.

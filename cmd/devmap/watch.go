@@ -131,7 +131,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err := spareReport(cmd, command.Report, "", command.Output); err != nil {
 		return err
 	}
-	if err := cmp.Or(command.hasFolder(), out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"report", "certificate", "rank"}}, "")); err != nil {
+	if err := cmp.Or(hasFolder("output", command.Output), hasFolder("report", command.Report), out.Spare(cmd, out.Written{Flag: "output", Path: command.Output, Kinds: []string{"report", "certificate", "rank"}}, "")); err != nil {
 		return err
 	}
 	defer watching.Unbroken()()
@@ -159,13 +159,13 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 }
 
 // hasFolder refuses an output whose folder does not exist.
-func (command *watchCommand) hasFolder() error {
-	if command.Output == "" {
+func hasFolder(flag, path string) error {
+	if path == "" {
 		return nil
 	}
-	folder := filepath.Dir(command.Output)
+	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
+		return fmt.Errorf("--%s %q: there is no folder %q", flag, path, folder)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func openSMI(program string, often, whose, patient time.Duration) (*smiReader, e
 		program: path, gpus: gpus, used: used, stop: make(chan struct{}), fresh: make(chan struct{}),
 		source: Source{
 			Name: smiProgram + ", driver " + driver, IntervalSeconds: often.Seconds(), GranuleBytes: mebibyte,
-			Note: "this devmap was built without NVML: nvidia-smi tells whole MiB, ten times a second, and whose they are every two",
+			Note: "this devmap was built without NVML: nvidia-smi gives whole MiB ten times a second, and the processes every two seconds",
 		},
 	}
 	if err := reader.begin(often, whose, patient); err != nil {

@@ -24,6 +24,23 @@ def planned(**flags):
 
 
 class PlanTest(unittest.TestCase):
+    def test_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = os.path.join(folder, "page.html")
+            planned(report=page)
+            with open(page, encoding="utf-8") as written:
+                self.assertIn('"verdict":"fits"', written.read())
+            with self.assertRaises(devmap.Infeasible):
+                devmap.plan("llama-3.1-8b", **TRAIN, report=page)
+            with open(page, encoding="utf-8") as written:
+                self.assertIn('"verdict":"no"', written.read())
+            other = os.path.join(folder, "other.html")
+            with open(other, "w", encoding="utf-8") as mine:
+                mine.write("mine")
+            with self.assertRaisesRegex(devmap.DevmapError, "force=True replaces it"):
+                planned().report(other)
+            self.assertIn("<!DOCTYPE html>", planned().report(other, force=True))
+
     def test_plan(self):
         plan = planned()
         self.assertEqual(plan.model, "gpt2")

@@ -17,6 +17,8 @@ type Page struct {
 	Facts         []fact     `json:"facts"`
 	Categories    []category `json:"categories"`
 	GPUs          []gpu      `json:"gpus"`
+	Overhead      string     `json:"overhead,omitzero"`  // what overhead_bytes of GPUs are
+	PeakOpen      bool       `json:"peak_open,omitzero"` // compilation leaves peaks open within their range
 	Memory        []curve    `json:"memory"`
 	MemoryNote    string     `json:"memory_note,omitzero"`
 	Arenas        *arenas    `json:"arenas,omitzero"`
@@ -112,12 +114,14 @@ type gpu struct {
 	PeakBytes      int64             `json:"peak_bytes"`
 	PeakAt         string            `json:"peak_at"`
 	PeakRangeBytes []int64           `json:"peak_range_bytes,omitzero"`
+	UsualPeakBytes int64             `json:"usual_peak_bytes,omitzero"`
 	AtLeast        bool              `json:"at_least,omitzero"`
 	OverheadBytes  int64             `json:"overhead_bytes"`
 	SlackBytes     [2]int64          `json:"slack_bytes"`
 	UsedBytes      int64             `json:"used_bytes"`
 	HeadroomBytes  int64             `json:"headroom_bytes"`
 	Verdict        devicemap.Verdict `json:"verdict"`
+	Layers         string            `json:"layers,omitzero"` // of an engine that serves
 	Modules        []module          `json:"modules,omitzero"`
 	Memory         *int              `json:"memory,omitzero"`
 	Measured       *measured         `json:"measured,omitzero"`

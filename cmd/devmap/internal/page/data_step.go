@@ -37,6 +37,8 @@ type arenas struct {
 	Note  string   `json:"note,omitzero"`
 	Maps  []arena  `json:"maps"`
 	Kinds []string `json:"kinds"`
+	// Categories are those of the kinds.
+	Categories []int `json:"categories"`
 }
 
 type arena struct {

@@ -20,6 +20,8 @@ type Source struct {
 	// is proved.
 	Sentence, Proof, Limit string
 	Bound                  []string
+	// Overhead names the memory that a plan counts outside the allocator.
+	Overhead string
 	// Facts are pairs of a name and a value; the value of "Command" is one.
 	Facts [][2]string
 	// Graph and Costs are the plan's model and the costs of its units. If they are nil, Missing is a
@@ -31,8 +33,11 @@ type Source struct {
 	// Program and Result are of devmap's own engine.
 	Program *program.Program
 	Result  *simulate.Result
-	// Run is what a run measured. Watched is of a watched command, with its readings if there are any.
+	// Run is what a run measured, RunOn what its steps ran on in place of GPUs, and Speed its speed as a
+	// sentence. Watched is of a watched command, with its readings if there are any.
 	Run      *report.Report
+	RunOn    string
+	Speed    string
 	Watched  *watch.Report
 	Readings []watch.Readings
 	Changes  []Change
@@ -57,7 +62,7 @@ func Of(source *Source) *Page {
 	page := &Page{
 		FormatVersion: version, Title: title(plan), Categories: categories,
 		Answer: answer{Verdict: plan.Verdict, Sentence: source.Sentence, Proof: source.Proof},
-		GPUs:   gpusOf(plan, plan.Devices), Names: []string{},
+		GPUs:   gpusOf(plan, plan.Devices), Overhead: source.Overhead, PeakOpen: plan.Workload.Compile, Names: []string{},
 		Why: &reasons{Limit: source.Limit, Bound: source.Bound, Changes: source.Changes, Note: source.NoChanges, Warnings: plan.Warnings, Now: source.Now},
 	}
 	for _, of := range source.Facts {
@@ -66,6 +71,7 @@ func Of(source *Source) *Page {
 	if len(source.Front) > 0 {
 		page.Why.Front = &front{"step", "peak", source.Front}
 	}
+	page.layers(plan)
 	page.memory(source)
 	page.unfollowed(plan.Devices)
 	page.time(source)
@@ -73,7 +79,7 @@ func Of(source *Source) *Page {
 		page.Time.StepSeconds = plan.StepSeconds
 	}
 	if source.Run != nil {
-		page.measured(source.Run)
+		page.measured(source)
 	}
 	if source.Watched != nil {
 		page.watched(source.Watched, source.Readings)

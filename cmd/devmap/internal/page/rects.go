@@ -33,6 +33,7 @@ func (page *Page) arena(of *simulation, number int, peak int64, most int) arena 
 		if kind < 0 {
 			kind = len(page.Arenas.Kinds)
 			page.Arenas.Kinds = append(page.Arenas.Kinds, string(one.Class))
+			page.Arenas.Categories = append(page.Arenas.Categories, ofClass[one.Class])
 		}
 		name := one.Name
 		if one.count > 1 {

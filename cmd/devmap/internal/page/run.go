@@ -1,7 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
@@ -11,6 +15,8 @@ import (
 // run is what a run of a plan measured.
 type run struct {
 	Verdict              report.Verdict `json:"verdict"`
+	On                   string         `json:"on,omitzero"`    // in place of GPUs
+	Speed                string         `json:"speed,omitzero"` // a sentence
 	Reasons              []string       `json:"reasons"`
 	PredictedStepSeconds *float64       `json:"step_seconds_predicted,omitzero"`
 	StepSeconds          []float64      `json:"step_seconds,omitzero"`
@@ -21,9 +27,13 @@ type run struct {
 const maxSteps = 2000
 
 // measured adds a run.
-func (page *Page) measured(of *report.Report) {
-	page.Run = &run{Verdict: of.Verdict, Reasons: of.Reasons, PredictedStepSeconds: of.StepSeconds.Predicted, GPUs: of.GPUs}
-	page.Answer.Run = verdict(of.Verdict, of.Reasons)
+func (page *Page) measured(source *Source) {
+	of := source.Run
+	page.Run = &run{Verdict: of.Verdict, On: source.RunOn, Speed: source.Speed, Reasons: sentences(of.Reasons), GPUs: of.GPUs}
+	if source.RunOn == "" { // else the times of GPUs are not judged
+		page.Run.PredictedStepSeconds = of.StepSeconds.Predicted
+	}
+	page.Answer.Run = verdict(of.Verdict, source.RunOn, of.Reasons)
 	for i := range of.Steps[:min(len(of.Steps), maxSteps)] {
 		page.Run.StepSeconds = append(page.Run.StepSeconds, of.Steps[i].Seconds)
 	}
@@ -36,42 +46,57 @@ func (page *Page) measured(of *report.Report) {
 	}
 }
 
-// verdict is a run's verdict with its reasons.
-func verdict(is report.Verdict, why []string) string {
-	text := fmt.Sprintf("Measured: %s.", is)
-	for _, reason := range why {
-		text += " " + reason
+// verdict is a run's verdict with its reasons. on names what ran in place of GPUs.
+func verdict(is report.Verdict, on string, why []string) string {
+	if on != "" {
+		on = " on " + on
 	}
-	return text
+	return strings.Join(append([]string{fmt.Sprintf("Measured%s: %s.", on, is)}, sentences(why)...), " ")
+}
+
+// sentences begin with a capital and end with a full stop.
+func sentences(texts []string) []string {
+	all := []string{}
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		first, size := utf8.DecodeRuneInString(text)
+		all = append(all, strings.TrimSuffix(string(unicode.ToUpper(first))+text[size:], ".")+".")
+	}
+	return all
 }
 
 // watched is a command that devmap watched.
 type watched struct {
-	Command   string           `json:"command"`
-	Note      string           `json:"note,omitzero"`
-	Seconds   float64          `json:"seconds"`
-	GPUs      []watchedGPU     `json:"gpus"`
-	Processes []watchedProcess `json:"processes"`
-	Explained []explained      `json:"explained"`
-	Reasons   []string         `json:"reasons"`
-	Notes     []string         `json:"notes"`
+	Command string  `json:"command"`
+	Note    string  `json:"note,omitzero"`
+	Seconds float64 `json:"seconds"`
+	// ExitStatus and Ended say how the command ended; Ended is empty if it still ran.
+	ExitStatus *int             `json:"exit_status,omitzero"`
+	Ended      string           `json:"ended,omitzero"`
+	GPUs       []watchedGPU     `json:"gpus"`
+	Processes  []watchedProcess `json:"processes"`
+	Explained  []explained      `json:"explained"`
+	Reasons    []string         `json:"reasons"`
+	Notes      []string         `json:"notes"`
 }
 
 // watchedGPU is a GPU over time. X is in milliseconds.
 type watchedGPU struct {
-	GPU                int      `json:"gpu"`
-	Name               string   `json:"name"`
-	Devices            []int    `json:"devices"`
-	CapacityBytes      int64    `json:"capacity_bytes"`
-	PredictedUsedBytes [2]int64 `json:"predicted_used_bytes"`
-	X                  []int64  `json:"x"`
-	Used               []int64  `json:"used"`
-	Most               []int64  `json:"most"`
-	Others             []int64  `json:"others"`
-	Plateaus           int      `json:"plateaus"`
-	Rises              int      `json:"rises"`
-	GrowthBytes        int64    `json:"growth_bytes"`
-	OthersText         string   `json:"others_text"`
+	GPU                int     `json:"gpu"`
+	Name               string  `json:"name"`
+	Devices            []int   `json:"devices"`
+	CapacityBytes      int64   `json:"capacity_bytes"`
+	PredictedUsedBytes []int64 `json:"predicted_used_bytes,omitzero"`
+	X                  []int64 `json:"x"`
+	Used               []int64 `json:"used"`
+	Most               []int64 `json:"most"`
+	Others             []int64 `json:"others"`
+	Plateaus           int     `json:"plateaus"`
+	Rises              int     `json:"rises"`
+	GrowthBytes        int64   `json:"growth_bytes"`
+	OthersText         string  `json:"others_text"`
 }
 
 // watchedProcess is what PyTorch's allocator had in a process on a GPU.
@@ -109,9 +134,9 @@ func OfWatch(of *watch.Report, readings []watch.Readings) *Page {
 // watched adds a watched command. readings are by GPU of the report, nil if they are not known.
 func (page *Page) watched(of *watch.Report, readings []watch.Readings) {
 	if of.Plan != "" {
-		page.Answer.Run = verdict(of.Verdict, of.Reasons)
+		page.Answer.Run = verdict(of.Verdict, "", of.Reasons)
 	}
-	page.Watch = &watched{Reasons: of.Reasons, Notes: of.Notes, Seconds: of.Sampling.Seconds, Note: of.Sampling.Lost}
+	page.Watch = &watched{Reasons: sentences(of.Reasons), Notes: sentences(of.Notes), Seconds: of.Sampling.Seconds, Note: of.Sampling.Lost}
 	if of.Command != nil {
 		for i, word := range of.Command.Argv {
 			if i > 0 {
@@ -119,7 +144,8 @@ func (page *Page) watched(of *watch.Report, readings []watch.Readings) {
 			}
 			page.Watch.Command += emit.Shell(word)
 		}
-		page.Watch.Seconds = of.Command.Seconds
+		page.Watch.Seconds, page.Watch.ExitStatus, page.Watch.Ended = of.Command.Seconds, of.Command.ExitStatus, of.Command.Ended
+		page.Answer.Run = strings.TrimSpace(page.Answer.Run + " " + ended(of.Command))
 		page.Facts = append(page.Facts, fact{"Watched", page.Watch.Command, true})
 	}
 	for i := range of.GPUs {
@@ -127,7 +153,7 @@ func (page *Page) watched(of *watch.Report, readings []watch.Readings) {
 		if i < len(readings) {
 			read = readings[i]
 		}
-		page.Watch.GPUs = append(page.Watch.GPUs, ofGPU(&of.GPUs[i], &read))
+		page.Watch.GPUs = append(page.Watch.GPUs, ofGPU(&of.GPUs[i], &read, of.Plan != ""))
 	}
 	for i := range of.Processes {
 		for _, on := range of.Processes[i].GPUs {
@@ -149,11 +175,25 @@ func (page *Page) watched(of *watch.Report, readings []watch.Readings) {
 	}
 }
 
-func ofGPU(of *watch.GPUReport, readings *watch.Readings) watchedGPU {
+// ended says how a command ended; empty: as it should.
+func ended(command *watch.Command) string {
+	switch {
+	case command.ExitStatus != nil && *command.ExitStatus != 0:
+		return fmt.Sprintf("The command ended: %s.", cmp.Or(command.Ended, fmt.Sprintf("exit status %d", *command.ExitStatus)))
+	case command.ExitStatus == nil && command.Ended == "":
+		return "The command still ran when devmap ended."
+	}
+	return ""
+}
+
+func ofGPU(of *watch.GPUReport, readings *watch.Readings, planned bool) watchedGPU {
 	out := watchedGPU{
-		GPU: of.GPU, Name: of.Name, Devices: of.Devices, CapacityBytes: of.CapacityBytes, PredictedUsedBytes: of.PredictedUsedBytes,
+		GPU: of.GPU, Name: of.Name, Devices: of.Devices, CapacityBytes: of.CapacityBytes,
 		Used: readings.Used, Most: readings.Most, Others: readings.Others,
 		Plateaus: of.Growth.Plateaus, Rises: of.Growth.Rises, GrowthBytes: of.Growth.LastUsed - of.Growth.FirstUsed, OthersText: of.Others,
+	}
+	if planned {
+		out.PredictedUsedBytes = of.PredictedUsedBytes[:]
 	}
 	for i := range readings.Used {
 		out.X = append(out.X, int64(i)*readings.Period.Milliseconds())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/steptime"
@@ -132,7 +133,7 @@ func (page *Page) simulated(of *simulation) {
 			if name == "compute" {
 				kind = name
 			}
-			all = append(all, laneOf{device: int(device.ID), name: fmt.Sprintf("GPU %d %s", device.ID, name), stream: kind, busy: of.at(of.result.Devices[number].Busy[stream])})
+			all = append(all, laneOf{device: int(device.ID), name: fmt.Sprintf("GPU %d %s", device.ID, toward.ReplaceAllString(name, "$1 GPU $2")), stream: kind, busy: of.at(of.result.Devices[number].Busy[stream])})
 		}
 	}
 	type gap struct {
@@ -206,3 +207,6 @@ func (of *simulation) label(instr *program.Instr) string {
 	}
 	return text
 }
+
+// toward matches the name of a stream of transfers, as "to1".
+var toward = regexp.MustCompile(`^(to|from)(\d+)$`)

@@ -26,8 +26,8 @@ var categories = []category{
 	{"communication", "Comm", 2, func(predicted *devicemap.Predicted) int64 { return predicted.CommBuffersBytes }},
 }
 
-// parts lists the categories at a device's peak, and its overhead.
-func parts(predicted *devicemap.Predicted) string {
+// parts lists the categories at a device's peak, and what is outside the allocator.
+func parts(predicted *devicemap.Predicted, mode costmodel.Mode) string {
 	var out []string
 	for i := range categories {
 		if b := categories[i].of(predicted); b > 0 {
@@ -35,7 +35,7 @@ func parts(predicted *devicemap.Predicted) string {
 		}
 	}
 	if predicted.OverheadBytes > 0 {
-		out = append(out, fmt.Sprintf("overhead %v", costmodel.Bytes(predicted.OverheadBytes)))
+		out = append(out, fmt.Sprintf("%s %v", Overhead(mode), costmodel.Bytes(predicted.OverheadBytes)))
 	}
 	return strings.Join(out, ", ")
 }

@@ -235,11 +235,7 @@ func (rows *deviceTable) units(left []string) []string {
 		said = append(said, "Reserved is the allocator's pool"+rows.banded()+".")
 	}
 	if context := rows.contexts(); context != "" {
-		what := "the CUDA context ("
-		if rows.work.Mode == costmodel.Serve {
-			what = "the CUDA context and the margin ("
-		}
-		said = append(said, "Used and Free count "+what+context+").")
+		said = append(said, "Used and Free count the "+Overhead(rows.work.Mode)+" ("+context+").")
 	}
 	said = append(said, "GPU total: "+rows.totals()+".")
 	if len(left) > 0 {

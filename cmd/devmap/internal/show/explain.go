@@ -18,7 +18,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 		what = "fullest"
 	}
 	printer.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
-		what, solution.Bottleneck, prediction.Predicted.PeakAt, parts(&prediction.Predicted), printer.runs(solution.Map, devicemap.Device(solution.Bottleneck)))
+		what, solution.Bottleneck, prediction.Predicted.PeakAt, parts(&prediction.Predicted, printer.work.Mode), printer.runs(solution.Map, devicemap.Device(solution.Bottleneck)))
 	if solution.Offloaded != nil {
 		printer.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
 	}

@@ -11,9 +11,15 @@ import (
 
 // Forms prints the form of each stage of a plan, if the planner chose them.
 func (printer *Printer) Forms(stages []devicemap.Stage) {
-	workload := &printer.work
+	if text := formsOf(&printer.work, stages); text != "" {
+		printer.printf("stages: %s\n", text)
+	}
+}
+
+// formsOf returns the form of each stage; empty if the planner did not choose them.
+func formsOf(workload *costmodel.Workload, stages []devicemap.Stage) string {
 	if workload.DP != costmodel.AutoDegree && workload.TP != costmodel.AutoDegree && workload.Recompute != "auto" {
-		return
+		return ""
 	}
 	var all []string
 	before := ""
@@ -26,7 +32,7 @@ func (printer *Printer) Forms(stages []devicemap.Stage) {
 		}
 		before = text
 	}
-	printer.printf("stages: %s\n", strings.Join(all, " · "))
+	return strings.Join(all, " · ")
 }
 
 func gpus(stage *devicemap.Stage) string {

@@ -3,7 +3,6 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -86,7 +85,10 @@ func gpuName(device *costmodel.Device) string {
 // doing describes the workload in a few words.
 func (printer *Printer) doing() string {
 	workload := &printer.work
-	stored := ask.StoredAs(printer.graph, workload)
+	stored := ""
+	if printer.graph != nil {
+		stored = ask.StoredAs(printer.graph, workload)
+	}
 	if workload.Mode == costmodel.Load {
 		return "weights only, " + cmp.Or(stored, string(workload.Precision))
 	}
@@ -162,10 +164,10 @@ func (printer *Printer) trained() []string {
 func (printer *Printer) sizes() string {
 	workload := &printer.work
 	size := fmt.Sprintf("batch %d", workload.Batch)
-	if workload.Seq > 0 && estimate.CheckLengths(printer.graph, true, false) == nil {
+	if workload.Seq > 0 && (printer.graph == nil || estimate.CheckLengths(printer.graph, true, false) == nil) {
 		size += fmt.Sprintf(" × %d", workload.Seq)
 	}
-	if workload.TargetSeq != workload.Seq && estimate.CheckLengths(printer.graph, false, true) == nil {
+	if workload.TargetSeq != workload.Seq && printer.graph != nil && estimate.CheckLengths(printer.graph, false, true) == nil {
 		size += fmt.Sprintf(" (target %d)", workload.TargetSeq)
 	}
 	if workload.Strategy.Traits().Replicated && workload.Runtime != "jax" {
@@ -201,14 +203,8 @@ func (printer *Printer) spread() string {
 }
 
 // openDegrees returns all degrees of a pipeline, if one of them is automatic.
-func openDegrees(workload *costmodel.Workload) (degrees string) {
-	open := false
-	for _, field := range costmodel.Fields() {
-		if text := field.Text(workload); text != "" && slices.Contains([]string{"dp", "tp", "cp", "pp", "ep"}, field.Name) {
-			degrees += ", " + field.Name + " " + text
-			open = open || text == "auto"
-		}
-	}
+func openDegrees(workload *costmodel.Workload) string {
+	degrees, open := degreesSet(workload)
 	if !open {
 		return ""
 	}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/planner"
@@ -25,8 +26,14 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 	if at := fullest.Predicted.PeakAt; at != "" {
 		answer += " Its peak is at: " + at + "."
 	}
-	if plan.Objective.Status == "" {
+	if plan.Verdict == tight {
+		answer += tightGPUs(plan.Devices)
+	}
+	if plan.Objective.Status == "" || plan.Verdict == doesNotFit { // the bound is of plans that do not fit
 		return answer, ""
+	}
+	if len(plan.Pipeline) > 0 && plan.Objective.LowerBound <= 0 {
+		return answer, sentence(plan.Objective.Status + ": diffusion pipelines have no lower bound")
 	}
 	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
 	if plan.Objective.LowerBound > 0 {
@@ -34,6 +41,26 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 	}
 	return answer, proof
 }
+
+// tightGPUs names the GPUs whose allocator's pool may not fit, if not all are so.
+func tightGPUs(devices []devicemap.Prediction) string {
+	var names []string
+	for i := range devices {
+		if devices[i].Verdict == tight {
+			names = append(names, fmt.Sprint(devices[i].Device))
+		}
+	}
+	switch {
+	case len(names) == 0 || len(names) == len(devices):
+		return ""
+	case len(names) == 1:
+		return fmt.Sprintf(" GPU %s is tight.", names[0])
+	}
+	return fmt.Sprintf(" GPUs %s are tight.", strings.Join(names, ", "))
+}
+
+// Sentence is a text that begins with a capital and ends with a full stop.
+func Sentence(text string) string { return sentence(text) }
 
 // fullestOf returns the GPU with the largest share of its budget; nil: there is none.
 func fullestOf(devices []devicemap.Prediction) (fullest *devicemap.Prediction) {
@@ -51,7 +78,7 @@ func Limit(plan *devicemap.Plan) string {
 	if fullest == nil {
 		return ""
 	}
-	return fmt.Sprintf("GPU %d limits the plan. At its peak (%s) it has: %s.", fullest.Device, fullest.Predicted.PeakAt, parts(&fullest.Predicted))
+	return fmt.Sprintf("GPU %d limits the plan. At its peak (%s) it has: %s.", fullest.Device, fullest.Predicted.PeakAt, parts(&fullest.Predicted, plan.Workload.Mode))
 }
 
 // Bounds returns how a map was found and why none is better, a sentence each.

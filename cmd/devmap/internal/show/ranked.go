@@ -12,25 +12,34 @@ import (
 	"github.com/devmap-dev/devmap/planner/serve"
 )
 
-// Ranked prints what an engine with ranks gets: the context and what limits it, the engine's own split,
-// and the best degrees.
+// Ranked prints what an engine with ranks gets, and the best degrees.
 func Ranked(printer *Printer, answer *serve.RankAnswer) {
+	for _, said := range RankedFacts(answer) {
+		printer.printf("%s\n", said)
+	}
+	const most = 3
+	RankedRows(printer, append([]*serve.RankAnswer{answer}, answer.Others[:min(most, len(answer.Others))]...))
+}
+
+// RankedFacts returns an answer's context and what limits it, and the engine's own split, a sentence each.
+func RankedFacts(answer *serve.RankAnswer) []string {
 	set := &answer.Set
 	limit := "the longest of the model, or the one asked for"
 	if answer.Full {
 		limit = "no longer one fits"
 	}
-	printer.printf("Fits: a context of %s tokens (%s).\n", grouped(set.Context), limit)
-	printer.printf("GPU %d is the fullest.\n", answer.Limit)
+	said := []string{
+		fmt.Sprintf("Fits: a context of %s tokens (%s).", grouped(set.Context), limit),
+		fmt.Sprintf("GPU %d is the fullest.", answer.Limit),
+	}
 	switch {
 	case len(answer.Counts) < 2 || answer.Own == answer.Tokens:
 	case answer.Own == 0:
-		printer.printf("The engine's own split of the layers does not start.\n")
+		said = append(said, "The engine's own split of the layers does not start.")
 	default:
-		printer.printf("The engine's own split of the layers: %s tokens in the cache.\n", grouped(answer.Own))
+		said = append(said, fmt.Sprintf("The engine's own split of the layers: %s tokens in the cache.", grouped(answer.Own)))
 	}
-	const most = 3
-	RankedRows(printer, append([]*serve.RankAnswer{answer}, answer.Others[:min(most, len(answer.Others))]...))
+	return said
 }
 
 // degreesOf names the degrees by the engine's flags, and the layers of each stage.

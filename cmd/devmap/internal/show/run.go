@@ -21,7 +21,7 @@ func (printer *Printer) Title(gpus string) {
 // the CPU reference ran.
 func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus string) {
 	if gpus == "" {
-		gpus = "the CPU reference in place of " + Plural(len(ran.Devices), "GPU")
+		gpus = reference(ran)
 	}
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
 	printer.printf("%s, %s%s: %s on %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
@@ -33,6 +33,23 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 		printer.printf("%s\n", rows.speed())
 	}
 	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+}
+
+// reference names the CPU reference that ran.
+func reference(ran *report.Report) string {
+	return "the CPU reference in place of " + Plural(len(ran.Devices), "GPU")
+}
+
+// Ran returns what ran in place of GPUs, empty if GPUs ran, and the speed, empty without steps.
+func Ran(ran *report.Report) (on, speed string) {
+	rows := &runTables{Report: ran}
+	if len(ran.GPUs) == 0 {
+		on = reference(ran)
+	}
+	if len(ran.Steps) > 0 && ran.TokensPerSecond != nil && ran.StepSeconds.Measured != nil {
+		speed = rows.speed()
+	}
+	return on, speed
 }
 
 // BrokenOff prints the results of a failed run, which title names.

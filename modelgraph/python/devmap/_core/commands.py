@@ -314,12 +314,14 @@ def watch(
     strict: bool = False,
     baseline: bool = False,
     snapshot: Optional[Path] = None,
+    report: Optional[Path] = None,
 ) -> Report:
     """Runs a command and compares the memory of its GPUs with a plan.
 
     command is a list of words: [sys.executable, "train.py"]. pid watches a process that runs already instead. What the
     command prints goes to stderr. strict raises DevmapError (status 4) if the verdict is "fail". baseline judges what
-    the command leaves on the GPUs, and needs no plan. snapshot has torch write its memory snapshot.
+    the command leaves on the GPUs, and needs no plan. snapshot has torch write its memory snapshot. report names a file
+    for a page with pictures.
 
     >>> import devmap, sys
     >>> plan = devmap.plan("gpt2", gpus=1)
@@ -336,6 +338,7 @@ def watch(
     typed += ["--strict"] if strict else []
     typed += ["--baseline"] if baseline else []
     typed += [f"--snapshot={os.fspath(snapshot)}"] if snapshot is not None else []
+    typed += [f"--report={os.fspath(report)}"] if report is not None else []
     typed += [f"--pid={pid}"] if pid is not None else []
     with contextlib.ExitStack() as stack:
         if isinstance(plan, Plan):
@@ -348,10 +351,10 @@ def watch(
     document = _document(ran)
     if document is None:
         raise ran.error()
-    report = Report(document, ran.status)
-    if strict and ran.status == 4 and report.verdict == "fail":
-        raise DevmapError("the plan does not hold: " + "; ".join(report.reasons), 4, ran.command)
-    return report
+    result = Report(document, ran.status)
+    if strict and ran.status == 4 and result.verdict == "fail":
+        raise DevmapError("the plan does not hold: " + "; ".join(result.reasons), 4, ran.command)
+    return result
 
 
 def export(

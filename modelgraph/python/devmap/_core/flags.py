@@ -270,6 +270,7 @@ class PlanKeywords(Shared, total=False):
     pin: Optional[Union[Mapping[str, int], Sequence[str], str]]
     pipefusion: Optional[int]
     pp: Optional[Union[int, str]]
+    report: Optional[Union[str, PathLike[str]]]
     reserve: Optional[Union[int, str, Sequence[Union[int, str]]]]
     ring: Optional[int]
     sequence_parallel: Optional[bool]
@@ -379,6 +380,7 @@ KINDS: dict[str, str] = {
     "preset": "string",
     "quantize": "string",
     "recompute": "string",
+    "report": "string",
     "reserve": "stringArray",
     "ring": "int64",
     "runtime": "string",
@@ -434,10 +436,10 @@ _NAMES = {
         "fully_shard_degree gpu gpus gradient_as_bucket_view height image_size images kernels kv_type "
         "label_tokens lengths liger lora_dropout lora_precision lora_rank lora_targets loss loss_only "
         "max_pixels mem_fraction micro_batches mmproj mode new_tokens nodes objective offload optimizer "
-        "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute reserve ring "
-        "runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq time_limit "
-        "together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing vae_tiling "
-        "virtual_stages width"
+        "optimizer_in_backward packing pin pipefusion pp precision preset quantize recompute report reserve "
+        "ring runtime schedule seq sequence_parallel sequences shard_degree steps strategy target_seq "
+        "time_limit together topology tp transformers ubatch ulysses uniform vae_precision vae_slicing "
+        "vae_tiling virtual_stages width"
     ),
 }
 COMMANDS = {command: {name: KINDS[name] for name in names.split()} for command, names in _NAMES.items()}
@@ -486,6 +488,7 @@ OTHERS: dict[str, str] = {
     "gradient_accumulation_steps": "micro_batches",
     "gradient_checkpointing": "recompute",
     "hosts": "nodes",
+    "html": "report",
     "image_max_pixels": "max_pixels",
     "iterations": "steps",
     "kv_cache_dtype": "kv_type",

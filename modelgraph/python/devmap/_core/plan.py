@@ -489,11 +489,17 @@ class Plan(Mapping[str, Union[int, str]]):
         return emitted
 
     def report(
-        self, path: Optional[Path] = None, measured: Optional[Path] = None, model: Optional[Path] = None
+        self,
+        path: Optional[Path] = None,
+        measured: Optional[Path] = None,
+        model: Optional[Path] = None,
+        *,
+        force: bool = False,
     ) -> str:
         """One HTML page with pictures: the answer, GPUs, memory and time over the step, and what would help.
 
-        It is written to path, if one is given. measured is a report of `devmap run` or `devmap watch` to compare with.
+        It is written to path, if one is given. force replaces a file that is no page of devmap. measured is a report of
+        `devmap run` or `devmap watch` to compare with.
         model tells where the model is, if not where it was planned from.
 
         >>> import devmap
@@ -503,6 +509,8 @@ class Plan(Mapping[str, Union[int, str]]):
         words = [f"--{name}={os.fspath(value)}" for name, value in (("run", measured), ("model", model)) if value]
         if path is not None:
             words.append(f"--output={os.fspath(path)}")
+        if force:
+            words.append("--force")
         with PlanFile(self) as file:
             ran = run(["report", file, *words])
         if path is None:

@@ -56,6 +56,42 @@ func TestOneCursorAndZoom(t *testing.T) {
 	page.clean()
 }
 
+// The first arrow starts at the peak, and a zoom leaves the cursor at its moment.
+func TestCursorStartsAtPeak(t *testing.T) {
+	page := open(t, report(t, strings.Fields(trained)...))
+	page.renderAll()
+	page.do(chromedp.ScrollIntoView("#memory .plot"), chromedp.Focus("#memory .plot"), chromedp.KeyEvent(kb.ArrowLeft))
+	const at = `(() => { const u = [...charts].find((u) => u.box === document.querySelector('#memory .plot')); return lastAtMost(data.memory[0].x, u.posToVal(u.cursor.left, 'x') * (1 + 1e-6)); })()`
+	before := value[int](page, `data.memory[0].peak`) - 1
+	if got := value[int](page, at); got < before-1 || got > before {
+		t.Errorf("the first arrow goes to moment %d, one before the peak is %d", got, before)
+	}
+	was := value[int](page, at)
+	for _, key := range []string{"+", "+", "0"} {
+		page.do(chromedp.KeyEvent(key))
+		if got := value[int](page, at); got < was-1 || got > was+1 {
+			t.Errorf("after %s the cursor is at moment %d, not %d", key, got, was)
+		}
+	}
+	page.clean()
+}
+
+// Equal GPUs share a bar, and the arena has the bands' colours.
+func TestEqualGPUsShareBar(t *testing.T) {
+	page := open(t, report(t, strings.Fields("llama-3.2-1b --gpus 8 --mode train --batch 2 --strategy ddp")...))
+	page.renderAll()
+	if bars := value[string](page, `[...document.querySelectorAll('#gpus figure:first-of-type .bars strong')].map((node) => node.textContent).join()`); bars != "GPUs 0–7" {
+		t.Errorf("the bars are of %q", bars)
+	}
+	page = open(t, report(t, strings.Fields(plans["device map, devmap"])...))
+	page.renderAll()
+	const inks = `data.arenas.kinds.map((kind, i) => [kind, categories[inkOf(i) % colours].key].join('=')).sort().join()`
+	if got := value[string](page, inks); !strings.Contains(got, "gradient=grads") || !strings.Contains(got, "weight=params") {
+		t.Errorf("colours of the arena: %s", got)
+	}
+	page.clean()
+}
+
 // checkCursor fails the test if a chart has its cursor at another part of the step.
 func (page *view) checkCursor(part float64) {
 	page.t.Helper()

@@ -26,7 +26,7 @@ function axis(given) {
 }
 
 // chart makes a chart in a box. options: {group, label, height, data, series, x, y,
-// domain: [from, to], ceiling, draw(u), moved(u, x), stops, selected(u)}.
+// domain: [from, to], start of the cursor, ceiling, draw(u), moved(u, x), stops, selected(u)}.
 function chart(box, options) {
   const group = options.group || options;
   const members = groups.get(group) || {range: null, charts: new Set()};
@@ -72,22 +72,27 @@ const fit = (u, box) => { if (Math.abs(u.width - widthOf(box)) > 1) u.setSize({w
 function zoom(members, from, to, domain) {
   const whole = from === null || to - from >= (domain[1] - domain[0]) * 0.999;
   members.range = whole ? null : [Math.max(domain[0], from), Math.min(domain[1], to)];
-  for (const u of members.charts) {
+  const values = [...members.charts].map((u) => [u, u.cursor.left >= 0 ? u.posToVal(u.cursor.left, 'x') : null]);
+  for (const [u] of values) {
     const [min, max] = members.range || u.wholeRange;
     u.setScale('x', {min, max});
   }
+  // The scale changes after this call; the cursor then goes back to its value.
+  queueMicrotask(() => values.forEach(([u, value]) => { if (value !== null && value >= u.scales.x.min && value <= u.scales.x.max) u.setCursor({left: u.valToPos(value, 'x'), top: u.cursor.top}, false, false); }));
 }
 
 function moveCursor(members, u, x) {
   const [min, max] = [u.scales.x.min, u.scales.x.max];
-  if (x < min || x > max) zoom(members, x - (max - min) / 2, x + (max - min) / 2, u.wholeRange);
-  for (const each of members.charts) each.setCursor({left: each.valToPos(x, 'x'), top: each.cursor.top >= 0 ? each.cursor.top : each.over.clientHeight / 2}, true, false);
+  const place = () => members.charts.forEach((each) => each.setCursor({left: each.valToPos(x, 'x'), top: each.cursor.top >= 0 ? each.cursor.top : each.over.clientHeight / 2}, true, false));
+  if (x >= min && x <= max) return place();
+  zoom(members, x - (max - min) / 2, x + (max - min) / 2, u.wholeRange);
+  return queueMicrotask(place);
 }
 
 function keys(event, u, members, options) {
   if (event.target !== u.box || event.ctrlKey || event.metaKey || event.altKey) return;
   const stops = options.stops || options.data[0];
-  const left = u.cursor.left >= 0 ? u.posToVal(u.cursor.left, 'x') : u.scales.x.min;
+  const left = u.cursor.left >= 0 ? u.posToVal(u.cursor.left, 'x') : Math.min(Math.max(options.start ?? u.scales.x.min, u.scales.x.min), u.scales.x.max);
   const [min, max] = [u.scales.x.min, u.scales.x.max];
   const step = (count) => {
     const at = lastAtMost(stops, left + (max - min) * 1e-6);

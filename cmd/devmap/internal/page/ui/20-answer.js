@@ -9,7 +9,7 @@ function answerSection() {
   const word = words[answer.verdict] || answer.verdict || 'No verdict';
   const sentence = answer.sentence || '';
   const verdict = el('span', {class: 'verdict ' + (words[answer.verdict] ? answer.verdict : 'none')},
-    el('span', {'aria-hidden': 'true'}, signs[answer.verdict] || '·'), sentence.startsWith(word) ? null : ' ' + word + '.');
+    el('span', {'aria-hidden': 'true'}, signs[answer.verdict] || '·'), sentence ? null : ' ' + word + '.');
   section('answer', 'Answer',
     el('p', {class: 'answer'}, verdict, ' ', sentence),
     answer.proof ? el('p', {}, answer.proof) : null,

@@ -8,7 +8,7 @@ function memorySection() {
   const curves = listOf(data.memory);
   const node = section('memory', 'Memory over the step');
   if (data.memory_note) node.append(el('p', {}, data.memory_note));
-  if (curves.length === 0) return node.append(el('p', {}, 'The plan has no memory over the step.'));
+  if (curves.length === 0) return data.memory_note ? undefined : node.append(el('p', {}, 'The plan has no memory over the step.'));
   const order = curves.map((curve, index) => index).sort((a, b) => share(curves[b]) - share(curves[a]) || a - b);
   const figures = (indexes) => indexes.map((index) => curveFigure(curves[index], index));
   if (curves.length <= many) return node.append(...figures(curves.map((_, index) => index)));
@@ -64,7 +64,7 @@ function drawCurve(curve, box, readout, title, open) {
   const text = (at) => {
     const label = nameOf(curve.label && curve.label[at]);
     const parts = curve.bands.map((band) => [categories[band.category].label, band.bytes ? band.bytes[at] : band.constant]).filter(([, value]) => value > 0);
-    return (curve.axis === 'time' ? moment(curve.x[at]) : 'moment ' + curve.x[at]) + (label ? ', ' + label : '') + ': ' + bytes(curve.total[at]) +
+    return [curve.axis === 'time' ? moment(curve.x[at]) : curve.x.length > 1 ? 'moment ' + curve.x[at] : '', label].filter(Boolean).join(', ') + ': ' + bytes(curve.total[at]) +
       ' (' + parts.map(([name, value]) => name + ' ' + bytes(value)).join(', ') + ')';
   };
   const marker = el('button', {type: 'button', class: 'peak', 'aria-label': 'Peak of ' + title + ', ' + bytes(peak) + ': list the live buffers'}, '◆');
@@ -73,7 +73,7 @@ function drawCurve(curve, box, readout, title, open) {
   const u = chart(box, {
     group: curve.axis === 'time' ? 'time' : undefined, label: 'Memory of ' + title, height: 250,
     data: [x, ...columns], series, x: curve.axis === 'time' ? momentAxis : orderAxis(curve), y: byteAxis(near ? curve.budget_bytes : peak),
-    domain: [Math.min(0, curve.x[0]), end], ceiling: [0, 1.1 * (near ? Math.max(peak, curve.budget_bytes) : peak)], stops: curve.x,
+    start: curve.x[curve.peak], domain: [Math.min(0, curve.x[0]), end], ceiling: [0, 1.1 * (near ? Math.max(peak, curve.budget_bytes) : peak)], stops: curve.x,
     moved: (_, value) => {
       const at = value === null ? -1 : lastAtMost(curve.x, value);
       if (at >= 0) readout.textContent = text(at);

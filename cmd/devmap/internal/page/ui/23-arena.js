@@ -16,6 +16,12 @@ function arenaFigures() {
   return nodes;
 }
 
+// A kind has the colour of its category, as in the bands. Kinds of one category differ in texture.
+function inkOf(kind) {
+  const all = data.arenas.categories;
+  return all[kind] + colours * all.slice(0, kind).filter((category) => category === all[kind]).length;
+}
+
 function arenaFigure(map, kinds) {
   const {rects} = map;
   const count = rects.address.length;
@@ -29,7 +35,7 @@ function arenaFigure(map, kinds) {
     height: 270, hint: 'Point at a buffer, or use the arrow keys.',
     note: bytes(map.size_bytes) + ' for ' + (map.joined || count) + ' buffers.' + least + (map.joined ? ' Buffers that touch are one box.' : ''),
     draw: (box, readout) => drawArena(map, kinds, box, readout, title),
-    after: legend(seen.map((kind) => [kind, kinds[kind]]), 'k', [['blank', 'idle']]),
+    after: legend(seen.map((kind) => [inkOf(kind), kinds[kind]]), 'c', [['blank', 'idle']]),
     tables: [tableLater('buffers of ' + title, columns, rows), idleTable],
   });
 }
@@ -70,7 +76,7 @@ function drawArena(map, kinds, box, readout, title) {
       const pen = u.ctx;
       clipped(u, () => {
         for (let kind = 0; kind < kinds.length; kind++) {
-          pen.fillStyle = patternOf(pen, kind, 'k');
+          pen.fillStyle = patternOf(pen, inkOf(kind), 'c');
           for (let i = 0; i < count; i++) {
             if (rects.kind[i] !== kind) continue;
             const left = u.valToPos(rects.from[i], 'x', true);

@@ -28,7 +28,7 @@ function laneFigure(time) {
   const compute = lanes.filter((lane) => lane.bubble !== undefined);
   const bubble = sum(compute.map((lane) => lane.bubble));
   const note = [time.step_seconds ? 'Step: ' + seconds(time.step_seconds) + '.' : '', 'The lanes end at ' + moment(time.makespan) + '.',
-    compute.length ? 'Bubbles are ' + percent(bubble, bubble + sum(compute.map((lane) => lane.busy))) + ' of compute.' : ''].filter(Boolean).join(' ');
+    compute.length ? 'Compute streams wait ' + percent(bubble, bubble + sum(compute.map((lane) => lane.busy))) + ' of the time (bubbles).' : ''].filter(Boolean).join(' ');
   const extra = [['bubble', 'bubble']];
   if (listOf(time.waits).length) extra.push(['wait', 'wait']);
   if (listOf(time.path).length) extra.push(['path', 'critical path']);
@@ -124,7 +124,18 @@ function drawLane(u, lane, index, path, waits, kinds) {
       pen.fillStyle = colour('path');
       pen.fillRect(left, top, width, Math.max(2, height / 6));
     }
-    if (several) spanText(pen, lane, i, left, top, width, height);
+  }
+  if (several) batchTexts(pen, lane, first, to, x, top, height);
+}
+
+// The number of the micro-batch, once for spans that follow one another.
+function batchTexts(pen, lane, first, to, x, top, height) {
+  for (let i = first; i < lane.start.length && lane.start[i] <= to;) {
+    let end = i + 1;
+    while (end < lane.start.length && lane.batch[end] === lane.batch[i] && lane.kind[end] === lane.kind[i]) end++;
+    const left = x(lane.start[i]);
+    spanText(pen, lane, i, left, top, x(lane.start[end - 1] + lane.length[end - 1]) - left, height);
+    i = end;
   }
 }
 

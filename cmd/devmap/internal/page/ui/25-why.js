@@ -6,6 +6,7 @@ function whySection() {
   const node = section('why', 'Why, and next steps');
   if (why.limit) node.append(el('p', {class: 'limit'}, why.limit));
   if (listOf(why.bound).length) node.append(el('ul', {}, why.bound.map((text) => el('li', {}, text))));
+  if (why.note) node.append(el('p', {}, why.note));
   if (listOf(why.changes).length) node.append(...changeList(why.changes));
   if (why.front && listOf(why.front.points).length) node.append(frontFigure(why.front));
   if (why.now && listOf(why.now.gpus).length) node.append(nowFigure(why.now));

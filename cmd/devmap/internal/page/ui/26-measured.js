@@ -3,14 +3,12 @@
 function runSection() {
   const run = data.run;
   if (!run) return;
-  const node = section('run', 'Run');
-  node.append(el('p', {}, 'Verdict: ', el('strong', {}, run.verdict)));
+  const node = section('run', 'Measured');
+  node.append(el('p', {}, 'Verdict: ', el('strong', {}, run.verdict), run.on ? ', on ' + run.on + '.' : '.'));
+  if (run.speed) node.append(el('p', {}, run.speed + '.'));
   if (listOf(run.reasons).length) node.append(el('ul', {}, run.reasons.map((text) => el('li', {}, text))));
   const steps = listOf(run.step_seconds);
   if (steps.length > 1) node.append(stepFigure(run, steps));
-  else if (steps.length === 1 || run.step_seconds_predicted) {
-    node.append(el('p', {}, 'Step: ' + (steps.length ? 'measured ' + seconds(steps[0]) + ', ' : '') + 'predicted ' + seconds(run.step_seconds_predicted) + '.'));
-  }
   if (listOf(run.gpus).length) node.append(runTable(run.gpus));
 }
 
@@ -46,6 +44,7 @@ function watchSection() {
   if (!watch) return;
   const node = section('watch', 'Memory while the command ran');
   if (watch.command) node.append(el('p', {}, 'Command: ', copied(watch.command, 'the command'), watch.seconds ? ' ran for ' + seconds(watch.seconds) + '.' : ''));
+  if (watch.exit_status !== undefined || watch.ended) node.append(el('p', {}, 'The command ended: ' + (watch.ended || 'exit status ' + watch.exit_status) + '.'));
   if (watch.note) node.append(el('p', {}, watch.note));
   for (const text of [watch.reasons, watch.notes]) if (listOf(text).length) node.append(el('ul', {}, text.map((line) => el('li', {}, line))));
   node.append(...listOf(watch.gpus).map(watchFigure));
