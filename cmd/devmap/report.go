@@ -116,12 +116,23 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 		asked = ask.OfPlan(cmd.Context(), plan, source.Graph)
 	}
 	if asked == nil {
-		source.NoChanges = "Which changes would help is not known: flags alone do not make this plan again."
+		source.NoChanges = "Which changes would help is not known: " + unasked(source) + "."
 		return page.Of(source), nil
 	}
 	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(plan.Model.Source, nil)})
 	helped(cmd.Context(), source, asked, plan.Model.Source)
 	return page.Of(source), nil
+}
+
+// unasked says why a plan's command is not known.
+func unasked(source *page.Source) string {
+	switch plan := source.Plan; {
+	case len(plan.Pipeline) > 0, plan.Workload.Mode == costmodel.Serve:
+		return "changes of diffusion pipelines and of engines that serve need devmap plan --report"
+	case source.Graph == nil:
+		return "the model was not read"
+	}
+	return "flags alone do not make this plan again"
 }
 
 func (command *reportCommand) written() out.Written {

@@ -106,15 +106,15 @@ func helped(ctx context.Context, source *page.Source, asked *ask.Question, model
 	for i := range changes {
 		solution := changes[i].Row.Solution
 		one := page.Change{
-			Text: ask.ChangeText(&changes[i]), Command: asked.Line(model, &changes[i]), Effect: show.Effect(solution),
-			Fits: solution.LargestShare <= 1, Seconds: changes[i].Row.StepSeconds,
+			Text: show.Change(&changes[i]), Command: asked.Line(model, &changes[i]), Effect: show.Effect(solution),
+			Fits: solution.LargestShare <= 1, Verdict: solution.Verdict, Seconds: changes[i].Row.StepSeconds,
+			PeakBytes: solution.Devices[solution.Bottleneck].Predicted.PeakAllocatedBytes,
 		}
-		for _, device := range solution.Devices {
-			one.PeakBytes = max(one.PeakBytes, device.Predicted.PeakAllocatedBytes)
+		if one.Fits || plan.Verdict == "no" {
+			source.Changes = append(source.Changes, one)
 		}
-		source.Changes = append(source.Changes, one)
 	}
-	if len(changes) == 0 {
+	if len(source.Changes) == 0 {
 		source.NoChanges = "No change was found that lowers the largest share."
 	}
 	if row := strategy.Automatic(asked.Problem); row != nil {

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// againData is what these tests read of a page.
+type againData struct {
+	Facts []struct{ Name, Value string }
+	Why   struct {
+		Note    string
+		Changes []struct {
+			Text, Command, Verdict string
+			Fits                   bool
+			Peak                   int64 `json:"peak_bytes"`
+		}
+	}
+}
+
+// command is the arguments of the page's command; nil: it has none.
+func (page *againData) command() []string {
+	for _, fact := range page.Facts {
+		if fact.Name == "Command" {
+			return strings.Fields(fact.Value)[1:]
+		}
+	}
+	return nil
+}
+
+// TestPageCommand: devmap report makes the command of a plan again, which gives the same plan. Changes keep
+// its engine and its schedule.
+func TestPageCommand(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"one GPU":       "gpt2 --gpus 1",
+		"nodes":         "llama-3.1-8b --gpus 16 --nodes 2 --gpu h100-80gb --mode train --runtime megatron --tp 2 --cp 2 --pp 2 --sequence-parallel --batch 8 --micro-batches 8 --seq 4096",
+		"reserve":       "gpt2 --gpus 3 --gpu rtx-4090 --reserve 2GiB,1GiB,0GiB",
+		"sizes":         "gpt2 --gpus 24GiB,24GiB,48GiB --reserve 2GiB --seq 512",
+		"torchtitan":    "llama-3.1-8b --preset torchtitan --gpus 8 --gpu h200-141gb --batch 1 --seq 4096",
+		"zero3 offload": "llama-3.2-1b --gpus 2 --gpu rtx-4090 --mode train --strategy zero3 --offload cpu",
+		"fsdp offload":  "llama-3.2-1b --gpus 2 --gpu rtx-4090 --mode train --strategy fsdp --offload cpu",
+		"offload":       "llama-3.1-8b --gpus 1 --gpu rtx-4090 --offload cpu --seq 8192 --batch 4",
+		"jax":           "pi0-lora --mode train --gpus 2 --gpu h200-141gb --batch 16 --shard-degree 2",
+		"lengths":       "llama-3.2-1b --gpus 1 --gpu h200-141gb --batch 4 --lengths 600,4096 --packing padding-free",
+		"images":        "qwen2.5-vl-3b --mode train --recompute full --gpus 1 --gpu h200-141gb --batch 2 --images 1.5,4 --seq 8192 --max-pixels 1003520",
+		"1f1b":          "llama-3.2-1b --gpus 4 --gpu h200-141gb --mode train --batch 16 --strategy pipeline --schedule 1f1b --micro-batches 8",
+		"gpipe":         "llama-3.2-1b --gpus 4 --gpu h200-141gb --mode train --batch 16 --strategy pipeline --schedule gpipe --micro-batches 8",
+		"engine":        "llama-3.2-1b --gpus 4 --gpu h200-141gb --mode train --batch 16 --strategy pipeline --micro-batches 8 --runtime devmap",
+		"ddp":           "qwen2.5-0.5b --gpus 4 --gpu rtx-4090 --mode train --batch 2 --strategy ddp",
+		"lightning":     "qwen2.5-0.5b --gpus 2 --gpu h100-80gb --mode train --batch 4 --strategy ddp --runtime lightning --precision bf16-mixed",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			plan, again := filepath.Join(dir, "plan.json"), filepath.Join(dir, "again.json")
+			devmap(t, 0, append([]string{"plan", "-o", plan, "--time-limit", "5m"}, strings.Fields(args)...)...)
+			page := new(againData)
+			if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), page); err != nil {
+				t.Fatal(err)
+			}
+			command := page.command()
+			if command == nil {
+				t.Fatalf("no command: %s", page.Why.Note)
+			}
+			devmap(t, 0, append(command, "-o", again, "--time-limit", "5m")...)
+			if was, is := withoutNotes(t, plan), withoutNotes(t, again); !reflect.DeepEqual(was, is) {
+				t.Errorf("%q gives another plan", command)
+			}
+			for _, change := range page.Why.Changes {
+				if strings.Contains(change.Text, "--runtime") || strings.Contains(change.Text, "--schedule") {
+					t.Errorf("the change %q has another engine or schedule", change.Text)
+				}
+			}
+		})
+	}
+}
+
+// withoutNotes is a plan without the notes on what its command left out.
+func withoutNotes(t *testing.T, file string) (plan map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &plan); err != nil {
+		t.Fatal(err)
+	}
+	delete(plan, "warnings")
+	return plan
+}
+
+// TestPageChangesOfOpenDegrees: the commands of changes of plans with --tp auto give what the page says, and
+// name no decoder's length.
+func TestPageChangesOfOpenDegrees(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{
+		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --runtime megatron --tp auto --dp auto --batch 32 --micro-batches 8",
+		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --strategy pipeline --tp auto --dp auto --uniform --batch 32 --micro-batches 8",
+		"qwen2.5-3b --gpus 4 --gpu a10g-24gb --mode train --batch 4 --seq 2048 --recompute full",
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			written := filepath.Join(t.TempDir(), "page.html")
+			devmap(t, 0, append([]string{"plan", "--report", written, "--time-limit", "5m"}, strings.Fields(args)...)...)
+			page := new(againData)
+			if err := json.Unmarshal(dataOfPage(t, written), page); err != nil {
+				t.Fatal(err)
+			}
+			if len(page.Why.Changes) < 3 {
+				t.Errorf("%d changes", len(page.Why.Changes))
+			}
+			for _, change := range page.Why.Changes {
+				var plan struct {
+					Verdict string
+					Devices []struct {
+						Predicted struct {
+							Peak int64 `json:"peak_allocated_bytes"`
+						}
+					}
+				}
+				if err := json.Unmarshal(devmap(t, 0, append(strings.Fields(change.Command)[1:], "--json")...), &plan); err != nil {
+					t.Fatal(err)
+				}
+				most := int64(0)
+				for _, device := range plan.Devices {
+					most = max(most, device.Predicted.Peak)
+				}
+				if most != change.Peak || plan.Verdict != change.Verdict || !change.Fits {
+					t.Errorf("%s: a peak of %d and %q, not %d and %q", change.Text, most, plan.Verdict, change.Peak, change.Verdict)
+				}
+				if tight := strings.HasSuffix(change.Text, " (tight)"); tight != (plan.Verdict == "tight") || strings.Contains(change.Command, "--target-seq") {
+					t.Errorf("%s (%s): %s", change.Text, plan.Verdict, change.Command)
+				}
+			}
+		})
+	}
+}
+
+// dataOfPage is the data in a page.
+func dataOfPage(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := bytes.Cut(text, []byte(`type="application/json"`))
+	_, text, opened := bytes.Cut(text, []byte(">"))
+	text, _, closed := bytes.Cut(text, []byte("</script>"))
+	if !found || !opened || !closed {
+		t.Fatal("the page has no data")
+	}
+	return text
+}
