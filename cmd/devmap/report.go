@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +112,11 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 	if err := sameRun(source, file, command.ran); err != nil {
 		return nil, err
 	}
+	for i := range source.Facts {
+		if source.Facts[i][0] == readFrom && command.Model != "" {
+			source.Facts[i][1] = command.Model
+		}
+	}
 	var asked *ask.Question
 	if source.Graph != nil {
 		asked = ask.OfPlan(cmd.Context(), plan, source.Graph)
@@ -119,8 +125,9 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 		source.NoChanges = "Which changes would help is not known: " + unasked(source) + "."
 		return page.Of(source), nil
 	}
-	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(plan.Model.Source, nil)})
-	helped(cmd.Context(), source, asked, plan.Model.Source)
+	model := cmp.Or(command.Model, plan.Model.Source)
+	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(model, nil)})
+	helped(cmd.Context(), source, asked, model)
 	return page.Of(source), nil
 }
 

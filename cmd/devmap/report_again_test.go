@@ -19,6 +19,7 @@ type againData struct {
 			Text, Command, Verdict string
 			Fits                   bool
 			Peak                   int64 `json:"peak_bytes"`
+			Seconds                *float64
 		}
 	}
 }
@@ -95,14 +96,16 @@ func withoutNotes(t *testing.T, file string) (plan map[string]any) {
 	return plan
 }
 
-// TestPageChangesOfOpenDegrees: the commands of changes of plans with --tp auto give what the page says, and
-// name no decoder's length.
-func TestPageChangesOfOpenDegrees(t *testing.T) {
+// TestPageChangesHold: the commands of changes give what the page says: of open degrees, of tight plans, and
+// of different GPUs. They name no decoder's length.
+func TestPageChangesHold(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --runtime megatron --tp auto --dp auto --batch 32 --micro-batches 8",
 		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --strategy pipeline --tp auto --dp auto --uniform --batch 32 --micro-batches 8",
+		"llama-3.2-1b --gpus 8 --gpu h100-80gb --mode train --runtime megatron --tp 2 --pp 2 --batch 8 --micro-batches 8",
 		"qwen2.5-3b --gpus 4 --gpu a10g-24gb --mode train --batch 4 --seq 2048 --recompute full",
+		"llama-3.1-8b --gpus 24GiB,24GiB,48GiB --gpu rtx-4090 --seq 8192",
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
@@ -118,18 +121,28 @@ func TestPageChangesOfOpenDegrees(t *testing.T) {
 			for _, change := range page.Why.Changes {
 				var plan struct {
 					Verdict string
+					Seconds *float64 `json:"step_seconds"`
 					Devices []struct {
+						Capacity  int64 `json:"capacity_bytes"`
+						Reserved  int64 `json:"reserved_bytes"`
 						Predicted struct {
-							Peak int64 `json:"peak_allocated_bytes"`
+							Peak     int64 `json:"peak_allocated_bytes"`
+							Overhead int64 `json:"overhead_bytes"`
 						}
 					}
 				}
 				if err := json.Unmarshal(devmap(t, 0, append(strings.Fields(change.Command)[1:], "--json")...), &plan); err != nil {
 					t.Fatal(err)
 				}
-				most := int64(0)
+				most, share := int64(0), 0.
 				for _, device := range plan.Devices {
-					most = max(most, device.Predicted.Peak)
+					used, budget := device.Predicted.Peak+device.Predicted.Overhead, device.Capacity-device.Reserved
+					if is := float64(used) / float64(budget); is > share {
+						most, share = device.Predicted.Peak, is
+					}
+				}
+				if is, was := plan.Seconds, change.Seconds; (is == nil) != (was == nil) || is != nil && *is != *was {
+					t.Errorf("%s: another time of a step: %s", change.Text, change.Command)
 				}
 				if most != change.Peak || plan.Verdict != change.Verdict || !change.Fits {
 					t.Errorf("%s: a peak of %d and %q, not %d and %q", change.Text, most, plan.Verdict, change.Peak, change.Verdict)

@@ -20,13 +20,16 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
+// readFrom is the fact of the model's file.
+const readFrom = "Read from"
+
 // pageOf is the source of a plan's page without its model. data is its file.
 func pageOf(plan *devicemap.Plan, data []byte) *page.Source {
 	source := &page.Source{Plan: plan, Missing: "The model was not read, so the moments of the step are not known."}
 	source.Sentence, source.Proof = show.Answer(plan)
 	source.Limit = show.Limit(plan)
 	facts := [][2]string{
-		{"Model", plan.Model.Name}, {"Read from", plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
+		{"Model", plan.Model.Name}, {readFrom, plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
 		{"Strategy", show.Described(&plan.Workload)}, {"Runtime", plan.Workload.Runtime}, {"Transformers", plan.Model.Transformers}, {"devmap", version()},
 	}
 	for _, fact := range facts {

@@ -189,7 +189,8 @@ func (asked *Question) Line(model string, change *strategy.Change) string {
 
 // Line is [Question.Line] of the flags alone. It is empty if the change does not suit them.
 func Line(request *Request, model string, change *strategy.Change) string {
-	if change == nil {
+	whole := change == nil
+	if whole {
 		change = &strategy.Change{}
 	}
 	from := request.cmd
@@ -202,6 +203,9 @@ func Line(request *Request, model string, change *strategy.Change) string {
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		if slices.Contains([]string{"output", "report", "force", "json", "explain", "emit"}, flag.Name) {
 			return
+		}
+		if !whole && flag.Name == "objective" && flag.Value.String() == Front {
+			return // a change is of the map with the least memory
 		}
 		if flag.Value.Type() == "bool" {
 			words = append(words, strings.TrimSuffix("--"+flag.Name+"="+flag.Value.String(), "=true"))

@@ -159,7 +159,8 @@ func equalTraces(one, other *timeline.Trace) bool {
 
 // add adds a curve of some devices.
 func (page *Page) add(one curve, of []int, devices []devicemap.Prediction) {
-	one.Devices, one.Title, one.BudgetBytes = of, namesOf(of), devices[of[0]].Budget
+	first := &devices[of[0]]
+	one.Devices, one.Title, one.BudgetBytes = of, namesOf(of), max(0, first.Budget-first.Predicted.OverheadBytes)
 	number := len(page.Memory)
 	page.Memory = append(page.Memory, one)
 	for _, device := range of {
