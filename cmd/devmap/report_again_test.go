@@ -170,3 +170,52 @@ func dataOfPage(t *testing.T, file string) []byte {
 	}
 	return text
 }
+
+// TestPageOfMovedModel: --model is the model of the page's commands.
+func TestPageOfMovedModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made, moved, plan := filepath.Join(dir, "made"), filepath.Join(dir, "moved"), filepath.Join(dir, "plan.json")
+	if err := os.Mkdir(made, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	config := `{"model_type": "gpt2", "n_layer": 2, "n_head": 2, "n_embd": 64, "vocab_size": 1000, "n_positions": 128}`
+	if err := os.WriteFile(filepath.Join(made, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	devmap(t, 0, "plan", filepath.Join(made, "config.json"), "--gpus", "2", "--gpu", "rtx-4090", "-o", plan)
+	if err := os.Rename(made, moved); err != nil {
+		t.Fatal(err)
+	}
+	page := new(againData)
+	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json", "--model", filepath.Join(moved, "config.json")), page); err != nil {
+		t.Fatal(err)
+	}
+	if command := page.command(); len(command) < 2 || command[1] != filepath.Join(moved, "config.json") {
+		t.Errorf("the command is %q", command)
+	}
+	for _, fact := range page.Facts {
+		if fact.Name == "Read from" && fact.Value != filepath.Join(moved, "config.json") {
+			t.Errorf("read from %q", fact.Value)
+		}
+	}
+}
+
+// TestPageChangesOfFront: changes of a front are of its map with the least memory.
+func TestPageChangesOfFront(t *testing.T) {
+	t.Parallel()
+	written := filepath.Join(t.TempDir(), "page.html")
+	devmap(t, 0, "plan", "gpt2", "--gpus", "2", "--gpu", "rtx-4090", "--mode", "train", "--objective", "front", "--report", written)
+	page := new(againData)
+	if err := json.Unmarshal(dataOfPage(t, written), page); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(strings.Join(page.command(), " "), "--objective front") || len(page.Why.Changes) == 0 {
+		t.Errorf("%q, %d changes", page.command(), len(page.Why.Changes))
+	}
+	for _, change := range page.Why.Changes {
+		if strings.Contains(change.Command, "--objective") {
+			t.Errorf("%s", change.Command)
+		}
+	}
+}
