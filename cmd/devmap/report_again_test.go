@@ -219,3 +219,19 @@ func TestPageChangesOfFront(t *testing.T) {
 		}
 	}
 }
+
+// TestPageOfOffload: the page says which modules leave the GPUs, and what is proved of the bytes that travel.
+func TestPageOfOffload(t *testing.T) {
+	t.Parallel()
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	devmap(t, 0, "plan", "llama-3.1-70b", "--gpus", "2", "--gpu", "rtx-4090", "--offload", "cpu", "-o", plan, "--time-limit", "5m")
+	var page struct{ Answer struct{ Proof string } }
+	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"57 modules (model.layers.0 – model.layers.56 on the cpu).", "90.85 GiB travel to the first GPU", "at least 87.66 GiB travel"} {
+		if !strings.Contains(page.Answer.Proof, part) {
+			t.Errorf("%q lacks %q", page.Answer.Proof, part)
+		}
+	}
+}

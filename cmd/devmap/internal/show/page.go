@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/planner"
@@ -28,11 +29,40 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 	if plan.Objective.Status == "" {
 		return answer, ""
 	}
+	if left := &plan.Offload; left.Bytes > 0 { // the bytes that travel are what is least
+		status := string(planner.Feasible)
+		if left.Bytes == left.LowerBoundBytes {
+			status = string(planner.Optimal)
+		}
+		return answer, strings.Join(travelling(offloadedUnits(plan), left.Bytes, left.FromDiskBytes, left.LowerBoundBytes, status), " ")
+	}
 	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
 	if plan.Objective.LowerBound > 0 {
 		proof += fmt.Sprintf(" Gap %.2f%%.", 100*plan.Objective.Gap)
 	}
 	return answer, proof
+}
+
+// offloadedUnits names the modules of a plan that are on no GPU: the first and the last of each run.
+func offloadedUnits(plan *devicemap.Plan) string {
+	var runs []string
+	count := 0
+	for i := 0; i < len(plan.DeviceMap); i++ {
+		first := &plan.DeviceMap[i]
+		if first.Device >= 0 {
+			continue
+		}
+		from := i
+		for i+1 < len(plan.DeviceMap) && plan.DeviceMap[i+1].Device == first.Device {
+			i++
+		}
+		run := first.Key
+		if i > from {
+			run += " – " + plan.DeviceMap[i].Key
+		}
+		runs, count = append(runs, run+" on "+tierName(first.Device)), count+i+1-from
+	}
+	return fmt.Sprintf("%s (%s)", Plural(count, "module"), strings.Join(runs, ", "))
 }
 
 // fullestOf returns the GPU with the largest share of its budget; nil: there is none.
@@ -64,6 +94,9 @@ func Bounds(asked *ask.Question, solution *planner.Solution) (said []string) {
 	}
 	if asked.Diffusion != nil {
 		return said
+	}
+	if solution.Offloaded != nil {
+		said = append(said, proofText(solution))
 	}
 	for _, bound := range solution.Arguments(&asked.Problem) {
 		value := percent(bound.Value)
