@@ -32,7 +32,7 @@ type momentsData struct {
 }
 
 // TestPageMoments: "forward of X" and "backward of X" are when a lane runs the unit of X, the loss is when a
-// lane runs the head, and a GPU that waits has what stays.
+// lane runs the head, and a pause begins when no lane runs.
 func TestPageMoments(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string]string{

@@ -71,7 +71,7 @@ func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
 	return of
 }
 
-// whatOf is the pass that a moment is in; empty: none, or one that only its neighbours tell.
+// whatOf is the pass that a moment is in; empty: none, or that of its neighbours.
 func whatOf(at string) string {
 	starts := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(at, word) })
