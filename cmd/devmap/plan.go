@@ -306,8 +306,14 @@ func chosen(asked *ask.Question, sol *planner.Solution) *ask.Question {
 	if asked.Diffusion != nil || sol.Costs == nil || len(sol.Costs.Stages) > 0 || !openDegrees(&asked.Costs.Workload) {
 		return asked
 	}
-	with := *asked
-	with.Costs, with.Workload = sol.Costs, sol.Costs.Workload
+	with, is := *asked, &sol.Costs.Workload
+	with.Costs = sol.Costs
+	// What was left open is still open, so that the command of a change does not name it.
+	with.Workload.DP, with.Workload.TP, with.Workload.CP, with.Workload.EP, with.Workload.PP = is.DP, is.TP, is.CP, is.EP, is.PP
+	with.Workload.Batch, with.Workload.MicroBatches = is.Batch, is.MicroBatches
+	if with.Workload.Recompute == recomputeAuto {
+		with.Workload.Recompute = is.Recompute
+	}
 	return &with
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,11 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 		return nil, err
 	}
 	source.Facts = slices.Insert(source.Facts, 0, show.Facts(source.Plan, source.Graph)...)
+	for i := range source.Facts {
+		if source.Facts[i][0] == readFrom && command.Model != "" {
+			source.Facts[i][1] = command.Model
+		}
+	}
 	if source.Run != nil {
 		source.RunOn, source.Speed = show.Ran(source.Run)
 	}
@@ -125,12 +131,24 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 		asked = ask.OfPlan(cmd.Context(), plan, source.Graph)
 	}
 	if asked == nil {
-		source.NoChanges = "Which changes would help is not known: flags alone do not make this plan again."
+		source.NoChanges = "Which changes would help is not known: " + unasked(source) + "."
 		return page.Of(source), nil
 	}
-	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(plan.Model.Source, nil)})
-	helped(cmd.Context(), source, asked, plan.Model.Source)
+	model := cmp.Or(command.Model, plan.Model.Source)
+	source.Facts = slices.Insert(source.Facts, 0, [2]string{"Command", asked.Line(model, nil)})
+	helped(cmd.Context(), source, asked, model)
 	return page.Of(source), nil
+}
+
+// unasked says why a plan's command is not known.
+func unasked(source *page.Source) string {
+	switch plan := source.Plan; {
+	case len(plan.Pipeline) > 0, plan.Workload.Mode == costmodel.Serve:
+		return "changes of diffusion pipelines and of engines that serve need devmap plan --report"
+	case source.Graph == nil:
+		return "the model was not read"
+	}
+	return "flags alone do not make this plan again"
 }
 
 func (command *reportCommand) written() out.Written {

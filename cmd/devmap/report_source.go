@@ -20,13 +20,16 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
+// readFrom is the fact of the model's file.
+const readFrom = "Read from"
+
 // pageOf is the source of a plan's page without its model. data is its file.
 func pageOf(plan *devicemap.Plan, data []byte) *page.Source {
 	source := &page.Source{Plan: plan, Missing: "The model was not read, so the moments of the step are not known."}
 	source.Sentence, source.Proof = show.Answer(plan)
 	source.Limit, source.Overhead = show.Limit(plan), show.Overhead(plan.Workload.Mode)
 	facts := [][2]string{
-		{"Model", plan.Model.Name}, {"Read from", plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
+		{"Model", plan.Model.Name}, {readFrom, plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
 		{"Transformers", plan.Model.Transformers}, {"devmap", version()},
 	}
 	for _, fact := range facts {
@@ -106,20 +109,20 @@ func helped(ctx context.Context, source *page.Source, asked *ask.Question, model
 	for i := range changes {
 		solution := changes[i].Row.Solution
 		one := page.Change{
-			Text: ask.ChangeText(&changes[i]), Command: asked.Line(model, &changes[i]), Effect: show.Effect(solution),
-			Fits: solution.LargestShare <= 1, Seconds: changes[i].Row.StepSeconds,
+			Text: show.Change(&changes[i]), Command: asked.Line(model, &changes[i]), Effect: show.Effect(solution),
+			Fits: solution.LargestShare <= 1, Verdict: solution.Verdict, Seconds: changes[i].Row.StepSeconds,
+			PeakBytes: solution.Devices[solution.Bottleneck].Predicted.PeakAllocatedBytes,
 		}
-		for _, device := range solution.Devices {
-			one.PeakBytes = max(one.PeakBytes, device.Predicted.PeakAllocatedBytes)
+		if one.Fits || plan.Verdict == "no" {
+			source.Changes = append(source.Changes, one)
 		}
-		source.Changes = append(source.Changes, one)
 	}
 	switch interrupted := ctx.Err() != nil; {
-	case interrupted && len(changes) == 0:
+	case interrupted && len(source.Changes) == 0:
 		source.NoChanges = "No change was tried: the search was interrupted, or its time was over."
 	case interrupted:
 		source.NoChanges = "Not all changes were tried: the search was interrupted, or its time was over."
-	case len(changes) == 0:
+	case len(source.Changes) == 0:
 		source.NoChanges = "No change was found that lowers the largest share."
 	}
 	if row := strategy.Automatic(asked.Problem); row != nil {

@@ -195,7 +195,7 @@ func (step *shardedStep) lossOutside(group *costmodel.Group, unit *costmodel.Uni
 		return
 	}
 	layer := &unit.Layers[head]
-	step.emit(stepEvent{Over: activations(layer.LossForward - layer.Saved), What: "loss forward"})
+	step.emit(stepEvent{Over: activations(layer.LossForward - layer.Saved), What: "loss forward", Owner: layer.Layer})
 	if layer.LossAlive == 0 || group == nil || group.HeadReduce == 0 {
 		return
 	}
@@ -342,7 +342,7 @@ func (step *shardedStep) lossFirst(unit *costmodel.Unit) *costmodel.Unit {
 	rest := *unit
 	rest.Layers = slices.Clone(unit.Layers)
 	layer := &rest.Layers[i]
-	step.emit(stepEvent{Over: activations(layer.LossBackward), What: "loss backward"})
+	step.emit(stepEvent{Over: activations(layer.LossBackward), What: "loss backward", Owner: layer.Layer})
 	layer.Loss, layer.Backward, layer.BackwardGrads = false, layer.HeadBackward, layer.HeadGrads
 	return &rest
 }

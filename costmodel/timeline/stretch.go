@@ -59,7 +59,11 @@ func (all unitList) forward(emit func(stepEvent)) {
 		} else {
 			forwardToSave(unit, emit)
 		}
-		emit(stepEvent{Change: activations(unit.CheckpointedOutput + unit.AutocastCopies), What: "forward of ", Layer: unit.Name})
+		what, name := "forward of ", unit.Name
+		if last := len(unit.Layers) - 1; last >= 0 && unit.Layers[last].Loss { // the loss has run since
+			what, name = "loss forward", ""
+		}
+		emit(stepEvent{Change: activations(unit.CheckpointedOutput + unit.AutocastCopies), What: what, Layer: name, Owner: unit.Name})
 	}
 }
 
@@ -71,7 +75,7 @@ func forwardToSave(unit *costmodel.Unit, emit func(stepEvent)) {
 			what, layer = "loss forward", ""
 		}
 		// Forward counts the cache, which stays.
-		emit(stepEvent{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
+		emit(stepEvent{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer, Owner: step.Layer})
 		emit(stepEvent{Change: activations(step.Saved + step.UntilBodyEnd), Owner: step.Layer})
 	}
 }
@@ -162,13 +166,15 @@ func unitBackward(unit *costmodel.Unit, emit func(stepEvent)) {
 			what, layer = "loss backward", ""
 		}
 		over := costmodel.Memory{Activations: step.Backward - step.BackwardGrads, Grads: step.BackwardGrads}
-		emit(stepEvent{Over: over, What: what, Layer: layer})
+		emit(stepEvent{Over: over, What: what, Layer: layer, Owner: step.Layer})
 		emit(stepEvent{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}, Owner: step.Layer})
 	}
 }
 
 func (all unitList) last(emit func(stepEvent)) {
 	for _, unit := range all {
-		emit(stepEvent{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
+		if unit.LastBackward != 0 {
+			emit(stepEvent{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"cmp"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
@@ -15,8 +17,10 @@ type Step struct {
 // Moment is a moment of a step.
 type Moment struct {
 	Peak
-	// Layer is the module that At ends with; empty: it names none.
+	// Layer is the module or the buffer that the moment is of; empty: it is of none.
 	Layer string
+	// After is the memory once the moment has ended, until the next one begins.
+	After costmodel.Memory
 	// Action is the pass of a pipeline's rank; nil: the moment is in none.
 	Action *order.Action
 }
@@ -71,9 +75,12 @@ func (step Step) Trace() Trace {
 		events(func(event stepEvent) {
 			now = add(now, event.Change, 1)
 			if event.What == "" {
+				if last := len(out.Moments) - 1; last >= begins[len(begins)-1] {
+					out.Moments[last].After = now
+				}
 				return
 			}
-			moment := Moment{Peak{add(now, event.Over, 1), event.What + event.Layer}, event.Layer, event.Action}
+			moment := Moment{Peak{add(now, event.Over, 1), event.What + event.Layer}, cmp.Or(event.Layer, event.Owner), now, event.Action}
 			if bytes := moment.Memory.Total(); len(out.Moments) == 0 || bytes > most {
 				most, out.Peak = bytes, len(out.Moments)
 			}

@@ -11,7 +11,7 @@ import (
 
 // Next are the next-best changes, each tried and reported whether it then fits or not. They are one
 // GPU less or more, the edits, any assignment instead of a contiguous map, and the next larger GPU.
-// All but the first must lower the largest share (the step's time, if that is the objective) below
+// All but one GPU less must lower the largest share (the step's time, if that is the objective) below
 // value. Changes of the trained parameters are included. The order is by kind of change, not by
 // gain.
 func Next(ctx context.Context, asked planner.Problem, options Options, value float64) []Change {
@@ -20,7 +20,7 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 		return nil
 	}
 	count := len(problem.Topology.Devices)
-	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), math.Inf(1)))
+	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), notable*value))
 	helped := families{}
 	for _, change := range problem.edits() {
 		if helped[change.family] {
@@ -35,7 +35,7 @@ func Next(ctx context.Context, asked planner.Problem, options Options, value flo
 		changed.Unconstrained = true
 		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
-	return distinct(append(out, problem.nextLarger(ctx, notable*value)...))
+	return followChanges(ctx, distinct(append(out, problem.nextLarger(ctx, notable*value)...)))
 }
 
 // nextLarger is the change to the smallest of the larger GPUs that gives less than a value.

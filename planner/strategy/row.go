@@ -55,7 +55,7 @@ func (row *Row) answer(problem *planner.Problem, solution *planner.Solution) {
 	}
 	costs, topology := problem.Costs, problem.Topology
 	row.Resolved, row.HostBytes = costs.Workload, costs.HostBytes
-	if solution.Costs != nil && len(solution.Costs.Stages) > 0 { // whose form was chosen
+	if solution.Costs != nil { // with the forms and degrees that were chosen
 		costs = solution.Costs
 	}
 	row.Communication = steptime.Communication(costs, topology, places(solution.Map))

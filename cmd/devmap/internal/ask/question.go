@@ -167,7 +167,7 @@ func (asked *Question) again(change *strategy.Change) *Question {
 	}
 	again.asProgram(change.To.Graph)
 	parsed, err := again.parse(asked.Topology)
-	if err != nil {
+	if err != nil || again.Lengths(change.To.Graph) != nil {
 		return nil
 	}
 	return parsed

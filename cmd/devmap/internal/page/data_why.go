@@ -15,12 +15,14 @@ type reasons struct {
 
 // change is a change of the command, tried.
 type change struct {
-	Text      string   `json:"text"`
-	Command   string   `json:"command,omitzero"`
-	Effect    string   `json:"effect"`
-	Fits      bool     `json:"fits"`
-	PeakBytes int64    `json:"peak_bytes,omitzero"`
-	Seconds   *float64 `json:"seconds,omitzero"`
+	Text    string `json:"text"`
+	Command string `json:"command,omitzero"`
+	Effect  string `json:"effect"`
+	Fits    bool   `json:"fits"`
+	// Verdict is fits, tight or no. PeakBytes are of the GPU with the largest share.
+	Verdict   devicemap.Verdict `json:"verdict"`
+	PeakBytes int64             `json:"peak_bytes,omitzero"`
+	Seconds   *float64          `json:"seconds,omitzero"`
 }
 
 // front are the maps between the shortest step and the smallest peak.

@@ -111,23 +111,18 @@ func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction
 	points, rows := share(maxPoints, len(kinds), fewPoints, manyPoints), share(maxAlive, len(kinds), categoryCount, maxAlive)
 	for i := range kinds {
 		kind := &kinds[i]
-		samples := make([]sample, len(kind.trace.Moments))
-		for at, moment := range kind.trace.Moments {
-			samples[at] = sample{int64(at), moment.At, byCategory(&moment.Memory), moment.Memory.Total()}
-		}
 		axis, note := "order", "The moments are in their order; their times are not known."
+		var times, rest []int64
 		if clock := clockOf(kind.devices[0]); clock != nil {
-			if times := clock.times(kind.trace.Moments); times != nil {
+			if times, rest = clock.times(kind.trace.Moments); times != nil {
 				axis, note = "time", ""
-				if clock.latest > 0 && lastOnly(kind.trace.Moments) {
+				if clock.lastOnly(kind.trace.Moments) {
 					note = fmt.Sprintf("Micro-batch %d of %d is shown: those before it are the same.", clock.latest+1, clock.latest+1)
-				}
-				for at := range samples {
-					samples[at].x = times[at]
 				}
 			}
 		}
-		one := page.ofSamples(samples, kind.trace.Peak, points)
+		samples, peak := samplesOf(kind.trace.Moments, times, rest, kind.trace.Peak)
+		one := page.ofSamples(samples, peak, points)
 		one.Axis, one.Note = axis, note
 		one.Live = page.alive(holdingsOf(kind.trace.Live), rows)
 		page.add(one, kind.devices, devices)
@@ -137,6 +132,26 @@ func (page *Page) followed(steps []timeline.Step, devices []devicemap.Prediction
 	}
 }
 
+// samplesOf are the samples of moments, and where the peak is among them. A pause after a moment is one too.
+// Without times, samples are in their order.
+func samplesOf(moments []timeline.Moment, times, rest []int64, peak int) (samples []sample, at int) {
+	for i := range moments {
+		moment := &moments[i]
+		one := sample{int64(i), moment.At, byCategory(&moment.Memory), moment.Memory.Total()}
+		if times != nil {
+			one.x = times[i]
+		}
+		if i == peak {
+			at = len(samples)
+		}
+		samples = append(samples, one)
+		if times != nil && rest[i] > 0 {
+			samples = append(samples, sample{rest[i], "after " + moment.At, byCategory(&moment.After), moment.After.Total()})
+		}
+	}
+	return samples, at
+}
+
 // equalTraces reports steps with the same moments.
 func equalTraces(one, other *timeline.Trace) bool {
 	return one.Peak == other.Peak && slices.EqualFunc(one.Moments, other.Moments, func(a, b timeline.Moment) bool { return a.Peak == b.Peak })
@@ -144,7 +159,8 @@ func equalTraces(one, other *timeline.Trace) bool {
 
 // add adds a curve of some devices.
 func (page *Page) add(one curve, of []int, devices []devicemap.Prediction) {
-	one.Devices, one.Title, one.BudgetBytes = of, namesOf(of), devices[of[0]].Budget
+	first := &devices[of[0]]
+	one.Devices, one.Title, one.BudgetBytes = of, namesOf(of), max(0, first.Budget-first.Predicted.OverheadBytes)
 	number := len(page.Memory)
 	page.Memory = append(page.Memory, one)
 	for _, device := range of {

@@ -14,15 +14,15 @@ import (
 // moments of a pass are evenly spread.
 type clock struct {
 	spans  map[passOf]steptime.Span
-	last   map[passOf]steptime.Span // without the micro-batch: of the last one
 	update steptime.Span
+	end    float64        // of all spans
 	chunks []int          // the first units of the device's chunks
 	unit   map[string]int // by the name of a layer or a unit
 	begin  float64        // of the last micro-batch
 	latest int64          // that micro-batch
 }
 
-// passOf is a pass of units; batch is −1 in a clock's last.
+// passOf is a pass of units. A decode's batch is −1: of several tokens, the last is kept.
 type passOf struct {
 	what  string
 	first int
@@ -31,7 +31,7 @@ type passOf struct {
 
 // clockOf is the clock of a device; nil if it has no spans.
 func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
-	of := &clock{spans: map[passOf]steptime.Span{}, last: map[passOf]steptime.Span{}, unit: map[string]int{}}
+	of := &clock{spans: map[passOf]steptime.Span{}, unit: map[string]int{}, begin: -1, latest: -1}
 	for i := range table.Units {
 		unit := &table.Units[i]
 		of.unit[unit.Name] = i
@@ -39,8 +39,8 @@ func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
 			of.unit[unit.Layers[layer].Layer] = i
 		}
 	}
-	var latest int64 = -1
 	for _, span := range spans {
+		of.end = max(of.end, span.End)
 		if span.Device != device || span.Stream != "compute" {
 			continue
 		}
@@ -50,103 +50,142 @@ func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
 		if span.FirstUnit == span.EndUnit {
 			continue
 		}
-		of.spans[passOf{span.What, span.FirstUnit, span.Batch}] = span
 		if !slices.Contains(of.chunks, span.FirstUnit) {
 			of.chunks = append(of.chunks, span.FirstUnit)
 		}
-		key := passOf{span.What, span.FirstUnit, -1}
-		if was, known := of.last[key]; !known || span.Batch >= was.Batch {
-			of.last[key] = span
+		batch := span.Batch
+		switch {
+		case span.What == "decode":
+			batch = -1
+		case batch > of.latest:
+			of.latest, of.begin = batch, span.Start
+		case batch == of.latest:
+			of.begin = min(of.begin, span.Start)
 		}
-		if span.What != "decode" {
-			latest = max(latest, span.Batch)
-		}
+		of.spans[passOf{span.What, span.FirstUnit, batch}] = span
 	}
 	if len(of.spans) == 0 {
 		return nil
 	}
 	slices.Sort(of.chunks)
-	of.latest = latest
-	of.begin = -1
-	for _, span := range of.last {
-		if span.What != "decode" && span.Batch == latest && (of.begin < 0 || span.Start < of.begin) {
-			of.begin = span.Start
-		}
-	}
 	return of
 }
 
-// of is the span of a moment; false: it is in no pass.
-func (of *clock) of(moment *timeline.Moment) (steptime.Span, bool) {
-	what := ""
-	switch at := moment.At; {
-	case strings.HasPrefix(at, "forward"), strings.HasPrefix(at, "gather"):
-		what = "forward"
-	case strings.HasPrefix(at, "backward"), strings.HasPrefix(at, "recompute"), strings.HasPrefix(at, "reduc"), strings.HasPrefix(at, "join"):
-		what = "backward"
-	case strings.HasPrefix(at, "last token"):
-		what = "decode"
-	case at == "optimizer step":
-		return of.update, of.update.End > 0
+// whatOf is the pass that a moment is in; empty: none, or that of its neighbours.
+func whatOf(at string) string {
+	starts := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(at, word) })
 	}
-	if action := moment.Action; action != nil {
-		if action.Chunk >= int64(len(of.chunks)) {
-			return steptime.Span{}, false
-		}
-		if what = "backward"; action.Kind == order.Forward {
-			what = "forward"
-		}
-		span, known := of.spans[passOf{what, of.chunks[action.Chunk], action.MicroBatch}]
-		return span, known
+	switch {
+	case starts("forward of", "loss forward"):
+		return "forward"
+	case starts("backward of", "loss backward", "recompute of", "reduction in"):
+		return "backward"
+	case starts("last token"):
+		return "decode"
 	}
-	unit, known := of.unit[moment.Layer]
-	if !known {
-		return steptime.Span{}, false
-	}
-	span, known := of.last[passOf{what, unit, -1}]
-	return span, known
+	return ""
 }
 
-// times are the moments' times in nanoseconds, in their order; nil if few of them are in a pass.
-func (of *clock) times(moments []timeline.Moment) []int64 {
-	spans, inPass := make([]steptime.Span, len(moments)), 0
+// passes are the moments' spans; without End, a moment is in none. They are in the order of time.
+func (of *clock) passes(moments []timeline.Moment) []steptime.Span {
+	whats, batches := make([]string, len(moments)), make([]int64, len(moments))
+	was, batch := "", int64(0)
 	for i := range moments {
-		span, known := of.of(&moments[i])
-		if !known {
-			continue
+		if whats[i] = whatOf(moments[i].At); whats[i] != "" {
+			if was == "backward" && whats[i] == "forward" {
+				batch++
+			}
+			was = whats[i]
 		}
-		spans[i] = span
-		inPass++
+		batches[i] = batch
+	}
+	spans, latest := make([]steptime.Span, len(moments)), 0.
+	for i := range moments {
+		var span steptime.Span
+		unit, known := of.unit[moments[i].Layer]
+		switch action := moments[i].Action; {
+		case moments[i].At == "optimizer step":
+			span = of.update
+		case action != nil && action.Chunk < int64(len(of.chunks)):
+			what := "backward"
+			if action.Kind == order.Forward {
+				what = "forward"
+			}
+			span = of.spans[passOf{what, of.chunks[action.Chunk], action.MicroBatch}]
+		case known && whats[i] == "decode":
+			span = of.spans[passOf{whats[i], unit, -1}]
+		case known:
+			span = of.spans[passOf{whats[i], unit, of.latest - batch + batches[i]}]
+		}
+		if span.Start >= latest { // else it belongs to what runs now
+			spans[i], latest = span, span.Start
+		}
+	}
+	return spans
+}
+
+// fillIn gives moments in no span that of their neighbours: an all-gather is before what uses it, and
+// others are after what they end.
+func fillIn(spans []steptime.Span, moments []timeline.Moment) {
+	var next steptime.Span
+	for i := len(spans) - 1; i >= 0; i-- {
+		if spans[i].End > 0 {
+			next = spans[i]
+		} else if strings.HasPrefix(moments[i].At, "gather") {
+			spans[i] = next
+		}
+	}
+	for i := range spans {
+		if spans[i].End == 0 && i > 0 {
+			spans[i] = spans[i-1]
+		}
+		if spans[i].End == 0 { // the first ones
+			spans[i] = next
+		}
+	}
+}
+
+// times are the moments' times in nanoseconds, in their order; nil if few of them are in a pass. rest are the
+// ends of the passes that a pause follows, by their last moments; 0: none is there.
+func (of *clock) times(moments []timeline.Moment) (times, rest []int64) {
+	spans, inPass := of.passes(moments), 0
+	for i := range spans {
+		if spans[i].End > 0 {
+			inPass++
+		}
 	}
 	const few = 4
 	if inPass*few < len(moments) {
-		return nil
+		return nil, nil
 	}
-	out := make([]int64, len(moments))
+	fillIn(spans, moments)
+	times, rest = make([]int64, len(moments)), make([]int64, len(moments))
 	now := int64(-1)
-	if lastOnly(moments) {
-		now = nanoseconds(of.begin) - 1
-	}
 	for i := 0; i < len(moments); {
 		end := i + 1
 		for end < len(moments) && spans[end] == spans[i] {
 			end++
 		}
+		span, next := spans[i], of.end
 		for j := i; j < end; j++ {
-			time := int64(0)
-			if span := spans[j]; span.End > 0 {
-				time = nanoseconds(span.Start + (span.End-span.Start)*float64(j-i+1)/float64(end-i+1))
-			}
+			time := nanoseconds(span.Start + (span.End-span.Start)*float64(j-i+1)/float64(end-i+1))
 			now = max(now+1, time)
-			out[j] = now
+			times[j] = now
+		}
+		if end < len(moments) {
+			next = spans[end].Start
+		}
+		if over := nanoseconds(span.End); over > now && nanoseconds(next) > over {
+			rest[end-1], now = over, over
 		}
 		i = end
 	}
-	out[0] = 0 // weights are there from the start
-	return out
+	times[0] = 0 // weights are there from the start
+	return times, rest
 }
 
 // lastOnly reports moments of the last micro-batch alone: those before it are equal.
-func lastOnly(moments []timeline.Moment) bool {
-	return !slices.ContainsFunc(moments, func(moment timeline.Moment) bool { return moment.Action != nil })
+func (of *clock) lastOnly(moments []timeline.Moment) bool {
+	return of.latest > 0 && !slices.ContainsFunc(moments, func(moment timeline.Moment) bool { return moment.Action != nil })
 }

@@ -62,13 +62,18 @@ func shares(graph *modelgraph.Graph, names []string) bool {
 func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
-		text := ask.ChangeText(&changes[i])
-		if changes[i].Row.Solution.Verdict == "tight" {
-			text += " (tight)"
-		}
-		out = append(out, text+": "+outcome(changes[i].Row.Solution))
+		out = append(out, Change(&changes[i])+": "+outcome(changes[i].Row.Solution))
 	}
 	return out
+}
+
+// Change returns the flags of a change. A tight result is marked.
+func Change(change *strategy.Change) string {
+	text := ask.ChangeText(change)
+	if change.Row.Solution.Verdict == tight {
+		text += " (tight)"
+	}
+	return text
 }
 
 // outcome describes the result of a changed problem, in the units of the share.

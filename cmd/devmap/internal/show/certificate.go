@@ -122,15 +122,20 @@ func (printer *Printer) Offloaded(solution *planner.Solution) {
 	if offloaded == nil {
 		return
 	}
+	printer.sentences(travelling(Plural(offloaded.Units, "unit"), offloaded.Bytes, offloaded.FromDisk, offloaded.LowerBound, string(offloaded.Status)))
+}
+
+// travelling says which units are offloaded, what of them travels in each forward, and what is proved of it.
+func travelling(units string, bytes, fromDisk, least int64, status string) []string {
 	from := ""
 	switch {
-	case offloaded.FromDisk == offloaded.Bytes:
+	case fromDisk == bytes:
 		from = " from disk"
-	case offloaded.FromDisk > 0:
-		from = " (" + costmodel.Bytes(offloaded.FromDisk).String() + " of it from disk)"
+	case fromDisk > 0:
+		from = " (" + costmodel.Bytes(fromDisk).String() + " of it from disk)"
 	}
-	printer.sentences([]string{
-		fmt.Sprintf("Offloaded: %s. %v%s travel to the first GPU in each forward.", Plural(offloaded.Units, "unit"), costmodel.Bytes(offloaded.Bytes), from),
-		sentence(fmt.Sprintf("%s: at least %v travel under any map that fits", offloaded.Status, costmodel.Bytes(offloaded.LowerBound))),
-	})
+	return []string{
+		fmt.Sprintf("Offloaded: %s. %v%s travel to the first GPU in each forward.", units, costmodel.Bytes(bytes), from),
+		sentence(fmt.Sprintf("%s: at least %v travel under any map that fits", status, costmodel.Bytes(least))),
+	}
 }

@@ -35,6 +35,13 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 	if len(plan.Pipeline) > 0 && plan.Objective.LowerBound <= 0 {
 		return answer, sentence(plan.Objective.Status + ": diffusion pipelines have no lower bound")
 	}
+	if left := &plan.Offload; left.Bytes > 0 { // the bytes that travel are what is least
+		status := string(planner.Feasible)
+		if left.Bytes == left.LowerBoundBytes {
+			status = string(planner.Optimal)
+		}
+		return answer, strings.Join(travelling(offloadedUnits(plan), left.Bytes, left.FromDiskBytes, left.LowerBoundBytes, status), " ")
+	}
 	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
 	if plan.Objective.LowerBound > 0 {
 		proof += fmt.Sprintf(" Gap %.2f%%.", 100*plan.Objective.Gap)
@@ -61,6 +68,28 @@ func tightGPUs(devices []devicemap.Prediction) string {
 
 // Sentence is a text that begins with a capital and ends with a full stop.
 func Sentence(text string) string { return sentence(text) }
+
+// offloadedUnits names the modules of a plan that are on no GPU: the first and the last of each run.
+func offloadedUnits(plan *devicemap.Plan) string {
+	var runs []string
+	count := 0
+	for i := 0; i < len(plan.DeviceMap); i++ {
+		first := &plan.DeviceMap[i]
+		if first.Device >= 0 {
+			continue
+		}
+		from := i
+		for i+1 < len(plan.DeviceMap) && plan.DeviceMap[i+1].Device == first.Device {
+			i++
+		}
+		run := first.Key
+		if i > from {
+			run += " – " + plan.DeviceMap[i].Key
+		}
+		runs, count = append(runs, run+" on "+tierName(first.Device)), count+i+1-from
+	}
+	return fmt.Sprintf("%s (%s)", Plural(count, "module"), strings.Join(runs, ", "))
+}
 
 // fullestOf returns the GPU with the largest share of its budget; nil: there is none.
 func fullestOf(devices []devicemap.Prediction) (fullest *devicemap.Prediction) {
@@ -91,6 +120,9 @@ func Bounds(asked *ask.Question, solution *planner.Solution) (said []string) {
 	}
 	if asked.Diffusion != nil {
 		return said
+	}
+	if solution.Offloaded != nil {
+		said = append(said, proofText(solution))
 	}
 	for _, bound := range solution.Arguments(&asked.Problem) {
 		value := percent(bound.Value)
