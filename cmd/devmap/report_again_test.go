@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // againData is what these tests read of a page.
@@ -233,5 +235,28 @@ func TestPageOfOffload(t *testing.T) {
 		if !strings.Contains(page.Answer.Proof, part) {
 			t.Errorf("%q lacks %q", page.Answer.Proof, part)
 		}
+	}
+}
+
+// TestPageBudget: a curve's budget is the GPU's without what the CUDA context takes.
+func TestPageBudget(t *testing.T) {
+	t.Parallel()
+	plan := filepath.Join(t.TempDir(), "plan.json")
+	devmap(t, 0, "plan", "gpt2", "--gpus", "1", "--gpu", "rtx-4090", "-o", plan)
+	var page struct {
+		Memory []struct {
+			Budget int64 `json:"budget_bytes"`
+		}
+	}
+	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), &page); err != nil {
+		t.Fatal(err)
+	}
+	planned, err := devicemap.ReadPlan(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := &planned.Devices[0]
+	if want := device.Budget - device.Predicted.OverheadBytes; len(page.Memory) != 1 || page.Memory[0].Budget != want || device.Predicted.OverheadBytes == 0 {
+		t.Errorf("%+v, not %d", page.Memory, want)
 	}
 }
