@@ -201,6 +201,12 @@ func runOf(cmd *cobra.Command, name string, source *page.Source, file string) er
 			return fmt.Errorf("--run %s: %w", name, err)
 		}
 	}
+	return fitsPlan(source, file, name, other)
+}
+
+// fitsPlan refuses a file without a report for the plan, and one of other devices. other is what the
+// file is of instead.
+func fitsPlan(source *page.Source, file, name, other string) error {
 	switch plan := source.Plan; {
 	case source.Run == nil && source.Watched == nil && other != "":
 		return out.Usagef("--run %s is of %s, and %s is a plan for %q (%s): give the report of this plan", name, other, file, plan.Model.Name, plan.Model.Digest)

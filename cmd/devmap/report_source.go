@@ -29,8 +29,12 @@ func pageOf(plan *devicemap.Plan, data []byte) *page.Source {
 	source.Sentence, source.Proof = show.Answer(plan)
 	source.Limit, source.Overhead = show.Limit(plan), show.Overhead(plan.Workload.Mode)
 	facts := [][2]string{
-		{"Model", plan.Model.Name}, {readFrom, plan.Model.Source}, {"Model's digest", plan.Model.Digest}, {"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
-		{"Transformers", plan.Model.Transformers}, {"devmap", version()},
+		{"Model", plan.Model.Name},
+		{readFrom, plan.Model.Source},
+		{"Model's digest", plan.Model.Digest},
+		{"Plan's digest", fmt.Sprintf("sha256:%x", sha256.Sum256(data))},
+		{"Transformers", plan.Model.Transformers},
+		{"devmap", version()},
 	}
 	for _, fact := range facts {
 		if fact[1] != "" {

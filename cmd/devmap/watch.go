@@ -273,10 +273,15 @@ func (command *watchCommand) refuseRanks(file string, argv []string) error {
 		return out.Usagef("--merge %s reads what ranks reported: leave out PLAN, COMMAND, --pid, --baseline and --rank-from-env", emit.Shell(command.Watch.Merge))
 	case command.Report != "" && command.Given("log", "merge", "rank-from-env", "baseline"):
 		return out.Usagef("--report shows one command's memory over time: leave out --log, --merge, --rank-from-env and --baseline")
-	case command.Watch.RankFromEnv && (command.Output == "" || len(argv) == 0 || command.Watch.Baseline || command.Watch.Strict):
+	case command.Watch.RankFromEnv && !command.sharesRanks(argv):
 		return out.Usagef("--rank-from-env needs a shared folder and a COMMAND, without --strict: devmap watch PLAN --rank-from-env -o FOLDER -- COMMAND")
 	}
 	return nil
+}
+
+// sharesRanks reports that a COMMAND's ranks have a folder to write to, and no verdict of one process.
+func (command *watchCommand) sharesRanks(argv []string) bool {
+	return command.Output != "" && len(argv) > 0 && !command.Watch.Baseline && !command.Watch.Strict
 }
 
 // refuseStrict reports --strict if there would be no verdict.

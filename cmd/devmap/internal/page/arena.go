@@ -52,28 +52,48 @@ func (page *Page) arenaMemory(of *simulation, devices []devicemap.Prediction) {
 	}
 }
 
+// began is what an instruction that begins at a time does.
+func (of *simulation) began(number int) map[int64]string {
+	does := map[int64]string{}
+	for i := of.Devices[number].First; i < of.Devices[number].End; i++ {
+		if instr := &of.Instrs[i]; of.result.End[i] > of.result.Start[i] {
+			does[of.result.Start[i]] = of.label(instr)
+		}
+	}
+	return does
+}
+
+// turn is the begin or the end of a buffer's life.
+type turn struct {
+	time   int64
+	buffer int32
+	begins bool
+}
+
+// turns are those of a device, by time.
+func (of *simulation) turns(number int) (all []turn) {
+	for _, life := range of.result.Devices[number].Lives {
+		if life.To > life.From {
+			all = append(all, turn{life.From, life.Buffer, true}, turn{life.To, life.Buffer, false})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b turn) int { return cmp.Compare(a.time, b.time) })
+	return all
+}
+
+// alive adds the buffers of a device that live at a time.
+func (of *simulation) alive(number int, time int64, there map[int32]bool) {
+	for _, life := range of.result.Devices[number].Lives {
+		if life.From <= time && time < life.To {
+			there[life.Buffer] = true
+		}
+	}
+}
+
 // memory is the live bytes of a device's arena over time, with the bytes that are idle, and what is
 // there at the peak.
 func (of *simulation) memory(number int) (samples []sample, peak int, live []holding) {
-	began := map[int64]string{} // what an instruction that begins then does
-	for i := of.Devices[number].First; i < of.Devices[number].End; i++ {
-		if instr := &of.Instrs[i]; of.result.End[i] > of.result.Start[i] {
-			began[of.result.Start[i]] = of.label(instr)
-		}
-	}
-	type turn struct {
-		time   int64
-		buffer int32
-		begins bool
-	}
-	var turns []turn
-	for _, life := range of.result.Devices[number].Lives {
-		if life.To > life.From {
-			turns = append(turns, turn{life.From, life.Buffer, true}, turn{life.To, life.Buffer, false})
-		}
-	}
-	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.time, b.time) })
-	arena := of.Devices[number].Arena
+	began, turns, arena := of.began(number), of.turns(number), of.Devices[number].Arena
 	var now sizes
 	most := int64(0) // the time of the peak
 	there := map[int32]bool{}
@@ -114,12 +134,7 @@ func (of *simulation) memory(number int) (samples []sample, peak int, live []hol
 		}
 		note(time, label)
 	}
-	// What is there at the peak.
-	for _, life := range of.result.Devices[number].Lives {
-		if life.From <= most && most < life.To {
-			there[life.Buffer] = true
-		}
-	}
+	of.alive(number, most, there)
 	return samples, peak, of.holdings(number, there, samples[peak].bytes)
 }
 

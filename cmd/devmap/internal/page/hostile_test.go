@@ -45,7 +45,8 @@ func FuzzHostile(f *testing.F) {
 }
 
 // written is a page with a text in many places.
-func written(t testing.TB, text string) string {
+func written(tb testing.TB, text string) string {
+	tb.Helper()
 	page := &Page{
 		FormatVersion: version, Title: text, Answer: answer{Sentence: text, Proof: text}, Facts: []fact{{text, text, true}}, Categories: categories,
 		GPUs: []gpu{{Name: text, PeakAt: text}}, Why: &reasons{Limit: text, Changes: []Change{{Text: text, Command: text}}, Warnings: []string{text}},
@@ -53,7 +54,7 @@ func written(t testing.TB, text string) string {
 	page.name(text)
 	var html strings.Builder
 	if err := page.Write(&html); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return html.String()
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // numbered is a name with one number that differs from block to block, as "model.layers.3".
-var numbered = regexp.MustCompile(`^(.*?\.)(\d+)((?:\.[^0-9][^.]*)*)$`)
+var numbered = regexp.MustCompile(`^(.*?\.)(\d+)((?:\.\D[^.]*)*)$`)
 
 // block is a run of modules that follow one another.
 type block struct {

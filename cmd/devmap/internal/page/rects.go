@@ -79,22 +79,27 @@ func joinRects(all []rect, most int) []rect {
 		all = merged(all, func(last, next *rect) bool { return next.low-last.high <= size && next.high-last.low <= size })
 	}
 	slices.SortStableFunc(all, func(a, b rect) int { return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.from, b.from)) })
-	for len(all) > most { // two by two
-		half := all[:0:0]
-		for i := 0; i < len(all); i++ {
-			one := all[i]
-			if i+1 < len(all) && all[i+1].Class == one.Class {
-				i++
-				one.join(&all[i])
-			}
-			half = append(half, one)
-		}
+	for len(all) > most {
+		half := halved(all)
 		if len(half) == len(all) { // one of each class
 			break
 		}
 		all = half
 	}
 	return all
+}
+
+// halved joins neighbours of one class, two by two.
+func halved(all []rect) (half []rect) {
+	for i := 0; i < len(all); i++ {
+		one := all[i]
+		if i+1 < len(all) && all[i+1].Class == one.Class {
+			i++
+			one.join(&all[i])
+		}
+		half = append(half, one)
+	}
+	return half
 }
 
 // merged joins neighbours of one class in a list.

@@ -122,7 +122,6 @@ func (page *Page) simulated(of *simulation) {
 	if !of.Timed {
 		page.Time.Unit = "forward"
 	}
-	type place struct{ lane, span int }
 	var all []laneOf
 	lanes := map[[2]int32]int{}
 	for number := range of.Devices {
@@ -163,7 +162,12 @@ func (page *Page) simulated(of *simulation) {
 	for _, one := range gaps[:min(len(gaps), mostWaits)] {
 		page.Time.Waits = append(page.Time.Waits, wait{one.lane, one.from, one.to, page.name(one.label)})
 	}
-	// The path names spans, which may be joined.
+	page.path(of, lanes)
+}
+
+// path adds the critical path. It names spans, which may be joined.
+func (page *Page) path(of *simulation, lanes map[[2]int32]int) {
+	type place struct{ lane, span int }
 	const mostPath = 1500
 	var last place
 	for _, i := range of.result.Path {

@@ -141,9 +141,18 @@ func TestOperation(t *testing.T) {
 		name      string
 		got, want driver.Address
 	}{
-		{"x of a norm", turned.x, at("x")}, {"norm", turned.norm, at("wn")}, {"queries", turned.parts[0].to, at("q")}, {"keys", turned.parts[1].to, at("keys")},
-		{"values", turned.parts[2].to, at("values")}, {"sums", attend.sums.at, at("sums")}, {"no output", attend.y.at, 0}, {"joined", join.y.at, at("a")},
-		{"x without a norm", out.x, at("a")}, {"add", out.add, at("x")}, {"up", gate.parts[1].weight, at("wu")}, {"gated", gate.parts[0].to, at("g")},
+		{"x of a norm", turned.x, at("x")},
+		{"norm", turned.norm, at("wn")},
+		{"queries", turned.parts[0].to, at("q")},
+		{"keys", turned.parts[1].to, at("keys")},
+		{"values", turned.parts[2].to, at("values")},
+		{"sums", attend.sums.at, at("sums")},
+		{"no output", attend.y.at, 0},
+		{"joined", join.y.at, at("a")},
+		{"x without a norm", out.x, at("a")},
+		{"add", out.add, at("x")},
+		{"up", gate.parts[1].weight, at("wu")},
+		{"gated", gate.parts[0].to, at("g")},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %#x, want %#x", test.name, test.got, test.want)
