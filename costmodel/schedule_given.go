@@ -71,7 +71,7 @@ func (kind ScheduleKind) Rows() ([][]PassBlock, error) {
 			}
 			known := letters != "" && strings.Trim(letters, passes) == "" && (kind.Vee() || strings.ToUpper(letters) == letters)
 			if !known || block.Times < 1 || block.Times > mostPasses {
-				return nil, fmt.Errorf("row %d of the order has %q: a block has letters F, B, I and W, and *n after it (f, b, i and w in a V)", len(out), part)
+				return nil, fmt.Errorf("row %d of the order has %q: a block is letters such as FB, in a V also fb, and *n repeats it", len(out), part)
 			}
 			if total += int64(len(letters)) * block.Times; total > mostPasses {
 				return nil, fmt.Errorf("the order has more than %d passes", mostPasses)

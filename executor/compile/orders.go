@@ -63,7 +63,7 @@ func (compiler *compiler) follow(device *device) error {
 			return fmt.Errorf("micro-batch %d of chunk %d is none of %d micro-batches of %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
 		if action.Kind > order.Backward && !compiler.splits() {
-			return fmt.Errorf("micro-batch %d of chunk %d has a backward in two halves, and the plan is for whole ones: plan it with a schedule that splits them, as %s", action.MicroBatch, action.Chunk, costmodel.ZBH1)
+			return fmt.Errorf("micro-batch %d of chunk %d has a backward in two halves, and the plan has whole ones: --schedule %s splits them", action.MicroBatch, action.Chunk, costmodel.ZBH1)
 		}
 		if !progress[action.Chunk].run(device.stages[action.Chunk], action, compiler.trains()) {
 			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before what it needs, or is of a mode that has none", passName(action.Kind), action.MicroBatch, action.Chunk)

@@ -115,7 +115,7 @@ func (of *simulation) memory(number int) (samples []sample, peak int, live []hol
 			peak, most = len(samples)-1, time
 		}
 	}
-	note(0, "weights and what stays")
+	note(0, "weights and states")
 	for i := 0; i < len(turns); {
 		time, label := turns[i].time, ""
 		for ; i < len(turns) && turns[i].time == time; i++ {

@@ -133,7 +133,7 @@ func parseCell(text string, old bool) (cell, error) {
 
 func otherAction(text, kind string) error {
 	if what, known := others[kind]; known {
-		return fmt.Errorf("%s: %s (%s) is not supported: devmap takes forwards (F), backwards (B) and their halves (I, W), and adds the rest", shortened(text), kind, what)
+		return fmt.Errorf("%s: %s (%s) is not supported: a file has F, B, I and W alone, and devmap adds the rest", shortened(text), kind, what)
 	}
 	return errors.New(badCell(text))
 }
