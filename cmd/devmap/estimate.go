@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/serve"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
@@ -198,11 +196,7 @@ func bestCommand(arg string, problem *ask.Question, rows []strategy.Row, devices
 
 // planLine is the command that plans a model with some flags.
 func planLine(arg string, flags []string) string {
-	words := slices.Concat([]string{"devmap", "plan", arg}, flags, []string{"-o", "plan.json"})
-	for i, word := range words {
-		words[i] = emit.Shell(word)
-	}
-	return strings.Join(words, " ")
+	return ask.Typed(slices.Concat([]string{"devmap", "plan", arg}, flags, []string{"-o", "plan.json"}))
 }
 
 // write writes the rows with --json or -o, and returns where the table goes then.

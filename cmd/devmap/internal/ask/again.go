@@ -15,7 +15,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -89,6 +88,7 @@ func wordsOfGPUs(topology *costmodel.Topology, mode costmodel.Mode) []string {
 // wordsOfFields adds a flag for each field of a plan's workload that is not the default of the flags before.
 func wordsOfFields(ctx context.Context, words []string, planned *costmodel.Workload, graph *modelgraph.Graph) []string {
 	fields := costmodel.Fields()
+	is, resolved := workloadOf(again(ctx, words, graph))
 	// Each of the first ones sets defaults of all that follow; the second "" looks at them again.
 	for _, early := range []string{"mode", "strategy", "runtime", "preset", "", ""} {
 		for i := range fields {
@@ -97,23 +97,26 @@ func wordsOfFields(ctx context.Context, words []string, planned *costmodel.Workl
 				continue
 			}
 			value := valueIn(field, planned)
-			var is costmodel.Workload
-			asked := again(ctx, words, graph)
-			if asked != nil {
-				is = asked.Workload
-				if asked.Costs != nil {
-					is = asked.Costs.Workload
-				}
-			}
-			resolved := asked != nil && asked.Costs != nil
 			more := wordsOf(costmodel.Setting{Field: field.Name, Value: value})
 			if value == "" || value == valueIn(field, &is) && (resolved || early == "") || slices.Contains(words, more[0]) || zeroOf(field, planned) && zeroOf(field, &is) {
 				continue
 			}
 			words = append(words, more...)
+			is, resolved = workloadOf(again(ctx, words, graph))
 		}
 	}
 	return words
+}
+
+// workloadOf is the workload of a question, and whether it is resolved; nil has the zero one.
+func workloadOf(asked *Question) (workload costmodel.Workload, resolved bool) {
+	switch {
+	case asked == nil:
+		return workload, false
+	case asked.Costs == nil:
+		return asked.Workload, false
+	}
+	return asked.Costs.Workload, true
 }
 
 // valueIn is a field's value as its flag has it.
@@ -219,8 +222,5 @@ func Line(request *Request, model string, change *strategy.Change) string {
 			words = append(words, "--"+flag.Name, value)
 		}
 	})
-	for i, word := range words {
-		words[i] = emit.Shell(word)
-	}
-	return strings.Join(words, " ")
+	return Typed(words)
 }

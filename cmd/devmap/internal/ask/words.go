@@ -30,7 +30,10 @@ func wordsOf(setting costmodel.Setting) []string {
 }
 
 // Say returns a setting as the user would type it.
-func Say(setting costmodel.Setting) string { return strings.Join(quoted(wordsOf(setting)), " ") }
+func Say(setting costmodel.Setting) string { return Typed(wordsOf(setting)) }
+
+// Typed returns words as the user would type them in a shell.
+func Typed(words []string) string { return strings.Join(quoted(words), " ") }
 
 // quoted returns words quoted for a shell.
 func quoted(words []string) []string {
