@@ -1,22 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -109,89 +103,4 @@ func frontOf(problem *planner.Problem, front *planner.Front) *frontOutput {
 		}
 	}
 	return document
-}
-
-// pageSource is the source of the page of a plan that was just made, with its command and more facts.
-func pageSource(cmd *cobra.Command, request *ask.Request, plan *devicemap.Plan, facts ...[2]string) (*page.Source, error) {
-	var data bytes.Buffer
-	if err := devicemap.WriteJSON(&data, plan); err != nil {
-		return nil, err
-	}
-	source := pageOf(plan, data.Bytes())
-	facts = slices.Insert(facts, 0, [2]string{"Command", ask.Line(request, cmd.Flags().Arg(0), nil)})
-	source.Facts = slices.Concat(facts, source.Facts)
-	return source, nil
-}
-
-// reportServed writes the page of a plan for an engine that serves. said are sentences on its answer.
-func (command *planCommand) reportServed(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph, said []string) error {
-	if command.Report == "" {
-		return nil
-	}
-	source, err := pageSource(cmd, command.Request, plan, show.Facts(plan, graph)...)
-	if err != nil {
-		return err
-	}
-	source.Bound = said
-	return out.Write(cmd, command.Report, page.Of(source).Write)
-}
-
-// report writes the page of a plan that was just made to the file of --report.
-func (command *planCommand) report(cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution, front []page.Point) error {
-	if command.Report == "" {
-		return nil
-	}
-	source, err := solvedSource(command, cmd, plan, asked, solution)
-	if err != nil {
-		return err
-	}
-	source.Front = front
-	return out.Write(cmd, command.Report, page.Of(source).Write)
-}
-
-// solvedSource is the source of the page of a solution.
-func solvedSource(command *planCommand, cmd *cobra.Command, plan *devicemap.Plan, asked *ask.Question, solution *planner.Solution) (*page.Source, error) {
-	var facts [][2]string
-	if asked.Diffusion != nil {
-		facts = show.PipelineFacts(solution, plan.Workload.Runtime)
-	} else {
-		facts = show.Facts(plan, asked.Graph)
-		if defaults := ask.Defaults(command.Request, asked.Graph, &asked.Costs.Workload); len(defaults) > 0 {
-			facts = append(facts, [2]string{"Defaults", strings.Join(defaults, ", ")})
-		}
-	}
-	source, err := pageSource(cmd, command.Request, plan, facts...)
-	if err != nil {
-		return nil, err
-	}
-	if asked.Diffusion == nil {
-		source.Graph, source.Costs, source.Placed = asked.Graph, solution.Costs, solution.Map
-		switch {
-		case plan.Workload.Runtime != costmodel.Devmap:
-		case plan.Verdict == "no":
-			source.Costs, source.Missing = nil, "A plan that does not fit has no program, so the moments of its step are not known."
-		default:
-			if err := compiledInto(cmd, source, cmp.Or(command.Output, "the plan"), ""); err != nil {
-				return nil, err
-			}
-		}
-	}
-	source.Bound = show.Bounds(asked, solution)
-	helped(cmd.Context(), source, asked, cmd.Flags().Arg(0))
-	return source, nil
-}
-
-// reportUnfit writes the page of the map that is closest to fitting, to the file of --report.
-func (command *planCommand) reportUnfit(cmd *cobra.Command, asked *ask.Question, err error, notes []string) error {
-	var none *planner.InfeasibleError
-	if command.Report == "" || !errors.As(err, &none) || none.Best == nil {
-		return nil
-	}
-	asked = chosen(asked, none.Best)
-	source, err := solvedSource(command, cmd, planOf(asked, none.Best, notes), asked, none.Best)
-	if err != nil {
-		return err
-	}
-	source.Proof = show.Sentence(ask.ErrorText(none))
-	return out.Write(cmd, command.Report, page.Of(source).Write)
 }

@@ -378,31 +378,3 @@ func planOf(asked *ask.Question, sol *planner.Solution, notes []string) *devicem
 func allWarnings(graph *modelgraph.Graph, more []costmodel.Message) []string {
 	return slices.Concat([]string{}, graph.Warnings, ask.Texts(more))
 }
-
-// ranked plans for an engine with ranks.
-func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload costmodel.Workload, topology *costmodel.Topology) error {
-	of, err := readRanks(command.Request, arg, workload, topology)
-	if err != nil {
-		return err
-	}
-	answer, err := of.solve(command.Request)
-	if err != nil {
-		return unreported(cmd, command.Report, err)
-	}
-	plan := of.plan(answer)
-	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
-	if err == nil {
-		err = command.reportServed(cmd, plan, of.graph, show.RankedFacts(answer))
-	}
-	if err != nil || command.JSON {
-		return err
-	}
-	printer := show.New(cmd.ErrOrStderr(), of.graph, plan.Workload)
-	printer.Header(topology, nil)
-	printer.FirstOf = answer.FirstOf
-	printer.Devices(answer.Placed(of.graph), plan.Devices)
-	show.Ranked(printer, answer)
-	printer.Warnings(plan.Warnings)
-	command.next(cmd, plan, written)
-	return nil
-}

@@ -10,9 +10,11 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -144,4 +146,77 @@ func (of *ranks) plan(answer *serve.RankAnswer) *devicemap.Plan {
 	proved(plan, answer.Share, answer.Bound, "every split of the layers in order with as many blocks of the cache")
 	plan.Warnings = slices.Concat([]string{}, of.graph.Warnings, answer.Notes(of.question, of.topology))
 	return plan
+}
+
+// ranked plans for an engine with ranks.
+func (command *planCommand) ranked(cmd *cobra.Command, arg string, workload costmodel.Workload, topology *costmodel.Topology) error {
+	of, err := readRanks(command.Request, arg, workload, topology)
+	if err != nil {
+		return err
+	}
+	answer, err := of.solve(command.Request)
+	if err != nil {
+		return unreported(cmd, command.Report, err)
+	}
+	plan := of.plan(answer)
+	written, err := command.write(cmd, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) })
+	if err == nil {
+		err = command.reportServed(cmd, plan, of.graph, show.RankedFacts(answer))
+	}
+	if err != nil || command.JSON {
+		return err
+	}
+	printer := show.New(cmd.ErrOrStderr(), of.graph, plan.Workload)
+	printer.Header(topology, nil)
+	printer.FirstOf = answer.FirstOf
+	printer.Devices(answer.Placed(of.graph), plan.Devices)
+	show.Ranked(printer, answer)
+	printer.Warnings(plan.Warnings)
+	command.next(cmd, plan, written)
+	return nil
+}
+
+// log compares the start-up log of an engine with its plan.
+func (command *watchCommand) log(cmd *cobra.Command, path string) error {
+	plan, err := command.plan(cmd, path)
+	if err != nil {
+		return err
+	}
+	if command.JSON {
+		return out.Usagef("--log prints a table: leave --json out; -o FILE writes the calibration as JSON")
+	}
+	workload := &plan.Workload
+	if !ofRanks(plan) {
+		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
+	}
+	file, err := os.Open(command.Watch.Log)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	found, err := serve.ReadLog(file)
+	if err != nil {
+		return fmt.Errorf("%s: %w", command.Watch.Log, err)
+	}
+	if found.Engine != "" && found.Engine != workload.Runtime {
+		return out.Usagef("--log %s: it is of %s, and %s is a plan for %s", command.Watch.Log, found.Engine, path, workload.Runtime)
+	}
+	if most := plan.Devices[0].CapacityBytes; max(found.Weights, 0)+max(found.Cache, 0) > most {
+		return fmt.Errorf("%s: weights and cache are more than the %v of the plan's GPU 0", command.Watch.Log, costmodel.Bytes(most))
+	}
+	fullest := &plan.Devices[0].Predicted // with the least cache, as the log has
+	for i := range plan.Devices {
+		if predicted := &plan.Devices[i].Predicted; predicted.KVCacheBytes < fullest.KVCacheBytes {
+			fullest = predicted
+		}
+	}
+	show.Logged(cmd.OutOrStdout(), plan, fullest, found)
+	if command.Output == "" {
+		return nil
+	}
+	written, err := calibrationOf(plan, fullest, found)
+	if err != nil {
+		return fmt.Errorf("%s: no calibration: %w", command.Watch.Log, err)
+	}
+	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }

@@ -99,7 +99,7 @@ func (command *reportCommand) page(cmd *cobra.Command, file string) (*page.Page,
 	if err := out.Spare(cmd, command.written(), plan.Model.Source); err != nil {
 		return nil, err
 	}
-	source := pageOf(plan, data)
+	source := pageOf(plan, data, command.Model)
 	if command.ran != "" {
 		if err := runOf(cmd, command.ran, source, file); err != nil {
 			return nil, err
@@ -118,11 +118,6 @@ func (command *reportCommand) made(cmd *cobra.Command, source *page.Source, file
 		return nil, err
 	}
 	source.Facts = slices.Insert(source.Facts, 0, show.Facts(source.Plan, source.Graph)...)
-	for i := range source.Facts {
-		if source.Facts[i][0] == readFrom && command.Model != "" {
-			source.Facts[i][1] = command.Model
-		}
-	}
 	if source.Run != nil {
 		source.RunOn, source.Speed = show.Ran(source.Run)
 	}

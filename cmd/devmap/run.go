@@ -219,11 +219,10 @@ func (command *runCommand) report(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
-		var data bytes.Buffer
-		if err := devicemap.WriteJSON(&data, plan); err != nil {
+		source, err := writtenPage(plan, command.Model)
+		if err != nil {
 			return err
 		}
-		source := pageOf(plan, data.Bytes())
 		source.Run = command.measured[file]
 		one, err := of.made(cmd, source, file)
 		if err != nil {

@@ -15,15 +15,12 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/interrupt"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
-	"github.com/devmap-dev/devmap/planner/serve"
 )
 
 type watchCommand struct {
@@ -356,49 +353,4 @@ func (command *watchCommand) ended(ran *watched) error {
 		return nil
 	}
 	return &out.ReportedError{Status: *ran.command.ExitStatus}
-}
-
-// log compares the start-up log of an engine with its plan.
-func (command *watchCommand) log(cmd *cobra.Command, path string) error {
-	plan, err := command.plan(cmd, path)
-	if err != nil {
-		return err
-	}
-	if command.JSON {
-		return out.Usagef("--log prints a table: leave --json out; -o FILE writes the calibration as JSON")
-	}
-	workload := &plan.Workload
-	if !ofRanks(plan) {
-		return out.Usagef("--log: %s is a plan for %s, and logs of vLLM and SGLang are read", path, workload.Runtime)
-	}
-	file, err := os.Open(command.Watch.Log)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it was read
-	found, err := serve.ReadLog(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", command.Watch.Log, err)
-	}
-	if found.Engine != "" && found.Engine != workload.Runtime {
-		return out.Usagef("--log %s: it is of %s, and %s is a plan for %s", command.Watch.Log, found.Engine, path, workload.Runtime)
-	}
-	if most := plan.Devices[0].CapacityBytes; max(found.Weights, 0)+max(found.Cache, 0) > most {
-		return fmt.Errorf("%s: weights and cache are more than the %v of the plan's GPU 0", command.Watch.Log, costmodel.Bytes(most))
-	}
-	fullest := &plan.Devices[0].Predicted // with the least cache, as the log has
-	for i := range plan.Devices {
-		if predicted := &plan.Devices[i].Predicted; predicted.KVCacheBytes < fullest.KVCacheBytes {
-			fullest = predicted
-		}
-	}
-	show.Logged(cmd.OutOrStdout(), plan, fullest, found)
-	if command.Output == "" {
-		return nil
-	}
-	written, err := calibrationOf(plan, fullest, found)
-	if err != nil {
-		return fmt.Errorf("%s: no calibration: %w", command.Watch.Log, err)
-	}
-	return out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, written) })
 }

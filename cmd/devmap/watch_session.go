@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -313,13 +312,11 @@ func (command *watchCommand) report(cmd *cobra.Command, plan *devicemap.Plan, fi
 	}
 	made := page.OfWatch(ran.report, ran.readings)
 	if plan != nil {
-		var data bytes.Buffer
-		if err := devicemap.WriteJSON(&data, plan); err != nil {
+		source, err := writtenPage(plan, command.Model)
+		if err != nil {
 			return err
 		}
-		source := pageOf(plan, data.Bytes())
 		source.Watched, source.Readings = ran.report, ran.readings
-		var err error
 		if made, err = (&reportCommand{Request: command.Request}).made(cmd, source, file); err != nil {
 			return err
 		}

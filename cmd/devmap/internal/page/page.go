@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
@@ -72,9 +73,10 @@ func Of(source *Source) *Page {
 		page.Why.Front = &front{"step", "peak", source.Front}
 	}
 	page.layers(plan)
-	page.memory(source)
+	spans := sync.OnceValues(source.spans)
+	page.memory(source, spans)
 	page.unfollowed(plan.Devices)
-	page.time(source)
+	page.time(source, spans)
 	if plan.StepSeconds != nil {
 		page.Time.StepSeconds = plan.StepSeconds
 	}
@@ -98,7 +100,7 @@ func title(plan *devicemap.Plan) string {
 }
 
 // memory adds the memory over a step.
-func (page *Page) memory(source *Source) {
+func (page *Page) memory(source *Source, spansOf func() ([]steptime.Span, error)) {
 	plan := source.Plan
 	switch {
 	case len(plan.Phases) > 0:
@@ -110,7 +112,7 @@ func (page *Page) memory(source *Source) {
 	case source.Costs == nil:
 		page.MemoryNote = source.Missing
 	default:
-		spans, _ := source.spans()
+		spans, _ := spansOf() // without them, moments have an order and no times
 		page.followed(devicemap.Steps(source.Costs, &plan.Topology, source.Placed), plan.Devices, func(device int) *clock {
 			if plan.Workload.Strategy.Traits().Replicated {
 				device = 0
@@ -134,7 +136,7 @@ func simulationOf(source *Source) *simulation {
 }
 
 // time adds the lanes of a step.
-func (page *Page) time(source *Source) {
+func (page *Page) time(source *Source, spansOf func() ([]steptime.Span, error)) {
 	plan := source.Plan
 	page.Time = &lanes{}
 	switch {
@@ -157,13 +159,13 @@ func (page *Page) time(source *Source) {
 	case source.Costs == nil:
 		page.Time.Note = source.Missing
 	default:
-		page.stepped(source)
+		page.stepped(source, spansOf)
 	}
 }
 
 // stepped adds the lanes of an engine whose step the cost model times.
-func (page *Page) stepped(source *Source) {
-	spans, err := source.spans()
+func (page *Page) stepped(source *Source, spansOf func() ([]steptime.Span, error)) {
+	spans, err := spansOf()
 	if err != nil {
 		page.Time.Note = "The time of a step is not known: " + err.Error() + "."
 		return
