@@ -9,7 +9,7 @@ type Span struct {
 	Stream string
 	// What is "forward", "backward", "update", "decode", "transfer", "gather" or "reduce".
 	What string
-	// First and End are the units, none if equal. Batch is the micro-batch; −1: none, or several.
+	// FirstUnit and EndUnit are the range of units; equal: none. Batch is the micro-batch; −1: none, or several.
 	FirstUnit, EndUnit int
 	Batch              int64
 	Start, End         float64
@@ -24,9 +24,12 @@ func (record *recorder) add(span Span) {
 	}
 }
 
-// repeat adds what was recorded from an index on so many times more, each later by a period. Times
-// beyond most are one span of each device.
+// repeat adds the spans from an index on so many times more, each time a period later. Beyond most
+// spans, each device has one span for all times that are left.
 func (record *recorder) repeat(from int, period float64, times int64) {
+	if record == nil {
+		return
+	}
 	once := slices.Clone(record.spans[from:])
 	const most = 1 << 16
 	each := min(times, most/int64(max(1, len(once))))
@@ -52,7 +55,14 @@ func (record *recorder) repeat(from int, period float64, times int64) {
 	}
 }
 
-// cost is the number of additions of a step for [repeat]; 0 if the steps are recorded, each.
+// rounds is the end of the micro-batches of a step, the first of which is recorded. It records the others.
+func (step *timing) rounds(first *round) (end float64) {
+	step.record.repeat(0, max(first.Host, first.worked), int64(step.microBatches())-1)
+	return first.repeated(step.microBatches())
+}
+
+// cost is what a step costs in additions, for the function [repeat]. A recorder makes it 0: repeat then
+// runs every step.
 func (record *recorder) cost(additions int64) int64 {
 	if record != nil {
 		return 0
@@ -60,7 +70,8 @@ func (record *recorder) cost(additions int64) int64 {
 	return additions
 }
 
-// ofStages replaces stages by their units, and ranks by devices.
+// ofStages gives each span the units of its stage and the device of its rank. place is the stages' place of
+// each unit, devices are by rank.
 func (record *recorder) ofStages(place []int, devices []int) {
 	if record == nil {
 		return

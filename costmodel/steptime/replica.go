@@ -29,24 +29,31 @@ func (step *timing) dataParallel(device int) float64 {
 	var update float64
 	var trained int64
 	for unit := range step.table.Units {
-		seconds := Unit(step.table, step.topo, device, unit)
+		seconds, start := Unit(step.table, step.topo, device, unit), forward.Device
 		forward.pass(seconds.Issue, seconds.Forward)
+		step.record.add(Span{device, streamCompute, doesForward, unit, unit + 1, 0, start, forward.Device})
 		token.pass(seconds.IssueToken, seconds.Token)
 		update += seconds.Update
 		trained += step.table.Units[unit].Work.Trained
 	}
-	microBatches := step.microBatches()
 	if !step.trains() {
-		return forward.repeated(microBatches) + step.tokens()*token.Device
+		end := step.rounds(&forward)
+		whole := end + step.tokens()*token.Device
+		step.record.add(Span{device, streamCompute, doesDecode, 0, 0, -1, end, whole})
+		return whole
 	}
 	both = forward
 	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
-		seconds := Unit(step.table, step.topo, device, unit)
+		seconds, start := Unit(step.table, step.topo, device, unit), both.Device
 		both.pass(seconds.IssueBack, seconds.Backward)
+		step.record.add(Span{device, streamCompute, doesBackward, unit, unit + 1, 0, start, both.Device})
 	}
+	end := step.rounds(&both)
 	stage := workload.Strategy.Traits().ZeroStage
 	if stage == 0 {
-		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.deviceClock) + update
+		whole := end - both.Device + step.ddpBackward(device, forward.deviceClock) + update
+		step.recordRest(device, end, whole, update)
+		return whole
 	}
 	// DeepSpeed reduces between kernels (overlap_comm is off by default in stages 1 and 2), stage 2
 	// after every micro-batch. Each GPU updates its shard, and all gather the weights again.
@@ -54,9 +61,18 @@ func (step *timing) dataParallel(device int) float64 {
 	once := step.collective(ringPart(gpus)*float64(trained*wire(workload)), gpus)
 	reduce := once
 	if stage == 2 {
-		reduce *= microBatches
+		reduce *= step.microBatches()
 	}
-	return both.repeated(microBatches) + reduce + update/float64(gpus) + once
+	update /= float64(gpus)
+	whole := end + reduce + update + once
+	step.recordRest(device, end, whole, update)
+	return whole
+}
+
+// recordRest records what follows the passes of a step: communication that nothing hides, and the update.
+func (step *timing) recordRest(device int, end, whole, update float64) {
+	step.record.add(Span{device, streamCollectives, doesReduce, 0, 0, -1, end, whole - update})
+	step.record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, whole - update, whole})
 }
 
 // ddpBackward is the end of the last micro-batch; its forward ends at clock. Gradients are copied to

@@ -21,9 +21,7 @@ func (step *timing) sharded(device int) float64 {
 	}
 	once := gather.pass(step.trains())
 	total := step.microBatches() * once
-	if step.record != nil {
-		step.record.repeat(0, once, int64(step.microBatches())-1)
-	}
+	step.record.repeat(0, once, int64(step.microBatches())-1)
 	gather.record = nil
 	if step.tokens() > 0 {
 		for unit := range gather.seconds {

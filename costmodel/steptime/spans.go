@@ -16,7 +16,7 @@ func Spans(table *costmodel.Table, topo *costmodel.Topology, place []int) ([]Spa
 	case runs.Sharded && runs.Replicated:
 		step.sharded(0)
 	case runs.Replicated:
-		step.recordReplica(0)
+		step.dataParallel(0)
 	case runs.Staged:
 		step.pipeline()
 	default:
@@ -31,7 +31,8 @@ func Spans(table *costmodel.Table, topo *costmodel.Topology, place []int) ([]Spa
 	return step.record.spans, nil
 }
 
-// recordSequence records a device map's step ([Sequential]).
+// recordSequence records a device map's step. It repeats [Sequential], which a search calls millions
+// of times: that one records nothing.
 func (step *timing) recordSequence() {
 	workload, record := &step.table.Workload, step.record
 	var clock round
@@ -70,9 +71,7 @@ func (step *timing) recordSequence() {
 		}
 		run(unit, doesBackward, took.IssueBack, took.Backward, in, from)
 	}
-	more := step.microBatches() - 1
-	record.repeat(0, max(clock.Host, clock.worked), int64(more))
-	end := clock.repeated(step.microBatches())
+	end := step.rounds(&clock)
 	if passes := TokenPasses(workload); passes > 0 {
 		from := len(record.spans)
 		clock = round{}
@@ -84,7 +83,7 @@ func (step *timing) recordSequence() {
 		record.repeat(from, clock.Device, int64(passes)-1)
 		end += passes * clock.Device
 	}
-	update := map[int]float64{}
+	update := make([]float64, len(step.topo.Devices))
 	for unit, device := range step.place {
 		took := step.unit(unit, device)
 		update[device] += took.Update
@@ -92,39 +91,4 @@ func (step *timing) recordSequence() {
 	for device, seconds := range update {
 		record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, end, end + seconds})
 	}
-}
-
-// recordReplica records the step of a replica with whole parameters ([timing.dataParallel]).
-func (step *timing) recordReplica(device int) {
-	var clock round
-	var update float64
-	record := step.record
-	run := func(unit int, what string, issue, length float64) {
-		start := clock.Device
-		clock.pass(issue, length)
-		record.add(Span{device, streamCompute, what, unit, unit + 1, 0, start, clock.Device})
-	}
-	for unit := range step.table.Units {
-		seconds := Unit(step.table, step.topo, device, unit)
-		run(unit, doesForward, seconds.Issue, seconds.Forward)
-		update += seconds.Update
-	}
-	if !step.trains() {
-		end := clock.repeated(step.microBatches())
-		record.repeat(0, max(clock.Host, clock.worked), int64(step.microBatches())-1)
-		record.add(Span{device, streamCompute, doesDecode, 0, 0, -1, end, step.dataParallel(device)})
-		return
-	}
-	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
-		seconds := Unit(step.table, step.topo, device, unit)
-		run(unit, doesBackward, seconds.IssueBack, seconds.Backward)
-	}
-	end, whole := clock.repeated(step.microBatches()), step.dataParallel(device)
-	record.repeat(0, max(clock.Host, clock.worked), int64(step.microBatches())-1)
-	if gpus := float64(len(step.topo.Devices)); step.table.Workload.Strategy.Traits().ZeroStage > 0 {
-		update /= gpus
-	}
-	// A step is longer than its passes and the update by the communication that nothing hides.
-	record.add(Span{device, streamCollectives, doesReduce, 0, 0, -1, end, whole - update})
-	record.add(Span{device, streamCompute, doesUpdate, 0, 0, -1, whole - update, whole})
 }
