@@ -3,7 +3,8 @@ package steptime
 import "github.com/devmap-dev/devmap/costmodel"
 
 // Spans returns what every device does in a [Step], by the same rules. GPUs of one stage, and equal
-// replicas, have the spans of their first. devmap's own engine has a program instead.
+// replicas, have the spans of their first. devmap's own engine has a program instead. Pipelines of too
+// many passes are an error: each pass is a span.
 func Spans(table *costmodel.Table, topo *costmodel.Topology, place []int) ([]Span, error) {
 	step, err := newTiming(table, topo, place)
 	if err != nil {
@@ -18,6 +19,15 @@ func Spans(table *costmodel.Table, topo *costmodel.Topology, place []int) ([]Spa
 	case runs.Replicated:
 		step.dataParallel(0)
 	case runs.Staged:
+		const most = 1 << 20 // [repeat] then runs each
+		stages, _, _ := step.stages()
+		passes := step.microBatches() * float64(len(stages))
+		if step.trains() {
+			passes *= 2
+		}
+		if passes > most {
+			return nil, errorf("it has %.0f passes of micro-batches, and at most %d are listed", passes, most)
+		}
 		step.pipeline()
 	default:
 		step.recordSequence()

@@ -21,11 +21,16 @@ func RankStep(table *costmodel.Table, place Rank, dev *costmodel.Device) Step {
 	if alone(table) {
 		return Step{parts: []producer{oneStage(table, dev)}}
 	}
-	return Step{parts: []producer{pipelineEvents(table, place, dev)}, whole: func(emit func(stepEvent)) {
-		every := rankOf(table, place, dev)
-		every.phases = []order.Phase{{Actions: order.Of(place.Schedule, place.Index), Times: 1}}
-		every.events(emit)
-	}}
+	step := Step{parts: []producer{pipelineEvents(table, place, dev)}}
+	const most = 1 << 14 // micro-batches of chunks that a trace lists; of more, equal ones are left out
+	if place.Schedule.MicroBatches <= most/max(1, int64(len(place.Chunks))) {
+		step.whole = func(emit func(stepEvent)) {
+			every := rankOf(table, place, dev)
+			every.phases = []order.Phase{{Actions: order.Of(place.Schedule, place.Index), Times: 1}}
+			every.events(emit)
+		}
+	}
+	return step
 }
 
 // Ranks computes any rank's peak without its units, for searches. Not safe for concurrent use.

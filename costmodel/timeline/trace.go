@@ -10,7 +10,7 @@ import (
 // Step is what one device does: a step, and what a training program does between steps.
 type Step struct {
 	parts []producer
-	// whole has every micro-batch, where parts leave out equal ones; nil: parts have all.
+	// whole has every micro-batch, where parts leave out equal ones; nil: the trace is of the parts.
 	whole producer
 }
 
@@ -60,7 +60,7 @@ func (step Step) Peak() Peak {
 	return most
 }
 
-// Trace follows a step moment by moment, with every micro-batch.
+// Trace follows a step moment by moment, with every micro-batch of a pipeline unless there are thousands.
 func (step Step) Trace() Trace {
 	parts := step.parts
 	if step.whole != nil {
@@ -103,13 +103,7 @@ func holdings(events producer, at int) (live []Holding) {
 		if moment > at {
 			return
 		}
-		owner := event.Owner
-		if owner == "" {
-			owner = event.Layer
-		}
-		if owner == "" {
-			owner = event.What
-		}
+		owner := cmp.Or(event.Owner, event.Layer, event.What)
 		if event.Change != (costmodel.Memory{}) {
 			place, known := index[owner]
 			if !known {
@@ -135,8 +129,8 @@ func holdings(events producer, at int) (live []Holding) {
 	return out
 }
 
-// momentary adds what is there at a moment only. If the moment has less of a category than what the
-// events before left, the layer has released a part: it goes off the layer's holding, or off the
+// momentary adds what is there at a moment only. A moment can have less of a category than the events
+// before left: the layer has released a part. momentary takes it off the layer's holding, or off the
 // largest ones.
 func momentary(live []Holding, event stepEvent) []Holding {
 	over := event.Over

@@ -43,3 +43,25 @@ func checkTrace(t *testing.T, step timeline.Step) {
 		t.Fatalf("%+v is live, and the peak is %+v", live, peak.Memory)
 	}
 }
+
+// TestTraceOfMany: a pipeline's trace has the step's peak and a limited length, however many micro-batches
+// there are.
+func TestTraceOfMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	table := &costmodel.Table{Units: randomUnits(rng, costmodel.Train), Workload: costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline}}
+	for i := range table.Units {
+		table.Units[i].Name = string(rune('a' + i))
+	}
+	for _, batches := range []int64{4, 64, 1 << 15, 1 << 40} {
+		place := timeline.Rank{
+			Schedule: costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 4, Chunks: 1, MicroBatches: batches},
+			Chunks:   []costmodel.Interval{{First: 0, End: len(table.Units)}},
+		}
+		table.Workload.MicroBatches = batches
+		step := timeline.RankStep(table, place, &costmodel.Device{})
+		checkTrace(t, step)
+		if count, every := len(step.Trace().Moments), batches <= 64; every && count < int(2*batches) || count > 5000 {
+			t.Errorf("%d micro-batches: %d moments", batches, count)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package steptime
+
+import (
+	"math"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// TestSpansEnd: the last span of a step ends with it, under every strategy.
+func TestSpansEnd(t *testing.T) {
+	pass := func(products float64) costmodel.Pass { return costmodel.Pass{Products: products} }
+	units := make([]costmodel.Unit, 4)
+	for i := range units {
+		units[i].Work = costmodel.Work{Forward: pass(1e12), Backward: pass(2e12), Token: pass(1e11), Weights: 1e6, Trained: 1e6, Update: 1e11, Tensors: 2, Block: i > 0}
+	}
+	device := costmodel.Device{FLOPS: 1e12, Rates: costmodel.Rates{BytesPerSecond: 1e12, StridedBytesPerSecond: 1e12}}
+	topo := &costmodel.Topology{Devices: []costmodel.Device{device, device}}
+	for _, strategy := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Pipeline, costmodel.DDP, costmodel.Zero1, costmodel.Zero2, costmodel.Zero3, costmodel.FSDP} {
+		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
+			table := &costmodel.Table{Units: units, Workload: costmodel.Workload{Mode: mode, Strategy: strategy, MicroBatches: 3, Precision: costmodel.BF16True, Schedule: "1f1b"}}
+			if mode == costmodel.Infer {
+				table.Workload.NewTokens = 5
+			}
+			var place []int
+			if !strategy.Traits().Replicated {
+				place = []int{0, 0, 1, 1}
+			}
+			step, err := Step(table, topo, place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spans, err := Spans(table, topo, place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var end float64
+			for _, span := range spans {
+				end = max(end, span.End)
+			}
+			if math.Abs(end-step) > 1e-9*step {
+				t.Errorf("%s, %s: the spans end after %v s, the step after %v s", strategy, mode, end, step)
+			}
+		}
+	}
+}
+
+// TestSpansTooMany: a pipeline of too many passes to list has a step and no spans.
+func TestSpansTooMany(t *testing.T) {
+	table := &costmodel.Table{
+		Units:    []costmodel.Unit{{Work: costmodel.Work{Forward: costmodel.Pass{Products: 1e12}}}, {Work: costmodel.Work{Forward: costmodel.Pass{Products: 1e12}}}},
+		Workload: costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Precision: costmodel.BF16True},
+	}
+	topo := &costmodel.Topology{Devices: []costmodel.Device{{FLOPS: 1e12}, {FLOPS: 1e12}}}
+	for batches, known := range map[int64]bool{1 << 10: true, 1<<19 + 1: false, 1 << 40: false} {
+		table.Workload.MicroBatches = batches
+		if seconds, err := Step(table, topo, []int{0, 1}); err != nil || seconds != float64(batches+1) {
+			t.Errorf("%d micro-batches: a step of %v s, %v", batches, seconds, err)
+		}
+		if spans, err := Spans(table, topo, []int{0, 1}); (err == nil) != known || known && len(spans) != int(2*batches) {
+			t.Errorf("%d micro-batches: %d spans, %v", batches, len(spans), err)
+		}
+	}
+}
