@@ -62,3 +62,23 @@ func TestSpansTooMany(t *testing.T) {
 		}
 	}
 }
+
+// TestSpansRepeated: a repeated span has the number of its micro-batch, and the span of all that are left
+// ends with the last.
+func TestSpansRepeated(t *testing.T) {
+	const period, times = 3, 1 << 20
+	record := &recorder{}
+	record.add(Span{Stream: streamCompute, What: doesForward, EndUnit: 1, Start: 0, End: 1})
+	record.add(Span{Stream: streamCompute, What: doesBackward, EndUnit: 1, Start: 1, End: period})
+	record.repeat(0, period, times)
+	last := len(record.spans) - 1
+	for i, span := range record.spans[:last] {
+		if want := int64(i / 2); span.Batch != want || span.Start != float64(period*want+int64(i%2)) {
+			t.Fatalf("span %d is %+v", i, span)
+		}
+	}
+	rest, before := record.spans[last], record.spans[last-1]
+	if rest.Batch != -1 || rest.Start != before.End || rest.End != period*(times+1) {
+		t.Errorf("the rest is %+v, after %+v", rest, before)
+	}
+}

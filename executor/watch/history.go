@@ -2,7 +2,7 @@ package watch
 
 import "time"
 
-// Readings are the readings of a GPU over time, joined so that there are few.
+// Readings are the readings of a GPU over time, in at most mostReadings entries.
 type Readings struct {
 	// Place is the GPU.
 	Place Place
@@ -39,7 +39,7 @@ func (readings *Readings) add(when time.Duration, command, others int64) {
 	readings.Others[at] = max(readings.Others[at], others)
 }
 
-// halve joins entries by two.
+// halve joins each two entries, and doubles the period.
 func (readings *Readings) halve() {
 	count := (len(readings.Used) + 1) / 2
 	for i := range count {

@@ -17,13 +17,13 @@ import (
 // Source is what a page shows.
 type Source struct {
 	Plan *devicemap.Plan
-	// Sentence and Proof are the answer as a sentence, Limit what sets the largest share, and Bound how that
-	// is proved.
+	// Sentence is the answer and Proof its proof. Limit says what sets the largest share. Bound has the
+	// arguments of the proof, a sentence each.
 	Sentence, Proof, Limit string
 	Bound                  []string
 	// Overhead names the memory that a plan counts outside the allocator.
 	Overhead string
-	// Facts are pairs of a name and a value; the value of "Command" is one.
+	// Facts are pairs of a name and a value. The page copies the value of "Command".
 	Facts [][2]string
 	// Graph and Costs are the plan's model and the costs of its units. If they are nil, Missing is a
 	// sentence that says why.
@@ -34,8 +34,8 @@ type Source struct {
 	// Program and Result are of devmap's own engine.
 	Program *program.Program
 	Result  *simulate.Result
-	// Run is what a run measured, RunOn what its steps ran on in place of GPUs, and Speed its speed as a
-	// sentence. Watched is of a watched command, with its readings if there are any.
+	// Run is what a run measured. RunOn names what its steps ran on; empty: GPUs. Speed is its speed, a
+	// sentence. Watched is of a watched command; Readings are by GPU of it, nil if they are not known.
 	Run      *report.Report
 	RunOn    string
 	Speed    string

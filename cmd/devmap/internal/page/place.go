@@ -18,11 +18,11 @@ type clock struct {
 	end    float64        // of all spans
 	chunks []int          // the first units of the device's chunks
 	unit   map[string]int // by the name of a layer or a unit
-	begin  float64        // of the last micro-batch
-	latest int64          // that micro-batch
+	latest int64          // the last micro-batch
+	begin  float64        // of that micro-batch
 }
 
-// passOf is a pass of units. A decode's batch is −1: of several tokens, the last is kept.
+// passOf is a pass of units. A decode has batch −1: the clock keeps the last token's.
 type passOf struct {
 	what  string
 	first int
@@ -71,7 +71,7 @@ func clockOf(spans []steptime.Span, device int, table *costmodel.Table) *clock {
 	return of
 }
 
-// whatOf is the pass that a moment is in; empty: none, or that of its neighbours.
+// whatOf is the pass that a moment is in, by its name; empty: the name does not say.
 func whatOf(at string) string {
 	starts := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(at, word) })
@@ -87,7 +87,7 @@ func whatOf(at string) string {
 	return ""
 }
 
-// passes are the moments' spans; without End, a moment is in none. They are in the order of time.
+// passes are the moments' spans, in the order of time. The span of a moment in no pass has an End of 0.
 func (of *clock) passes(moments []timeline.Moment) []steptime.Span {
 	whats, batches := make([]string, len(moments)), make([]int64, len(moments))
 	was, batch := "", int64(0)
@@ -118,15 +118,15 @@ func (of *clock) passes(moments []timeline.Moment) []steptime.Span {
 		case known:
 			span = of.spans[passOf{whats[i], unit, of.latest - batch + batches[i]}]
 		}
-		if span.Start >= latest { // else it belongs to what runs now
+		if span.Start >= latest { // else the moment belongs to the pass before
 			spans[i], latest = span, span.Start
 		}
 	}
 	return spans
 }
 
-// fillIn gives moments in no span that of their neighbours: an all-gather is before what uses it, and
-// others are after what they end.
+// fillIn gives a span to the moments that are in none. An all-gather gets the next one, which uses its
+// result. Others get the one before, which they end.
 func fillIn(spans []steptime.Span, moments []timeline.Moment) {
 	var next steptime.Span
 	for i := len(spans) - 1; i >= 0; i-- {
@@ -146,8 +146,8 @@ func fillIn(spans []steptime.Span, moments []timeline.Moment) {
 	}
 }
 
-// times are the moments' times in nanoseconds, in their order; nil if few of them are in a pass. rest are the
-// ends of the passes that a pause follows, by their last moments; 0: none is there.
+// times are the moments' times in nanoseconds; nil if fewer than a quarter of them are in a pass. rest is,
+// for the last moment of a pass with a pause after it, the end of the pass, and 0 for all others.
 func (of *clock) times(moments []timeline.Moment) (times, rest []int64) {
 	spans, inPass := of.passes(moments), 0
 	for i := range spans {
