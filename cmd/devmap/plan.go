@@ -308,7 +308,7 @@ func chosen(asked *ask.Question, sol *planner.Solution) *ask.Question {
 	}
 	with, is := *asked, &sol.Costs.Workload
 	with.Costs = sol.Costs
-	// The flags that left these open do not change: the command of a change names none of them.
+	// A change names what differs from this workload, so it names none of the chosen degrees.
 	with.Workload.DP, with.Workload.TP, with.Workload.CP, with.Workload.EP, with.Workload.PP = is.DP, is.TP, is.CP, is.EP, is.PP
 	with.Workload.Batch, with.Workload.MicroBatches = is.Batch, is.MicroBatches
 	if with.Workload.Recompute == recomputeAuto {

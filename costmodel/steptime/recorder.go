@@ -55,12 +55,6 @@ func (record *recorder) repeat(from int, period float64, times int64) {
 	}
 }
 
-// rounds is the end of the micro-batches of a step, the first of which is recorded. It records the others.
-func (step *timing) rounds(first *round) (end float64) {
-	step.record.repeat(0, max(first.Host, first.worked), int64(step.microBatches())-1)
-	return first.repeated(step.microBatches())
-}
-
 // cost is what a step costs in additions, for the function [repeat]. A recorder makes it 0: repeat then
 // runs every step.
 func (record *recorder) cost(additions int64) int64 {

@@ -75,6 +75,12 @@ func (step *timing) trains() bool { return step.table.Workload.Mode == costmodel
 // microBatches is how often a unit runs forward and backward in a step.
 func (step *timing) microBatches() float64 { return float64(max(1, step.table.Workload.MicroBatches)) }
 
+// rounds is the end of a step's micro-batches. The first one is recorded; rounds records the others.
+func (step *timing) rounds(first *round) (end float64) {
+	step.record.repeat(0, max(first.Host, first.worked), int64(step.microBatches())-1)
+	return first.repeated(step.microBatches())
+}
+
 // tokens is how many tokens are generated after the first.
 func (step *timing) tokens() float64 { return float64(step.table.Workload.NewTokens) }
 

@@ -6,15 +6,15 @@ import "github.com/devmap-dev/devmap/planner/devicemap"
 type reasons struct {
 	Limit    string   `json:"limit,omitzero"`
 	Bound    []string `json:"bound,omitzero"`
-	Changes  []change `json:"changes,omitzero"`
+	Changes  []Change `json:"changes,omitzero"`
 	Note     string   `json:"note,omitzero"`
 	Front    *front   `json:"front,omitzero"`
-	Now      *now     `json:"now,omitzero"`
+	Now      *Now     `json:"now,omitzero"`
 	Warnings []string `json:"warnings,omitzero"`
 }
 
-// change is a change of the command, tried.
-type change struct {
+// Change is a change of the command, tried.
+type Change struct {
 	Text    string `json:"text"`
 	Command string `json:"command,omitzero"`
 	Effect  string `json:"effect"`
@@ -29,18 +29,19 @@ type change struct {
 type front struct {
 	X      string  `json:"x"`
 	Y      string  `json:"y"`
-	Points []point `json:"points"`
+	Points []Point `json:"points"`
 }
 
-type point struct {
+// Point is a map of a front.
+type Point struct {
 	Seconds   float64 `json:"seconds"`
 	PeakBytes int64   `json:"peak_bytes"`
 	Label     string  `json:"label"`
 	Chosen    bool    `json:"chosen,omitzero"`
 }
 
-// now is the map that the engine makes without a plan.
-type now struct {
+// Now is the map that the engine makes without a plan.
+type Now struct {
 	Title   string   `json:"title"`
 	Note    string   `json:"note,omitzero"`
 	GPUs    []NowGPU `json:"gpus,omitzero"`

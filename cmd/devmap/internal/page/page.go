@@ -48,15 +48,6 @@ type Source struct {
 	Now       *Now
 }
 
-// Change is a change of the command, with its result.
-type Change = change
-
-// Point is a map of a front.
-type Point = point
-
-// Now is the map that the engine makes without a plan.
-type Now = now
-
 // Of returns the page of a plan.
 func Of(source *Source) *Page {
 	plan := source.Plan

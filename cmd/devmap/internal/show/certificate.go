@@ -81,16 +81,17 @@ func meanText(imbalance float64) string { return fmt.Sprintf("Max/mean %.2f.", i
 // proofText returns the status with the lower bound.
 func proofText(solution *planner.Solution) string {
 	if offloaded := solution.Offloaded; offloaded != nil { // the next line has the status of offloaded bytes
-		return sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for the units on GPUs", percent))
+		return Sentence(proved(offloaded.Rest.LowerBound, offloaded.Rest.Bound, " for the units on GPUs", percent))
 	}
 	unit := percent
 	if timed(solution) != "" {
 		unit = Seconds
 	}
-	return sentence(string(solution.Status) + ": " + proved(solution.LowerBound, solution.Bound, "", unit))
+	return Sentence(string(solution.Status) + ": " + proved(solution.LowerBound, solution.Bound, "", unit))
 }
 
-func sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
+// Sentence begins words with a capital and ends them with a full stop.
+func Sentence(words string) string { return strings.ToUpper(words[:1]) + words[1:] + "." }
 
 // proved returns a lower bound with its argument. A bound of 0 is none: its search was stopped
 // before it found one.
@@ -136,6 +137,6 @@ func travelling(units string, bytes, fromDisk, least int64, status string) []str
 	}
 	return []string{
 		fmt.Sprintf("Offloaded: %s. %v%s travel to the first GPU in each forward.", units, costmodel.Bytes(bytes), from),
-		sentence(fmt.Sprintf("%s: at least %v travel under any map that fits", status, costmodel.Bytes(least))),
+		Sentence(fmt.Sprintf("%s: at least %v travel under any map that fits", status, costmodel.Bytes(least))),
 	}
 }

@@ -44,7 +44,7 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 		whole.Options.NoOffload = true
 		changes := whole.Smallest(ctx)
 		for i := range changes {
-			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.ChangeText(&changes[i]), comesTo(changes[i].Row.Solution))
+			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.ChangeText(&changes[i]), Effect(changes[i].Row.Solution))
 		}
 		if len(changes) == 0 {
 			printer.printf("change: none was found with which nothing leaves the GPUs\n")
@@ -53,15 +53,15 @@ func (printer *Printer) Explain(ctx context.Context, asked *ask.Question, soluti
 	}
 	changes := asked.Next(ctx, solution.Value)
 	for i := range changes {
-		printer.printf("change: %s: %s\n", ask.ChangeText(&changes[i]), comesTo(changes[i].Row.Solution))
+		printer.printf("change: %s: %s\n", ask.ChangeText(&changes[i]), Effect(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
 		printer.printf("change: none was found that lowers the largest share\n")
 	}
 }
 
-// comesTo describes the result of a changed problem, with its value.
-func comesTo(solution *planner.Solution) string {
+// Effect describes the result of a changed problem, with its value.
+func Effect(solution *planner.Solution) string {
 	if what := timed(solution); what != "" {
 		return fmt.Sprintf("%s %s, %s", what, Seconds(solution.Value), outcome(solution))
 	}

@@ -33,7 +33,7 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 		return answer, ""
 	}
 	if len(plan.Pipeline) > 0 && plan.Objective.LowerBound <= 0 {
-		return answer, sentence(plan.Objective.Status + ": diffusion pipelines have no lower bound")
+		return answer, Sentence(plan.Objective.Status + ": diffusion pipelines have no lower bound")
 	}
 	if left := &plan.Offload; left.Bytes > 0 { // the bytes that travel are what is least
 		status := string(planner.Feasible)
@@ -42,7 +42,7 @@ func Answer(plan *devicemap.Plan) (answer, proof string) {
 		}
 		return answer, strings.Join(travelling(offloadedUnits(plan), left.Bytes, left.FromDiskBytes, left.LowerBoundBytes, status), " ")
 	}
-	proof = sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
+	proof = Sentence(plan.Objective.Status + ": " + proved(plan.Objective.LowerBound, plan.Objective.Bound, "", unit))
 	if plan.Objective.LowerBound > 0 {
 		proof += fmt.Sprintf(" Gap %.2f%%.", 100*plan.Objective.Gap)
 	}
@@ -65,9 +65,6 @@ func tightGPUs(devices []devicemap.Prediction) string {
 	}
 	return fmt.Sprintf(" GPUs %s are tight.", strings.Join(names, ", "))
 }
-
-// Sentence is a text that begins with a capital and ends with a full stop.
-func Sentence(text string) string { return sentence(text) }
 
 // offloadedUnits names the modules of a plan that are on no GPU: the first and the last of each run.
 func offloadedUnits(plan *devicemap.Plan) string {
@@ -133,6 +130,3 @@ func Bounds(asked *ask.Question, solution *planner.Solution) (said []string) {
 	}
 	return said
 }
-
-// Effect describes the result of a changed problem.
-func Effect(solution *planner.Solution) string { return comesTo(solution) }
