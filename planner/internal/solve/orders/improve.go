@@ -72,8 +72,7 @@ func (climb *climber) starts() {
 
 // climb changes the best policy at random, and keeps what helps, for a number of passes placed.
 func (climb *climber) climb(effort int, enough int64) {
-	each := len(climb.Chunks) * int(climb.perChunk()) * climb.MicroBatches
-	for trial := 0; trial*each < effort && climb.length > enough; trial++ {
+	for trial, each := 0, climb.passes(); trial*each < effort && climb.length > enough; trial++ {
 		by := climb.best.clone()
 		for range 1 + climb.random.IntN(3) {
 			climb.change(&by)

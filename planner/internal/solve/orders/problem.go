@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Kind is what a pass computes.
@@ -58,6 +59,14 @@ type Problem struct {
 
 // Order is a row of passes for each GPU.
 type Order [][]Pass
+
+func (order Order) clone() Order {
+	out := make(Order, len(order))
+	for gpu, row := range order {
+		out[gpu] = slices.Clone(row)
+	}
+	return out
+}
 
 // SmallError is a cap below one micro-batch of the GPU's chunks. Least are the smallest caps that
 // work, by GPU.
@@ -155,6 +164,11 @@ func (problem *Problem) perChunk() Kind {
 	return kinds
 }
 
+// passes is the number of passes of a complete order.
+func (problem *Problem) passes() int {
+	return len(problem.Chunks) * int(problem.perChunk()) * problem.MicroBatches
+}
+
 // before returns the pass that a pass waits for, and the time of the message between them. The
 // first chunk's forward waits for none.
 func (problem *Problem) before(pass Pass) (Pass, int64, bool) {
@@ -169,6 +183,15 @@ func (problem *Problem) before(pass Pass) (Pass, int64, bool) {
 		return Pass{Forward, pass.Chunk - 1}, problem.Chunks[pass.Chunk-1].Send, true
 	}
 	return Pass{}, 0, false
+}
+
+// sends returns the pass of a neighbouring chunk that waits for this one's message; false: none does.
+func (problem *Problem) sends(pass Pass) (Pass, bool) {
+	next := Pass{pass.Kind, pass.Chunk + 1}
+	if pass.Kind == Input {
+		next.Chunk = pass.Chunk - 1
+	}
+	return next, pass.Kind != Weight && next.Chunk >= 0 && next.Chunk < len(problem.Chunks)
 }
 
 func index(pass Pass) int { return pass.Chunk*int(kinds) + int(pass.Kind) }
