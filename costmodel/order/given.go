@@ -35,9 +35,8 @@ func given(schedule costmodel.Schedule, rank int64) []Phase {
 	return phases(out...)
 }
 
-// letters of passes, by kind; in lower case of the second chunk.
-const letters = "FBIW"
-
+// actionsOf returns the actions of a block's letters, which are in lower case for the second chunk.
+// next are the micro-batches of the next action of each kind and chunk.
 func actionsOf(passes string, next *[Weight + 1][2]int64) (out []Action) {
 	for i := range passes {
 		letter, chunk := passes[i], int64(0)
