@@ -1,6 +1,10 @@
 package costmodel
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 func TestRefusedOrders(t *testing.T) {
 	for kind, why := range map[ScheduleKind]string{
@@ -38,13 +42,13 @@ func FuzzOrders(f *testing.F) {
 	f.Add("v-order:FfbB/FfiwIW", int64(2), int64(1))
 	f.Fuzz(func(t *testing.T, text string, stages, batches int64) {
 		kind := ScheduleKind(text)
-		rows, err := kind.Rows()
+		rows, err := value.OrderRows(text)
 		if err != nil {
 			return
 		}
-		again, err := OrderOf(kind.Vee(), rows).Rows()
+		again, err := value.OrderRows(value.OrderOf(kind.Vee(), rows))
 		if err != nil || len(again) != len(rows) {
-			t.Errorf("%q becomes %q: %v", kind, OrderOf(kind.Vee(), rows), err)
+			t.Errorf("%q becomes %q: %v", kind, value.OrderOf(kind.Vee(), rows), err)
 		}
 		_ = Schedule{Kind: kind, Stages: stages, Chunks: 1, MicroBatches: batches}.Check()
 	})

@@ -1,6 +1,10 @@
 package costmodel
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // ScheduleKind is the order in which a pipeline runs its micro-batches.
 type ScheduleKind string
@@ -33,7 +37,8 @@ func (kind ScheduleKind) Split() bool {
 // Vee reports whether a schedule of the kind has two chunks on each rank, in the form of a V: rank
 // r holds chunks r and 2p − 1 − r.
 func (kind ScheduleKind) Vee() bool {
-	return kind == ZBV || kind == VHalf || kind == VMin || strings.HasPrefix(string(kind), veeOrder)
+	_, vee := value.OwnOrder(string(kind))
+	return vee || kind == ZBV || kind == VHalf || kind == VMin
 }
 
 // Chunked reports whether a rank holds several chunks.
