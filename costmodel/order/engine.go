@@ -49,7 +49,7 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 // Depth is how many copies of a chunk's tensors the engine keeps: the most micro-batches at once in
 // each part of their way.
 type Depth struct {
-	// Saved is from the start of the forward to the end of the gradient of the input. Late goes on to
+	// Saved is from the start of the forward to the end of the gradient of the input. Late continues to
 	// the end of the gradients of the weights.
 	Saved, Late int64
 	// Pending is from the start of the gradient of the input to the end of the weights' gradients.

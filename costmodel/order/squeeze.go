@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // clock is when each action of a schedule's stages ends, in units of time. A forward waits for that
 // of the stage before, I for the forward and the I of the stage after, W for I. It is 0 for actions
-// that have not run. Only the first stage may run whole backwards, and nobody waits for these.
+// that have not run. Only the first stage may run whole backwards, and no action waits for these.
 type clock struct {
 	schedule costmodel.Schedule
 	ends     [Weight + 1][]int64 // by stage and micro-batch
