@@ -31,9 +31,31 @@ func TestRefusedOrders(t *testing.T) {
 			t.Errorf("%s (%s): %v", kind, why, err)
 		}
 	}
+	for kind, chunks := range map[ScheduleKind]int64{"order:FB/FB": 2, "v-order:FB/FfbB": 1, "v-order:FfB/FfbB": 2} {
+		schedule := Schedule{Kind: kind, Stages: 2, Chunks: chunks, MicroBatches: 1}
+		if schedule.Check() == nil {
+			t.Errorf("%s with %d stages on each GPU", kind, chunks)
+		}
+	}
 	mixed := Schedule{Kind: "order:FFBFBIW", Stages: 1, Chunks: 1, MicroBatches: 3}
 	if mixed.Check() == nil {
 		t.Error("whole backwards and halves in one row")
+	}
+}
+
+// The second stage of a V's last rank begins in the middle of its run. Other maps have none.
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		kind   ScheduleKind
+		places []int
+		want   int
+	}{
+		{ZBV, []int{0, 0, 1, 1, 1, 0}, 4}, {ZBV, []int{0, 1, 1, 0}, 2}, {"v-order:", []int{0, 1, 1, 0}, 2},
+		{ZBV, []int{0, 1}, -1}, {ZBV, []int{0, 1, 0, 1}, -1}, {ZBV, nil, -1}, {ZBH1, []int{0, 1, 1, 0}, -1},
+	} {
+		if got := Middle(c.kind, c.places); got != c.want {
+			t.Errorf("%s on %v: %d, want %d", c.kind, c.places, got, c.want)
+		}
 	}
 }
 
