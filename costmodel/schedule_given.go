@@ -19,8 +19,8 @@ func (workload *Workload) ordersOwn() bool {
 	return err == nil
 }
 
-// checkRows refuses an order that does not run every micro-batch once through each chunk, or that
-// runs a pass before the one that it needs on the same rank.
+// checkRows refuses an order that does not run every micro-batch once through each chunk. It also
+// refuses a pass before the one that it needs on the same rank.
 func (schedule Schedule) checkRows() error {
 	rows, err := value.OrderRows(string(schedule.Kind))
 	if err != nil {

@@ -70,8 +70,8 @@ func known() string {
 	return strings.Join(names, ", ")
 }
 
-// Runs returns the number of runs of units that lie on one rank each, along the chain: a stage each,
-// but that a V's last rank has one run for its two stages, cut in its middle.
+// Runs returns the number of runs of units along the chain that lie on one rank each. A run is a
+// stage, except that the last rank of a V has one run for its two stages.
 func (schedule Schedule) Runs() int64 {
 	if schedule.Kind.Vee() {
 		return 2*schedule.Stages - 1
@@ -93,8 +93,8 @@ func (run Interval) Halves() (first, second Interval) {
 	return Interval{run.First, middle}, Interval{middle, run.End}
 }
 
-// Middle returns the unit that begins the second stage of a V's last rank, if the units are at these
-// places; −1 for other schedules, and for places in another form.
+// Middle returns the unit that begins the second stage of a V's last rank, for units at these
+// places. It is −1 for other schedules, and for places in another form.
 func Middle[place ~int | ~int32](kind ScheduleKind, places []place) int {
 	if !kind.Vee() {
 		return -1

@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Least returns the smallest budget found with which a choice fits, if all GPUs have the same: of one
-// micro-batch at a time with all blocks recomputed, or of the question's own order.
+// Least returns the smallest budget found with which a choice fits, if all GPUs have the same. The
+// choice recomputes all blocks. It runs one micro-batch at a time, or the question's own order.
 func Least(ctx context.Context, question *Question) (int64, error) {
 	search := &search{Question: question, ctx: ctx}
 	choice, err := search.least()

@@ -27,7 +27,7 @@ func (by policy) clone() policy {
 }
 
 // starts tries simple policies: gradients or forwards first, the deepest or the earliest chunk
-// first, and as many micro-batches in flight as the way to the end and back needs.
+// first. They have as many micro-batches in flight as the way to the end and back needs.
 func (climb *climber) starts() {
 	way, busiest := newPaths(climb.Problem), int64(1)
 	for _, chunks := range climb.chunks {

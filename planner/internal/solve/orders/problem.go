@@ -2,10 +2,9 @@
 // forward of a chunk of the chain, the gradient of its input, or the gradients of its weights, for
 // one micro-batch. The order has the shortest step in which no GPU holds more bytes than its cap.
 //
-// All micro-batches cost the same. If an order is valid, it is valid too with the i-th pass of every
-// kind given to micro-batch i, and takes no longer: at every moment, as many passes of each kind
-// have ended. So a row is a list of passes without numbers, and the i-th of a kind is of micro-batch
-// i. Memory depends on the row of a GPU alone.
+// All micro-batches cost the same. A valid order remains valid if the i-th pass of every kind is of
+// micro-batch i. It takes no longer then: at every moment, as many passes of each kind have ended. So
+// a row is a list of passes without numbers. Memory depends on the row of a GPU alone.
 package orders
 
 import (
@@ -52,8 +51,9 @@ type Problem struct {
 	MicroBatches int
 	// Joint: Weight is a part of Input, so that rows have no Weight. All memory then ends with Input.
 	Joint bool
-	// Ahead, if not 0, keeps the orders found by trial from running a chunk this many passes ahead of
-	// the one that waits for it: channels hold few messages. Bounds and complete searches ignore it.
+	// Ahead limits how many passes a chunk runs ahead of the one that waits for it, as channels
+	// hold few messages. It limits the orders found by trial; 0 is no limit. Bounds and complete
+	// searches ignore it.
 	Ahead int
 }
 
@@ -113,9 +113,9 @@ func (problem *Problem) check() error {
 	return nil
 }
 
-// LeastCaps returns the smallest cap of each GPU with which an order exists: what one micro-batch holds
-// at its fullest moment, if each Weight runs directly after its Input. One micro-batch after another
-// is then an order.
+// LeastCaps returns the smallest cap of each GPU with which an order exists. It is what one
+// micro-batch uses at its fullest moment, if each Weight runs directly after its Input. One
+// micro-batch after another is then an order.
 func (problem *Problem) LeastCaps() []int64 {
 	out, used := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
 	for i := range problem.Chunks {
