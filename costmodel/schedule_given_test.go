@@ -50,8 +50,13 @@ func TestMiddle(t *testing.T) {
 		places []int
 		want   int
 	}{
-		{ZBV, []int{0, 0, 1, 1, 1, 0}, 4}, {ZBV, []int{0, 1, 1, 0}, 2}, {"v-order:", []int{0, 1, 1, 0}, 2},
-		{ZBV, []int{0, 1}, -1}, {ZBV, []int{0, 1, 0, 1}, -1}, {ZBV, nil, -1}, {ZBH1, []int{0, 1, 1, 0}, -1},
+		{ZBV, []int{0, 0, 1, 1, 1, 0}, 4},
+		{ZBV, []int{0, 1, 1, 0}, 2},
+		{"v-order:", []int{0, 1, 1, 0}, 2},
+		{ZBV, []int{0, 1}, -1},
+		{ZBV, []int{0, 1, 0, 1}, -1},
+		{ZBV, nil, -1},
+		{ZBH1, []int{0, 1, 1, 0}, -1},
 	} {
 		if got := Middle(c.kind, c.places); got != c.want {
 			t.Errorf("%s on %v: %d, want %d", c.kind, c.places, got, c.want)

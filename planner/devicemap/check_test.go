@@ -227,7 +227,7 @@ func TestStagesOfV(t *testing.T) {
 		if len(report.Faults) == 0 && c.want == "" {
 			continue
 		}
-		if len(report.Faults) == 0 || c.want == "" || !strings.Contains(fmt.Sprint(report.Faults[0].Message), c.want) {
+		if len(report.Faults) == 0 || c.want == "" || !strings.Contains(report.Faults[0].Message.String(), c.want) {
 			t.Errorf("%v: %v, want %q", c.placement, report.Faults, c.want)
 		}
 	}
