@@ -38,8 +38,9 @@ type Regions struct {
 	Passes bool
 }
 
-// Sets are the bytes of one set of saved tensors of each kind: from forward to the gradient of the
-// input, from forward to the gradients of the weights, and between the two.
+// Sets are the bytes of one set of saved tensors of each kind. Saved and late begin with forward:
+// saved ends with the gradient of the input, late with those of the weights. Pending is between the
+// two.
 func (regions *Regions) Sets() (saved, late, pending int64) {
 	saved, late = regions.Saved, regions.Late
 	if regions.KeepsInput {

@@ -16,8 +16,8 @@ type Schedule struct {
 	WholeRounds     bool // [StageRules.WholeRounds]
 }
 
-// NewSchedule is a workload's on so many GPUs, with so many runs of the chain
-// each. It has no kind if the workload is no pipeline.
+// NewSchedule is a workload's schedule on so many GPUs, each with so many runs of the chain. It has
+// no kind if the workload is no pipeline.
 func NewSchedule(workload *Workload, stages, chunks int64) Schedule {
 	out := Schedule{Stages: stages, Chunks: chunks, MicroBatches: max(1, workload.MicroBatches)}
 	rules := StageRulesOf(workload.Runtime)

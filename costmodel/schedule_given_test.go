@@ -1,6 +1,10 @@
 package costmodel
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 func TestRefusedOrders(t *testing.T) {
 	for kind, why := range map[ScheduleKind]string{
@@ -27,9 +31,36 @@ func TestRefusedOrders(t *testing.T) {
 			t.Errorf("%s (%s): %v", kind, why, err)
 		}
 	}
+	for kind, chunks := range map[ScheduleKind]int64{"order:FB/FB": 2, "v-order:FB/FfbB": 1, "v-order:FfB/FfbB": 2} {
+		schedule := Schedule{Kind: kind, Stages: 2, Chunks: chunks, MicroBatches: 1}
+		if schedule.Check() == nil {
+			t.Errorf("%s with %d stages on each GPU", kind, chunks)
+		}
+	}
 	mixed := Schedule{Kind: "order:FFBFBIW", Stages: 1, Chunks: 1, MicroBatches: 3}
 	if mixed.Check() == nil {
 		t.Error("whole backwards and halves in one row")
+	}
+}
+
+// The second stage of a V's last rank begins in the middle of its run. Other maps have none.
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		kind   ScheduleKind
+		places []int
+		want   int
+	}{
+		{ZBV, []int{0, 0, 1, 1, 1, 0}, 4},
+		{ZBV, []int{0, 1, 1, 0}, 2},
+		{"v-order:", []int{0, 1, 1, 0}, 2},
+		{ZBV, []int{0, 1}, -1},
+		{ZBV, []int{0, 1, 0, 1}, -1},
+		{ZBV, nil, -1},
+		{ZBH1, []int{0, 1, 1, 0}, -1},
+	} {
+		if got := Middle(c.kind, c.places); got != c.want {
+			t.Errorf("%s on %v: %d, want %d", c.kind, c.places, got, c.want)
+		}
 	}
 }
 
@@ -38,13 +69,13 @@ func FuzzOrders(f *testing.F) {
 	f.Add("v-order:FfbB/FfiwIW", int64(2), int64(1))
 	f.Fuzz(func(t *testing.T, text string, stages, batches int64) {
 		kind := ScheduleKind(text)
-		rows, err := kind.Rows()
+		rows, err := value.OrderRows(text)
 		if err != nil {
 			return
 		}
-		again, err := OrderOf(kind.Vee(), rows).Rows()
+		again, err := value.OrderRows(value.OrderOf(kind.Vee(), rows))
 		if err != nil || len(again) != len(rows) {
-			t.Errorf("%q becomes %q: %v", kind, OrderOf(kind.Vee(), rows), err)
+			t.Errorf("%q becomes %q: %v", kind, value.OrderOf(kind.Vee(), rows), err)
 		}
 		_ = Schedule{Kind: kind, Stages: stages, Chunks: 1, MicroBatches: batches}.Check()
 	})

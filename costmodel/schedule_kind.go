@@ -1,6 +1,10 @@
 package costmodel
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // ScheduleKind is the order in which a pipeline runs its micro-batches.
 type ScheduleKind string
@@ -33,7 +37,8 @@ func (kind ScheduleKind) Split() bool {
 // Vee reports whether a schedule of the kind has two chunks on each rank, in the form of a V: rank
 // r holds chunks r and 2p − 1 − r.
 func (kind ScheduleKind) Vee() bool {
-	return kind == ZBV || kind == VHalf || kind == VMin || strings.HasPrefix(string(kind), veeOrder)
+	_, vee := value.OwnOrder(string(kind))
+	return vee || kind == ZBV || kind == VHalf || kind == VMin
 }
 
 // Chunked reports whether a rank holds several chunks.
@@ -65,8 +70,8 @@ func known() string {
 	return strings.Join(names, ", ")
 }
 
-// Runs returns the number of runs of units that lie on one rank each, along the chain: a stage each,
-// but that a V's last rank has one run for its two stages, cut in its middle.
+// Runs returns the number of runs of units along the chain that lie on one rank each. A run is a
+// stage, except that the last rank of a V has one run for its two stages.
 func (schedule Schedule) Runs() int64 {
 	if schedule.Kind.Vee() {
 		return 2*schedule.Stages - 1
@@ -88,8 +93,8 @@ func (run Interval) Halves() (first, second Interval) {
 	return Interval{run.First, middle}, Interval{middle, run.End}
 }
 
-// Middle returns the unit that begins the second stage of a V's last rank, if the units are at these
-// places; −1 for other schedules, and for places in another form.
+// Middle returns the unit that begins the second stage of a V's last rank, for units at these
+// places. It is −1 for other schedules, and for places in another form.
 func Middle[place ~int | ~int32](kind ScheduleKind, places []place) int {
 	if !kind.Vee() {
 		return -1

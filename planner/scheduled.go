@@ -21,8 +21,8 @@ func scheduled(table *costmodel.Table) bool {
 	return workload.Schedule == costmodel.AutoSchedule || workload.Recompute == recomputeAuto && workload.Runtime == costmodel.Devmap
 }
 
-// solveSchedule finds the order of a pipeline's passes, its cuts and the blocks that it recomputes,
-// as far as the workload leaves them open, for the shortest step that fits.
+// solveSchedule finds the shortest step that fits. It chooses the order of a pipeline's passes, its
+// cuts and the blocks that it recomputes, as far as the workload leaves them open.
 func solveSchedule(ctx context.Context, problem *Problem, settings Settings) (*Solution, error) {
 	return scheduledWithin(ctx, problem, problem.Topology, settings)
 }

@@ -12,8 +12,8 @@ import (
 // errNumbers is a bound that other code does not prove.
 var errNumbers = errors.New("planner: the bound of the schedule is above what its arguments prove (please report this)")
 
-// checkNumbers proves a bound again, with other code: stages in line by a dynamic program over the
-// items and GPUs, and memory at the points where one more item is recomputed.
+// checkNumbers proves a bound again, with other code. Stages in line are a dynamic program over the
+// items and GPUs. Memory is checked at the points where one more item is recomputed.
 func checkNumbers(numbers *scheduletime.Numbers, bound float64) error {
 	batches, count := float64(numbers.Batches), len(numbers.Work)
 	before, work := make([]float64, count+1), make([]float64, count+1)

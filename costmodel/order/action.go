@@ -20,8 +20,11 @@ const (
 	Weight               // W: the gradients of the weights
 )
 
+// letters are torch's letters of the kinds.
+const letters = "FBIW"
+
 // String is torch's letter of the kind.
-func (kind Kind) String() string { return "FBIW"[kind : kind+1] }
+func (kind Kind) String() string { return letters[kind : kind+1] }
 
 // Sends reports whether an action of the kind makes the gradient that the stage before waits for.
 func (kind Kind) Sends() bool { return kind == Backward || kind == Input }

@@ -46,12 +46,17 @@ func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
 	return out
 }
 
-// Depth is the most micro-batches of a chunk at once in each part of their way, which is how many
-// copies of tensors the engine keeps: Saved from the start of the forward to the end of the
-// gradient of the input, Late to the end of the gradients of the weights, Pending between the start
-// of the one and the end of the other. Whole is 1 if it has a backward in one action, which does both
-// unit by unit.
-type Depth struct{ Saved, Late, Pending, Whole int64 }
+// Depth is how many copies of a chunk's tensors the engine keeps: the most micro-batches at once in
+// each part of their way.
+type Depth struct {
+	// Saved is from the start of the forward to the end of the gradient of the input. Late continues to
+	// the end of the gradients of the weights.
+	Saved, Late int64
+	// Pending is from the start of the gradient of the input to the end of the weights' gradients.
+	Pending int64
+	// Whole is 1 if a backward of the chunk is one action, which makes both gradients unit by unit.
+	Whole int64
+}
 
 // Depths returns the depth of each chunk. The phases are those of a schedule ([Phases]), or one
 // with a list of actions.

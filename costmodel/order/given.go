@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // given returns the phases of a rank of a schedule that names its own order
-// ([costmodel.ScheduleKind.Rows]); none if it cannot be read.
+// ([costmodel.ScheduleKind.OwnOrder]); none if it cannot be read.
 func given(schedule costmodel.Schedule, rank int64) []Phase {
-	rows, err := schedule.Kind.Rows()
+	rows, err := value.OrderRows(string(schedule.Kind))
 	if err != nil || rank >= int64(len(rows)) {
 		return nil
 	}
@@ -35,9 +36,8 @@ func given(schedule costmodel.Schedule, rank int64) []Phase {
 	return phases(out...)
 }
 
-// letters of passes, by kind; in lower case of the second chunk.
-const letters = "FBIW"
-
+// actionsOf returns the actions of a block's letters, which are in lower case for the second chunk.
+// next are the micro-batches of the next action of each kind and chunk.
 func actionsOf(passes string, next *[Weight + 1][2]int64) (out []Action) {
 	for i := range passes {
 		letter, chunk := passes[i], int64(0)
@@ -66,10 +66,10 @@ func evenly(before, after [Weight + 1][2]int64) (advance int64, even bool) {
 	return advance, true
 }
 
-// Given returns the kind of schedule that names an order: a row of actions for each rank, of one
-// chunk, or of two in the form of a V. Micro-batches of each kind of action are in order.
+// Given returns the kind of schedule that names an order, with a row of actions for each rank. A
+// rank has one chunk, or two in the form of a V. Micro-batches of each kind of action are in order.
 func Given(vee bool, rows [][]Action) costmodel.ScheduleKind {
-	out := make([][]costmodel.PassBlock, len(rows))
+	out := make([][]value.PassBlock, len(rows))
 	for rank, row := range rows {
 		for _, phase := range repeated(row) {
 			var text strings.Builder
@@ -80,8 +80,8 @@ func Given(vee bool, rows [][]Action) costmodel.ScheduleKind {
 				}
 				text.WriteByte(letter)
 			}
-			out[rank] = append(out[rank], costmodel.PassBlock{Passes: text.String(), Times: phase.Times})
+			out[rank] = append(out[rank], value.PassBlock{Passes: text.String(), Times: phase.Times})
 		}
 	}
-	return costmodel.OrderOf(vee, out)
+	return costmodel.ScheduleKind(value.OrderOf(vee, out))
 }

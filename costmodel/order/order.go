@@ -1,6 +1,7 @@
 // Package order lists the actions of each rank of a pipeline, in torch's orders (torch 2.11,
-// distributed/pipelining/schedules.py), and of schedules that torch lacks: ZB-H1, V-Half, V-Min. [Of] lists all actions. [Phases] gives a few phases for any
-// number of micro-batches, and [ColumnOf] the table of time steps of an interleaved schedule.
+// distributed/pipelining/schedules.py). It also has schedules that torch lacks: ZB-H1, V-Half and
+// V-Min. [Of] lists all actions. [Phases] gives a few phases for any number of micro-batches, and
+// [ColumnOf] the table of time steps of an interleaved schedule.
 //
 // devmap's own engine uses these orders if torch has one with rounds of as many micro-batches as
 // stages. It takes any number of micro-batches ([costmodel.Schedule.AnyMicroBatches]), and also

@@ -6,8 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// enough is a number of micro-batches from which on every further one only repeats a block once
-// more on each rank: all of a split schedule's ranks are then in their steady state at once.
+// enough is a number of micro-batches with which all ranks of a split schedule are in their steady
+// state at once. Every further one only repeats a block once more on each rank.
 func enough(schedule costmodel.Schedule) int64 { return 6*schedule.Stages + 12 }
 
 // made keeps the phases of split schedules, which are costly to make and never change.

@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // clock is when each action of a schedule's stages ends, in units of time. A forward waits for that
 // of the stage before, I for the forward and the I of the stage after, W for I. It is 0 for actions
-// that have not run.
+// that have not run. Only the first stage may run whole backwards, and no action waits for these.
 type clock struct {
 	schedule costmodel.Schedule
 	ends     [Weight + 1][]int64 // by stage and micro-batch
@@ -30,10 +30,6 @@ func (clock *clock) ready(rank int64, action Action) (at int64, ok bool) {
 		end := *clock.of(kind, stage, action.MicroBatch)
 		at, ok = max(at, end), ok && end > 0
 	}
-	back := Input // what the stage after runs
-	if action.Kind == Backward && stage < last && *clock.of(Backward, stage+1, action.MicroBatch) > 0 {
-		back = Backward
-	}
 	switch action.Kind {
 	case Forward:
 		if stage > 0 {
@@ -42,7 +38,7 @@ func (clock *clock) ready(rank int64, action Action) (at int64, ok bool) {
 	case Backward, Input:
 		need(Forward, stage)
 		if stage < last {
-			need(back, stage+1)
+			need(Input, stage+1)
 		}
 	case Weight:
 		need(Input, stage)

@@ -163,9 +163,9 @@ func (cut *splitter) pendingLike(tensor int) int {
 	return cut.add(Tensor{Name: like.Name + ".pending", Class: classTemporary, Pass: passBackward, DType: like.DType, Rows: like.Rows, Columns: like.Columns, Tie: -1})
 }
 
-// version gives a value of the stream's gradient that the unit overwrites later a tensor of its own:
-// the kernel that makes it writes there, and the kernels up to the next that writes the stream read
-// from there. The value that leaves the unit is copied.
+// version gives a value of the stream's gradient its own tensor, if the unit overwrites it later.
+// The kernel that makes the value writes there. The kernels up to the next that writes the stream
+// read from there. The value that leaves the unit is copied.
 func (cut *splitter) version(at int, operand *Operand) {
 	stream := operand.Tensor
 	made := at - 1
@@ -191,8 +191,8 @@ func (cut *splitter) version(at int, operand *Operand) {
 	}
 }
 
-// place gives every temporary its pass or a place among the pending ones, and the saved tensors that the
-// second half reads one among the late ones.
+// place gives every temporary its pass, or a place among the pending ones. Saved tensors that the
+// second half reads have places among the late ones.
 func (cut *splitter) place() {
 	code, regions := &cut.code, &cut.regions
 	regions.Saved = 0

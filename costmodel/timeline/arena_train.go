@@ -109,8 +109,8 @@ func savedAfter(units []*costmodel.Unit) (bytes int64, keeps bool) {
 	return 0, false
 }
 
-// back is a chunk's backward, or its first half. One buffer holds the gradient of each unit's output in turn, the last
-// unit's too if it came in.
+// back is a chunk's backward, or its first half. One buffer has the gradient of each unit's output
+// in turn, the last unit's too if it came in.
 func (step *arenaStep) back(piece *arenaChunk, number int, whole bool) {
 	var passed int64
 	if len(piece.units) > 1 {

@@ -210,6 +210,29 @@ func TestPipelineWithoutStages(t *testing.T) {
 	}
 }
 
+// TestStagesOfV: the stages of a V go down the devices and back, two on each.
+func TestStagesOfV(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 2000, 2)
+	table.Workload.Strategy, table.Workload.MicroBatches, table.Workload.Schedule = costmodel.Pipeline, 4, costmodel.ZBV
+	for _, c := range []struct {
+		placement devicemap.Map
+		want      string
+	}{
+		{devicemap.Map{0, 0, 1, 1, 1, 0, 0}, ""},
+		{devicemap.Map{0, 1, 1, 0, 0, 1, 1}, "stage 2 is on device 0; the stages of zbv go down the devices and back, so that it belongs on device 1"},
+		{devicemap.Map{0, 0, 0, 1, 1, 1, 1}, "zbv has two stages on each of 2 devices, and the map has 2"},
+	} {
+		report := devicemap.Check(g, table, topo, c.placement.Flatten(g), nil)
+		if len(report.Faults) == 0 && c.want == "" {
+			continue
+		}
+		if len(report.Faults) == 0 || c.want == "" || !strings.Contains(report.Faults[0].Message.String(), c.want) {
+			t.Errorf("%v: %v, want %q", c.placement, report.Faults, c.want)
+		}
+	}
+}
+
 // TestTightDevices: a device is tight if its free memory is less than the bytes that the pool may
 // reserve beyond the peak. Less than 0 is a fault. The note of a tight device tells what PyTorch
 // does, if the pool is PyTorch's.

@@ -8,8 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Numbers are what a bound of every choice rests on: the least that each item of the chain takes,
-// in any schedule of the question and on any GPU. Times are seconds of a micro-batch.
+// Numbers are what a bound of every choice rests on: the least that each item of the chain takes.
+// It is the least of all schedules of the question and of all GPUs. Times are seconds of a
+// micro-batch.
 type Numbers struct {
 	GPUs, Batches int
 	// Line: all schedules have one stage on each GPU, in order. Otherwise only the number of chunks

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
-// Least returns the smallest budget found with which a choice fits, if all GPUs have the same: of one
-// micro-batch at a time with all blocks recomputed, or of the question's own order.
+// Least returns the smallest budget found with which a choice fits, if all GPUs have the same. The
+// choice recomputes all blocks. It runs one micro-batch at a time, or the question's own order.
 func Least(ctx context.Context, question *Question) (int64, error) {
 	search := &search{Question: question, ctx: ctx}
 	choice, err := search.least()
@@ -32,8 +33,11 @@ func (search *search) least() (best *Choice, failed error) {
 			if kind.Chunked() || kind.Split() {
 				continue
 			}
-			row := []costmodel.PassBlock{{Passes: "FB", Times: max(1, table.Workload.MicroBatches)}} // one after the other
-			kind = costmodel.OrderOf(false, slices.Repeat([][]costmodel.PassBlock{row}, len(search.Topology.Devices)))
+			var row []order.Action // one micro-batch after the other
+			for batch := range max(1, table.Workload.MicroBatches) {
+				row = append(row, order.Action{Kind: order.Forward, MicroBatch: batch}, order.Action{Kind: order.Backward, MicroBatch: batch})
+			}
+			kind = order.Given(false, slices.Repeat([][]order.Action{row}, len(search.Topology.Devices)))
 		}
 		choice, err := search.level(kind, search.even(kind, table), again)
 		if err != nil {

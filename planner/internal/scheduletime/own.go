@@ -141,6 +141,9 @@ func (search *search) scheduled(from *Choice) costmodel.Schedule {
 	return costmodel.NewSchedule(&from.Table.Workload, int64(len(search.Topology.Devices)), search.schedule(from.Kind).Chunks)
 }
 
+// passes are the solver's passes of actions. It has no name for a whole backward.
+var passes = [...]orders.Kind{order.Forward: orders.Forward, order.Backward: orders.Input, order.Input: orders.Input, order.Weight: orders.Weight}
+
 // starts are the orders of the question with the same chunks.
 func (search *search) starts(from *Choice) (out []orders.Order) {
 	for _, kind := range append([]costmodel.ScheduleKind{from.Kind}, search.Kinds...) {
@@ -152,19 +155,7 @@ func (search *search) starts(from *Choice) (out []orders.Order) {
 		rows := make(orders.Order, len(search.Topology.Devices))
 		for gpu := range rows {
 			for _, action := range order.Of(schedule, int64(gpu)) {
-				chunk := gpu
-				if action.Chunk == 1 {
-					chunk = 2*len(rows) - 1 - gpu
-				}
-				pass := orders.Pass{Kind: orders.Forward, Chunk: chunk}
-				switch action.Kind {
-				case order.Backward, order.Input:
-					pass.Kind = orders.Input
-				case order.Weight:
-					pass.Kind = orders.Weight
-				case order.Forward:
-				}
-				rows[gpu] = append(rows[gpu], pass)
+				rows[gpu] = append(rows[gpu], orders.Pass{Kind: passes[action.Kind], Chunk: int(schedule.Stage(int64(gpu), action.Chunk))})
 			}
 		}
 		out = append(out, rows)
@@ -174,15 +165,13 @@ func (search *search) starts(from *Choice) (out []orders.Order) {
 
 // kindOf returns the schedule that names an order.
 func (search *search) kindOf(from *Choice, found orders.Order) costmodel.ScheduleKind {
-	rows := make([][]order.Action, len(found))
+	rows, schedule := make([][]order.Action, len(found)), search.schedule(from.Kind)
 	for gpu, row := range found {
 		next := map[orders.Pass]int64{}
 		for _, pass := range row {
-			action := order.Action{Kind: order.Forward, MicroBatch: next[pass]}
+			_, chunk := schedule.Place(int64(pass.Chunk))
+			action := order.Action{Kind: order.Forward, Chunk: chunk, MicroBatch: next[pass]}
 			next[pass]++
-			if pass.Chunk != gpu {
-				action.Chunk = 1
-			}
 			switch {
 			case pass.Kind == orders.Weight:
 				action.Kind = order.Weight

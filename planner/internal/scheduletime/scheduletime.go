@@ -1,7 +1,7 @@
 // Package scheduletime finds the order of a pipeline's passes together with its cuts and the blocks
-// that it recomputes, for the shortest step that fits. It tries the published orders, with the
-// embedding and the head on the two ends of the GPUs or both on the first, then orders of its own
-// (package orders).
+// that it recomputes. It looks for the shortest step that fits. It tries the published orders
+// first, with the embedding and the head on the two ends of the GPUs or both on the first. Orders
+// of its own follow (package orders).
 package scheduletime
 
 import (

@@ -21,14 +21,9 @@ type bytes struct{ toInput, toWeight, between int64 }
 func (saved bytes) all() int64 { return saved.toInput + saved.toWeight + saved.between }
 
 func unitBytes(unit *costmodel.Unit) bytes {
-	if regions := &unit.Regions; unit.Layers == nil { // an arena's
-		out := bytes{toInput: regions.Saved, toWeight: regions.Late, between: regions.Pending}
-		if regions.KeepsInput {
-			out.toWeight += regions.Input
-		} else {
-			out.toInput += regions.Input
-		}
-		return out
+	if unit.Layers == nil { // an arena's
+		toInput, toWeight, between := unit.Regions.Sets()
+		return bytes{toInput, toWeight, between}
 	}
 	saved := unit.CheckpointedOutput
 	for i := range unit.Layers {

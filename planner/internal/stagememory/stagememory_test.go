@@ -97,6 +97,7 @@ func TestPipelineRefused(t *testing.T) {
 	}{
 		{4, train(costmodel.OneFOneB, 2), nil, "micro_batches: 2 micro-batches on 4 stages: 1f1b takes at least as many micro-batches as stages (4 works)"},
 		{1, train(costmodel.Interleaved, 4), nil, "schedule: interleaved runs go round the GPUs, and there is 1: 2 work"},
+		{1, costmodel.Workload{Runtime: costmodel.Devmap, Mode: costmodel.Train, Schedule: costmodel.ZBV, Batch: 4, MicroBatches: 4, Seq: 64, Precision: costmodel.BF16True}, nil, "schedule: a V goes over the GPUs and back, and there is 1: 2 work"},
 		{4, train(costmodel.Interleaved, 9), nil, "(8 and 10 work), and a divisor of the batch of 9 (3 does)"},
 		{64, train(costmodel.GPipe, 64), nil, "gpus: a pipeline with more stages than units: 64 stages and 39 units that can be one; at most 39 GPUs work"},
 		{30, train(costmodel.Interleaved, 30), nil, "virtual_stages: a pipeline with more stages than units: 30 GPUs × 2 runs are 60 stages, and 39 units"},

@@ -27,7 +27,8 @@ func (err *FaultsError) Error() string {
 // once for every micro-batch, forward and in training backward. The result replaces [order.Engine].
 //
 // Older versions of torch wrote B for the input's half of a backward and BW for the whole; newer
-// ones write I and B. A file with a BW is of the older kind. Other actions of torch are errors. If rules are broken, the error is a [FaultsError] with all faults.
+// ones write I and B. A file with a BW is of the older kind. Other actions of torch are errors. If
+// rules are broken, the error is a [FaultsError] with all faults.
 func Read(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]order.Action, error) {
 	rows := splitRows(string(data))
 	old := false
@@ -96,8 +97,8 @@ var others = map[string]string{
 	"OVERLAP_F_B": "a forward and a backward at once",
 }
 
-// kinds are the letters of [order.Kind], in its order.
-const kinds = "FBIW"
+// kinds are the actions that devmap runs, by torch's letters.
+var kinds = map[string]order.Kind{"F": order.Forward, "B": order.Backward, "I": order.Input, "W": order.Weight}
 
 // parseCell reads STAGE KIND MICROBATCH, to the last letter. torch's own expression stops at the
 // first unknown letter, and reads an older 0BW1 as the backward of no micro-batch.
@@ -107,6 +108,7 @@ func parseCell(text string, old bool) (cell, error) {
 	}
 	stage := strings.TrimLeft(text, "0123456789")
 	kind := strings.TrimRight(stage, "0123456789")
+	microBatch := stage[len(kind):]
 	switch {
 	case len(stage) == len(text):
 		return cell{}, errors.New(badCell(text))
@@ -115,15 +117,14 @@ func parseCell(text string, old bool) (cell, error) {
 	case kind == "BW":
 		kind = "B"
 	}
-	at := strings.Index(kinds, kind)
-	if at < 0 || len(kind) != 1 {
+	known, runs := kinds[kind]
+	if !runs {
 		return cell{}, otherAction(text, kind)
 	}
-	width := len(stage) - len(strings.TrimLeft(stage, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-	out := cell{kind: order.Kind(at)}
+	out := cell{kind: known}
 	var err error
 	if out.stage, err = strconv.ParseInt(text[:len(text)-len(stage)], 10, 32); err == nil {
-		out.microBatch, err = strconv.ParseInt(stage[width:], 10, 32)
+		out.microBatch, err = strconv.ParseInt(microBatch, 10, 32)
 	}
 	if err != nil {
 		return cell{}, errors.New(badCell(text))

@@ -34,7 +34,7 @@ func (problem *Problem) search(ctx context.Context, below int64, most int) (orde
 	search := &searcher{
 		Problem: problem, state: newState(problem), chunks: problem.of(), way: newPaths(problem), best: below, most: most, ctx: ctx,
 		rows: make(Order, len(problem.Caps)), slept: slices.Repeat([]int64{-1}, len(problem.Caps)), seen: map[string][][]int64{},
-		left: len(problem.Chunks) * int(problem.perChunk()) * problem.MicroBatches,
+		left: problem.passes(),
 	}
 	search.branch(0)
 	return search.found, search.best, !search.ended, search.nodes
@@ -65,10 +65,7 @@ func (search *searcher) hasMemory(pass Pass) bool {
 func (search *searcher) branch(length int64) {
 	if search.left == 0 {
 		if length < search.best {
-			search.best, search.found = length, make(Order, len(search.rows))
-			for gpu, row := range search.rows {
-				search.found[gpu] = slices.Clone(row)
-			}
+			search.best, search.found = length, search.rows.clone()
 		}
 		return
 	}
@@ -240,15 +237,12 @@ func (search *searcher) dominated() bool {
 	for i := range search.Chunks {
 		for kind := range min(search.perChunk(), Weight) {
 			pass := Pass{kind, i}
-			to := search.after(pass)
-			next := Pass{Forward, i + 1}
-			if kind == Input {
-				next = Pass{Input, i - 1}
-			}
-			if to < 0 || kind == Forward && i+1 == len(search.Chunks) {
+			next, sends := search.sends(pass)
+			if !sends {
 				continue // on the same GPU, which runs it when it is free
 			}
 			_, wait, _ := search.before(next)
+			to := search.Chunks[next.Chunk].GPU
 			for _, end := range search.ends[index(pass)][search.ran[index(next)]:search.ran[index(pass)]] {
 				times = append(times, max(end+wait, search.free[to]))
 			}

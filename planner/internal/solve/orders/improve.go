@@ -27,7 +27,7 @@ func (by policy) clone() policy {
 }
 
 // starts tries simple policies: gradients or forwards first, the deepest or the earliest chunk
-// first, and as many micro-batches in flight as the way to the end and back needs.
+// first. They have as many micro-batches in flight as the way to the end and back needs.
 func (climb *climber) starts() {
 	way, busiest := newPaths(climb.Problem), int64(1)
 	for _, chunks := range climb.chunks {
@@ -72,8 +72,7 @@ func (climb *climber) starts() {
 
 // climb changes the best policy at random, and keeps what helps, for a number of passes placed.
 func (climb *climber) climb(effort int, enough int64) {
-	each := len(climb.Chunks) * int(climb.perChunk()) * climb.MicroBatches
-	for trial := 0; trial*each < effort && climb.length > enough; trial++ {
+	for trial, each := 0, climb.passes(); trial*each < effort && climb.length > enough; trial++ {
 		by := climb.best.clone()
 		for range 1 + climb.random.IntN(3) {
 			climb.change(&by)

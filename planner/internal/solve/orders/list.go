@@ -57,7 +57,7 @@ func (list *lister) run(by policy, below int64) bool {
 	clear(list.free)
 	clear(list.used)
 	clear(list.not)
-	list.waiting = len(list.Chunks) * int(list.perChunk()) * list.MicroBatches
+	list.waiting = list.passes()
 	for gpu := range list.rows {
 		list.rows[gpu] = list.rows[gpu][:0]
 		list.next[gpu] = list.wake(gpu)
@@ -91,8 +91,10 @@ func (list *lister) start(gpu int, now int64, pass Pass) {
 	list.length, list.not[gpu] = max(list.length, end), 0
 	list.waiting--
 	list.next[gpu] = list.wake(gpu)
-	if after := list.after(pass); after >= 0 && after != gpu {
-		list.next[after] = list.wake(after)
+	if next, sends := list.sends(pass); sends {
+		if to := list.Chunks[next.Chunk].GPU; to != gpu {
+			list.next[to] = list.wake(to)
+		}
 	}
 	if earlier, _, waits := list.before(pass); waits && list.Ahead > 0 { // its sender may go on
 		if from := list.Chunks[earlier.Chunk].GPU; from != gpu {
@@ -110,17 +112,6 @@ func (state *state) start(problem *Problem, gpu int, now int64, pass Pass) int64
 	state.free[gpu] = end
 	state.used[gpu] += chunk.begins(pass.Kind) - problem.frees(chunk, pass.Kind)
 	return end
-}
-
-// after returns the GPU of the pass that waits for this one; −1: none.
-func (problem *Problem) after(pass Pass) int {
-	switch {
-	case pass.Kind == Weight, pass.Kind == Input && pass.Chunk == 0:
-		return -1
-	case pass.Kind == Input:
-		return problem.Chunks[pass.Chunk-1].GPU
-	}
-	return problem.Chunks[min(pass.Chunk+1, len(problem.Chunks)-1)].GPU
 }
 
 // comes returns when the input of a pass is there; never: its sender has not run yet, or the pass
@@ -148,10 +139,7 @@ func (state *state) fits(problem *Problem, chunks []int, pass Pass) bool {
 	if more == 0 {
 		return true
 	}
-	last := Weight
-	if problem.Joint {
-		last = Input
-	}
+	last := problem.perChunk() - 1
 	oldest := problem.MicroBatches
 	for _, i := range chunks {
 		oldest = min(oldest, state.ran[index(Pass{last, i})])
@@ -182,11 +170,8 @@ func (list *lister) can(gpu int, pass Pass) bool {
 
 // ahead reports that the chunk that waits for a pass is too far behind.
 func (list *lister) ahead(pass Pass) bool {
-	next := Pass{pass.Kind, pass.Chunk + 1}
-	if pass.Kind == Input {
-		next.Chunk = pass.Chunk - 1
-	}
-	return list.Ahead > 0 && pass.Kind != Weight && next.Chunk >= 0 && next.Chunk < len(list.Chunks) && list.ran[index(pass)]-list.ran[index(next)] >= list.Ahead
+	next, sends := list.sends(pass)
+	return list.Ahead > 0 && sends && list.ran[index(pass)]-list.ran[index(next)] >= list.Ahead
 }
 
 // wake returns when a GPU can choose its next pass.

@@ -2,16 +2,16 @@
 // forward of a chunk of the chain, the gradient of its input, or the gradients of its weights, for
 // one micro-batch. The order has the shortest step in which no GPU holds more bytes than its cap.
 //
-// All micro-batches cost the same. If an order is valid, it is valid too with the i-th pass of every
-// kind given to micro-batch i, and takes no longer: at every moment, as many passes of each kind
-// have ended. So a row is a list of passes without numbers, and the i-th of a kind is of micro-batch
-// i. Memory depends on the row of a GPU alone.
+// All micro-batches cost the same. A valid order remains valid if the i-th pass of every kind is of
+// micro-batch i. It takes no longer then: at every moment, as many passes of each kind have ended. So
+// a row is a list of passes without numbers. Memory depends on the row of a GPU alone.
 package orders
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Kind is what a pass computes.
@@ -51,13 +51,22 @@ type Problem struct {
 	MicroBatches int
 	// Joint: Weight is a part of Input, so that rows have no Weight. All memory then ends with Input.
 	Joint bool
-	// Ahead, if not 0, keeps the orders found by trial from running a chunk this many passes ahead of
-	// the one that waits for it: channels hold few messages. Bounds and complete searches ignore it.
+	// Ahead limits how many passes a chunk runs ahead of the one that waits for it, as channels
+	// hold few messages. It limits the orders found by trial; 0 is no limit. Bounds and complete
+	// searches ignore it.
 	Ahead int
 }
 
 // Order is a row of passes for each GPU.
 type Order [][]Pass
+
+func (order Order) clone() Order {
+	out := make(Order, len(order))
+	for gpu, row := range order {
+		out[gpu] = slices.Clone(row)
+	}
+	return out
+}
 
 // SmallError is a cap below one micro-batch of the GPU's chunks. Least are the smallest caps that
 // work, by GPU.
@@ -104,9 +113,9 @@ func (problem *Problem) check() error {
 	return nil
 }
 
-// LeastCaps returns the smallest cap of each GPU with which an order exists: what one micro-batch holds
-// at its fullest moment, if each Weight runs directly after its Input. One micro-batch after another
-// is then an order.
+// LeastCaps returns the smallest cap of each GPU with which an order exists. It is what one
+// micro-batch uses at its fullest moment, if each Weight runs directly after its Input. One
+// micro-batch after another is then an order.
 func (problem *Problem) LeastCaps() []int64 {
 	out, used := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps))
 	for i := range problem.Chunks {
@@ -155,6 +164,11 @@ func (problem *Problem) perChunk() Kind {
 	return kinds
 }
 
+// passes is the number of passes of a complete order.
+func (problem *Problem) passes() int {
+	return len(problem.Chunks) * int(problem.perChunk()) * problem.MicroBatches
+}
+
 // before returns the pass that a pass waits for, and the time of the message between them. The
 // first chunk's forward waits for none.
 func (problem *Problem) before(pass Pass) (Pass, int64, bool) {
@@ -169,6 +183,15 @@ func (problem *Problem) before(pass Pass) (Pass, int64, bool) {
 		return Pass{Forward, pass.Chunk - 1}, problem.Chunks[pass.Chunk-1].Send, true
 	}
 	return Pass{}, 0, false
+}
+
+// sends returns the pass of a neighbouring chunk that waits for this one's message; false: none does.
+func (problem *Problem) sends(pass Pass) (Pass, bool) {
+	next := Pass{pass.Kind, pass.Chunk + 1}
+	if pass.Kind == Input {
+		next.Chunk = pass.Chunk - 1
+	}
+	return next, pass.Kind != Weight && next.Chunk >= 0 && next.Chunk < len(problem.Chunks)
 }
 
 func index(pass Pass) int { return pass.Chunk*int(kinds) + int(pass.Kind) }

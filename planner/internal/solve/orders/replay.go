@@ -12,11 +12,7 @@ type Replayed struct {
 // error for an order that is not complete, has a cycle or exceeds a cap.
 func (problem *Problem) Replay(order Order) (Replayed, error) {
 	out := Replayed{Peaks: make([]int64, len(problem.Caps))}
-	ends := make([][]int64, len(problem.Chunks)*int(kinds))
-	for i := range ends {
-		ends[i] = make([]int64, 0, problem.MicroBatches)
-	}
-	free, used, at := make([]int64, len(problem.Caps)), make([]int64, len(problem.Caps)), make([]int, len(problem.Caps))
+	state, at := newState(problem), make([]int, len(problem.Caps))
 	if len(order) != len(problem.Caps) {
 		return out, fmt.Errorf("orders: rows of %d GPUs, not %d", len(order), len(problem.Caps))
 	}
@@ -28,30 +24,24 @@ func (problem *Problem) Replay(order Order) (Replayed, error) {
 				if !problem.has(gpu, pass) {
 					return out, fmt.Errorf("orders: GPU %d has no pass %v", gpu, pass)
 				}
-				number, start := len(ends[index(pass)]), free[gpu]
-				if number == problem.MicroBatches {
+				if state.ran[index(pass)] == problem.MicroBatches {
 					return out, fmt.Errorf("orders: GPU %d runs %v more than %d times", gpu, pass, problem.MicroBatches)
 				}
-				if earlier, wait, waits := problem.before(pass); waits {
-					if len(ends[index(earlier)]) <= number {
-						break
-					}
-					start = max(start, ends[index(earlier)][number]+wait)
+				comes := state.comes(problem, pass)
+				if comes == never {
+					break
 				}
-				chunk := &problem.Chunks[pass.Chunk]
-				used[gpu] += chunk.begins(pass.Kind)
-				if out.Peaks[gpu] = max(out.Peaks[gpu], used[gpu]); used[gpu] > problem.Caps[gpu] {
-					return out, fmt.Errorf("orders: GPU %d holds %d bytes of %d", gpu, used[gpu], problem.Caps[gpu])
+				used := state.used[gpu] + problem.Chunks[pass.Chunk].begins(pass.Kind)
+				if out.Peaks[gpu] = max(out.Peaks[gpu], used); used > problem.Caps[gpu] {
+					return out, fmt.Errorf("orders: GPU %d holds %d bytes of %d", gpu, used, problem.Caps[gpu])
 				}
-				used[gpu] -= problem.frees(chunk, pass.Kind)
-				free[gpu] = start + chunk.takes(pass.Kind)
-				ends[index(pass)] = append(ends[index(pass)], free[gpu])
-				out.Length, moved = max(out.Length, free[gpu]), true
+				end := state.start(problem, gpu, max(comes, state.free[gpu]), pass)
+				out.Length, moved = max(out.Length, end), true
 			}
 		}
 	}
-	for i := range ends {
-		if Kind(i%int(kinds)) < problem.perChunk() && len(ends[i]) < problem.MicroBatches {
+	for i, ran := range state.ran {
+		if Kind(i%int(kinds)) < problem.perChunk() && ran < problem.MicroBatches {
 			return out, fmt.Errorf("orders: %v is missing, or waits in a cycle", Pass{Kind(i % int(kinds)), i / int(kinds)})
 		}
 	}

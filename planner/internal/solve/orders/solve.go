@@ -3,7 +3,6 @@ package orders
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 )
 
 // Settings limit the search. The zero value is the usual search.
@@ -50,7 +49,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 		out.take(&problem, start)
 	}
 	out.byPolicy(ctx, &problem, settings.Effort)
-	if out.Length > out.Value && len(problem.Chunks)*int(problem.perChunk())*problem.MicroBatches <= exactPasses {
+	if out.Length > out.Value && problem.passes() <= exactPasses {
 		order, length, complete, nodes := problem.search(ctx, out.Length, settings.Nodes)
 		out.Tried += nodes
 		if order != nil {
@@ -70,10 +69,7 @@ func (solution *Solution) take(problem *Problem, order Order) {
 	if err != nil || solution.Order != nil && got.Length >= solution.Length {
 		return
 	}
-	solution.Replayed, solution.Order = got, make(Order, len(order))
-	for gpu, row := range order {
-		solution.Order[gpu] = slices.Clone(row)
-	}
+	solution.Replayed, solution.Order = got, order.clone()
 }
 
 // byPolicy improves policies on a number of micro-batches that shows the repeated pattern, and takes
