@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mostRows is how many rows of x kernel fused has. widest is the widest head that it attends with.
+// mostRows is how many rows of x kernel fused takes at most. widest is its widest attention head.
 const (
 	mostRows = 16
 	widest   = 128
@@ -32,10 +32,7 @@ func (list *recognizer) next() (operations []*operation, kernels int) {
 		ops, kernels = list.product(norm, at)
 	}
 	if ops == nil {
-		ops, kernels = list.attends(list.at)
-	}
-	if ops == nil {
-		return nil, 0
+		return list.attends(list.at)
 	}
 	return ops, kernels
 }
@@ -112,7 +109,7 @@ func (list *recognizer) several(norm *Call, at int) (op *operation, products []*
 // norm's result.
 func (list *recognizer) product(norm *Call, at int) ([]*operation, int) {
 	op, products := list.several(norm, at)
-	if op == nil || norm == nil && len(products) == 0 {
+	if op == nil {
 		return nil, 0
 	}
 	if end := at + len(products); norm == nil || !list.read(norm.matrix("y"), end) {
