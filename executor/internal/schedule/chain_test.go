@@ -11,8 +11,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 )
 
-// A fence that copies bytes gives the host those of its moment, though the device
-// continues; one that has the host called waits for it.
+// A fence that copies gives the host the bytes of its moment, though the device continues. A fence
+// that calls the host waits for it.
 func TestCopied(t *testing.T) {
 	jobs, err := backendtest.Forms("llama-tied")
 	if err != nil {
@@ -59,27 +59,20 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// chain has the scheduler give chains in one call, and returns how many there are.
+// chain makes the scheduler give each chain in one call, and returns how many chains there are.
 func chain(tb testing.TB, scheduler *Scheduler) int {
 	tb.Helper()
 	chains := make(map[int32]*Chain)
 	err := scheduler.Chains(func(indexes []int32) error {
-		made := new(Chain)
+		made, calls := new(Chain), Calls(nil)
 		for _, index := range indexes {
 			work, err := scheduler.Work(index)
 			if err != nil {
 				return err
 			}
-			made.Works = append(made.Works, work)
+			made.Works, calls = append(made.Works, work), append(calls, work.Run)
 		}
-		made.Give = func(args *Args) error {
-			for _, work := range made.Works {
-				if err := work.Run(args); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
+		made.Give = calls.Give
 		chains[indexes[0]] = made
 		return nil
 	})
