@@ -1,14 +1,20 @@
 package schedule
 
 import (
+	"bytes"
 	"context"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // A fence that copies gives the host the bytes of its moment, though the device continues. A fence
@@ -55,6 +61,113 @@ func TestCopied(t *testing.T) {
 	for seed := range uint64(6) {
 		if got := taken(seed, true); len(want) == 0 || !maps.Equal(got, want) {
 			t.Errorf("seed %d: %d fences copied other bytes than %d", seed, len(got), len(want))
+		}
+	}
+}
+
+// TestChains: in programs with random decodes and waits, a chain ends exactly where one call may not
+// give the next line.
+func TestChains(t *testing.T) {
+	jobs, err := backendtest.Forms("llama-tied")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, random := jobs["generate"].Program, rand.New(rand.NewPCG(9, 9))
+	for range 200 {
+		scheduler, past := New(of, Options{}), make([]int64, len(of.Instrs))
+		scheduler.Past = func(index int32) int64 { return past[index] }
+		of.Waits = nil
+		for i := range of.Instrs {
+			instr := &of.Instrs[i]
+			instr.Op, instr.MicroBatch, past[i] = program.Decode, int32(random.IntN(5)/4), random.Int64N(5)/4
+			if random.IntN(5) == 0 {
+				instr.Op = program.Fence
+			}
+			instr.FirstWait = int32(len(of.Waits))
+			if random.IntN(4) == 0 {
+				of.Waits = append(of.Waits, program.Wait{Instr: int32(random.IntN(len(of.Instrs)))})
+			}
+			instr.EndWait = int32(len(of.Waits))
+		}
+		var got, want [][]int32
+		if err := scheduler.Chains(func(indexes []int32) error { got = append(got, indexes); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for i := range scheduler.Streams {
+			before := program.None
+			for _, index := range scheduler.Streams[i].Lines {
+				switch {
+				case of.Instrs[index].Op != program.Decode:
+				case before != program.None && joins(scheduler, before, index):
+					want[len(want)-1] = append(want[len(want)-1], index)
+				default:
+					want = append(want, []int32{index})
+				}
+				before = index
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// joins reports whether one call may give two lines that follow each other on a stream.
+func joins(scheduler *Scheduler, one, two int32) bool {
+	of := scheduler.Program
+	first, next := of.Instrs[one], of.Instrs[two]
+	if first.Op != program.Decode || next.Op != program.Decode || first.MicroBatch != next.MicroBatch || scheduler.Past(one) != scheduler.Past(two) {
+		return false
+	}
+	for i := range of.Instrs {
+		for _, wait := range of.Waits[of.Instrs[i].FirstWait:of.Instrs[i].EndWait] {
+			apart := scheduler.Of[i] != scheduler.Of[wait.Instr]
+			if apart && (wait.Instr == one || int32(i) == two) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// TestLongChains: a step of chains of several lines makes the bytes of running the program in turn.
+// Taps and faults in the middle of chains are called.
+func TestLongChains(t *testing.T) {
+	job, err := backendtest.Compiled("llama-tied", costmodel.Workload{Mode: costmodel.Infer, Precision: costmodel.BF16True, NewTokens: 4}, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := job.Program
+	want := [][]byte{bytes.Repeat([]byte{executor.Poison}, int(of.Devices[0].Arena))}
+	if err := backendtest.InTurn(of, want, makes); err != nil {
+		t.Fatal(err)
+	}
+	scheduler, fake := open(t, of, false, 3)
+	chain(t, scheduler)
+	given, called, faults := 0, 0, 0
+	taps := make(map[executor.Tap]func() error)
+	scheduler.Fault = &Fault{Step: 3, Give: func(*Args) error { faults++; return nil }}
+	for i := range of.Instrs {
+		if long := scheduler.Chain(int32(i)); long != nil && len(long.Works) > 1 {
+			scheduler.Fault.Instr = int32(i) + 1
+			taps[executor.Tap{Instr: int32(i) + 1}] = func() error { called++; return nil }
+			give := long.Give
+			long.Give = func(args *Args) error { given++; return give(args) }
+		}
+	}
+	for number, test := range []struct {
+		taps                  map[executor.Tap]func() error
+		given, called, faults int
+	}{{nil, 4, 0, 0}, {taps, 4, 4, 0}, {nil, 7, 4, 1}} {
+		times, err := scheduler.Step(context.Background(), &executor.Step{Number: int64(number) + 1, Taps: test.taps})
+		if err != nil || times.Devices[0].Wait < 0 || times.Devices[0].Decode <= 0 {
+			t.Fatalf("step %d: %+v, %v", number+1, times, err)
+		}
+		if given != test.given || called != test.called || faults != test.faults {
+			t.Errorf("step %d: %d chains, %d taps and %d faults, want %d, %d and %d", number+1, given, called, faults, test.given, test.called, test.faults)
+		}
+		if number == 0 && !bytes.Equal(fake.arenas[0], want[0]) {
+			t.Error("the step made other bytes")
 		}
 	}
 }
