@@ -3,8 +3,10 @@ package schedule
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +64,21 @@ func TestCopied(t *testing.T) {
 		if got := taken(seed, true); len(want) == 0 || !maps.Equal(got, want) {
 			t.Errorf("seed %d: %d fences copied other bytes than %d", seed, len(got), len(want))
 		}
+	}
+}
+
+// TestLastFence: a step waits for the host's call of its last fence, and fails with it.
+func TestLastFence(t *testing.T) {
+	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 result\n0.0 compute forward a mb0 >out\n0.1 compute fence\n")
+	scheduler, _ := open(t, of, false, 4)
+	refused := errors.New("refused")
+	_, err := scheduler.Step(context.Background(), &executor.Step{
+		Number: 1,
+		Copies: func(int32) (offset, bytes int64) { return 0, 8 },
+		Copied: func(int32, []byte) error { return refused },
+	})
+	if !errors.Is(err, refused) || !strings.HasPrefix(err.Error(), "instruction "+of.Line(1)) {
+		t.Errorf("%v", err)
 	}
 }
 
