@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// What a block of kernel fused has, as in fused.h: threads, the bytes of a slot of weights and of
-// what follows them, and of the room for attention (attend.h's Wide).
+// The sizes of a block of kernel fused, as in fused.h. wideBytes is the shared memory of attention
+// (attend.h's Wide). A slot is shared memory for slotRows rows of a weight.
 const (
 	fusedThreads = 11 * 32
 	slotRows     = 16
@@ -21,17 +21,17 @@ const (
 	mostSlots    = 16
 	leastSlots   = 2 // one fills while the other is read
 	wideBytes    = 40 << 10
-	// sharedBytes is the dynamic shared memory of a block: all that a block of Hopper may have (227 KiB) except
-	// what the kernel has of its own.
+	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
+	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
-	// mostStaged is how large x may be to be kept in shared memory as a whole. A larger one comes
-	// with the weights.
+	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. A larger x comes in
+	// pieces with the weights.
 	mostStaged = 80 << 10
 )
 
-// Fuse returns launches that do the work of kernels of a decode step, one after the other: those
-// that kernel fused has run in as few launches as possible, the others as they are. All are as they
-// are if there is no room for one of the operations.
+// Fuse returns launches that do the work of a decode step's kernels in order. Kernel fused takes
+// over the operations that it has, in as few launches as possible. The other kernels keep their
+// launches. If there is no room for one of the operations, all kernels keep their launches.
 func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
 	if !kernels.hopper {
 		return launches, nil
@@ -73,7 +73,7 @@ func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error)
 	return out, err
 }
 
-// errCapacity is for operations that do not fit into the GPU's table or a block's shared memory.
+// errCapacity: the operations do not fit into the GPU's table or a block's shared memory.
 var errCapacity = errors.New("there is no room for the operations of a decode step")
 
 // fused prepares a launch of operations.

@@ -19,7 +19,7 @@ type Kernels struct {
 	products  *blas.Handle
 	parts     *driver.Pinned
 	hopper    bool
-	// thread is the number among the context's threads, from 0 on.
+	// thread is its number among the context's threads, from 0 on.
 	thread int
 	// placed is the address that place keeps, 0 before its first use.
 	placed driver.Address

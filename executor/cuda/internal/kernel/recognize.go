@@ -20,8 +20,8 @@ type recognizer struct {
 	at    int
 }
 
-// next returns the operations that the next kernels are, and how many kernels these are: none if
-// there is no operation for the next one.
+// next returns the operations that replace the next kernels, and how many kernels they replace: 0
+// if there is no operation for the next kernel.
 func (list *recognizer) next() (operations []*operation, kernels int) {
 	norm, at := list.norm()
 	ops, kernels := list.attention(norm, at)
@@ -45,8 +45,8 @@ func (list *recognizer) call(at int, name string) *Call {
 	return list.calls[at]
 }
 
-// norm returns the next kernel, if it is a norm that products may compute themselves, and where
-// the products begin.
+// norm returns the next kernel if it is a norm that products may compute themselves. It also returns
+// where the products begin.
 func (list *recognizer) norm() (*Call, int) {
 	norm := list.call(list.at, "norm")
 	if norm == nil || norm.text("style") == "layer" || norm.matrix("add") != nil || norm.matrix("bias") != nil || !wide(norm.matrix("x"), norm.matrix("y")) {
