@@ -48,7 +48,7 @@ func TestMemory(t *testing.T) {
 					t.Fatalf("%v, device %d, at %d: %b bytes, want %b", kind, index, time, got, want)
 				}
 			}
-			if got, want := lived(prog, result, index), held(device, result.Makespan); got != want {
+			if got, want := lifetimes(prog, result, index), occupied(device, result.Makespan); got != want {
 				t.Errorf("%v, device %d: lives add up to %d bytes and ticks, want %d", kind, index, got, want)
 			}
 			if device.Peak.Bytes != peak || usedAt(device, device.Peak.Time) != peak || int(prog.Instrs[device.PeakAt].Device) != index {
@@ -58,8 +58,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// lived adds up bytes × ticks of a device's lives, and of its buffers that are there throughout.
-func lived(prog *program.Program, result *simulate.Result, index int) (sum int64) {
+// lifetimes adds up bytes × ticks of a device's lives, and of its buffers that are there throughout.
+func lifetimes(prog *program.Program, result *simulate.Result, index int) (sum int64) {
 	for _, buffer := range prog.Buffers {
 		if int(buffer.Device) == index && buffer.Class.Throughout() {
 			sum += buffer.Bytes * result.Makespan
@@ -71,8 +71,8 @@ func lived(prog *program.Program, result *simulate.Result, index int) (sum int64
 	return sum
 }
 
-// held adds up what a device holds, tick by tick.
-func held(device simulate.Device, end int64) (sum int64) {
+// occupied adds up what a device holds, tick by tick.
+func occupied(device simulate.Device, end int64) (sum int64) {
 	for time := range end {
 		sum += usedAt(device, time)
 	}
