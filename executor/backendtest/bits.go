@@ -58,21 +58,16 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 	random := rand.New(rand.NewPCG(cut.Seed, uint64(cut.Devices)))
 	place := Runs(cut.Devices, 1, random)
 	workload.Strategy, workload.Schedule = costmodel.Pipeline, cut.Schedule
-	switch cut.Schedule {
-	case "":
+	switch {
+	case cut.Schedule == "":
 		workload.Strategy, place = costmodel.DeviceMap, RandomDevices(cut.Devices, random)
-	case costmodel.Interleaved:
+	case cut.Schedule == costmodel.Interleaved:
 		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
-	case costmodel.ZBV, costmodel.VHalf, costmodel.VMin:
+	case cut.Schedule.Vee():
 		place = Vee(cut.Devices, random)
 		if cut.Devices == 1 {
 			workload.Schedule = costmodel.ZBH1 // a V needs two devices
 		}
-	case costmodel.OneFOneB, costmodel.GPipe, costmodel.ZBH1:
-	case costmodel.AutoSchedule: // no plan has it
-	}
-	if cut.Schedule.OwnOrder() && cut.Schedule.Vee() {
-		place = Vee(cut.Devices, random)
 	}
 	return Job(graph, workload, cut.Devices, place)
 }

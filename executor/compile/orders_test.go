@@ -125,6 +125,32 @@ func TestBrokenOrders(t *testing.T) {
 	}
 }
 
+// TestBrokenHalves: an order with halves of backwards needs a plan that splits them, and both halves
+// of every micro-batch.
+func TestBrokenHalves(t *testing.T) {
+	plan := newRandomPlan(rand.New(rand.NewPCG(12, 4)))
+	work := &plan.table.Workload
+	work.Mode, work.Strategy, work.MicroBatches, work.Batch, work.NewTokens = costmodel.Train, costmodel.Pipeline, 1, 1, 0
+	for unit := range plan.placement {
+		plan.placement[unit] = 0
+	}
+	forward, input, weight := order.Action{}, order.Action{Kind: order.Input}, order.Action{Kind: order.Weight}
+	for name, test := range map[string]struct {
+		schedule costmodel.ScheduleKind
+		row      []order.Action
+		want     string
+	}{
+		"a plan of whole ones":   {costmodel.OneFOneB, []order.Action{forward, input, weight}, "micro-batch 0 of chunk 0 has a backward in two halves, and the plan has whole ones"},
+		"no gradient of weights": {costmodel.ZBH1, []order.Action{forward, input}, "chunk 0 makes the gradients of weights of 0 micro-batches of 1"},
+		"weights before input":   {costmodel.ZBH1, []order.Action{forward, weight, input}, "the weights' half of the backward of micro-batch 0"},
+	} {
+		work.Schedule = test.schedule
+		if _, err := plan.ordered([][]order.Action{test.row}); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
+
 // TestOutstanding: a channel has room for the messages that wait for one behind
 // them, and no more.
 func TestOutstanding(t *testing.T) {

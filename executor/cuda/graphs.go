@@ -25,6 +25,9 @@ type captured struct {
 	chain  *schedule.Chain
 }
 
+// chain returns the chain that begins at an instruction, or nil.
+func (graphs *graphs) chain(first int32) *schedule.Chain { return graphs.chains[first] }
+
 // capture makes the graphs. If kernels are timed there are none: events are between them.
 func (works *works) capture() error {
 	if works.times {
@@ -48,7 +51,7 @@ func (works *works) capture() error {
 		stream := device.stream(int(works.bound.Program.Instrs[indexes[0]].Stream))
 		return device.do(func() error {
 			made, err := captureChain(device, stream, all)
-			works.graphs.made = append(works.graphs.made, made) // also what a failure leaves
+			works.graphs.made = append(works.graphs.made, made) // after a failure too: free destroys its graphs
 			works.graphs.chains[indexes[0]] = made.chain
 			return err
 		})
@@ -60,16 +63,18 @@ func (works *works) capture() error {
 // unmaps.
 func captureChain(device *device, stream *driver.Stream, all []*prepared) (captured, error) {
 	made := captured{device: device, first: all[0], count: len(all), chain: new(schedule.Chain)}
-	parts := []schedule.Call{func(args *schedule.Args) error { return device.kernels.SetPlace(args.Queue, args.Past) }}
+	for _, one := range all {
+		made.chain.Works = append(made.chain.Works, one.Work)
+	}
+	parts := schedule.Calls{device.setPlace}
 	for len(all) > 0 {
-		made.chain.Works = append(made.chain.Works, all[0].Work)
 		if all[0].around {
 			parts, all = append(parts, all[0].whole()), all[1:]
 			continue
 		}
 		end := 1
-		for ; end < len(all) && !all[end].around; end++ {
-			made.chain.Works = append(made.chain.Works, all[end].Work)
+		for end < len(all) && !all[end].around {
+			end++
 		}
 		graph, err := captureCalls(stream, all[:end], end == len(all))
 		if err != nil {
@@ -80,14 +85,7 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared) (captu
 			return args.Queue.(*driver.Stream).Run(graph) //nolint:forcetypeassert // there are no others
 		})
 	}
-	made.chain.Give = func(args *schedule.Args) error {
-		for _, part := range parts {
-			if err := part(args); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	made.chain.Give = parts.Give
 	return made, nil
 }
 
@@ -95,7 +93,7 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared) (captu
 // an infinity reaches the end of the chain, so that only what the last unit passes on is searched.
 func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Graph, error) {
 	var calls []*kernel.Call
-	var launches []schedule.Call
+	var launches schedule.Calls
 	for _, made := range all {
 		for run := range made.runs {
 			calls, launches = append(calls, made.runs[run].calls...), append(launches, made.runs[run].launches...)
@@ -111,14 +109,7 @@ func captureCalls(stream *driver.Stream, all []*prepared, last bool) (*driver.Gr
 		}
 	}
 	args := &schedule.Args{Queue: stream, Number: 1}
-	return stream.Capture(func() error {
-		for _, launch := range launches {
-			if err := launch(args); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return stream.Capture(func() error { return launches.Give(args) })
 }
 
 // free destroys the graphs of a device, on its thread.

@@ -41,7 +41,7 @@ func (backend *backend) assembled(bound *bind.Bound) *machine {
 		sleeper: &sleeper{arenas: arenas, meters: meters, bound: bound}, loader: loader{arenas},
 	}
 	made.scheduler = schedule.New(bound.Program, schedule.Options{
-		Work: made.works.work, Past: bound.Past, Chain: func(index int32) *schedule.Chain { return made.works.graphs.chains[index] }, StallLimit: backend.options.StallLimit, Lost: fleet.unanswered,
+		Work: made.works.work, Past: bound.Past, Chain: made.works.graphs.chain, StallLimit: backend.options.StallLimit, Lost: fleet.unanswered,
 	})
 	made.works = works{
 		kernels: backend.kernels, bound: bound, instr: backend.instr, scheduler: made.scheduler, times: backend.options.Clock != nil,

@@ -33,7 +33,7 @@ type prepared struct {
 	found  []finding
 	// decodes: the kernels are of a generated token. around: there are copies or fills among them.
 	decodes, around bool
-	capturing       bool // the work is given for a graph
+	placed          bool // the work is given in a chain, which sets the position itself
 }
 
 // pass is the kernels of one unit.
@@ -43,16 +43,16 @@ type pass struct {
 	finite   []kernel.Launch // after the launches
 }
 
-// Kernel implements [schedule.Kernels], as Search and Total do. Before the first kernel of a decode
-// comes the position.
+// Kernel implements [schedule.Kernels], as Search and Total do. The first kernel of a decode is
+// given after the position.
 func (made *prepared) Kernel(run, number int) schedule.Call {
 	launch := made.runs[run].launches[number]
 	if !made.decodes || run > 0 || number > 0 {
 		return launch
 	}
 	return func(args *schedule.Args) error {
-		if !made.capturing {
-			if err := made.device.kernels.SetPlace(args.Queue, args.Past); err != nil {
+		if !made.placed {
+			if err := made.device.setPlace(args); err != nil {
 				return err
 			}
 		}
@@ -60,11 +60,16 @@ func (made *prepared) Kernel(run, number int) schedule.Call {
 	}
 }
 
-// whole returns a call that gives all of the work to a graph.
+// setPlace is the call that gives kernels the position of a decode.
+func (device *device) setPlace(args *schedule.Args) error {
+	return device.kernels.SetPlace(args.Queue, args.Past)
+}
+
+// whole returns a call that gives all of the work within a chain.
 func (made *prepared) whole() schedule.Call {
 	return func(args *schedule.Args) error {
-		made.capturing = true
-		defer func() { made.capturing = false }()
+		made.placed = true
+		defer func() { made.placed = false }()
 		return made.Run(args)
 	}
 }

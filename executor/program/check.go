@@ -38,9 +38,9 @@ func (report *Report) Err() error {
 //   - V1: the micro-batches are 0 to m−1. A routine runs each of them forward once and, if anything
 //     runs backward, backward once, after it. Backward may be in two halves: backward-input, and
 //     after it backward-weight. A routine without gradients has backward-input alone. With m > 1
-//     the halves may also be two backwards of every micro-batch, or a routine of backwards alone. A recompute happens between
-//     forward and backward. All routines decode a micro-batch equally often. Every declared routine
-//     runs.
+//     the halves may also be two backwards of every micro-batch, or a routine of backwards alone.
+//     A recompute happens between forward and backward. All routines decode a micro-batch equally
+//     often. Every declared routine runs.
 //   - V2: a unit is in one routine, a routine on one device.
 //   - V3: every message 0 to n−1 of a channel has one send, on the device that it comes from, and
 //     one recv, on the device that it goes to. Sends happen in order, and so do recvs.

@@ -29,6 +29,10 @@ routine c c
 		"forward a mb0 >x", "forward b mb0 x >ids", "forward c mb0 ids",
 		"backward c mb0 >x", "backward b mb0 +x", "backward a mb0 x",
 	}
+	halves := make([]string, len(train))
+	for i, line := range train {
+		halves[i] = strings.Replace(line, "backward", "backward-input", 1)
+	}
 	for _, test := range []struct {
 		name  string
 		lines []string
@@ -40,6 +44,8 @@ routine c c
 		{"backward", train, "012345", ""},
 		{"another order of one micro-batch", infer, "012354", `V7: device 0, 0.4 forward c mb1: finds in "x" what routine "a" left there; for another micro-batch it was what "b" left: want all in one order`},
 		{"backward the way that forward came", train, "012354", `V7: device 0, 0.4 backward a mb0: finds in "x" what routine "c" left there, whose forward takes from "b": want backwards in the opposite order of forwards`},
+		{"first halves of backwards", halves, "012345", ""},
+		{"first halves the way that forward came", halves, "012354", `V7: device 0, 0.4 backward-input a mb0: finds in "x" what routine "c" left there, whose forward takes from "b": want backwards in the opposite order of forwards`},
 		{"decodes in another order", generate, "012354687", `V7: device 0, 0.4 decode c mb0: finds in "x" what routine "a" left there; its forward takes from "b": want decodes in the order of forwards`},
 		{"a token too early", generate, "012346578", `V7: device 0, 0.5 decode a mb0: finds in "ids" what is 2 tokens old; for another token it was 1: want as many for all`},
 	} {

@@ -48,11 +48,35 @@ func TestMemory(t *testing.T) {
 					t.Fatalf("%v, device %d, at %d: %b bytes, want %b", kind, index, time, got, want)
 				}
 			}
+			if got, want := lifetimes(prog, result, index), occupied(device, result.Makespan); got != want {
+				t.Errorf("%v, device %d: lives add up to %d bytes and ticks, want %d", kind, index, got, want)
+			}
 			if device.Peak.Bytes != peak || usedAt(device, device.Peak.Time) != peak || int(prog.Instrs[device.PeakAt].Device) != index {
 				t.Errorf("%v, device %d: its peak is %v at %d, want %d", kind, index, device.Peak, device.PeakAt, peak)
 			}
 		}
 	}
+}
+
+// lifetimes adds up bytes × ticks of a device's lives, and of its buffers that are there throughout.
+func lifetimes(prog *program.Program, result *simulate.Result, index int) (sum int64) {
+	for _, buffer := range prog.Buffers {
+		if int(buffer.Device) == index && buffer.Class.Throughout() {
+			sum += buffer.Bytes * result.Makespan
+		}
+	}
+	for _, life := range result.Devices[index].Lives {
+		sum += prog.Buffers[life.Buffer].Bytes * (life.To - life.From)
+	}
+	return sum
+}
+
+// occupied adds up what a device holds, tick by tick.
+func occupied(device simulate.Device, end int64) (sum int64) {
+	for time := range end {
+		sum += usedAt(device, time)
+	}
+	return sum
 }
 
 // usedAt is what a device holds at a time.

@@ -10,12 +10,12 @@ import (
 // computes for a token. Only its end has an event.
 type Chain struct {
 	Give  Call
-	Works []*Work // of its instructions
+	Works []*Work // by instruction
 }
 
-// Chains calls give for every run of decodes of one micro-batch and one token that a stream takes
-// one after the other. Only the first may wait for another stream, and other streams
-// may wait for the last only.
+// Chains calls give for every run of decodes of one micro-batch and one token that follow each other
+// on a stream. Only the first decode may wait for another stream. Other streams may wait for the
+// last one only.
 func (of *Scheduler) Chains(give func(indexes []int32) error) error {
 	waited := of.waited()
 	for i := range of.Streams {
@@ -76,7 +76,7 @@ func (lane *lane) chain(index int32) *Chain {
 	return chain
 }
 
-// issueChain gives a chain to the queue, whose first line is the next one.
+// issueChain gives a chain to the queue. The next line is its first.
 func (lane *lane) issueChain(chain *Chain) error {
 	first, count := lane.next, len(chain.Works)
 	lines := lane.lines[first : first+count]
@@ -108,15 +108,5 @@ func (lane *lane) issueChain(chain *Chain) error {
 		}
 	})
 	lane.pending = append(lane.pending, behind)
-	return nil
-}
-
-// Run gives all of the work's calls to a queue.
-func (work *Work) Run(args *Args) error {
-	for _, call := range work.calls {
-		if err := call(args); err != nil {
-			return err
-		}
-	}
 	return nil
 }

@@ -16,9 +16,22 @@ type Args struct {
 // Call gives work to a queue.
 type Call func(args *Args) error
 
+// Calls are calls in order.
+type Calls []Call
+
+// Give makes the calls up to the first error.
+func (calls Calls) Give(args *Args) error {
+	for _, call := range calls {
+		if err := call(args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Work is what an instruction computes.
 type Work struct {
-	calls []Call
+	calls Calls
 	// taps are places among the calls at which the host may look: before each kernel, and
 	// after the last.
 	taps []int
@@ -80,6 +93,9 @@ func (work *Work) fill(device Driver, offset, bytes int64) {
 	at := device.Address(offset)
 	work.calls = append(work.calls, func(args *Args) error { return args.Queue.Fill(at, 0, bytes) })
 }
+
+// Run gives all of the work to a queue.
+func (work *Work) Run(args *Args) error { return work.calls.Give(args) }
 
 // progress is how far a lane has given some work to its queue.
 type progress struct {

@@ -163,8 +163,10 @@ func TestMapRollsBack(t *testing.T) {
 	}
 }
 
-// Copies, fills and kernels run in the order of their stream.
-func TestStream(t *testing.T) {
+// streamed returns an arena of one granule in a bound context, a stream, and 64 bytes of pinned
+// memory. The test releases all three.
+func streamed(t *testing.T) (*Arena, *Stream, *Pinned) {
+	t.Helper()
 	context := bound(t)
 	granule, err := context.Granule()
 	if err != nil {
@@ -173,9 +175,18 @@ func TestStream(t *testing.T) {
 	arena, errArena := context.Map(granule)
 	stream, errStream := NewStream()
 	pinned, errPinned := Pin(64)
+	if err := errors.Join(errArena, errStream, errPinned); err != nil {
+		t.Fatal(err)
+	}
+	return arena, stream, pinned
+}
+
+// Copies, fills and kernels run in the order of their stream.
+func TestStream(t *testing.T) {
+	arena, stream, pinned := streamed(t)
 	event, errEvent := NewEvent(true)
 	module, errModule := LoadModule("")
-	if err := errors.Join(errArena, errStream, errPinned, errEvent, errModule); err != nil {
+	if err := errors.Join(errEvent, errModule); err != nil {
 		t.Fatal(err)
 	}
 	function, err := module.Function("total")

@@ -71,8 +71,8 @@ func (graph *Graph) Destroy() error {
 
 // Together queues a kernel with one argument, whose blocks all run at the same time. They may wait
 // for each other. It is an error if there is no room for all of them.
-func (stream *Stream) Together(function *Function, shape Shape, argument []byte) error {
-	code := C.together(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared), C.CUstream(stream.Handle()), unsafe.Pointer(&argument[0]))
+func (stream *Stream) Together(function *Function, shape Shape, argument *Arguments) error {
+	code := C.together(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared), C.CUstream(stream.Handle()), unsafe.Pointer(&argument.data[0]))
 	return result("cuLaunchCooperativeKernel", code)
 }
 

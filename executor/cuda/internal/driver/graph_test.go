@@ -8,20 +8,10 @@ import (
 	"testing"
 )
 
-// A graph does what its stream got during the capture, as often as it runs, with the
-// bytes of then; the capture itself does nothing.
+// The capture runs nothing. Each run of the graph does what its stream got during the capture, with
+// the bytes that the arena has by then.
 func TestGraph(t *testing.T) {
-	context := bound(t)
-	granule, err := context.Granule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	arena, errArena := context.Map(granule)
-	stream, errStream := NewStream()
-	pinned, errPinned := Pin(32)
-	if err := errors.Join(errArena, errStream, errPinned); err != nil {
-		t.Fatal(err)
-	}
+	arena, stream, pinned := streamed(t)
 	if err := errors.Join(stream.Fill(arena.Address, 1, 32), stream.Synchronize()); err != nil {
 		t.Fatal(err)
 	}

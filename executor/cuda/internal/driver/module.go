@@ -7,8 +7,8 @@ package driver
 #cgo nocallback launch
 #include <cuda.h>
 
-// One buffer holds all arguments, each at a multiple of its size: no pointer to a
-// pointer, no allocation an argument, arguments of any size.
+// One buffer holds all arguments, each at a multiple of its size. So Go passes one pointer, and
+// allocates nothing for an argument.
 static CUresult launch(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
                        CUstream stream, void *arguments, size_t bytes) {
 	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
@@ -89,9 +89,6 @@ type Arguments struct{ data []byte }
 
 // Bytes returns their size so far.
 func (arguments *Arguments) Bytes() int { return len(arguments.data) }
-
-// Data returns the arguments as a launch passes them.
-func (arguments *Arguments) Data() []byte { return arguments.data }
 
 // Reset removes the arguments, and keeps their memory.
 func (arguments *Arguments) Reset() *Arguments {

@@ -12,8 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// What a block of kernel fused has, as in fused.h: threads, the bytes of a slot of weights and of
-// what follows them, and of the room for attention (attend.h's Wide).
+// The sizes of a block of kernel fused, as in fused.h. wideBytes is the shared memory of attention
+// (attend.h's Wide). A slot is shared memory for slotRows rows of a weight.
 const (
 	fusedThreads = 11 * 32
 	slotRows     = 16
@@ -21,17 +21,17 @@ const (
 	mostSlots    = 16
 	leastSlots   = 2 // one fills while the other is read
 	wideBytes    = 40 << 10
-	// sharedBytes is the dynamic shared memory of a block: all that a block of Hopper may have (227 KiB) except
-	// what the kernel has of its own.
+	// sharedBytes is the dynamic shared memory of a block. A block of Hopper may have 227 KiB; the
+	// kernel declares the rest itself.
 	sharedBytes = 222 << 10
-	// mostStaged is how large x may be to be kept in shared memory as a whole. A larger one comes
-	// with the weights.
+	// mostStaged is the largest x, in bytes, that shared memory keeps as a whole. A larger x comes in
+	// pieces with the weights.
 	mostStaged = 80 << 10
 )
 
-// Fuse returns launches that do the work of kernels of a decode step, one after the other: those
-// that kernel fused has run in as few launches as possible, the others as they are. All are as they
-// are if there is no room for one of the operations.
+// Fuse returns launches that do the work of a decode step's kernels in order. Kernel fused takes
+// over the operations that it has, in as few launches as possible. The other kernels keep their
+// launches. If there is no room for one of the operations, all kernels keep their launches.
 func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) {
 	if !kernels.hopper {
 		return launches, nil
@@ -73,21 +73,18 @@ func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error)
 	return out, err
 }
 
-// errCapacity is for operations that do not fit into the GPU's table or a block's shared memory.
+// errCapacity: the operations do not fit into the GPU's table or a block's shared memory.
 var errCapacity = errors.New("there is no room for the operations of a decode step")
 
 // fused prepares a launch of operations.
 func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
-	if slots, _ := kernels.share(ops); slots < leastSlots {
+	slots, slotBytes := kernels.share(ops)
+	if slots < leastSlots {
 		return nil, errCapacity
 	}
 	var table driver.Address
 	var capacity int64
-	image := func() (string, error) {
-		images, err := ours()
-		return images.texts["fused_90"], err
-	}
-	module, err := kernels.modules.get("fused_90", image)
+	module, err := kernels.own("fused_90")
 	if err == nil {
 		table, capacity, err = module.Global("table")
 	}
@@ -101,15 +98,21 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, argument, err := kernels.pack(ops, table, capacity)
+	place, err := kernels.place()
 	if err != nil {
 		return nil, err
 	}
-	if err := upload(table+driver.Address(kernels.modules.taken), data); err != nil {
+	arrived := table + driver.Address(kernels.modules.taken)
+	data := pack(ops, arrived)
+	if kernels.modules.taken+int64(len(data)) > capacity {
+		return nil, errCapacity
+	}
+	if err := upload(arrived, data); err != nil {
 		return nil, err
 	}
-	arrived := table + driver.Address(kernels.modules.taken)
 	kernels.modules.taken += int64(len(data))
+	argument := new(driver.Arguments) // Fused of fused_90.cu
+	argument.Address(arrived + headBytes).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(arrived).Address(place)
 	shape := driver.Shape{Grid: [3]uint32{uint32(kernels.processors), 1, 1}, Block: [3]uint32{fusedThreads, 1, 1}, Shared: sharedBytes}
 	return func(step *schedule.Args) error {
 		stream := streamOf(step)
@@ -120,41 +123,29 @@ func (kernels *Kernels) fused(ops []*operation) (Launch, error) {
 	}, nil
 }
 
-// pack lays out the table of a launch: the word at which blocks meet, the operations, and the
-// frequencies of each rotation. It returns it with the kernel's argument, Fused of fused_90.cu.
-func (kernels *Kernels) pack(ops []*operation, table driver.Address, capacity int64) (data, argument []byte, err error) {
-	place, err := kernels.place()
-	if err != nil {
-		return nil, nil, err
-	}
-	const head = 16
-	at := table + driver.Address(kernels.modules.taken)
-	end := int64(head + len(ops)*operationBytes)
-	known := make(map[*frequencies]bool)
+// headBytes is how many bytes the word at which blocks meet takes, before the operations.
+const headBytes = 16
+
+// pack lays out the table of a launch at an address: the word at which blocks meet, the operations,
+// and the frequencies of each rotation.
+func pack(ops []*operation, at driver.Address) []byte {
+	end := headBytes + len(ops)*operationBytes
 	var turns []byte
-	slots, slotBytes := kernels.share(ops)
 	for _, op := range ops {
-		if op.found != nil && !known[op.found] {
-			known[op.found] = true
-			op.turn = at + driver.Address(end) + driver.Address(len(turns))
-			op.factor = op.found.factor
-			for _, value := range op.found.inverse {
-				turns = binary.LittleEndian.AppendUint32(turns, math.Float32bits(value))
-			}
+		if op.found == nil {
+			continue
+		}
+		op.turn, op.factor = at+driver.Address(end+len(turns)), op.found.factor
+		for _, value := range op.found.inverse {
+			turns = binary.LittleEndian.AppendUint32(turns, math.Float32bits(value))
 		}
 	}
-	data = make([]byte, head, end)
+	data := make([]byte, headBytes, end+len(turns))
 	for _, op := range ops {
 		data = append(data, unsafe.Slice((*byte)(unsafe.Pointer(op)), operationBytes)...)
 	}
 	data = append(data, turns...)
-	data = append(data, make([]byte, -len(data)&15)...)
-	if kernels.modules.taken+int64(len(data)) > capacity {
-		return nil, nil, errCapacity
-	}
-	var packed driver.Arguments
-	packed.Address(at + head).Int64(int64(len(ops))).Int64(ops[0].rows).Int64(slots).Int64(slotBytes).Address(at).Address(place)
-	return data, packed.Data(), nil
+	return append(data, make([]byte, -len(data)&15)...)
 }
 
 // share divides a block's shared memory: it returns how many slots there is room for, and the bytes

@@ -19,8 +19,10 @@ type Kernels struct {
 	products  *blas.Handle
 	parts     *driver.Pinned
 	hopper    bool
-	// thread is the number among the context's threads, from 0 on.
+	// thread is its number among the context's threads, from 0 on.
 	thread int
+	// placed is the address that place keeps, 0 before its first use.
+	placed driver.Address
 	// processors is how many multiprocessors the GPU has.
 	processors int
 }
@@ -98,11 +100,23 @@ func (kernels *Kernels) Function(name string) (*driver.Function, error) {
 	if module == "" {
 		return nil, fmt.Errorf("no module has a kernel %s", name)
 	}
-	found, err := kernels.Entry(module, func() (string, error) { return images.texts[module], nil }, name)
+	loaded, err := kernels.own(module)
+	if err != nil {
+		return nil, err
+	}
+	found, err := loaded.Function(name)
 	if err == nil {
 		kernels.functions[name] = found
 	}
 	return found, err
+}
+
+// own returns a module of package source or the runtime's, and loads it on first use.
+func (kernels *Kernels) own(module string) (*driver.Module, error) {
+	return kernels.modules.get(module, func() (string, error) {
+		images, err := ours()
+		return images.texts[module], err
+	})
 }
 
 // Entry returns a kernel of any module, and loads the module on first use.

@@ -24,7 +24,8 @@ var runtimePTX string
 type modules struct {
 	lock   sync.Mutex
 	loaded map[string]*driver.Module
-	// threads is how many there are. taken is how much of the table of fused operations is in use.
+	// threads is how many threads have kernels. taken is how many bytes of the table of fused
+	// operations are in use.
 	threads int
 	taken   int64
 }

@@ -39,7 +39,7 @@ type operation struct {
 	scale, cap, factor                                                    float64
 	_                                                                     int64
 
-	// found are the frequencies of turn, which get their address with the table's.
+	// found are the frequencies that turn points to, once the table has an address.
 	found *frequencies
 }
 

@@ -9,22 +9,26 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
 )
 
-// place returns where the thread's kernels read how many tokens were generated. It is a word of a
-// module, so that a captured graph serves all tokens and the arena has no byte of it.
+// place returns where the thread's kernels read how many tokens were generated, and keeps the
+// address for later tokens. The word is in a module, not in the arena. So a captured graph serves
+// all tokens.
 func (kernels *Kernels) place() (driver.Address, error) {
-	images, err := ours()
-	if err != nil {
-		return 0, err
+	if kernels.placed != 0 {
+		return kernels.placed, nil
 	}
-	module, err := kernels.modules.get("runtime", func() (string, error) { return images.texts["runtime"], nil })
+	module, err := kernels.own("runtime")
 	if err != nil {
 		return 0, err
 	}
 	at, bytes, err := module.Global("places")
 	if err == nil && int64(kernels.thread)*4 >= bytes {
-		err = fmt.Errorf("the GPU has %d devices of the program: there is room for the places of %d", kernels.thread, bytes/4)
+		err = fmt.Errorf("the program has %d devices on this GPU: module runtime has room for the token positions of %d", kernels.thread, bytes/4-1)
 	}
-	return at + driver.Address(4*kernels.thread), err
+	if err != nil {
+		return 0, err
+	}
+	kernels.placed = at + driver.Address(4*kernels.thread)
+	return kernels.placed, nil
 }
 
 // SetPlace queues a write of how many tokens were generated.

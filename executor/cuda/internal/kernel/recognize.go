@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// mostRows is how many rows of x kernel fused has. widest is the widest head that it attends with.
+// mostRows is how many rows of x kernel fused takes at most. widest is its widest attention head.
 const (
 	mostRows = 16
 	widest   = 128
@@ -20,8 +20,8 @@ type recognizer struct {
 	at    int
 }
 
-// next returns the operations that the next kernels are, and how many kernels these are: none if
-// there is no operation for the next one.
+// next returns the operations that replace the next kernels, and how many kernels they replace: 0
+// if there is no operation for the next kernel.
 func (list *recognizer) next() (operations []*operation, kernels int) {
 	norm, at := list.norm()
 	ops, kernels := list.attention(norm, at)
@@ -32,10 +32,7 @@ func (list *recognizer) next() (operations []*operation, kernels int) {
 		ops, kernels = list.product(norm, at)
 	}
 	if ops == nil {
-		ops, kernels = list.attends(list.at)
-	}
-	if ops == nil {
-		return nil, 0
+		return list.attends(list.at)
 	}
 	return ops, kernels
 }
@@ -48,8 +45,8 @@ func (list *recognizer) call(at int, name string) *Call {
 	return list.calls[at]
 }
 
-// norm returns the next kernel, if it is a norm that products may compute themselves, and where
-// the products begin.
+// norm returns the next kernel if it is a norm that products may compute themselves. It also returns
+// where the products begin.
 func (list *recognizer) norm() (*Call, int) {
 	norm := list.call(list.at, "norm")
 	if norm == nil || norm.text("style") == "layer" || norm.matrix("add") != nil || norm.matrix("bias") != nil || !wide(norm.matrix("x"), norm.matrix("y")) {
@@ -112,7 +109,7 @@ func (list *recognizer) several(norm *Call, at int) (op *operation, products []*
 // norm's result.
 func (list *recognizer) product(norm *Call, at int) ([]*operation, int) {
 	op, products := list.several(norm, at)
-	if op == nil || norm == nil && len(products) == 0 {
+	if op == nil {
 		return nil, 0
 	}
 	if end := at + len(products); norm == nil || !list.read(norm.matrix("y"), end) {

@@ -15,7 +15,7 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 		return nil, 0
 	}
 	rope, cache := list.call(at+3, "rope"), list.call(at+4, "cache")
-	if rope == nil || cache == nil || rope.text("rope") == "dynamic" {
+	if rope == nil || cache == nil || Moves(rope) {
 		return nil, 0
 	}
 	q, k, v := products[0].matrix("d"), products[1].matrix("d"), products[2].matrix("d")
@@ -25,7 +25,7 @@ func (list *recognizer) attention(norm *Call, at int) ([]*operation, int) {
 		dim%16 != 0 || int64(len(found.inverse)) != dim/2 || q.Columns%dim != 0 || k.Columns%dim != 0 {
 		return nil, 0
 	}
-	op.kind, op.dim, op.found = turnedKind, dim, found
+	op.kind, op.dim, op.found = turnedKind, dim, &found
 	op.past, op.positions = rope.size("past", -1), cache.size("positions", 0)
 	op.parts[1].to, op.parts[1].apart = keys.Address, keys.Stride
 	op.parts[2].to, op.parts[2].apart = values.Address, values.Stride

@@ -30,8 +30,15 @@ func newBench(t *testing.T, sizes string) *bench {
 		if _, err := fmt.Sscanf(size, "%dx%d", &rows, &columns); err != nil {
 			t.Fatal(err)
 		}
-		made.matrices[name] = Matrix{Address: made.next, DType: modelgraph.BF16, Rows: rows, Columns: columns, Stride: columns}
-		made.next += driver.Address(2*rows*columns+255) &^ 255
+		made.matrices[name] = Matrix{Address: made.next, DType: modelgraph.BF16, Rows: rows, Columns: columns, Stride: over(columns, 8) * 8}
+		made.next += driver.Address(2*rows*over(columns, 8)*8+255) &^ 255
+		if rows == 1 && columns%2 == 0 { // its halves
+			half := made.matrices[name]
+			half.Columns /= 2
+			made.matrices[name+".left"] = half
+			half.Address += addressOfValue(half.Columns)
+			made.matrices[name+".right"] = half
+		}
 	}
 	return made
 }
@@ -86,7 +93,7 @@ func (bench *bench) kinds(lines []string) (out []string, all []*operation) {
 
 const (
 	sizes = "x=1x64 n=1x64 wn=1x64 wq=64x64 wk=32x64 wv=32x64 wo=64x64 q=1x64 k=1x32 v=1x32 a=1x64 keys=600x32 values=600x32 sums=2x72 " +
-		"wg=96x64 wu=96x64 wgu=192x64 wd=64x96 g=1x96 u=1x96 gu=1x192 wh=500x64 l=1x504 b=1x64 ids=1x1 y=17x64 m=17x64"
+		"wg=96x64 wu=96x64 wgu=192x64 wd=64x96 g=1x96 u=1x96 gu=1x192 wh=500x64 l=1x504 b=1x64 ids=1x1 y=17x64 m=17x64 o=1x60 w60=64x60"
 	normed  = "norm style=rms epsilon=1e-05 : x=x weight=wn >y=n"
 	queries = "gemm form=nt : a=n b=wq >d=q"
 	keys    = "gemm form=nt : a=n b=wk >d=k"
@@ -113,10 +120,24 @@ func TestRecognize(t *testing.T) {
 		{"a layer", []string{normed, queries, keys, values, turns, caches, attends, joins, outs, normed, gates, ups, gated, downs}, "[turned:8 attend:4 join:0 plain:4 gated:12 plain:4]"},
 		{"norms of queries between", []string{normed, queries, keys, values, "qknorm : +q=q +k=k", caches, attends, joins}, "[plain:8 qknorm cache attend:4 join:0]"},
 		{"a rotation that changes with the length", []string{normed, queries, keys, values, strings.Replace(turns, "rope=default", "rope=dynamic", 1), caches}, "[plain:8 rope cache]"},
-		{"half of a head turns", []string{normed, queries, keys, values, turns + " ", strings.Replace(caches, "k=k", "k=v", 1)}, "[plain:8 rope cache]"},
+		{"half of a head turns", []string{normed, queries, keys, values, strings.Replace(turns, "dim=16", "dim=16 width=8", 1), caches}, "[plain:8 rope cache]"},
+		{"the cache takes values for keys", []string{normed, queries, keys, values, turns, strings.Replace(caches, "k=k", "k=v", 1)}, "[plain:8 rope cache]"},
 		{"gate and up in one weight", []string{normed, "gemm form=nt : a=n b=wgu >d=gu", "gate activation=silu : gate=gu up=gu >y=gu"}, "[plain:12 gate]"},
+		{"halves of one weight's result", []string{normed, "gemm form=nt : a=n b=wgu >d=gu", "gate activation=silu : gate=gu.left up=gu.right >y=gu.left"}, "[gated:12]"},
+		{"halves of a result with an addend", []string{normed, "gemm form=nt : a=n b=wgu add=gu >d=gu", "gate activation=silu : gate=gu.left up=gu.right >y=gu.left"}, "[plain:12 gate]"},
+		{"another product adds", []string{outs, "gemm form=nt : a=a b=wq >d=q"}, "[plain:4 plain:4]"},
+		{"a width of no eights", []string{"gemm form=nt : a=o b=w60 >d=q"}, "[gemm]"},
+		{"queries of others turn", []string{normed, queries, keys, values, strings.Replace(turns, "q=q", "q=a", 1), caches}, "[plain:8 rope cache]"},
+		{"keys of others turn", []string{normed, queries, keys, values, strings.Replace(turns, "k=k", "k=v", 1), caches}, "[plain:8 rope cache]"},
+		{"the cache takes keys for values", []string{normed, queries, keys, values, turns, strings.Replace(caches, "v=v", "v=k", 1)}, "[plain:8 rope cache]"},
+		{"positions of their own", []string{normed, queries, keys, values, strings.Replace(turns, "past=7 ", "", 1), caches}, "[plain:8 rope cache]"},
+		{"the cache of more sequences", []string{normed, queries, keys, values, turns, strings.Replace(caches, "sequences=1", "sequences=2", 1)}, "[plain:8 rope cache]"},
+		{"attention of more sequences", []string{strings.Replace(attends, "sequences=1", "sequences=2", 1), joins}, "[attention_decode attention_join]"},
+		{"keys are read again", []string{normed, queries, keys, values, turns, caches, "copy : x=k >y=a"}, "[plain:8 rope cache copy]"},
+		{"values are read again", []string{normed, queries, keys, values, turns, caches, "copy : x=v >y=a"}, "[plain:8 rope cache copy]"},
 		{"up is read again", []string{normed, gates, ups, gated, "copy : x=u >y=g"}, "[plain:12 gate copy]"},
 		{"the norm is read again", []string{normed, gates, "copy : x=n >y=a"}, "[norm plain:6 copy]"},
+		{"a product of another x than the norm's", []string{normed, "gemm form=nt : a=a b=wo >d=q"}, "[norm plain:4]"},
 		{"the norm is written again", []string{normed, gates, "copy : x=x >y=n", "copy : x=n >y=a"}, "[plain:6 copy copy]"},
 		{"a norm with a mean", []string{strings.Replace(normed, "rms", "layer", 1), gates}, "[norm plain:6]"},
 		{"transposed weights", []string{"gemm form=nn : a=n b=wq >d=q"}, "[gemm]"},

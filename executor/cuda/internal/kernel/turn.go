@@ -16,20 +16,15 @@ const mostTurned = 128
 // turn adds the inverse frequencies of the rotation. They are an argument, so that they take no
 // byte of the arena.
 func turn(call *Call, launch *packed) error {
-	if call.text("rope") == "" {
-		frequencies{factor: 1}.add(&launch.arguments)
-		return nil
-	}
-	attention, last := rotationOf(call)
-	prompt := call.size("past", -1)
-	found, err := frequenciesOf(&attention, last+1)
+	found, err := callFrequencies(call)
 	if err != nil {
 		return err
 	}
-	if prompt < 0 || attention.Rotation.Type != "dynamic" {
+	if call.size("past", -1) < 0 || !Moves(call) {
 		found.add(&launch.arguments)
 		return nil
 	}
+	attention, last := rotationOf(call)
 	launch.later(func(step *Step, arguments *driver.Arguments) {
 		// No error: frequencies that exist for a token exist for the next.
 		later, _ := frequenciesOf(&attention, last+1+step.Past)
@@ -54,14 +49,13 @@ func rotationOf(call *Call) (attention modelgraph.Attention, last int64) {
 // [Kernels.SetPlace] sets.
 func Moves(call *Call) bool { return call.text("rope") == "dynamic" }
 
-// callFrequencies returns the frequencies of a call of rope.
-func callFrequencies(call *Call) (*frequencies, error) {
+// callFrequencies returns the frequencies of a call before any token was generated.
+func callFrequencies(call *Call) (frequencies, error) {
 	if call.text("rope") == "" {
-		return &frequencies{factor: 1}, nil
+		return frequencies{factor: 1}, nil
 	}
 	attention, last := rotationOf(call)
-	found, err := frequenciesOf(&attention, last+1)
-	return &found, err
+	return frequenciesOf(&attention, last+1)
 }
 
 // frequencies are the inverse frequencies of a rotation, and the factor of cosines and sines.

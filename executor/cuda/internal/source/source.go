@@ -55,7 +55,7 @@ func Launches() (map[string][]Launch, error) {
 		head, arguments, found := strings.Cut(line, " : ")
 		words := strings.Fields(head)
 		if !found || len(words) < 4 || len(words) > 5 {
-			return nil, fmt.Errorf("launches.txt: line %d: %q is not KERNEL FUNCTION TYPES RULE : ARGUMENTS", number+1, line)
+			return nil, fmt.Errorf("launches.txt: line %d: %q: want KERNEL FUNCTION TYPES RULE [clear(ROLE)] : ARGUMENTS", number+1, line)
 		}
 		launch := Launch{Function: words[1], Arguments: strings.Fields(arguments)}
 		if words[2] != "-" {
