@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -109,6 +110,31 @@ func TestRefusedBlocks(t *testing.T) {
 		var field *costmodel.FieldError
 		if !errors.As(err, &field) {
 			t.Errorf("%s, recompute %s: %v", workload.Strategy, workload.Recompute, err)
+		}
+	}
+}
+
+// TestRefusedSchedules: torch runs no schedule with a split backward, and a V has two stages on each GPU.
+func TestRefusedSchedules(t *testing.T) {
+	graph := blocksModel(t, "llama-3.2-1b")
+	for _, row := range []struct {
+		runtime  string
+		schedule costmodel.ScheduleKind
+		virtual  int64
+		field    string
+		why      string
+	}{
+		{"torch", costmodel.ZBV, 0, "schedule", "not known"},
+		{costmodel.Devmap, costmodel.ZBV, 3, "virtual_stages", "in the form of a V"},
+		{costmodel.Devmap, costmodel.ZBV, 0, "", ""},
+	} {
+		_, err := estimate.Resolve(graph, costmodel.Workload{
+			Mode: costmodel.Train, Strategy: costmodel.Pipeline, Runtime: row.runtime, Schedule: row.schedule, VirtualStages: row.virtual,
+			World: 2, Batch: 4, MicroBatches: 4, Seq: 256, Precision: costmodel.BF16True,
+		})
+		var field *costmodel.FieldError
+		if errors.As(err, &field) != (row.field != "") || field != nil && (field.Field != row.field || !strings.Contains(field.Error(), row.why)) {
+			t.Errorf("%s on %s with %d virtual stages: %v; want a refusal of %q", row.schedule, row.runtime, row.virtual, err, row.field)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (in *release) checked(graph *modelgraph.Graph, cfg *config) (*modelgraph.Gr
 		return graph, nil
 	}
 	tree, class, err := in.treeAs(cfg, []string{graph.Class})
-	if tree != nil {
+	if tree != nil { // also with an error: tapes need the class and its fields alone
 		addTapes(tree, class, graph.Layers, true)
 	}
 	if err != nil {

@@ -308,8 +308,8 @@ func (obj *typeObject) rotary(path string) (any, bool) {
 	return v, ok && v != nil
 }
 
-// constructed are the fields of a config inside another one, which its constructor reads. Only
-// TimmWrapperConfig.from_dict reads the names of labels and another name of their number.
+// constructed are the fields that the constructor of an inner config reads. The names of labels, and
+// another name of their number, are read by TimmWrapperConfig.from_dict alone.
 func constructed(c *typeConfig, said map[string]any) map[string]any {
 	for name, to := range c.Alias {
 		if to == "num_labels" {

@@ -106,7 +106,7 @@ type tapes struct {
 	tree   *typeTree
 	class  *typeClass
 	layers []modelgraph.Layer
-	reader bool // rules have the operations, and know more than one GPU
+	reader bool // rules have the operations: a tape is only for a model on one GPU
 	lock   sync.Mutex
 	lines  map[string][]*taping // by kind
 	steps  map[stepKey][]*learned.Tape
@@ -126,7 +126,7 @@ func addTapes(tree *typeTree, class *typeClass, layers []modelgraph.Layer, reade
 	}
 }
 
-// Tapes are those of a step, by layers.
+// Tapes implements [learned.Source].
 func (all *tapes) Tapes(asked learned.Asked) []*learned.Tape {
 	if all.reader && !asked.Alone || newer(oldestTaped, all.tree.in.name) {
 		return nil
@@ -316,7 +316,8 @@ func (t *taping) measure() bool {
 	return true
 }
 
-// count finds how many layers lists have; false if a list has one, which is the first and the last.
+// count finds how many layers each list has. False: a list has one layer, which is both the first and the
+// last, and no part is for that.
 func (t *taping) count() bool {
 	runs := make(map[any]bool)
 	for _, mode := range t.line.Modes {

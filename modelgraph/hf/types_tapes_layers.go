@@ -27,8 +27,8 @@ type ran struct {
 	part  *tapePart
 }
 
-// stem is the list that a layer is in, empty if it is in none, and pattern its name with a star
-// for the place.
+// stem returns the list that a layer is in, and the layer's name with a star for its place. A layer in no
+// list has an empty one and its own name.
 func stem(name string) (list, pattern string) {
 	parts := strings.Split(name, ".")
 	at := slices.IndexFunc(parts, func(part string) bool { return part == "*" || decimal(part) })
@@ -40,7 +40,8 @@ func stem(name string) (list, pattern string) {
 	return list, strings.Join(parts, ".")
 }
 
-// order finds the parts of layers, lists layer by layer; false if one is missing.
+// order finds the parts of layers as they run. Rows of one list repeat for each of its layers. False: a
+// layer or a part is missing.
 func (t *taping) order(rows [][]any) (all []ran, ok bool) {
 	add := func(row []any, list string, number int) bool {
 		name, _ := row[0].(string)

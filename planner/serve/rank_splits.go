@@ -79,27 +79,26 @@ func (split *split) best() (counts []int, bound float64) {
 	for split.fills(counts, within(high, 1)) && high < math.MaxInt32 {
 		low, high = high, 2*high
 	}
-	for low+1 < high {
-		if middle := (low + high) / 2; split.fills(counts, within(middle, 1)) {
+	low, _ = bisected(low, high, 1, func(blocks int64) bool { return split.fills(counts, within(blocks, 1)) })
+	if low == 0 {
+		return split.set.Stages(len(split.question.Model.Layers), len(split.gpus)), 0
+	}
+	const precision = 1e-9
+	below, share := bisected(0.0, 1.0, precision, func(share float64) bool { return !split.fills(counts, within(low, share)) })
+	split.fills(counts, within(low, share))
+	return counts, below
+}
+
+// bisected narrows a range, of which low holds and high does not, to a width of at most precision.
+func bisected[number int64 | float64](low, high, precision number, holds func(number) bool) (lower, upper number) {
+	for high-low > precision {
+		if middle := (low + high) / 2; holds(middle) {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	if low == 0 {
-		return split.set.Stages(len(split.question.Model.Layers), len(split.gpus)), 0
-	}
-	const precision = 1e-9
-	none, all := 0.0, 1.0 // nothing fits into none, everything into all
-	for all-none > precision {
-		if middle := (none + all) / 2; split.fills(counts, within(low, middle)) {
-			all = middle
-		} else {
-			none = middle
-		}
-	}
-	split.fills(counts, within(low, all))
-	return counts, none
+	return low, high
 }
 
 // bestOfLeast is the search for an engine whose ranks all have what the fullest one has left: for each
@@ -110,35 +109,29 @@ func (split *split) bestOfLeast(counts []int) ([]int, float64) {
 	if len(split.gpus) == 1 {
 		return best, 1
 	}
-	most := split.blocks(best)
+	largest := split.blocks(best)
 	ends := make([]int64, len(model.Layers)+1) // bytes of the layers before each
 	for i := range model.Layers {
 		ends[i+1] = ends[i] + split.set.Weights(model, i, i+1)
 	}
-	const precision = 1 << 10
+	// Bytes that the fullest stage has left: splits with less than least count as none.
+	const least, most, precision = int64(math.MinInt32) << 8, int64(math.MaxInt32) << 16, int64(1 << 10)
 	weights := func(first, end int) int64 {
 		return ends[end] - ends[first] - int64(end-first-1)*model.Rope
 	}
 	for limit := (len(model.Layers) + len(counts) - 1) / len(counts); limit <= len(model.Layers)-len(counts)+1; limit++ {
-		low, high := int64(math.MinInt32)<<8, int64(math.MaxInt32)<<16 // bytes that the fullest has left: low fits, high does not
 		within := func(left int64) func(stage, first, end int) bool {
 			return func(stage, first, end int) bool {
 				return end-first <= limit && weights(first, end)+left <= split.gpus[stage].Free
 			}
 		}
-		if !split.fills(counts, within(low)) {
+		if !split.fills(counts, within(least)) {
 			continue
 		}
-		for low+precision < high {
-			if middle := (low + high) / 2; split.fills(counts, within(middle)) {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
-		split.fills(counts, within(low))
-		if blocks := split.blocks(counts); blocks > most {
-			best, most = slices.Clone(counts), blocks
+		left, _ := bisected(least, most, precision, func(left int64) bool { return split.fills(counts, within(left)) })
+		split.fills(counts, within(left))
+		if blocks := split.blocks(counts); blocks > largest {
+			best, largest = slices.Clone(counts), blocks
 		}
 	}
 	return best, 1

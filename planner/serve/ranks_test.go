@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -178,7 +179,7 @@ func TestSolveRanks(t *testing.T) {
 	for range 400 {
 		question := sampledRanks(random)
 		answer, err := SolveRanks(question)
-		best := question.tryAll()
+		best, share := question.tryAll()
 		switch {
 		case err != nil && best < 2:
 			continue
@@ -188,6 +189,10 @@ func TestSolveRanks(t *testing.T) {
 		found++
 		if answer.Blocks != best {
 			t.Errorf("%v: %d blocks in %v, the best split has %d", answer.Set.Engine, answer.Blocks, answer.Counts, best)
+		}
+		// Bound is below the least share by at most the precision of its search.
+		if answer.Set.Engine == paged.VLLM && (answer.Share > share || answer.Bound >= share || share-answer.Bound > 1e-9) {
+			t.Errorf("%d blocks in %v: a share of %v and a bound of %v; the least share is %v", best, answer.Counts, answer.Share, answer.Bound, share)
 		}
 	}
 	if found < 150 {
@@ -222,29 +227,74 @@ func sampledRanks(random *rand.Rand) *RankQuestion {
 	return question
 }
 
-// tryAll is the largest number of blocks of all splits whose stages each have a layer.
-func (question *RankQuestion) tryAll() (best int64) {
+// tryAll is the largest number of blocks of all splits whose stages each have a layer, and the least of
+// their largest shares of a GPU with as many blocks.
+func (question *RankQuestion) tryAll() (best int64, share float64) {
 	pool, err := question.Set.Pool(question.Model)
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	splits(len(question.Model.Layers), len(question.GPUs), func(counts []int) {
-		if !slices.Contains(counts, 0) {
-			blocks, _ := question.Set.Split(question.Model, pool, question.GPUs, counts)
-			best = max(best, blocks)
+		if slices.Contains(counts, 0) {
+			return
+		}
+		blocks, ranks := question.Set.Split(question.Model, pool, question.GPUs, counts)
+		if blocks < best {
+			return
+		}
+		most := 0.0
+		for stage := range ranks {
+			most = max(most, float64(ranks[stage].Total())/float64(question.GPUs[stage].Free))
+		}
+		if blocks > best || most < share {
+			best, share = blocks, most
 		}
 	})
-	return best
+	return best, share
 }
 
 // TestGivenDegrees: degrees of an edited plan that do not suit its stages or GPUs are an error.
 func TestGivenDegrees(t *testing.T) {
 	question := sampledRanks(rand.New(rand.NewPCG(1, 2)))
+	question.GPUs = slices.Repeat(question.GPUs[:1], 3)
 	layers, gpus := len(question.Model.Layers), int64(len(question.GPUs))
 	for _, degrees := range []paged.Degrees{{Pipeline: 1, Data: 1}, {Tensor: 1, Data: 1}, {Tensor: 1, Pipeline: 1}, {Tensor: 1, Pipeline: 2, Data: 1}, {Tensor: 1, Pipeline: 1, Data: gpus + 1}, {Tensor: 1 << 40, Pipeline: 1, Data: 1 << 40}} {
 		question.Set.Degrees = degrees
 		if answer, err := question.Given([]int{layers}); err == nil {
 			t.Errorf("%v on %d GPUs: %+v", degrees, gpus, answer)
+		}
+	}
+}
+
+// TestSmallestOfStage: the smallest GPU of a stage decides for all its ranks.
+func TestSmallestOfStage(t *testing.T) {
+	question := sampledRanks(rand.New(rand.NewPCG(1, 2)))
+	question.Set.Engine, question.Set.Degrees = paged.VLLM, paged.Degrees{Tensor: 2, Pipeline: 1, Data: 1}
+	const small, large = 640 << 20, 700 << 20
+	blocks := func(totals ...int64) int64 {
+		question.GPUs = nil
+		for _, total := range totals {
+			question.GPUs = append(question.GPUs, paged.GPU{Total: total, Free: total})
+		}
+		answer, err := SolveRanks(question)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Blocks
+	}
+	want := blocks(small, small)
+	if found, most := blocks(large, small), blocks(large, large); found != want || most <= want {
+		t.Errorf("%d blocks with one small GPU, %d with two and %d with none", found, want, most)
+	}
+}
+
+// TestCloser: the reported fault is the one with the longest context, or with the fewest missing bytes.
+func TestCloser(t *testing.T) {
+	far, near := &InfeasibleRanksError{Needs: 9, Has: 2}, &InfeasibleRanksError{Needs: 20, Has: 15}
+	short, long := &InfeasibleRanksError{Longest: 5}, &InfeasibleRanksError{Longest: 10}
+	for _, pair := range [][2]error{{near, far}, {long, short}, {short, near}, {far, errors.New("not taken")}} {
+		if !closer(pair[0], pair[1]) || closer(pair[1], pair[0]) {
+			t.Errorf("%v is not closer than %v", pair[0], pair[1])
 		}
 	}
 }

@@ -228,7 +228,7 @@ func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release strin
 }
 
 // TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
-// (rests of two blocks) in all rows but one, after corrections. Plans are within their stated bands.
+// (rests of two blocks) in all rows but the unexplained ones, after corrections. Plans are within their stated bands.
 func TestSampledRows(t *testing.T) {
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
@@ -276,11 +276,12 @@ func sampledRows(t *testing.T) (rows []oracleCell) {
 	return rows
 }
 
-// unexplained are rows in which devmap.measure is 2 to 10 MiB away from an H200, mostly by rests of
-// blocks that the allocator leaves uncut; the cause was not found.
-var unexplained = map[string]bool{
-	"minicpm3 sampled": true, "mistral.adamw-foreach": true, "convnext.train": true, "swin.train": true, "distilbert.autocast": true, "mt5.ckpt": true, "nomic_bert.layers": true, "openai-gpt.layers": true,
-	"lfm2.layers": true, "doge.layers": true, "longt5.layers": true, "xlm-roberta-xl.layers": true, "gemma3_text.generate": true, "wavlm.train": true, "gptj.ckpt": true,
+// unexplained are the bytes by which devmap.measure misses rows of an H200, mostly by rests of blocks
+// that the allocator leaves uncut. The cause was not found.
+var unexplained = map[string]int64{
+	"minicpm3 sampled": 3407872, "convnext.train": 4185600, "swin.train": 10448896, "distilbert.autocast": 2752512, "mt5.ckpt": -2948096,
+	"nomic_bert.layers": 2408448, "openai-gpt.layers": 3145728, "lfm2.layers": -5767168, "doge.layers": 4194304, "longt5.layers": 2293760,
+	"xlm-roberta-xl.layers": 4777984, "gemma3_text.generate": -7340032, "wavlm.train": -6994944,
 }
 
 // traced is the difference of devmap.measure, if it ran before.
@@ -289,14 +290,12 @@ func (cell *oracleCell) traced(t *testing.T) string {
 	if cell.Predicted == 0 {
 		return "not asked"
 	}
-	off, within := float64(cmp.Or(cell.Corrected, cell.Predicted))/float64(cell.Peak)-1, max(0.001, 2<<20/float64(cell.Peak))
-	if unexplained[cell.Name] {
-		within = 0.016
+	missed := cmp.Or(cell.Corrected, cell.Predicted) - cell.Peak
+	outside := max(missed, -missed) > max(cell.Peak/1000, 2<<20)
+	if stated := unexplained[cell.Name]; outside && missed != stated || !outside && stated != 0 {
+		t.Errorf("%s %s: devmap.measure is off by %d bytes, which the list of unexplained rows does not say", cell.Name, cell.Mode, missed)
 	}
-	if max(off, -off) > within {
-		t.Errorf("%s %s: devmap.measure is off by %+.3f %%", cell.Name, cell.Mode, 100*off)
-	}
-	return fmt.Sprintf("%+.3f %%", 100*off)
+	return fmt.Sprintf("%+.3f %%", 100*float64(missed)/float64(cell.Peak))
 }
 
 // TestBlindCells: cells of four fresh seeds over all types that are read, each predicted before the

@@ -63,20 +63,20 @@ func findRecomputed(model *Model) error {
 			blocks = append(blocks, unit)
 		}
 	}
-	again, err := model.Workload.Recomputed(len(blocks))
+	count := len(blocks)
+	if !model.Workload.ListsRecomputed() {
+		count = max(1, count) // a model without blocks counts as one
+	}
+	again, err := model.Workload.Recomputed(count)
 	if err != nil {
 		return err
 	}
 	at := 0
-	for unit := range model.again { // layers of no block are as those of the block before
+	for unit := range model.again { // a unit between blocks is as the block before
 		if at+1 < len(blocks) && unit >= blocks[at+1] {
 			at++
 		}
-		if len(blocks) > 0 {
-			model.again[unit] = again[at]
-		} else {
-			model.again[unit] = model.Workload.Recompute == costmodel.RecomputeFull || model.Workload.Recompute == value.RecomputeSelective
-		}
+		model.again[unit] = again[at]
 		model.Recomputes = model.Recomputes || model.again[unit]
 	}
 	return nil

@@ -64,7 +64,7 @@ func TapedElsewhere(model *Model) bool {
 func plain(model *Model) bool {
 	workload := &model.Workload
 	switch {
-	case workload.Mode == costmodel.Load, model.Frozen && workload.LoRARank == 0, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
+	case workload.Mode == costmodel.Load, workload.Quantize != "", workload.Float8 != "", workload.TP.Count() > 1, workload.Compile,
 		workload.Recompute == value.RecomputeSelective, workload.ListsRecomputed(), model.Rules.Megatron:
 		return false
 	}

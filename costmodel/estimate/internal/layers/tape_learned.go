@@ -25,7 +25,7 @@ type moments = []struct {
 	Past  map[string]storages
 }
 
-// askedStep is a step that a tape is wanted for ([learned.Asked]).
+// askedStep is a step that a tape is wanted for. It is [learned.Asked], which only modelgraph can import.
 type askedStep = struct {
 	Step       string
 	Kind       string
