@@ -89,10 +89,10 @@ func (split *split) best() (counts []int, bound float64) {
 	return counts, below
 }
 
-// bisected narrows a range, of which low holds and high does not, to a width of at most precision.
-func bisected[number int64 | float64](low, high, precision number, holds func(number) bool) (lower, upper number) {
+// bisected narrows a range, in which low fits and high does not, to a width of at most precision.
+func bisected[number int64 | float64](low, high, precision number, fits func(number) bool) (lower, upper number) {
 	for high-low > precision {
-		if middle := (low + high) / 2; holds(middle) {
+		if middle := (low + high) / 2; fits(middle) {
 			low = middle
 		} else {
 			high = middle
