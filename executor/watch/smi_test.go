@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,10 +79,13 @@ func FuzzSMI(f *testing.F) {
 	})
 }
 
-// script is a fake nvidia-smi.
+// script is a fake nvidia-smi. A process that another test starts meanwhile would inherit the open
+// file, and the system does not run a file that is open for writing.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), smiProgram)
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,15 @@ import (
 )
 
 // TestPeaks: the peaks of a process, for each kind of end. The peak of 700 bytes is before the
-// reset, and the script prints the figure after the reset.
+// reset, and the script prints the figure after the reset. wait returns after the hook wrote the last
+// figure.
 func TestPeaks(t *testing.T) {
 	t.Parallel()
 	const script = `
-import os, signal, sys, time, torch
+import glob, os, signal, sys, time, torch
 from torch.cuda import reset_peak_memory_stats
+def wait():
+    while not any('_peak_bytes": 50,' in open(name).read() for name in glob.glob(os.environ["DEVMAP_WATCH_OUT"] + "/*.json")): time.sleep(0.01)
 torch._C.allocate(300); torch._C.allocate(400); torch._C.release(600)
 print(reset_peak_memory_stats(0), torch.cuda.memory.max_memory_allocated())
 torch._C.allocate(50, 1); sys.stdout.flush()
@@ -31,9 +34,9 @@ torch._C.allocate(50, 1); sys.stdout.flush()
 		"exit status":   {"sys.exit(3)", "", watch.AtExit, 0},
 		"error":         {"raise KeyError(7)", "KeyError: 7", watch.AtExit, 0},
 		"_exit":         {"os._exit(status=0)", "", watch.AtExit, 0},
-		"killed":        {"time.sleep(0.8); os.kill(os.getpid(), signal.SIGKILL)", "", watch.WhileRunning, 0},
-		"terminated":    {"time.sleep(0.8); os.kill(os.getpid(), signal.SIGTERM)", "", watch.WhileRunning, 0},
-		"another":       {"time.sleep(0.8); os.execv('/bin/true', ['true'])", "", watch.WhileRunning, 0},
+		"killed":        {"wait(); os.kill(os.getpid(), signal.SIGKILL)", "", watch.WhileRunning, 0},
+		"terminated":    {"wait(); os.kill(os.getpid(), signal.SIGTERM)", "", watch.WhileRunning, 0},
+		"another":       {"wait(); os.execv('/bin/true', ['true'])", "", watch.WhileRunning, 0},
 		"out of memory": {"torch._C.allocate(2000)", "OutOfMemoryError", watch.AtOutOfMemory, 1},
 		"of memory": {`
 try: torch._C.allocate(2000)
