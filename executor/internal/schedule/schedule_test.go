@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,18 +297,22 @@ func TestLost(t *testing.T) {
 		scheduler.Fault = &Fault{Instr: at, Step: 1, Give: func(args *Args) error {
 			return args.Queue.(*fakeQueue).add(fakeLine{stuck: true}) //nolint:errcheck,forcetypeassert // there are no others
 		}}
-		go func() { // as a driver does, which ends contexts when it finds the fault
-			for {
+		go func() { // as a driver does, which ends contexts when the others have stalled
+			for before := int64(-1); ; {
 				fake.lock.Lock()
-				for _, queue := range fake.queues {
-					if queue.device == 1 && len(queue.lines) > 0 && queue.lines[0].stuck {
-						fake.dead[1], fake.dead[0] = true, with
-						fake.lock.Unlock()
-						return
+				stuck := slices.ContainsFunc(fake.queues, func(queue *fakeQueue) bool { return queue.device == 1 && len(queue.lines) > 0 && queue.lines[0].stuck })
+				if stuck && fake.ticks == before {
+					fake.dead[1], fake.dead[0] = true, with
+					fake.lock.Unlock()
+					return
+				}
+				before = fake.ticks
+				fake.lock.Unlock()
+				for range 100 { // each thread looks at its queues between three of its tasks
+					for _, device := range scheduler.Devices {
+						_ = device.Do(func() error { return nil })
 					}
 				}
-				fake.lock.Unlock()
-				time.Sleep(time.Millisecond)
 			}
 		}()
 		_, err := scheduler.Step(context.Background(), &executor.Step{Number: 1})
