@@ -67,7 +67,9 @@ func heal(t *testing.T, machine *machine) {
 		t.Error(err)
 	}
 	t.Setenv("FAKE_CUDA_HEALED", "1")
-	time.Sleep(10 * time.Millisecond) // the fake looks every one
+	for machine.everywhere(func(*device) error { return driver.Synchronize() }) != nil {
+		time.Sleep(time.Millisecond) // the fake looks every one
+	}
 	machine.left = false
 	if err := machine.Close(); err != nil {
 		t.Error(err)
