@@ -50,6 +50,17 @@ func TestImageWorkloads(t *testing.T) {
 	}
 }
 
+// TestImagesAlone: a sequence of a vision tower without a text model is one image.
+func TestImagesAlone(t *testing.T) {
+	for config, want := range map[string]int64{`{"model_type": "siglip_vision_model", "num_hidden_layers": 1}`: 1, anySize: 0, noTower: 0} {
+		for mode, images := range map[costmodel.Mode]int64{costmodel.Infer: want, costmodel.Load: 0} {
+			if workload, err := estimate.Resolve(fromConfig(t, config), costmodel.Workload{Mode: mode}); err != nil || workload.Images != images {
+				t.Errorf("%s, %s: %d images, want %d: %v", config, mode, workload.Images, images, err)
+			}
+		}
+	}
+}
+
 // TestImageTokens: sides are rounded to whole tokens.
 func TestImageTokens(t *testing.T) {
 	g := fromConfig(t, anySize)

@@ -147,6 +147,21 @@ func TestShardDegreeFault(t *testing.T) {
 	})
 }
 
+// TestStagesOfPlanV: only the two stages at the turn of a V may follow each other on a device.
+func TestStagesOfPlanV(t *testing.T) {
+	refuses(t, func() document {
+		made := documentOf(t, planOf(t, devicemap.Map{0, 1, 1, 1, 1, 0, 0}))
+		workload, ok := made["workload"].(map[string]any)
+		if !ok {
+			t.Fatal("no workload")
+		}
+		workload["strategy"], workload["runtime"], workload["schedule"] = "pipeline", "torch", "zbv"
+		return made
+	}, []edit{
+		{"stages/1/device", 0, `stages[1].device: device 0 is that of stage 0 too`},
+	})
+}
+
 // TestStagesOfModules: stages and maps agree for any grouping of modules in the map.
 func TestStagesOfModules(t *testing.T) {
 	fresh := func(flat map[string]any, units ...[]any) func() document {

@@ -175,7 +175,7 @@ func TestStages(t *testing.T) {
 // random models on up to four unequal GPUs.
 func TestSolveRanks(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 42))
-	found := 0
+	found, full := 0, 0
 	for range 400 {
 		question := sampledRanks(random)
 		answer, err := SolveRanks(question)
@@ -190,13 +190,21 @@ func TestSolveRanks(t *testing.T) {
 		if answer.Blocks != best {
 			t.Errorf("%v: %d blocks in %v, the best split has %d", answer.Set.Engine, answer.Blocks, answer.Counts, best)
 		}
+		more := *question
+		more.Set.Context = answer.Set.Context + 1
+		if _, err := SolveRanks(&more); answer.Full && err == nil || !answer.Full && answer.Set.Context != question.Model.Trained {
+			t.Errorf("%d tokens of %d, full %t; one more: %v", answer.Set.Context, question.Model.Trained, answer.Full, err)
+		}
+		if answer.Full {
+			full++
+		}
 		// Bound is below the least share by at most the precision of its search.
 		if answer.Set.Engine == paged.VLLM && (answer.Share > share || answer.Bound >= share || share-answer.Bound > 1e-9) {
 			t.Errorf("%d blocks in %v: a share of %v and a bound of %v; the least share is %v", best, answer.Counts, answer.Share, answer.Bound, share)
 		}
 	}
-	if found < 150 {
-		t.Errorf("only %d answers", found)
+	if found < 150 || full == 0 || full == found {
+		t.Errorf("%d answers, %d full", found, full)
 	}
 }
 

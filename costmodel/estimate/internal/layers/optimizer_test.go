@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // TestSmallStates: bitsandbytes keeps tensors of fewer than 4096 elements in 32
@@ -55,6 +57,43 @@ func TestAverage(t *testing.T) {
 		rule := layers.Optimizer{Kind: costmodel.AdamW, EMA: true, Average: average}
 		if state, _ := rule.State([]int64{100}, 100, 4); state != want {
 			t.Errorf("an average of %d bytes an element: %d B, want %d", average, state, want)
+		}
+	}
+}
+
+// TestOneLargest: an optimizer that steps one parameter after another has the largest one's
+// temporaries where one GPU runs the whole step; parts of a model have those of each block.
+func TestOneLargest(t *testing.T) {
+	graph, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		workload costmodel.Workload
+		one      bool
+	}{
+		{costmodel.Workload{Optimizer: value.Muon, OneGPU: true}, true},
+		{costmodel.Workload{Optimizer: value.Muon, Strategy: costmodel.DDP, World: 2}, true},
+		{costmodel.Workload{Optimizer: value.Muon}, false},
+		{costmodel.Workload{Optimizer: value.AdamWForeach, OneGPU: true}, false},
+	} {
+		c.workload.Mode, c.workload.Batch, c.workload.Seq = costmodel.Train, 1, 64
+		workload, err := estimate.Resolve(graph, c.workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(graph, workload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for i := range table.Units {
+			if table.Units[i].StepTransient > 0 {
+				count++
+			}
+		}
+		if count == 0 || (count == 1) != c.one {
+			t.Errorf("%s, one GPU %t, %s: %d units have temporaries", workload.Optimizer, workload.OneGPU, workload.Strategy, count)
 		}
 	}
 }

@@ -36,21 +36,22 @@ func Fuse(kernels *Kernels, calls []*Call, launches []Launch) ([]Launch, error) 
 	if !kernels.hopper {
 		return launches, nil
 	}
-	out, err := kernels.fuse(calls, launches)
+	out, err := fuse(calls, launches, kernels.fused)
 	if errors.Is(err, errCapacity) {
 		return launches, nil
 	}
 	return out, err
 }
 
-func (kernels *Kernels) fuse(calls []*Call, launches []Launch) ([]Launch, error) {
+// fuse replaces launches of calls by those of operations with equal rows that follow each other.
+func fuse(calls []*Call, launches []Launch, fused func([]*operation) (Launch, error)) ([]Launch, error) {
 	var out []Launch
 	var run []*operation
 	end := func() error {
 		if len(run) == 0 {
 			return nil
 		}
-		launch, err := kernels.fused(run)
+		launch, err := fused(run)
 		out, run = append(out, launch), nil
 		return err
 	}

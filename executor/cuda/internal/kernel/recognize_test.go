@@ -4,12 +4,14 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/schedule"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -204,5 +206,33 @@ func TestCapacity(t *testing.T) {
 	got, err := Fuse(kernels, []*Call{bench.call(normed), bench.call(queries)}, as)
 	if err != nil || len(got) != len(as) || &got[0] != &as[0] {
 		t.Errorf("%d launches, %v", len(got), err)
+	}
+}
+
+// TestFuse: a launch has operations of as many rows, in the order of their kernels.
+func TestFuse(t *testing.T) {
+	t.Parallel()
+	bench := newBench(t, "x=1x64 q=1x64 p=1x64 m=2x64 n=2x64 w=64x64")
+	var calls []*Call
+	var launches []Launch
+	var order []string
+	for i, line := range []string{"gemm form=nt : a=x b=w >d=q", "gemm form=nt : a=q b=w >d=p", "gemm form=nt : a=m b=w >d=n", "copy : x=m >y=n", "gemm form=nt : a=m b=w >d=n"} {
+		calls = append(calls, bench.call(line))
+		launches = append(launches, func(*schedule.Args) error { order = append(order, fmt.Sprint("kernel ", i)); return nil })
+	}
+	fused, err := fuse(calls, launches, func(ops []*operation) (Launch, error) {
+		said := fmt.Sprintf("%d of %d rows", len(ops), ops[0].rows)
+		return func(*schedule.Args) error { order = append(order, said); return nil }, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, launch := range fused {
+		if err := launch(nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"2 of 1 rows", "1 of 2 rows", "kernel 3", "1 of 2 rows"}; !slices.Equal(order, want) {
+		t.Errorf("%q, want %q", order, want)
 	}
 }
