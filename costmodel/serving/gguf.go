@@ -54,10 +54,8 @@ func FromGGUF(file *gguf.File) (*Model, error) {
 		Architecture: arch, Judged: slices.Contains(judged, arch), Blocks: make([]Block, count), positions: 1,
 		Width: file.Number("embedding_length", 0), Trained: file.Number("context_length", 0),
 		Experts: file.Number("expert_count", 0), ExpertsUsed: most(file.Numbers("expert_used_count", count)),
-		ExpertWidth: most(file.Numbers("expert_feed_forward_length", count)),
-		FeedForward: most(file.Numbers("feed_forward_length", count)),
-		Heads:       most(file.Numbers("attention.head_count", count)),
-		Vocabulary:  file.Number("vocab_size", file.Items("tokenizer.ggml.tokens")),
+		Heads:      most(file.Numbers("attention.head_count", count)),
+		Vocabulary: file.Number("vocab_size", file.Items("tokenizer.ggml.tokens")),
 	}
 	if model.Width <= 0 {
 		return nil, fault(arch+".embedding_length", "it is missing")

@@ -9,12 +9,10 @@ type Model struct {
 	Input        int64 // bytes of the embeddings, which stay on the host
 	Output       int64 // bytes of the last norm and the head; a shared head counts once more
 	Width        int64 // of the hidden state
-	FeedForward  int64 // width of a dense feed-forward, the widest
 	Vocabulary   int64
 	Heads        int64 // of a query, the most of a block
 	Experts      int64 // 0: none
 	ExpertsUsed  int64 // a token
-	ExpertWidth  int64 // of an expert's feed-forward
 	Trained      int64 // the longest context that it was trained for; 0: unknown
 	Window       int64 // tokens that a sliding block sees
 	Latent       bool  // keys and values are one latent (DeepSeek)

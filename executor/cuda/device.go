@@ -63,7 +63,7 @@ func (device *device) do(call func() error) error { return device.lanes.Do(call)
 
 // stream returns the queue of a program's stream.
 func (device *device) stream(number int) *driver.Stream {
-	return device.lanes.Queue(number).(*driver.Stream) //nolint:forcetypeassert // there are no others
+	return device.lanes.Queue(number).(*driver.Stream) //nolint:errcheck // there are no others
 }
 
 // prepare binds the device's thread to the GPU's context and opens its streams.

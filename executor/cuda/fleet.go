@@ -102,7 +102,7 @@ func (fleet *fleet) lanes() (all []*schedule.Device) {
 }
 
 // of returns the device of a scheduler's device.
-func of(lanes *schedule.Device) *device { return lanes.Driver.(calls).device } //nolint:forcetypeassert // there are no others
+func of(lanes *schedule.Device) *device { return lanes.Driver.(calls).device } //nolint:errcheck // there are no others
 
 // on returns the devices of a GPU.
 func (fleet *fleet) on(gpu *gpu) (all []*device) {

@@ -82,7 +82,7 @@ func captureChain(device *device, stream *driver.Stream, all []*prepared) (captu
 		}
 		made.graphs, all = append(made.graphs, graph), all[end:]
 		parts = append(parts, func(args *schedule.Args) error {
-			return args.Queue.(*driver.Stream).Run(graph) //nolint:forcetypeassert // there are no others
+			return args.Queue.(*driver.Stream).Run(graph) //nolint:errcheck // there are no others
 		})
 	}
 	made.chain.Give = parts.Give

@@ -193,7 +193,7 @@ func (machine *machine) toy(call *kernel.Call, step *kernel.Step) error {
 			arguments.Uint64(value)
 		}
 	}
-	return step.Queue.(*driver.Stream).Launch(function, one, arguments)
+	return step.Queue.(*driver.Stream).Launch(function, one, arguments) //nolint:errcheck // there are no others
 }
 
 // seed is what an instruction is, whatever it touches.

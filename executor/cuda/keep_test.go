@@ -92,7 +92,7 @@ func TestCached(t *testing.T) {
 						of.runs[run].launches, of.runs[run].finite = nil, nil // functions are not compared
 					}
 				}
-				if !reflect.DeepEqual(machine.works.cached[i], anew) {
+				if !reflect.DeepEqual(machine.works.cached[i], anew) { //nolint:govet // its errors are compared by their fields
 					t.Errorf("of %s something else is kept", machine.program.Line(int32(i)))
 				}
 			}

@@ -60,7 +60,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 		func() error { return machine.start(backend.shape) },
 		machine.measure, machine.checkMemory, machine.pinRings,
 		func() error {
-			scheduler.Devices = machine.fleet.lanes()
+			scheduler.Devices = machine.lanes()
 			return scheduler.Connect(func(link *schedule.Link) (bool, error) { return staged(machine.options.Transport, link) })
 		},
 		func() error {
@@ -68,7 +68,7 @@ func (machine *machine) open(ctx context.Context, backend *backend) error {
 		},
 		func() error { return stage(scheduler.Links) },
 		scheduler.Mark,
-		func() error { return machine.trials.run(scheduler.Links) },
+		func() error { return machine.tryPaths(scheduler.Links) },
 		machine.works.keep,
 		func() error { return machine.works.warm(machine.fleet) },
 		machine.works.capture,
@@ -109,7 +109,7 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 		return nil, machine.noted(err)
 	}
 	for _, device := range machine.devices {
-		if err := device.do(func() error { return device.clock.tell(device.plan.ID) }); err != nil {
+		if err := device.do(device.clock.tell); err != nil {
 			return nil, err
 		}
 	}

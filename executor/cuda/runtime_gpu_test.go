@@ -43,7 +43,7 @@ func TestGPUTransports(t *testing.T) {
 		t.Logf("GPUs %v, %s: open in %v: %+v", on, transport, time.Since(begin), machine.Links())
 		begin = time.Now()
 		machine.links = nil
-		if err := machine.trials.run(machine.scheduler.Links); err != nil {
+		if err := machine.tryPaths(machine.scheduler.Links); err != nil {
 			t.Error(err)
 		}
 		t.Logf("every path was tried in %v", time.Since(begin))

@@ -76,7 +76,7 @@ func (sleeper *sleeper) Sleep(ctx context.Context, onProgress func(bytes, of int
 	})
 	onProgress(0, bytes)
 	// If one device fails, the others' copies still end before their pages are freed.
-	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
+	if err := errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() }), ctx.Err()); err != nil {
 		return 0, err
 	}
 	onProgress(bytes, bytes)
@@ -188,7 +188,7 @@ func (sleeper *sleeper) up(onProgress func(bytes, of int64)) (bytes int64, err e
 		return errors.Join(err, blank(device))
 	})
 	onProgress(0, bytes)
-	if err = errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
+	if err := errors.Join(err, sleeper.everywhere(func(*device) error { return driver.Synchronize() })); err == nil {
 		onProgress(bytes, bytes)
 	}
 	return bytes, err

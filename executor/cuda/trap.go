@@ -41,7 +41,7 @@ func injectFault(fleet *fleet, scheduler *schedule.Scheduler) (*trap, error) {
 	}
 	made, at := &trap{device: fleet.devices[program.Instrs[found].Device]}, nowhere
 	scheduler.Fault = &schedule.Fault{Instr: found, Step: fault.At, Give: func(args *schedule.Args) error {
-		return made.device.kernels.Hang(args.Queue.(*driver.Stream), at) //nolint:forcetypeassert // there are no others
+		return made.device.kernels.Hang(args.Queue.(*driver.Stream), at) //nolint:errcheck // there are no others
 	}}
 	if fault.Kind == executor.LoseStep {
 		return made, nil

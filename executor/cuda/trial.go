@@ -25,12 +25,12 @@ type trials struct {
 // Links implements [executor.Linked].
 func (trials *trials) Links() []executor.Link { return trials.links }
 
-// run sends random bytes over every path, from the host to a device and back, and between devices
+// tryPaths sends random bytes over every path, from the host to a device and back, and between devices
 // the way that messages go. It compares them with what arrives. Some drivers say that GPUs reach
 // each other when they do not. The cause is an IOMMU, access control of PCIe switches, or a virtual
 // machine that passes GPUs through. The copy then ends without an error, and other bytes arrive
 // (JuliaGPU/CUDA.jl issue 3112). NVIDIA's Data Center GPU manuals ask for such a test.
-func (trials *trials) run(links []*schedule.Link) error {
+func (trials *trials) tryPaths(links []*schedule.Link) error {
 	number := int64(0)
 	for i, device := range trials.devices {
 		number++

@@ -35,6 +35,7 @@ type tuning struct {
 type rangesOf func(file *os.File, begin, end, size, step int64) []executor.Upload
 
 func tuned(t *testing.T, gpus int) *tuning {
+	t.Helper()
 	tuning := &tuning{T: t}
 	var text strings.Builder
 	devices := make([]int, gpus)
@@ -99,7 +100,7 @@ func (tuning *tuning) both(readers int) (copied, read float64) {
 		all.Go(func() {
 			buffer := make([]byte, step)
 			for at := *tuneBytes / int64(readers) * int64(number); !stop.Load(); at += step {
-				bytes, _ := tuning.files[number%len(tuning.files)].ReadAt(buffer, at%*tuneBytes) //nolint:errcheck // its end is no error
+				bytes, _ := tuning.files[number%len(tuning.files)].ReadAt(buffer, at%*tuneBytes)
 				_ = checksum.Of(buffer[:bytes/8*8])
 				down.Add(int64(bytes))
 			}
@@ -148,7 +149,7 @@ func (tuning *tuning) reading(readers int, step int64, summed bool) float64 {
 			buffer := make([]byte, step)
 			from := *tuneBytes / int64(readers) * int64(number)
 			for at := int64(0); at < share; at += step {
-				read, _ := file.ReadAt(buffer, (from+at)%*tuneBytes) //nolint:errcheck // its end is no error
+				read, _ := file.ReadAt(buffer, (from+at)%*tuneBytes)
 				if summed {
 					_ = checksum.Of(buffer[:read/8*8])
 				}
@@ -180,7 +181,7 @@ func (tuning *tuning) turning(readers, bytes int) float64 {
 			for turn := next.Add(1) - 1; turn < most; turn = next.Add(1) - 1 {
 				into := buffer[turn*step%int64(bytes):][:step]
 				file, from := turn%int64(len(tuning.files)), turn/int64(len(tuning.files))*step%*tuneBytes
-				_, _ = tuning.files[file].ReadAt(into, from) //nolint:errcheck // its end is no error
+				_, _ = tuning.files[file].ReadAt(into, from)
 				_ = checksum.Of(into)
 			}
 		})

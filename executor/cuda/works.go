@@ -79,7 +79,7 @@ func (made *prepared) Search(run int) []schedule.Call { return made.runs[run].fi
 func (made *prepared) Total(total *bind.Total) schedule.Call {
 	device := made.device
 	return func(args *schedule.Args) error {
-		return device.kernels.Total(args.Queue.(*driver.Stream), device.at(total.To), device.at(total.From), total.Count) //nolint:forcetypeassert // there are no others
+		return device.kernels.Total(args.Queue.(*driver.Stream), device.at(total.To), device.at(total.From), total.Count) //nolint:errcheck // there are no others
 	}
 }
 

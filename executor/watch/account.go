@@ -28,7 +28,6 @@ type account struct {
 	others        map[int]int64
 	moved         string // what other processes did; empty: nothing that is known
 	strangers     int    // processes of another namespace that came since
-	mute          error  // why processes are not listed
 }
 
 // movedBytes is how much the memory of another process may change before it counts as moved. The
@@ -55,7 +54,7 @@ func (account *account) begin(used int64, processes []nvml.Process, err error, w
 // this machine does not show are of another namespace. They count as the command's, because drivers
 // show processes in containers by the host's numbers.
 func (account *account) look(processes []nvml.Process, err error, whose *Tree) {
-	if account.mute = err; err != nil || whose == nil {
+	if err != nil || whose == nil {
 		account.processes = len(processes)
 		account.most = max(account.most, account.processes)
 		return

@@ -34,7 +34,6 @@ type Sampler struct {
 	settings Settings
 	source   Source
 	gpus     []GPU
-	began    time.Time
 	used     []int64
 
 	lock      sync.Mutex
@@ -52,7 +51,7 @@ type Sampler struct {
 // New takes the first reading: the memory in use before the command begins.
 func New(settings Settings) (*Sampler, error) {
 	reader := settings.Reader
-	sampler := &Sampler{settings: settings, source: reader.Source(), gpus: reader.GPUs(), began: time.Now()}
+	sampler := &Sampler{settings: settings, source: reader.Source(), gpus: reader.GPUs()}
 	sampler.used = make([]int64, len(sampler.gpus))
 	if err := reader.Used(sampler.used); err != nil {
 		return nil, err
@@ -154,7 +153,6 @@ func (sampler *Sampler) stray() error {
 type GPUState struct {
 	Place
 	GPU
-	UsedBytes    int64 // of all processes
 	BeforeBytes  int64 // in use before the command, or by others now
 	CommandBytes int64 // the command's
 	PeakBytes    int64 // the command's most
@@ -173,7 +171,7 @@ func (sampler *Sampler) State() []GPUState {
 	for i := range sampler.accounts {
 		account := &sampler.accounts[i]
 		states[i] = GPUState{
-			Place: account.place, GPU: sampler.gpus[account.place.At], UsedBytes: account.used, BeforeBytes: account.used - account.usedByCommand(),
+			Place: account.place, GPU: sampler.gpus[account.place.At], BeforeBytes: account.used - account.usedByCommand(),
 			CommandBytes: account.usedByCommand(), PeakBytes: account.peak, Growth: account.growth,
 			Processes: account.processes, Most: account.most, Shown: account.wasShown, Others: account.moved,
 		}

@@ -9,7 +9,6 @@ type siglip struct {
 	stack         *visionStack
 	head          bool // attention pooling; its result is not read here
 	states        []string
-	pooled        string // the layer with the pooling's result; empty: none
 }
 
 // siglipTower reads a SiglipVisionConfig.
@@ -68,5 +67,5 @@ func (tower *siglip) pool(modules *builder, path, patches string) {
 		tensor("in_proj_weight", 3*tower.dim, tower.dim), tensor("in_proj_bias", 3*tower.dim),
 	}, linearParams("out_proj", tower.dim, tower.dim, true))...).Name
 	norm := addLayerNorm(modules, dot(path, "layernorm"), tower.dim, attn)
-	tower.pooled = modules.add(dot(path, "mlp"), tower.stack.mlp.op, []string{norm, attn}, tower.stack.mlp.params...).Name
+	modules.add(dot(path, "mlp"), tower.stack.mlp.op, []string{norm, attn}, tower.stack.mlp.params...)
 }

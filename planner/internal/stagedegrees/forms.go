@@ -9,10 +9,9 @@ import (
 
 // form is one form of a stage, with the costs of its units.
 type form struct {
-	table  *costmodel.Table
-	gpus   int
-	chain  timeline.Ranks
-	device *costmodel.Device // the stage's GPUs as one device
+	table *costmodel.Table
+	gpus  int
+	chain timeline.Ranks
 	// Prefix sums over items, in seconds per micro-batch; issue is the host's time. update includes
 	// the replicas' communication.
 	forward, backward, issue, update []float64
@@ -34,12 +33,11 @@ const (
 // newForm computes the sums of a table over the items of an instance.
 func newForm(table *costmodel.Table, items *instance.Items) *form {
 	topo, device := items.In.Topology, &items.In.Topology.Devices[0]
-	out := &form{table: table, chain: timeline.NewRanks(table), device: device}
+	out := &form{table: table, chain: timeline.NewRanks(table)}
 	out.gpus = int(table.Workload.DP.Count() * table.Workload.TP.Count())
 	one := *table
 	one.Workload.World = int64(out.gpus)
 	stage := one.Folded(&costmodel.Topology{Devices: topo.Devices[:min(len(topo.Devices), out.gpus)]})
-	out.device = &stage.Devices[0]
 	count := items.Count()
 	for _, sums := range []*[]float64{&out.forward, &out.backward, &out.issue, &out.update} {
 		*sums = make([]float64, count+1)

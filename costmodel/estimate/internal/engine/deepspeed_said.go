@@ -25,15 +25,15 @@ func (sum *zeroSum) warn(table *costmodel.Table) {
 
 // warnEstimator compares the plan with what DeepSpeed's users calculate with.
 func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
-	cluster := Cluster{GPUsPerNode: sum.model.Workload.World, Nodes: 1}
-	who, said := "ZeRO-2 estimator", Zero2ModelStates(params, cluster, sum.set.OffloadOptimizer)
+	gpus := sum.model.Workload.World
+	who, said := "ZeRO-2 estimator", zero2Estimate(params, gpus, sum.set.OffloadOptimizer)
 	less := []string{"activations, logits and loss"}
 	switch sum.stage {
 	case 1:
 		who += ", for gradients cut as well,"
 		less = append(less, fmt.Sprintf("whole gradients (%v)", costmodel.Bytes(sum.whole*sum.summed)))
 	case 3:
-		who, said = "ZeRO-3 estimator", Zero3ModelStates(params, LargestLayer(sum.model.Graph), cluster, Offload{Optimizer: sum.set.OffloadOptimizer, Params: sum.set.OffloadParams})
+		who, said = "ZeRO-3 estimator", zero3Estimate(params, largestLayer(sum.model.Graph), gpus, sum.set.OffloadOptimizer, sum.set.OffloadParams)
 		most := int64(0)
 		for i := range table.Units {
 			for k := range table.Units[i].Layers {
@@ -55,7 +55,7 @@ func (sum *zeroSum) warnEstimator(table *costmodel.Table, params int64) {
 	if sum.master && !sum.set.OffloadOptimizer {
 		more = fmt.Sprintf("; it counts fp32 gradients throughout (%v), which are there in the optimizer's step alone", costmodel.Bytes(4*sum.part))
 	}
-	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said.GPU), strings.Join(less, ", "), more)
+	warn(table, "DeepSpeed's own %s says %v a GPU for the states: it leaves out %s%s", who, costmodel.Bytes(said), strings.Join(less, ", "), more)
 }
 
 // host is a rank's host memory. DeepSpeed's offload_optimizer moves optimizer tensors there (stage3.py,

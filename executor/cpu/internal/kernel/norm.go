@@ -8,7 +8,6 @@ import (
 
 // normed is a norm's matrices and constants.
 type normed struct {
-	call          *Call
 	style         modelgraph.NormStyle
 	epsilon       float64
 	x, rstd, mean *Matrix
@@ -23,7 +22,7 @@ func normOf(call *Call) (*normed, error) {
 		return nil, err
 	}
 	run := &normed{
-		call: call, style: modelgraph.NormStyle(call.text("style")), epsilon: call.number("epsilon", 0),
+		style: modelgraph.NormStyle(call.text("style")), epsilon: call.number("epsilon", 0),
 		x: matrices[0], rstd: call.matrix("rstd"), mean: call.matrix("mean"), again: call.Kernel.Name != "norm",
 	}
 	run.factor = make([]float32, run.x.Columns)

@@ -40,7 +40,7 @@ func (err *Error) Error() string {
 
 // Is reports whether target is [executor.ErrMemory] and the GPU is out of memory.
 func (err *Error) Is(target error) bool {
-	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
+	return target == executor.ErrMemory && err.Code == OutOfMemory
 }
 
 // dead are the errors after which a context fails every call. The reference manual says that "the

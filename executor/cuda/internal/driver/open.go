@@ -66,7 +66,7 @@ func load(path string) (text string, err error) {
 	defer C.free(unsafe.Pointer(list))
 	for i := range needed {
 		list[i] = C.CString(needed[i])
-		defer C.free(unsafe.Pointer(list[i]))
+		defer C.free(unsafe.Pointer(list[i])) //nolint:gocritic // the library is opened once, with all names
 	}
 	const size = 1 << 10
 	reason := (*C.char)(C.malloc(size))

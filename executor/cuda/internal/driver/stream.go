@@ -46,7 +46,7 @@ func (stream *Stream) Synchronize() error {
 
 // Await makes the stream wait for the last record of an event.
 func (stream *Stream) Await(event schedule.Event) error {
-	return of("cuStreamWaitEvent", stream.stream.Wait(event.(*Event).event, 0)) //nolint:forcetypeassert // there are no others
+	return of("cuStreamWaitEvent", stream.stream.Wait(event.(*Event).event, 0)) //nolint:errcheck // there are no others
 }
 
 // Fill sets bytes.
@@ -111,7 +111,7 @@ func (event *Event) Destroy() error {
 
 // Record sets the event to the moment at which the stream's work so far has ended.
 func (stream *Stream) Record(event schedule.Event) error {
-	return of("cuEventRecord", event.(*Event).event.Record(stream.stream)) //nolint:forcetypeassert // there are no others
+	return of("cuEventRecord", event.(*Event).event.Record(stream.stream)) //nolint:errcheck // there are no others
 }
 
 // Ended reports whether the stream has passed the event's last record.
@@ -125,6 +125,6 @@ func (event *Event) Ended() (bool, error) {
 
 // Since returns the time from begin to event, which must be timed and have ended.
 func (event *Event) Since(begin schedule.Event) (time.Duration, error) {
-	milliseconds, err := begin.(*Event).event.Elapsed(event.event) //nolint:forcetypeassert // there are no others
+	milliseconds, err := begin.(*Event).event.Elapsed(event.event) //nolint:errcheck // there are no others
 	return time.Duration(milliseconds * float64(time.Millisecond)), of("cuEventElapsedTime", err)
 }

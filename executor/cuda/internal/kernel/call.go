@@ -47,7 +47,7 @@ type Step = schedule.Args
 // Launch queues a call on the step's stream. It does not wait.
 type Launch = schedule.Call
 
-func streamOf(step *Step) *driver.Stream { return step.Queue.(*driver.Stream) } //nolint:forcetypeassert // there are no others
+func streamOf(step *Step) *driver.Stream { return step.Queue.(*driver.Stream) } //nolint:errcheck // there are no others
 
 // Func prepares a kernel once: it loads the module, packs arguments, and finds a product's
 // algorithm.

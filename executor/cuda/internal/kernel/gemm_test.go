@@ -28,7 +28,7 @@ type testCall struct {
 func (testCall *testCall) add(operand string, rows, columns int64, dtype modelgraph.DType) *testCall {
 	mode := byte(' ')
 	if role := strings.TrimLeft(operand, "*>+"); role != operand {
-		mode, operand = byte(operand[0]), role
+		mode, operand = operand[0], role
 	}
 	stride := columns + 3
 	if rows == 1 {

@@ -37,5 +37,5 @@ func (kernels *Kernels) SetPlace(queue schedule.Queue, past int64) error {
 	if err != nil {
 		return err
 	}
-	return queue.(*driver.Stream).FillWord(at, uint32(past)) //nolint:forcetypeassert // there are no others
+	return queue.(*driver.Stream).FillWord(at, uint32(past)) //nolint:errcheck // there are no others
 }

@@ -30,7 +30,8 @@ func (pump *pump) run() error {
 		if pump.late = errors.As(err, &late); pump.late {
 			return err
 		}
-		if pump.end(err); went {
+		pump.end(err)
+		if went {
 			moved = now
 		} else {
 			pump.rest(moved)
@@ -109,7 +110,8 @@ func (pump *pump) up(slot *slot, piece *piece) error {
 		return err
 	}
 	stretch := piece.stretch
-	if stretch.pieces--; stretch.pieces > 0 {
+	stretch.pieces--
+	if stretch.pieces > 0 {
 		return nil
 	}
 	stretch.sumSlot, stretch.since = pump.checked%sumSlots, piece.since

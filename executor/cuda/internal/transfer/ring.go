@@ -45,10 +45,10 @@ type Shape struct{ Parts, Size, Share, Behind int }
 // MiB each) have other contents.
 func ShapeFor(gpus int) Shape {
 	const mega = 1 << 20
-	switch {
-	case gpus == 1:
+	switch gpus {
+	case 1:
 		return Shape{Parts: 8, Size: 8 * mega, Share: mega / 2, Behind: 2}
-	case gpus == 2:
+	case 2:
 		return Shape{Parts: 8, Size: 4 * mega, Share: mega / 8, Behind: 4}
 	}
 	return Shape{Parts: 24, Size: mega, Share: mega / 8, Behind: 10}
@@ -76,7 +76,8 @@ func (ring *Ring) Make(context *driver.Context) {
 // open waits for [Ring.Make], and pins the parts that are missing. Without Make an upload begins
 // with the first part while others are still being pinned. A context must be bound.
 func (ring *Ring) open(parts int) error {
-	if ring.making.Wait(); ring.failed != nil {
+	ring.making.Wait()
+	if ring.failed != nil {
 		return ring.failed
 	}
 	return ring.pin(parts)
