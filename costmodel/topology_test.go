@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // base is a stub of the catalogue of GPUs.
@@ -23,10 +24,7 @@ func TestParseTopology(t *testing.T) {
 	const in = `{"format_version": "devmap.topology/v1",
  "devices": [{"name": "known", "capacity_bytes": 1000, "context_bytes": 0}, {"name": "new", "capacity_bytes": 500, "reserved_bytes": 100, "flops": 2e12}],
  "links": [{"from": 0, "to": 1, "bytes_per_second": 450e9, "latency_seconds": 1e-6}]}`
-	got, err := costmodel.ParseTopology("topology.json", []byte(in), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixtures.Must(costmodel.ParseTopology("topology.json", []byte(in), base))(t)
 	want := &costmodel.Topology{
 		Devices: []costmodel.Device{
 			{Name: "known", CapacityBytes: 1000, WorkspaceBytes: 32, FLOPS: 1e12, Slack: [2]float64{.1, .2}},
@@ -94,10 +92,7 @@ func FuzzTopology(f *testing.F) {
 			}
 			sum += topo.Devices[i].Budget()
 		}
-		out, err := json.Marshal(topo)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := fixtures.Must(json.Marshal(topo))(t)
 		again, err := costmodel.ParseTopology("t.json", out, func(string) costmodel.Device { return costmodel.Device{} })
 		if err != nil {
 			t.Fatalf("what was written is not read: %v\n%s", err, out)

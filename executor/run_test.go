@@ -16,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cpu"
 	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -40,10 +41,7 @@ func jobOf(t *testing.T, family string, workload costmodel.Workload, devices int
 		}
 		graphs[family] = graph
 	}
-	job, err := backendtest.Job(graph, workload, devices, backendtest.Runs(devices, 1, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := fixtures.Must(backendtest.Job(graph, workload, devices, backendtest.Runs(devices, 1, nil)))(t)
 	return job
 }
 
@@ -53,10 +51,7 @@ func run(t *testing.T, job *executor.Job, settings executor.Settings) *executor.
 	if settings.Weights == nil && settings.Resume == "" {
 		settings.Weights = weights.Random(job.Graph, 11)
 	}
-	result, err := executor.Run(context.Background(), cpu.New(), job, &settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := fixtures.Must(executor.Run(context.Background(), cpu.New(), job, &settings))(t)
 	return result
 }
 
@@ -67,29 +62,17 @@ func tokens(t *testing.T, job *executor.Job, sequences [][]int32) *executor.Toke
 	for _, ids := range sequences {
 		fmt.Fprintln(&text, strings.ReplaceAll(fmt.Sprint(ids), " ", ","))
 	}
-	read, err := executor.ReadTokens("ids.jsonl", strings.NewReader(text.String()), job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := fixtures.Must(executor.ReadTokens("ids.jsonl", strings.NewReader(text.String()), job))(t)
 	return read
 }
 
 // tensors reads a file of fp32.
 func tensors(t *testing.T, path string) map[string][]float32 {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open(path))(t)
 	defer file.Close() //nolint:errcheck // opened for reading
-	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := safetensors.ReadTensors(file, info.Size(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := fixtures.Must(file.Stat())(t)
+	found := fixtures.Must(safetensors.ReadTensors(file, info.Size(), path))(t)
 	values := make(map[string][]float32)
 	for _, tensor := range found {
 		raw := make([]byte, tensor.End-tensor.Begin)
@@ -192,14 +175,8 @@ func TestResumed(t *testing.T) {
 // same holds two files to the same bytes.
 func same(t *testing.T, one, other string) {
 	t.Helper()
-	first, err := os.ReadFile(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := fixtures.Must(os.ReadFile(one))(t)
+	second := fixtures.Must(os.ReadFile(other))(t)
 	if !bytes.Equal(first, second) {
 		t.Errorf("%s and %s differ", one, other)
 	}

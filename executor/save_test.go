@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -26,23 +27,14 @@ func TestSavedModel(t *testing.T) {
 			run(t, job, settings)
 			_, went := dumped(t, job, executor.Settings{Steps: 1, Optimizer: adamW, Resume: settings.Save.State, Tokens: tokens(t, job, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}})}, "logits")
 
-			graph, err := load.Model(settings.Save.Model, load.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			source, err := weights.Checkpoint(graph)
-			if err != nil {
-				t.Fatal(err)
-			}
+			graph := fixtures.Must(load.Model(settings.Save.Model, load.Options{}))(t)
+			source := fixtures.Must(weights.Checkpoint(graph))(t)
 			saved := inference
 			saved.Precision = costmodel.FP32True
 			if precision != costmodel.FP32True {
 				saved.Precision = costmodel.BF16True
 			}
-			loaded, err := backendtest.Job(graph, saved, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			loaded := fixtures.Must(backendtest.Job(graph, saved, 1, nil))(t)
 			_, again := dumped(t, loaded, executor.Settings{Steps: 1, Weights: source, Tokens: tokens(t, loaded, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}})}, "logits")
 			most := 1e-6
 			if precision != costmodel.FP32True {
@@ -75,16 +67,10 @@ func TestMasters(t *testing.T) {
 // TestMemoryIsBounded: what moves between files and arenas moves in stretches,
 // however large a parameter is.
 func TestMemoryIsBounded(t *testing.T) {
-	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":400000}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":400000}`))(t)
 	work := inference
 	work.Batch, work.MicroBatches, work.Seq = 1, 1, 2
-	job, err := backendtest.Job(graph, work, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := fixtures.Must(backendtest.Job(graph, work, 1, nil))(t)
 	folder := t.TempDir()
 	settings := executor.Settings{Steps: 1}
 	settings.Save.Model, settings.Dump.Logits = filepath.Join(folder, "model"), filepath.Join(folder, "logits")

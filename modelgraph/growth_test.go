@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -14,18 +15,12 @@ func TestGrowth(t *testing.T) {
 	text := strings.Replace(example, `"output_bytes"`, grown, 1)
 	text = strings.Replace(text, `"layers"`, `"taken": {"batch": 2, "seq": 37, "precision": "bf16-true"}, "warnings": ["h.0: seen once"], "layers"`, 1)
 	text = strings.Replace(text, `"workspace_bytes": 0, `, "", 1)
-	first, err := modelgraph.Read(strings.NewReader(text), "model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := fixtures.Must(modelgraph.Read(strings.NewReader(text), "model.json"))(t)
 	var written strings.Builder
 	if err := modelgraph.Write(&written, first); err != nil {
 		t.Fatal(err)
 	}
-	again, err := modelgraph.Read(strings.NewReader(written.String()), "model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := fixtures.Must(modelgraph.Read(strings.NewReader(written.String()), "model.json"))(t)
 	for name, g := range map[string]*modelgraph.Graph{"read": first, "read again": again} {
 		declared := g.Layers[1].Declared
 		growth := declared.Growth
@@ -36,10 +31,7 @@ func TestGrowth(t *testing.T) {
 			t.Errorf("%s: taken at %+v, warnings %q", name, g.Taken, g.Warnings)
 		}
 	}
-	plain, err := modelgraph.Read(strings.NewReader(example), "model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := fixtures.Must(modelgraph.Read(strings.NewReader(example), "model.json"))(t)
 	if first.Digest() == plain.Digest() || first.Digest() != again.Digest() {
 		t.Error("how bytes grow is not part of what the model is")
 	}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // object is a JSON object of a schema.
@@ -141,14 +143,8 @@ func fieldComments(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	out := make(map[string]map[string]string)
 	for _, file := range []string{"read.go", "layer.go", "graph.go", "op.go", "rotation.go"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(os.ReadFile(file))(t)
+		parsed := fixtures.Must(parser.ParseFile(token.NewFileSet(), file, text, parser.ParseComments))(t)
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			spec, ok := node.(*ast.TypeSpec)
 			if !ok {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // schemaFile is the schema of model.json that editors take.
@@ -31,10 +33,7 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	have, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fixtures.Must(os.ReadFile(schemaFile))(t)
 	if !bytes.Equal(have, made.Bytes()) {
 		t.Errorf("%s is not what the reader's types make: UPDATE_GOLDEN=1 go test ./modelgraph -run TestSchema writes it", schemaFile)
 	}
@@ -42,19 +41,13 @@ func TestSchema(t *testing.T) {
 
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := fixtures.Must(jsonschema.NewCompiler().Compile(schemaFile))(t)
 	return schema
 }
 
 func valid(t *testing.T, schema *jsonschema.Schema, text string) error {
 	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := fixtures.Must(jsonschema.UnmarshalJSON(strings.NewReader(text)))(t)
 	return schema.Validate(value)
 }
 
@@ -90,15 +83,9 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 // and those of the packages' test data.
 func schemaModels(t *testing.T) (texts []string) {
 	t.Helper()
-	packed, err := os.Open(filepath.Join("..", "fixtures", "oracle", "exported.jsonl.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.Open(filepath.Join("..", "fixtures", "oracle", "exported.jsonl.gz")))(t)
 	defer packed.Close()
-	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(packed))(t)
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {

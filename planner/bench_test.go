@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
@@ -28,10 +29,7 @@ func declaredChain(b *testing.B, n int) *modelgraph.Graph {
 		d.WorkspaceBytes = rng.Int64N(1<<20) * 2
 		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("layers.%d", i), Declared: &d}
 	}
-	g, err := modelgraph.New("chain", layers, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("chain", layers, nil))(b)
 	return g
 }
 
@@ -42,10 +40,7 @@ func onDevices(b *testing.B, g *modelgraph.Graph, w costmodel.Workload, k int) p
 	if err != nil {
 		b.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		b.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(g, w))(b)
 	topology := &costmodel.Topology{Devices: make([]costmodel.Device, k)}
 	for d := range topology.Devices {
 		topology.Devices[d] = costmodel.Device{Name: "gpu", CapacityBytes: 1 << 42}
@@ -91,16 +86,10 @@ func BenchmarkPlan(b *testing.B) {
 	} {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Train} {
 			b.Run(fmt.Sprintf("%s/%s/gpus=8", model, mode), func(b *testing.B) {
-				config, err := os.ReadFile(filepath.Join("..", "fixtures", "models", model, "config.json"))
-				if err != nil {
-					b.Fatal(err)
-				}
+				config := fixtures.Must(os.ReadFile(filepath.Join("..", "fixtures", "models", model, "config.json")))(b)
 				b.ReportAllocs()
 				for b.Loop() {
-					g, err := hf.FromConfig(model, config)
-					if err != nil {
-						b.Fatal(err)
-					}
+					g := fixtures.Must(hf.FromConfig(model, config))(b)
 					p := onDevices(b, g, costmodel.Workload{Mode: mode, Optimizer: costmodel.AdamW}, 8)
 					sol, err := planner.Solve(context.Background(), p, planner.Settings{})
 					if err != nil || sol.Status != planner.Optimal {
@@ -114,10 +103,7 @@ func BenchmarkPlan(b *testing.B) {
 
 // BenchmarkArenas does the same for devmap's own engine, with llama-3.1-405b on 64 GPUs.
 func BenchmarkArenas(b *testing.B) {
-	config, err := os.ReadFile(filepath.Join("..", "fixtures", "models", "llama-3.1-405b", "config.json"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	config := fixtures.Must(os.ReadFile(filepath.Join("..", "fixtures", "models", "llama-3.1-405b", "config.json")))(b)
 	for _, workload := range []costmodel.Workload{
 		{Strategy: costmodel.DeviceMap},
 		{Strategy: costmodel.DeviceMap, Batch: 64, MicroBatches: 64},
@@ -130,10 +116,7 @@ func BenchmarkArenas(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%s%s/m=%d", workload.Strategy, workload.Schedule, workload.MicroBatches), func(b *testing.B) {
 			for b.Loop() {
-				g, err := hf.FromConfig("llama-3.1-405b", config)
-				if err != nil {
-					b.Fatal(err)
-				}
+				g := fixtures.Must(hf.FromConfig("llama-3.1-405b", config))(b)
 				sol, err := planner.Solve(context.Background(), onDevices(b, g, workload, 64), planner.Settings{})
 				if err != nil || sol.Status != planner.Optimal {
 					b.Fatalf("%v, %v", sol, err)

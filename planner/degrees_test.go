@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -21,10 +22,7 @@ func everyPipeline(t *testing.T, problem *planner.Problem, visit func(share, ste
 	for _, dp := range []int64{1, 2} {
 		for _, tp := range []int64{1, 2} {
 			for _, recompute := range []string{costmodel.RecomputeNone, costmodel.RecomputeFull} {
-				table, err := estimate.StageTable(problem.Graph, problem.Costs.Workload, dp, tp, recompute)
-				if err != nil {
-					t.Fatal(err)
-				}
+				table := fixtures.Must(estimate.StageTable(problem.Graph, problem.Costs.Workload, dp, tp, recompute))(t)
 				forms = append(forms, table)
 			}
 		}
@@ -70,15 +68,9 @@ func TestDegrees(t *testing.T) {
 		problem := spreadProblem(t, 3, 30<<30, "auto", "auto", objective)
 		workload := problem.Costs.Workload
 		workload.Recompute, workload.Batch, workload.MicroBatches = "auto", 8, 4
-		costs, err := estimate.Table(problem.Graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := fixtures.Must(estimate.Table(problem.Graph, workload))(t)
 		problem.Costs = costs
-		sol, err := planner.Solve(t.Context(), problem, planner.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := fixtures.Must(planner.Solve(t.Context(), problem, planner.Settings{}))(t)
 		share, step, count := math.Inf(1), math.Inf(1), 0
 		everyPipeline(t, &problem, func(s, seconds float64) {
 			count++
@@ -120,10 +112,7 @@ func TestSomeDegreesOpen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		fixed, err := planner.Solve(t.Context(), problem[1], planner.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixed := fixtures.Must(planner.Solve(t.Context(), problem[1], planner.Settings{}))(t)
 		if chosen.LargestShare > fixed.LargestShare || len(chosen.Devices) != 8 {
 			t.Errorf("%s: %v on %d GPUs, and %v with numbers", name, chosen.LargestShare, len(chosen.Devices), fixed.LargestShare)
 		}
@@ -134,16 +123,10 @@ func TestSomeDegreesOpen(t *testing.T) {
 // as balanced as the best ones of one form.
 func TestDegreesStopped(t *testing.T) {
 	problem := spreadProblem(t, 8, 80<<30, "1", "auto", planner.Memory)
-	sol, err := planner.SolveDegrees(stopped{t.Context()}, &problem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := fixtures.Must(planner.SolveDegrees(stopped{t.Context()}, &problem))(t)
 	least := math.Inf(1)
 	for _, tp := range []string{"1", "2", "4", "8"} {
-		fixed, err := planner.Solve(t.Context(), spreadProblem(t, 8, 80<<30, "1", tp, planner.Memory), planner.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fixed := fixtures.Must(planner.Solve(t.Context(), spreadProblem(t, 8, 80<<30, "1", tp, planner.Memory), planner.Settings{}))(t)
 		least = min(least, fixed.LargestShare)
 	}
 	if sol.LargestShare > 1.05*least || sol.Status == planner.Optimal {

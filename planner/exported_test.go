@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
@@ -79,10 +80,7 @@ func TestExported(t *testing.T) {
 			if err != nil {
 				t.Skip(err) // other tests have the configs that devmap refuses
 			}
-			exported, err := modelgraph.Read(bytes.NewReader(model.Model), "model.json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			exported := fixtures.Must(modelgraph.Read(bytes.NewReader(model.Model), "model.json"))(t)
 			row := table[model.Family]
 			if row == nil {
 				row = new(tally)
@@ -132,15 +130,9 @@ func exportedModels(t *testing.T, file string) []exportedModel {
 
 func exportedLines[T any](t *testing.T, file string) []T {
 	t.Helper()
-	opened, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := fixtures.Must(os.Open(file))(t)
 	defer opened.Close()
-	unpacked, err := gzip.NewReader(opened)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(opened))(t)
 	var models []T
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 64<<20)
@@ -349,10 +341,7 @@ func TestModulePeaks(t *testing.T) {
 func TestModulesMeasured(t *testing.T) {
 	limits := map[string]float64{"squeezed residuals train": 0.022}
 	measured := map[string]int64{}
-	file, err := os.ReadFile("../fixtures/measured/exported_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.ReadFile("../fixtures/measured/exported_h200.jsonl"))(t)
 	for line := range bytes.Lines(file) {
 		var row struct {
 			Module, Mode string
@@ -390,10 +379,7 @@ func TestModulesMeasured(t *testing.T) {
 
 func readModule(t *testing.T, row tapedModule) *modelgraph.Graph {
 	t.Helper()
-	graph, err := modelgraph.Read(bytes.NewReader(row.Model), row.Module)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(modelgraph.Read(bytes.NewReader(row.Model), row.Module))(t)
 	return graph
 }
 
@@ -408,10 +394,7 @@ func checkModule(t *testing.T, graph *modelgraph.Graph, run moduleStep, count in
 		workload.Recompute = costmodel.RecomputeFull
 	}
 	gpus := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{{CapacityBytes: 1 << 50, WorkspaceBytes: 32 << 20}}, count)}
-	plan, err := planner.Plan(context.Background(), graph, workload, gpus)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(planner.Plan(context.Background(), graph, workload, gpus))(t)
 	var flat devicemap.Flat
 	for key, device := range run.Map {
 		flat = append(flat, devicemap.Flat{{Key: key, Device: devicemap.Device(device)}}...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
@@ -47,14 +48,8 @@ func TestWeights(t *testing.T) {
 
 func readModel(tb testing.TB, name string) *modelgraph.Graph {
 	tb.Helper()
-	data, err := os.ReadFile("../fixtures/models/" + name + "/config.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	g, err := hf.FromConfig(name, data)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../fixtures/models/" + name + "/config.json"))(tb)
+	g := fixtures.Must(hf.FromConfig(name, data))(tb)
 	return g
 }
 
@@ -62,10 +57,7 @@ func plan(tb testing.TB, name string, w costmodel.Workload, gpus int, capacity i
 	tb.Helper()
 	g := readModel(tb, name)
 	table := randomproblem.Table(tb, g, w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(tb)
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, gpus)}
 	for i := range topo.Devices {
 		topo.Devices[i] = gpu.Device(w.Mode)
@@ -73,10 +65,7 @@ func plan(tb testing.TB, name string, w costmodel.Workload, gpus int, capacity i
 			topo.Devices[i].CapacityBytes = capacity
 		}
 	}
-	sol, err := planner.Solve(context.Background(), planner.Problem{Graph: g, Costs: table, Topology: topo}, planner.Settings{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	sol := fixtures.Must(planner.Solve(context.Background(), planner.Problem{Graph: g, Costs: table, Topology: topo}, planner.Settings{}))(tb)
 	return sol
 }
 

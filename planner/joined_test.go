@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -17,20 +18,11 @@ import (
 // TestJoinedFollow: InternVL's projector is with its tower and embedding on the first GPU. A pin of
 // the projector to that GPU changes nothing, and a map that separates them is faulty.
 func TestJoinedFollow(t *testing.T) {
-	config, err := os.ReadFile("../modelgraph/hf/testdata/internvl2_5-26b.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := hf.FromConfig("config.json", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixtures.Must(os.ReadFile("../modelgraph/hf/testdata/internvl2_5-26b.json"))(t)
+	graph := fixtures.Must(hf.FromConfig("config.json", config))(t)
 	problem := randomproblem.OnH200(t, "gpt2", costmodel.Workload{Mode: costmodel.Infer}, 4)
 	problem.Graph, problem.Costs = graph, randomproblem.Table(t, graph, costmodel.Workload{Mode: costmodel.Infer})
-	free, err := planner.Solve(t.Context(), problem, planner.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	free := fixtures.Must(planner.Solve(t.Context(), problem, planner.Settings{}))(t)
 	flat := free.Map.Flatten(graph)
 	first := []string{"vision_model", "language_model.model.tok_embeddings", "mlp1.0", "mlp1.1", "mlp1.3"}
 	for i := range flat {

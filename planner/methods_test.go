@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
@@ -39,10 +40,7 @@ var forms = []struct {
 	}, false, bestUnconstrained},
 	{"pipeline", 50, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem, err := randomproblem.Pipeline(rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := fixtures.Must(randomproblem.Pipeline(rng))(t)
 		return problem
 	}, false, bestPipeline},
 	{"chain in arenas", 100, func(t *testing.T, rng *rand.Rand) planner.Problem {
@@ -53,10 +51,7 @@ var forms = []struct {
 	}, false, bestInOrder},
 	{"pipeline in arenas", 80, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem, err := randomproblem.Pipeline(rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := fixtures.Must(randomproblem.Pipeline(rng))(t)
 		randomproblem.Arenas(rng, &problem)
 		return problem
 	}, false, bestPipeline},

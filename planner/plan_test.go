@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -23,10 +24,7 @@ func small(t *testing.T, blocks int) *modelgraph.Graph {
 		modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "silu"})
 	b.Add("norm", modelgraph.Norm{Dim: 512})
 	b.Add("head", modelgraph.Head{Dim: 512, Vocab: 32000})
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(b.Build())(t)
 	return g
 }
 
@@ -45,25 +43,13 @@ func TestPlanIsSolve(t *testing.T) {
 	t.Parallel()
 	g, open := small(t, 12), costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW}
 	given := gpus(3)
-	got, err := planner.Plan(t.Context(), g, open, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixtures.Must(planner.Plan(t.Context(), g, open, given))(t)
 	if given.Devices[0].CapacityBytes != 0 {
 		t.Error("the caller's topology is changed")
 	}
-	resolved, err := estimate.Resolve(g, open)
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs, err := estimate.Table(g, resolved)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, err := catalogue.Find("rtx-4090")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resolved := fixtures.Must(estimate.Resolve(g, open))(t)
+	costs := fixtures.Must(estimate.Table(g, resolved))(t)
+	gpu := fixtures.Must(catalogue.Find("rtx-4090"))(t)
 	device := gpu.Device(costmodel.Train)
 	want, err := planner.Solve(t.Context(), planner.Problem{
 		Graph: g, Costs: costs, Topology: &costmodel.Topology{Devices: []costmodel.Device{device, device, device}},
@@ -119,14 +105,8 @@ func TestPlanDefaults(t *testing.T) {
 		{costmodel.Workload{}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 2048, Precision: costmodel.BF16True}},
 		{costmodel.Workload{Mode: costmodel.Train}, costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}},
 	} {
-		got, err := planner.Plan(t.Context(), g, c.open, gpus(2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := planner.Plan(t.Context(), g, c.full, gpus(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixtures.Must(planner.Plan(t.Context(), g, c.open, gpus(2)))(t)
+		want := fixtures.Must(planner.Plan(t.Context(), g, c.full, gpus(2)))(t)
 		if got.Value != want.Value || !slices.Equal(got.Map, want.Map) {
 			t.Errorf("%+v gives %v of %g, in full %v of %g", c.open, got.Map, got.Value, want.Map, want.Value)
 		}

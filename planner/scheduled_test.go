@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner"
 )
 
@@ -78,10 +79,7 @@ func TestChosenBlocks(t *testing.T) {
 	for _, capacity := range []int64{8 << 30, 1800 << 20, 1600 << 20, 1450 << 20, 1350 << 20} {
 		problem := scheduleProblem(t, 2, 8, capacity, "auto")
 		problem.Workload.Schedule = costmodel.OneFOneB
-		solution, err := planner.Solve(t.Context(), problem, planner.Settings{TimeLimit: time.Hour})
-		if err != nil {
-			t.Fatal(err)
-		}
+		solution := fixtures.Must(planner.Solve(t.Context(), problem, planner.Settings{TimeLimit: time.Hour}))(t)
 		work := &solution.Costs.Workload
 		if capacity == 8<<30 && work.Recompute != costmodel.RecomputeNone {
 			t.Errorf("recompute %s with free memory", work.Recompute)
@@ -108,10 +106,7 @@ func TestSmallestMemory(t *testing.T) {
 		if !errors.As(err, &large) {
 			t.Fatalf("%v", err)
 		}
-		least, err := planner.LeastMemory(t.Context(), problem)
-		if err != nil {
-			t.Fatal(err)
-		}
+		least := fixtures.Must(planner.LeastMemory(t.Context(), problem))(t)
 		if least <= 700<<20 {
 			t.Errorf("the smallest memory is %v", costmodel.Bytes(least))
 		}
@@ -128,10 +123,7 @@ func TestSmallestMemory(t *testing.T) {
 // A front of schedules has shorter steps with more memory.
 func TestFrontOfSchedules(t *testing.T) {
 	problem := scheduleProblem(t, 2, 2, 8<<30, "auto")
-	front, err := planner.SolveFront(t.Context(), problem, planner.Settings{TimeLimit: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	front := fixtures.Must(planner.SolveFront(t.Context(), problem, planner.Settings{TimeLimit: time.Hour}))(t)
 	if len(front.Points) < 3 {
 		t.Errorf("%d points", len(front.Points))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -32,18 +33,12 @@ func TestChains(t *testing.T) {
 		devices int
 		want    int64
 	}{{"near-equal-8", 2, 42}, {"near-equal-32", 4, 802}, {"range-not-max", 3, 8}} {
-		g, err := load.Model("../fixtures/chains/"+c.file+".json", load.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(load.Model("../fixtures/chains/"+c.file+".json", load.Options{}))(t)
 		capacities := make([]int64, c.devices)
 		for i := range capacities {
 			capacities[i] = 10000
 		}
-		sol, err := planner.Solve(t.Context(), loadOn(t, g, capacities...), planner.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := fixtures.Must(planner.Solve(t.Context(), loadOn(t, g, capacities...), planner.Settings{}))(t)
 		if got := sol.Devices[sol.Bottleneck].Predicted.PeakAllocatedBytes; got != c.want || sol.Status != planner.Optimal || sol.Gap() != 0 {
 			t.Errorf("%s: bottleneck %d, want %d (%s)", c.file, got, c.want, sol.Status)
 		}
@@ -61,10 +56,7 @@ func TestEarlyStop(t *testing.T) {
 	if err != nil || best.Status != planner.Optimal {
 		t.Fatal(err, best.Status)
 	}
-	sol, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := fixtures.Must(planner.Solve(t.Context(), p, planner.Settings{Probes: 1}))(t)
 	if sol.Status != planner.LimitReached || sol.Probes != 1 || sol.LowerBound > best.Value || sol.Value < best.Value || sol.Gap() <= 0 {
 		t.Errorf("%s after %d probes: %v to %v, the optimum is %v", sol.Status, sol.Probes, sol.LowerBound, sol.Value, best.Value)
 	}
@@ -99,10 +91,7 @@ func TestStoppedBound(t *testing.T) {
 // enough.
 func TestInfeasible(t *testing.T) {
 	g := readModel(t, "llama-3.1-8b")
-	gpu, err := catalogue.Find("a100-40gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("a100-40gb"))(t)
 	on := func(n int) planner.Problem {
 		p := planner.Problem{Graph: g, Topology: &costmodel.Topology{}}
 		p.Costs = randomproblem.Table(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})

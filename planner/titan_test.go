@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -78,10 +79,7 @@ func titanRow(t *testing.T, name string) int64 {
 	if config, err = json.Marshal(fields); err != nil {
 		t.Fatal(err)
 	}
-	graph, err := hf.FromConfig("config.json", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", config))(t)
 	work := costmodel.Workload{
 		Mode: costmodel.Train, Runtime: "torchtitan", Strategy: costmodel.Pipeline, Precision: costmodel.BF16Mixed, Recompute: "selective", Loss: "chunked",
 		Batch: number(parts[2]), Seq: number(parts[3]), TP: 1, CP: 1, PP: 1,
@@ -110,10 +108,7 @@ func titanRow(t *testing.T, name string) int64 {
 	}
 	world := number(parts[5])
 	work.World, work.DP = world, costmodel.Degree(world)/(work.TP*work.CP*work.PP)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	topology := &costmodel.Topology{}
 	for range world {
 		topology.Devices = append(topology.Devices, gpu.Device(costmodel.Train))

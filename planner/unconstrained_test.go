@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -109,14 +110,8 @@ func TestUnconstrainedSmallModels(t *testing.T) {
 		{"llama-3.2-1b", []string{`"num_hidden_layers": 16`, `"num_hidden_layers": 4`}},
 		{"gpt2", []string{`"n_layer": 12`, `"n_layer": 4`}},
 	} {
-		data, err := os.ReadFile("../fixtures/models/" + c.model + "/config.json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := hf.FromConfig(c.model, []byte(strings.NewReplacer(c.replace...).Replace(string(data))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := fixtures.Must(os.ReadFile("../fixtures/models/" + c.model + "/config.json"))(t)
+		g := fixtures.Must(hf.FromConfig(c.model, []byte(strings.NewReplacer(c.replace...).Replace(string(data)))))(t)
 		if len(g.Units) > 10 {
 			t.Fatalf("%s has %d units: the config was not cut", c.model, len(g.Units))
 		}

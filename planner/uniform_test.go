@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -21,14 +22,8 @@ import (
 func gridProblem(t *testing.T, gpus int, runtime string, objective planner.Objective) planner.Problem {
 	t.Helper()
 	const config = `{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 6, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
-	graph, err := hf.FromConfig("config.json", []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, err := catalogue.Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(config)))(t)
+	gpu := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Train)}, gpus)}
 	for i := range topo.Devices {
 		topo.Devices[i].Host, topo.Devices[i].HostBytesPerSecond = string(rune('a'+i/4)), 50e9
@@ -120,10 +115,7 @@ func TestUniformDegrees(t *testing.T) {
 					problem.Topology.Devices[i].CapacityBytes = 4600 << 20
 				}
 			}
-			sol, err := planner.Solve(t.Context(), problem, planner.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sol := fixtures.Must(planner.Solve(t.Context(), problem, planner.Settings{}))(t)
 			best, forms := slowGrid(t, problem)
 			work := &sol.Costs.Workload
 			t.Logf("%s, %s: %v, bound %v, the grid of %d forms has %v: dp %v tp %v cp %v pp %v", runtime, objective, sol.Value, sol.LowerBound, forms, best, work.DP, work.TP, work.CP, work.PP)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -148,10 +149,7 @@ func decode(t *testing.T, data []byte, v any) {
 	if err := d.Decode(v); err != nil {
 		t.Fatalf("%v\n%s", err, data)
 	}
-	again, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := fixtures.Must(json.Marshal(v))(t)
 	if got, want := generic(t, data), generic(t, again); !reflect.DeepEqual(got, want) {
 		t.Fatalf("the document lacks fields of the contract: %v\nthe contract: %v", got, want)
 	}
@@ -191,10 +189,7 @@ const toyModel = "testdata/toy.json"
 func TestPlanContract(t *testing.T) {
 	for name, args := range contractCases {
 		t.Run(name, func(t *testing.T) {
-			g, err := ask.ReadModel(args[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(ask.ReadModel(args[0]))(t)
 			data := devmap(t, out.ExitDone, append([]string{"plan", "--json"}, args...)...)
 			var p contractPlan
 			decode(t, data, &p)
@@ -399,10 +394,7 @@ func TestInspectContract(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			g, err := ask.ReadModel(args[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(ask.ReadModel(args[0]))(t)
 			var doc contractInspect
 			decode(t, devmap(t, out.ExitDone, "inspect", "--json", args[0]), &doc)
 			if doc.FormatVersion != "devmap.inspect/v1" || len(doc.Units) != len(g.Units) || doc.Warnings == nil {

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // The corpus is a record of outputs: commands over all models, strategies, precisions and
@@ -47,10 +49,7 @@ func TestCorpus(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("recorded on amd64: elsewhere Go may fuse a product with a sum, and last digits differ")
 	}
-	fixtures, err := filepath.Abs(filepath.Join("..", "..", "fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures := fixtures.Must(filepath.Abs(filepath.Join("..", "..", "fixtures")))(t)
 	file := filepath.Join(fixtures, "corpus", "corpus.jsonl")
 	sessions := readCorpus(t, file)
 	updating := os.Getenv("UPDATE_GOLDEN") == "1"
@@ -169,16 +168,10 @@ func (r *recorded) differs(now *recorded) []string {
 // filesOf returns the hash of each file of a folder.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixtures.Must(os.ReadDir(dir))(t)
 	out := map[string]string{}
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		out[e.Name()] = sum(text)
 	}
 	return out
@@ -192,10 +185,7 @@ func sum(text []byte) string {
 
 func readCorpus(t *testing.T, file string) []*session {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(file))(t)
 	var out []*session
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)

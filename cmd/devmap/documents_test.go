@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // documents lists the texts that tell where things are. The changelog is not one of them, as it
@@ -39,10 +41,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	tree := os.DirFS("../..")
 	declared := declaredNames(t, tree)
 	makefile := readText(t, tree, "Makefile") + readText(t, tree, "tools.mk")
-	pages, err := fs.Glob(tree, "docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := fixtures.Must(fs.Glob(tree, "docs/*.md"))(t)
 	below, err := fs.Glob(tree, "docs/*/*.md")
 	if err != nil || len(pages) < 10 || len(below) < 20 {
 		t.Fatalf("docs has %d and %d pages (%v)", len(pages), len(below), err)
@@ -243,10 +242,7 @@ func declaredNames(t *testing.T, tree fs.FS) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
 	for _, name := range goFiles(t, tree) {
-		file, err := parser.ParseFile(token.NewFileSet(), name, readText(t, tree, name), parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := fixtures.Must(parser.ParseFile(token.NewFileSet(), name, readText(t, tree, name), parser.SkipObjectResolution))(t)
 		names := all[file.Name.Name]
 		if names == nil {
 			names = map[string]bool{}
@@ -307,10 +303,7 @@ func receiver(function *ast.FuncDecl) string {
 
 func readText(t *testing.T, tree fs.FS, name string) string {
 	t.Helper()
-	text, err := fs.ReadFile(tree, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(fs.ReadFile(tree, name))(t)
 	return string(text)
 }
 

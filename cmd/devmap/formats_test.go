@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -19,16 +20,10 @@ import (
 // TestFormatsNameEveryField: every field of a file is on a page of docs/formats, and each op's in
 // the row of its kind.
 func TestFormatsNameEveryField(t *testing.T) {
-	names, err := filepath.Glob(filepath.Join("..", "..", "docs", "formats", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := fixtures.Must(filepath.Glob(filepath.Join("..", "..", "docs", "formats", "*.md")))(t)
 	var text []byte
 	for _, name := range names {
-		page, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := fixtures.Must(os.ReadFile(name))(t)
 		text = append(text, page...)
 	}
 	for _, v := range []any{

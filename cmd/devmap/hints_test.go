@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestHints: each printed change runs as printed, exits with 0 if it fits, and has the hint's
@@ -57,10 +58,7 @@ func followAll(t *testing.T, command, model string, typed, want []string) {
 	status := run(t.Context(), slices.Concat([]string{command, model, "--json"}, typed), &document, &errs)
 	hints := remedies(errs.String())
 	if status == out.ExitDone {
-		p, err := readPlan(document.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := fixtures.Must(readPlan(document.Bytes()))(t)
 		hints = advised(errs.String(), p.Warnings)
 	}
 	for _, w := range want {
@@ -91,10 +89,7 @@ func followAll(t *testing.T, command, model string, typed, want []string) {
 		if !h.fits || h.figure == "" || strings.Contains(h.flags, "contiguous") {
 			continue
 		}
-		p, err := readPlan(document.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := fixtures.Must(readPlan(document.Bytes()))(t)
 		if !slices.Contains(p.figures(), h.figure) {
 			t.Errorf("it says %q comes to %s; devmap %s says %v", h.flags, h.figure, strings.Join(again, " "), p.figures())
 		}

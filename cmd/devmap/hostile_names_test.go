@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // forged is a name that, printed raw, would end a line and begin another, colour the terminal and
@@ -26,10 +27,7 @@ func TestNothingForges(t *testing.T) {
 	t.Setenv("HF_HUB_CACHE", filepath.Join(dir, "hub"+broken))
 	put := func(name, format string, args ...any) string {
 		for i, a := range args {
-			text, err := json.Marshal(a)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := fixtures.Must(json.Marshal(a))(t)
 			args[i] = string(text)
 		}
 		path := filepath.Join(dir, name)
@@ -51,10 +49,7 @@ func TestNothingForges(t *testing.T) {
 	topology := put("topology.json", `{"format_version":"devmap.topology/v1","devices":[{"name":%s,"host":%s,"capacity_bytes":8589934592},{"name":"b","host":%s,"capacity_bytes":8589934592}]}`, forged, forged, forged)
 	nameless := put("nameless.json", `{"format_version":"devmap.topology/v1","devices":[{"name":%s}]}`, forged)
 	plan := filepath.Join(dir, "plan"+broken+".json")
-	header, err := json.Marshal(map[string]any{forged: map[string]any{"dtype": "F32", "shape": []int{2}, "data_offsets": []int{0, 8}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := fixtures.Must(json.Marshal(map[string]any{forged: map[string]any{"dtype": "F32", "shape": []int{2}, "data_offsets": []int{0, 8}}}))(t)
 	tensors := filepath.Join(dir, "t"+broken+".safetensors")
 	raw := append([]byte{byte(len(header)), byte(len(header) >> 8), 0, 0, 0, 0, 0, 0}, header...)
 	if err := os.WriteFile(tensors, append(raw, "12345678"...), 0o600); err != nil {
@@ -123,10 +118,7 @@ func TestNothingForges(t *testing.T) {
 func hostileRuns(t *testing.T, dir string, hostile func(code int, args ...string)) {
 	t.Helper()
 	planned := filepath.Join(dir, "runs"+broken+".json")
-	data, err := os.ReadFile(plannedToy(t, "--gpus", "1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(plannedToy(t, "--gpus", "1")))(t)
 	for name, text := range map[string]string{planned: string(data), planned + "l": "[1,\x1b]", planned + "d": strings.Replace(string(data), "sha256:", "sha256:0", 1)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

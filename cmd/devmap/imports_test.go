@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 const module = "github.com/devmap-dev/devmap/"
@@ -95,10 +97,7 @@ type imported struct {
 
 // TestImports checks this repository by its package table.
 func TestImports(t *testing.T) {
-	faults, err := checkTree(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	faults := fixtures.Must(checkTree(os.DirFS("../..")))(t)
 	for _, fault := range faults {
 		t.Error(fault)
 	}
@@ -375,10 +374,7 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 			for file, body := range test.files {
 				tree[file] = &fstest.MapFile{Data: []byte("package p\n" + body + "\n")}
 			}
-			got, err := checkTree(tree)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixtures.Must(checkTree(tree))(t)
 			if !slices.Equal(got, test.want) {
 				t.Errorf("faults\n got %q\nwant %q", got, test.want)
 			}

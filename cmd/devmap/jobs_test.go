@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcsv"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -128,10 +129,7 @@ func TestScheduleOfJob(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "job")
 	devmap(t, 0, strings.Fields("plan llama-3.1-8b --gpus 2 --gpu h200-141gb --mode train --strategy pipeline --schedule interleaved --batch 4 --micro-batches 4 --seq 512 --precision bf16-true --emit slurm -o "+folder)...)
 	plan := planFile(t, filepath.Join(folder, "plan.json"))
-	text, err := os.ReadFile(filepath.Join(folder, "schedule.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(filepath.Join(folder, "schedule.csv")))(t)
 	if _, err := torchcsv.Read("schedule.csv", text, []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err != nil {
 		t.Error(err)
 	}
@@ -139,10 +137,7 @@ func TestScheduleOfJob(t *testing.T) {
 	if _, err := torchcsv.Read("schedule.csv", []byte(broken), []int{0, 1, 0, 1}, plan.Workload.MicroBatches, true); err == nil {
 		t.Error("a broken schedule is sound")
 	}
-	module, err := os.ReadFile(filepath.Join(folder, "devmap_plan.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	module := fixtures.Must(os.ReadFile(filepath.Join(folder, "devmap_plan.py")))(t)
 	for name, times := range map[string]int{`"tok_embeddings"`: 1, `"layers.0"`: 1, `"layers.31"`: 1, `"norm", "lm_head"`: 1, "\n                [": 4} {
 		if got := strings.Count(string(module), name); got != times {
 			t.Errorf("%s is there %d times, want %d:\n%s", name, got, times, module)
@@ -152,10 +147,7 @@ func TestScheduleOfJob(t *testing.T) {
 
 func planFile(t *testing.T, file string) *devicemap.Plan {
 	t.Helper()
-	plan, err := devicemap.ReadPlan(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(devicemap.ReadPlan(file))(t)
 	return plan
 }
 

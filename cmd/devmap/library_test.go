@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 var programOfPage = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
@@ -15,10 +17,7 @@ var programOfPage = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)
 // the network, and compares its output. UPDATE_GOLDEN=1 rewrites the shown output.
 func TestFreshModule(t *testing.T) {
 	t.Parallel()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := fixtures.Must(filepath.Abs(filepath.Join("..", "..")))(t)
 	text := read(t, filepath.Join(root, "docs", "go.md"))
 	parts := programOfPage.FindStringSubmatch(text)
 	if parts == nil {
@@ -56,9 +55,6 @@ func TestFreshModule(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(path))(t)
 	return string(data)
 }

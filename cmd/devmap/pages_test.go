@@ -42,10 +42,7 @@ func TestCommandPages(t *testing.T) {
 		want = append(want, name+".md")
 	}
 	generated(t, "docs/cli/index.md", index+"\n[All pages](../index.md)\n")
-	found, err := filepath.Glob(filepath.Join("..", "..", "docs", "cli", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := fixtures.Must(filepath.Glob(filepath.Join("..", "..", "docs", "cli", "*")))(t)
 	for _, path := range found {
 		if !slices.Contains(want, filepath.Base(path)) {
 			t.Errorf("%s is the page of no command", path)
@@ -68,10 +65,7 @@ func listedCommands(root *cobra.Command) (commands []*cobra.Command) {
 func TestModelsAndGPUs(t *testing.T) {
 	gpus := "| Name | Memory GiB | bf16 TFLOP/s | Bandwidth TB/s | Capability |\n|---|---|---|---|---|\n"
 	for _, name := range catalogue.Names() {
-		gpu, err := catalogue.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gpu := fixtures.Must(catalogue.Find(name))(t)
 		gpus += fmt.Sprintf("| %#q | %.2f | %s | %s | %s |\n", name, float64(gpu.CapacityBytes-gpu.ReservedBytes)/(1<<30), published("%.4g", gpu.BF16FLOPS), published("%.3g", gpu.BytesPerSecond), cmp.Or(gpu.ComputeCapability, "–"))
 	}
 	named := map[string][]string{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/wheel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestPythonWheel makes a wheel of this program and installs it with pip into a folder of its own.
@@ -18,28 +19,16 @@ func TestPythonWheel(t *testing.T) {
 	if said, err := exec.Command(python, "-m", "pip", "--version").CombinedOutput(); err != nil {
 		t.Skipf("%s has no pip: %s", python, said)
 	}
-	program, err := exec.LookPath("devmap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tags, err := wheel.Platforms(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := fixtures.Must(exec.LookPath("devmap"))(t)
+	data := fixtures.Must(os.ReadFile(program))(t)
+	tags := fixtures.Must(wheel.Platforms(data))(t)
 	made := wheel.Wheel{
 		Name: "devmap", Distribution: "devmap-gpu", Version: "1.2.3", Summary: "a test", Binary: program, Tags: tags,
 		Sources: os.DirFS(filepath.Join("..", "..", "modelgraph", "python")), Time: time.Unix(1.7e9, 0),
 	}
 	folder, site := t.TempDir(), t.TempDir()
 	install := func() (string, error) {
-		path, err := made.Write(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := fixtures.Must(made.Write(folder))(t)
 		pip := exec.Command(python, "-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-compile", "--target", site, path)
 		said, err := pip.CombinedOutput()
 		return string(said), err

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // step is one command of a block, and the output shown for it.
@@ -51,10 +53,7 @@ func pages(t *testing.T) []string {
 func testPage(t *testing.T, name string) (ran int) {
 	t.Helper()
 	path := filepath.Join("..", "..", name)
-	old, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := fixtures.Must(os.ReadFile(path))(t)
 	dir := repository(t)
 	text := fence.ReplaceAllStringFunc(string(old), func(block string) string {
 		parts := fence.FindStringSubmatch(block)
@@ -103,10 +102,7 @@ func runPython(t *testing.T, dir, source, shown string, shows bool) string {
 	}
 	cmd := exec.Command(python, arguments...)
 	cmd.Dir = dir
-	packages, err := filepath.Abs(filepath.Join("..", "..", "modelgraph", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages := fixtures.Must(filepath.Abs(filepath.Join("..", "..", "modelgraph", "python")))(t)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "DEVMAP_BINARY="+filepath.Join(dir, "bin", "devmap"), "HOME="+dir)
 	out, err := cmd.CombinedOutput()
 	switch {
@@ -131,10 +127,7 @@ func repository(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fixtures, err := filepath.Abs(filepath.Join("..", "..", "fixtures"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fixtures := fixtures.Must(filepath.Abs(filepath.Join("..", "..", "fixtures")))(t)
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o750); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -87,10 +88,7 @@ func TestPageCommand(t *testing.T) {
 // withoutNotes is a plan without the notes on what its command left out.
 func withoutNotes(t *testing.T, file string) (plan map[string]any) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(file))(t)
 	if err := json.Unmarshal(text, &plan); err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +158,7 @@ func TestPageChangesHold(t *testing.T) {
 // dataOfPage is the data in a page.
 func dataOfPage(t *testing.T, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(file))(t)
 	_, text, found := bytes.Cut(text, []byte(`type="application/json"`))
 	_, text, opened := bytes.Cut(text, []byte(">"))
 	text, _, closed := bytes.Cut(text, []byte("</script>"))
@@ -251,10 +246,7 @@ func TestPageBudget(t *testing.T) {
 	if err := json.Unmarshal(devmap(t, 0, "report", plan, "--json"), &page); err != nil {
 		t.Fatal(err)
 	}
-	planned, err := devicemap.ReadPlan(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 	device := &planned.Devices[0]
 	if want := device.Budget - device.Predicted.OverheadBytes; len(page.Memory) != 1 || page.Memory[0].Budget != want || device.Predicted.OverheadBytes == 0 {
 		t.Errorf("%+v, not %d", page.Memory, want)

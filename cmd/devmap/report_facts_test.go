@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/page"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -48,14 +49,8 @@ func TestPageInterrupted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "plan.json")
 	devmap(t, 0, "plan", "gpt2", "--gpus", "2", "--gpu", "rtx-4090", "--mode", "train", "-o", file)
-	plan, err := devicemap.ReadPlan(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := plannedModel(plan, file, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(devicemap.ReadPlan(file))(t)
+	graph := fixtures.Must(plannedModel(plan, file, ""))(t)
 	asked := ask.OfPlan(t.Context(), plan, graph)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -121,10 +122,7 @@ func TestPages(t *testing.T) {
 			}
 			devmap(t, 0, "report", plan, "-o", written)
 			page := pageOfPlan(t, plan)
-			planned, err := devicemap.ReadPlan(plan)
-			if err != nil {
-				t.Fatal(err)
-			}
+			planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 			page.check(t, planned)
 			if rows := len(page.Memory[*page.GPUs[0].Memory].Live); rows < of.rows {
 				t.Errorf("%d rows of live buffers on GPU 0, not %d", rows, of.rows)
@@ -240,10 +238,7 @@ func TestPageSize(t *testing.T) {
 			args := strings.Fields("plan llama-3.1-405b --gpus 64 --gpu h200-141gb --mode train --batch 64 --micro-batches 64 --strategy " + how)
 			devmap(t, 0, append(args, "-o", plan, "--time-limit", "5m")...)
 			devmap(t, 0, "report", plan, "-o", written)
-			info, err := os.Stat(written)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := fixtures.Must(os.Stat(written))(t)
 			if info.Size() > most {
 				t.Errorf("%d bytes, more than %d", info.Size(), most)
 			}
@@ -286,10 +281,7 @@ func TestPageOfGGUF(t *testing.T) {
 	plan := filepath.Join(dir, "plan.json")
 	devmap(t, 0, "plan", filepath.Join(dir, "tiny.gguf"), "--gpus", "2", "--gpu", "rtx-4090", "-o", plan)
 	page := pageOfPlan(t, plan)
-	planned, err := devicemap.ReadPlan(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	planned := fixtures.Must(devicemap.ReadPlan(plan))(t)
 	page.check(t, planned)
 	if page.Time.Note == "" || len(page.Time.Lanes) > 0 || page.MemoryNote == "" {
 		t.Errorf("%+v, %q", page.Time, page.MemoryNote)

@@ -17,6 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -89,10 +90,7 @@ func TestReportContract(t *testing.T) {
 		Imbalance   float64 `json:"imbalance"`
 		StepSeconds float64 `json:"step_seconds"`
 	}
-	data, err := os.ReadFile(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(plan))(t)
 	if err := json.Unmarshal(data, &planned); err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +164,7 @@ func TestReportContract(t *testing.T) {
 func TestRunFaults(t *testing.T) {
 	t.Parallel()
 	plan := plannedToy(t, "--gpus", "1")
-	data, err := os.ReadFile(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(plan))(t)
 	broken := strings.Replace(string(data), `"lm_head": 0`, `"lm_hat": 0`, 1)
 	if broken == string(data) {
 		t.Fatalf("the plan has no lm_head:\n%s", data)
@@ -189,10 +184,7 @@ func TestRunStalePlan(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int64{-256, 256} {
 		file := plannedToy(t, "--gpus", "1")
-		plan, err := devicemap.ReadPlan(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(devicemap.ReadPlan(file))(t)
 		plan.Devices[0].Predicted.ParamsBytes += more
 		plan.Devices[0].Predicted.PeakAllocatedBytes += more
 		plan.Devices[0].HeadroomBytes -= more

@@ -46,19 +46,13 @@ type sweptModel struct {
 // sweptModels returns all built-in models, the smallest first.
 func sweptModels(t *testing.T) []sweptModel {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join("..", "..", "fixtures", "models"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixtures.Must(os.ReadDir(filepath.Join("..", "..", "fixtures", "models")))(t)
 	var out []sweptModel
 	for _, e := range entries {
 		if _, err := fixtures.Models().Open(e.Name() + "/config.json"); err != nil {
 			continue // a pipeline, or the table of hub names
 		}
-		g, err := ask.ReadModel(e.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(ask.ReadModel(e.Name()))(t)
 		m := sweptModel{name: e.Name(), graph: g}
 		for i := range g.Layers {
 			for j := range g.Layers[i].Params {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // helpOf returns the text of devmap help for a command.
@@ -126,15 +127,9 @@ var goisms = regexp.MustCompile(`(stat|lstat|open|readlink|mkdir) \S*nope|writin
 
 // TestFailures: errors have no Go values and no system calls.
 func TestFailures(t *testing.T) {
-	toy, err := filepath.Abs(filepath.Join("testdata", "toy.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	toy := fixtures.Must(filepath.Abs(filepath.Join("testdata", "toy.json")))(t)
 	t.Chdir(t.TempDir())
-	data, err := os.ReadFile(toy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(toy))(t)
 	if err := os.WriteFile("toy.json", data, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestEntries checks every entry's figures, units and source. Rates are all published, or none is.
@@ -61,10 +62,7 @@ func TestCapacities(t *testing.T) {
 		"rtx-3060-12gb": 11.75, "rtx-4080": 16049.0 / 1024, "rtx-5080": 16303.0 / 1024, "b300-288gb": 275040.0 / 1024, "mi250x-64gb": 65520.0 / 1024,
 		"rtx-6000-ada": 44.43, "rtx-pro-6000": 94.97, "l20-48gb": 44.53, "a800-80gb": 79.33, "gh200-96gb": 94.50, "mi325x-256gb": 255.98,
 	} {
-		gpu, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gpu := fixtures.Must(Find(name))(t)
 		if off := float64(gpu.CapacityBytes) - gib*(1<<30); off > 0 || off < -1 {
 			t.Errorf("%s: %d bytes, want %g GiB", name, gpu.CapacityBytes, gib)
 		}
@@ -73,10 +71,7 @@ func TestCapacities(t *testing.T) {
 
 // TestContextByMode: training loads more kernels than inference, as measured on Hopper (gpus.json).
 func TestContextByMode(t *testing.T) {
-	gpu, err := Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(Find("h100-80gb"))(t)
 	if train, infer := gpu.Device(costmodel.Train).ContextBytes, gpu.Device(costmodel.Infer).ContextBytes; train != 808255488 || infer != 730660864 {
 		t.Errorf("a context of %d B in training, %d in inference", train, infer)
 	}
@@ -96,10 +91,7 @@ func TestOwnContext(t *testing.T) {
 		"not measured":        {"a100-80gb", costmodel.Devmap, costmodel.Train, 0, 805306368},
 		"PyTorch":             {"h100-80gb", "accelerate", costmodel.Train, 0, 808255488},
 	} {
-		gpu, err := Find(is.gpu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gpu := fixtures.Must(Find(is.gpu))(t)
 		device := gpu.Device(is.mode)
 		if is.said > 0 {
 			device.ContextBytes = is.said

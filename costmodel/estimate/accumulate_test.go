@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -17,14 +18,8 @@ func TestAccumulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	units := func(microBatches int64) []costmodel.Unit {
-		w, err := Resolve(g, costmodel.Workload{Mode: costmodel.Train, Batch: microBatches, MicroBatches: microBatches, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(Resolve(g, costmodel.Workload{Mode: costmodel.Train, Batch: microBatches, MicroBatches: microBatches, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}))(t)
+		table := fixtures.Must(Table(g, w))(t)
 		return table.Units
 	}
 	once, more := units(1), units(4)

@@ -9,20 +9,15 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 func blocksModel(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	data, err := os.ReadFile("../../fixtures/models/" + name + "/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := hf.FromConfig(name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/models/" + name + "/config.json"))(t)
+	graph := fixtures.Must(hf.FromConfig(name, data))(t)
 	return graph
 }
 
@@ -33,10 +28,7 @@ func unitsOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload,
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(graph, workload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(graph, workload))(t)
 	for unit := range table.Units {
 		// The allocator's rests are followed only if all blocks are the same.
 		table.Units[unit].Padding, table.Units[unit].StatePadding = 0, 0

@@ -34,10 +34,7 @@ func ExampleResolve_deepSpeed() {
 // withFile is a workload under a configuration, resolved for a small Llama on 8 GPUs.
 func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel.Workload, error) {
 	t.Helper()
-	set, err := zero.Read("ds.json", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := fixtures.Must(zero.Read("ds.json", []byte(text)))(t)
 	workload.Mode, workload.World, workload.DeepSpeed = costmodel.Train, 8, set
 	return estimate.Resolve(fromConfig(t, `{"model_type": "llama", "torch_dtype": "bfloat16", `+tiny+`}`), workload)
 }
@@ -113,16 +110,10 @@ func TestOffloadHost(t *testing.T) {
 	}{
 		{`{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`, 0, "2.59 GiB of host memory a GPU, 883.9 MiB of it pinned"},
 	} {
-		set, err := zero.Read("ds.json", []byte(c.text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := fixtures.Must(zero.Read("ds.json", []byte(c.text)))(t)
 		g := fromConfig(t, `{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
 			"num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256, "tie_word_embeddings": true, "torch_dtype": "bfloat16"}`)
-		w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, World: 8, DeepSpeed: set})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, World: 8, DeepSpeed: set}))(t)
 		table, err := estimate.Table(g, w)
 		if err != nil {
 			t.Fatal(err)
@@ -155,10 +146,7 @@ func TestOffloadFrozen(t *testing.T) {
 	if w, err = estimate.Resolve(g, asked); err != nil {
 		t.Fatal(err)
 	}
-	states, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	states := fixtures.Must(estimate.Table(g, w))(t)
 	if table.HostBytes < weights || table.HostBytes > weights+2*states.HostBytes {
 		t.Errorf("%d bytes in host memory, for weights of %d and states of about %d", table.HostBytes, weights, states.HostBytes)
 	}

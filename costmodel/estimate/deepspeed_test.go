@@ -18,19 +18,10 @@ const llamaParams = 8030261248
 
 func zeroTable(t *testing.T, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
 	t.Helper()
-	g, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()}))(t)
 	w.Mode, w.World = costmodel.Train, 8
-	w, err = estimate.Resolve(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = fixtures.Must(estimate.Resolve(g, w))(t)
+	table := fixtures.Must(estimate.Table(g, w))(t)
 	return g, table
 }
 
@@ -129,14 +120,8 @@ func TestZeroGathered(t *testing.T) {
 // bucket; the sum is a third tensor.
 func TestZeroTied(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": true, `+tiny+`}`)
-	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Zero2, World: 4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := fixtures.Must(estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Zero2, World: 4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}))(t)
+	tab := fixtures.Must(estimate.Table(g, w))(t)
 	first, last := timeline.Of(&tab.Units[0]), timeline.Of(&tab.Units[len(tab.Units)-1])
 	size := 2 * g.Layers[0].Params[0].Numel
 	if first.Grads != -size || last.Grads != size || tab.Units[0].Layers[0].Backward < 2*size {

@@ -15,10 +15,7 @@ import (
 
 func builtIn(t *testing.T, model string) *modelgraph.Graph {
 	t.Helper()
-	graph, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model(model, load.Options{BuiltIn: fixtures.Models()}))(t)
 	return graph
 }
 
@@ -70,10 +67,7 @@ func TestTensorParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := estimate.Table(graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := fixtures.Must(estimate.Table(graph, workload))(t)
 		return table
 	}
 	const hidden, heads, queries, keys, width, vocab, tokens = 4096, 32, 4096, 1024, 14336, 128256, 2048
@@ -104,19 +98,10 @@ func TestTensorParts(t *testing.T) {
 // of what products keep of their inputs, and a band.
 func TestMegatronFloat8(t *testing.T) {
 	const config = `{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 2, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 4096, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
-	graph, err := hf.FromConfig("config.json", []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(config)))(t)
 	table := func(float8 string) *costmodel.Table {
-		work, err := estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train, Runtime: "megatron", Strategy: costmodel.Pipeline, World: 2, TP: 2, PP: 1, DP: 1, Batch: 1, Seq: 1024, Float8: float8})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := estimate.Table(graph, work)
-		if err != nil {
-			t.Fatal(err)
-		}
+		work := fixtures.Must(estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train, Runtime: "megatron", Strategy: costmodel.Pipeline, World: 2, TP: 2, PP: 1, DP: 1, Batch: 1, Seq: 1024, Float8: float8}))(t)
+		out := fixtures.Must(estimate.Table(graph, work))(t)
 		return out
 	}
 	plain, narrow := table(""), table("tensorwise")

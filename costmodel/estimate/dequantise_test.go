@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -18,10 +19,7 @@ import (
 func packedModel(t *testing.T, method string) *modelgraph.Graph {
 	t.Helper()
 	tensor := func(name string, d modelgraph.DType, shape ...int64) modelgraph.Tensor {
-		out, err := modelgraph.NewTensor(name, d, shape...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := fixtures.Must(modelgraph.NewTensor(name, d, shape...))(t)
 		return out
 	}
 	block := modelgraph.Layer{Name: "h.0", Params: []modelgraph.Tensor{
@@ -33,10 +31,7 @@ func packedModel(t *testing.T, method string) *modelgraph.Graph {
 		}
 	}
 	head := modelgraph.Layer{Name: "head", Op: modelgraph.Head{Dim: 8, Vocab: 8}, Params: []modelgraph.Tensor{tensor("weight", modelgraph.BF16, 8, 8)}}
-	g, err := modelgraph.New("m", []modelgraph.Layer{block, head}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("m", []modelgraph.Layer{block, head}, nil))(t)
 	g.Quantized = method
 	return g
 }
@@ -91,10 +86,7 @@ func TestDequantizes(t *testing.T) {
 	} {
 		var topo costmodel.Topology
 		for _, n := range c.gpus {
-			gpu, err := catalogue.Find(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			gpu := fixtures.Must(catalogue.Find(n))(t)
 			topo.Devices = append(topo.Devices, gpu.Device(costmodel.Infer))
 		}
 		if got := estimate.On(packedModel(t, c.method), costmodel.Workload{}, &topo).Dequantized; got != c.want {
@@ -186,10 +178,7 @@ func TestConversion(t *testing.T) {
 			t.Errorf("%s with dequantize: true is kept", method)
 		}
 	}
-	experts, err := modelgraph.NewTensor("e.gate_up_proj", float8Type, 16, 64, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	experts := fixtures.Must(modelgraph.NewTensor("e.gate_up_proj", float8Type, 16, 64, 32))(t)
 	g := packedModel(t, "fp8")
 	g.Layers[0].Params = append(g.Layers[0].Params[2:], experts)
 	w := costmodel.Workload{Mode: costmodel.Load, Strategy: costmodel.DeviceMap, Runtime: value.Accelerate, Dequantized: true}

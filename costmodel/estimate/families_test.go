@@ -20,19 +20,10 @@ func TestReadFamilies(t *testing.T) {
 		"phi-3-mini": true, "mixtral-8x7b": true, "qwen3-30b-a3b": true, "gpt2-xl": true, "qwen2.5-vl-3b": true,
 		"opt-13b": false, "bloom-176b": false, "gemma-3-27b": false, "t5-11b": false, "mamba-2.8b": false, "gpt-oss-20b": false,
 	} {
-		g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(load.Model(model, load.Options{BuiltIn: fixtures.Models()}))(t)
 		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer, costmodel.Load} {
-			w, err := estimate.Resolve(g, costmodel.Workload{Mode: mode})
-			if err != nil {
-				t.Fatal(err)
-			}
-			table, err := estimate.Table(g, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := fixtures.Must(estimate.Resolve(g, costmodel.Workload{Mode: mode}))(t)
+			table := fixtures.Must(estimate.Table(g, w))(t)
 			want, says := 0.1, "is not reviewed"
 			if compared, ok := estimate.ComparedBand(g.Family, &w); ok && !read {
 				want, says = compared, "followed without a GPU"
@@ -63,14 +54,8 @@ func TestTiedStages(t *testing.T) {
 		{"llama-3.1-8b", "torch", costmodel.Train, false},
 	} {
 		graph := builtIn(t, c.model)
-		workload, err := estimate.Resolve(graph, costmodel.Workload{Strategy: costmodel.Pipeline, World: 2, Runtime: c.runtime, Mode: c.mode})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		workload := fixtures.Must(estimate.Resolve(graph, costmodel.Workload{Strategy: costmodel.Pipeline, World: 2, Runtime: c.runtime, Mode: c.mode}))(t)
+		table := fixtures.Must(estimate.Table(graph, workload))(t)
 		if said := fmt.Sprint(table.Warnings); strings.Contains(said, "train apart") != c.want {
 			t.Errorf("%s, %s, %s: %s", c.model, c.runtime, c.mode, said)
 		}

@@ -6,24 +6,16 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // kvBytes is the KV cache of every unit of a config after prompt + grown tokens in one sequence.
 func kvBytes(t *testing.T, config string, prompt, grown int64) []int64 {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Infer, Seq: prompt, NewTokens: grown, Precision: costmodel.FP16True})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(hf.FromConfig("config.json", []byte(config)))(t)
+	w := fixtures.Must(estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Infer, Seq: prompt, NewTokens: grown, Precision: costmodel.FP16True}))(t)
+	table := fixtures.Must(estimate.Table(g, w))(t)
 	var out []int64
 	for u := range table.Units {
 		var n int64

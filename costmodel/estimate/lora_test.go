@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -33,10 +34,7 @@ func tableOf(t *testing.T, model string, w costmodel.Workload) *costmodel.Table 
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(g, w))(t)
 	return table
 }
 
@@ -186,27 +184,15 @@ func TestLoRAOfABuiltModel(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LoRARank: 4, LoRATargets: []string{"all-linear"}}
 	b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
 	b.Add("h", modelgraph.Linear{In: 64, Out: 32})
-	built, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	work, err := estimate.Resolve(built, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs, err := estimate.Table(built, work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := fixtures.Must(b.Build())(t)
+	work := fixtures.Must(estimate.Resolve(built, w))(t)
+	costs := fixtures.Must(estimate.Table(built, work))(t)
 	if want := int64(2*64*32 + 4*4*(64+32)); costs.Units[0].Params != want {
 		t.Errorf("weights and adapters of %d B, want %d", costs.Units[0].Params, want)
 	}
 	declared := modelgraph.NotDeclared()
 	declared.ParamsBytes = 2 * 64 * 32
-	bare, err := modelgraph.New("m", []modelgraph.Layer{{Name: "h", Op: modelgraph.Linear{In: 64, Out: 32}, Declared: &declared}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := fixtures.Must(modelgraph.New("m", []modelgraph.Layer{{Name: "h", Op: modelgraph.Linear{In: 64, Out: 32}, Declared: &declared}}, nil))(t)
 	if _, err := estimate.Resolve(bare, w); err == nil || !strings.Contains(err.Error(), `"h" has no params: give the shapes of its linear layers`) {
 		t.Errorf("%v does not say whose shapes are missing", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestMasksSaved: recomputed blocks keep one mask of each kind at the embedding, and none without
@@ -31,14 +32,8 @@ func TestMasksSaved(t *testing.T) {
 		if c.w.Seq == 0 {
 			c.w.Seq = length
 		}
-		w, err := estimate.Resolve(g, c.w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(estimate.Resolve(g, c.w))(t)
+		table := fixtures.Must(estimate.Table(g, w))(t)
 		indices := 8 * b * w.Seq
 		if got := table.Units[0].Layers[0].Saved - indices; got != c.want {
 			t.Errorf("%s: %d B of masks are held, want %d", c.name, got, c.want)

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
@@ -22,29 +23,20 @@ func stepTable(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workloa
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(graph, workload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(graph, workload))(t)
 	return table
 }
 
 func stepPeak(t *testing.T, table *costmodel.Table) (int64, string) {
 	t.Helper()
-	step, err := timeline.Replica(table, &costmodel.Device{CapacityBytes: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	step := fixtures.Must(timeline.Replica(table, &costmodel.Device{CapacityBytes: 1 << 40}))(t)
 	peak := step.Peak()
 	return peak.Memory.Total(), peak.At
 }
 
 func smallModel(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	graph, err := load.Model("../../fixtures/models/"+name, load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("../../fixtures/models/"+name, load.Options{}))(t)
 	return graph
 }
 

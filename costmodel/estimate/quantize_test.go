@@ -13,16 +13,14 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 func config(t *testing.T, text string) *modelgraph.Graph {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(hf.FromConfig("config.json", []byte(text)))(t)
 	return g
 }
 
@@ -47,10 +45,7 @@ func TestNF4Weights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := estimate.Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := fixtures.Must(estimate.Table(g, w))(t)
 		got := -w.LoRARank * 32 * 4 * (4096 + 4096)
 		for i := range table.Units {
 			got += table.Units[i].Params
@@ -78,18 +73,12 @@ type quantRow struct {
 // TestUnprepared checks 4-bit and 8-bit bases in a 16-bit stream (bitsandbytes 0.50, threshold 0).
 func TestUnprepared(t *testing.T) {
 	const worst = .2 // percent; 4 bits: statistics of 3.5 MiB take the 4 MiB that a weight's copy left
-	data, err := os.ReadFile("../../fixtures/measured/more2.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/more2.json"))(t)
 	var rows []quantRow
 	if err := json.Unmarshal(data, &rows); err != nil {
 		t.Fatal(err)
 	}
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(costmodel.Train)
 	seen := 0
 	for _, r := range rows {
@@ -109,16 +98,10 @@ func TestUnprepared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := estimate.Unprepared(g, w, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := fixtures.Must(estimate.Unprepared(g, w, true))(t)
 		owned := make([][]*costmodel.Unit, len(r.Peak))
 		for u := range table.Units {
-			d, err := strconv.Atoi(r.DeviceMap[table.Units[u].Name])
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := fixtures.Must(strconv.Atoi(r.DeviceMap[table.Units[u].Name]))(t)
 			owned[d] = append(owned[d], &table.Units[u])
 		}
 		for d, measured := range r.Peak {

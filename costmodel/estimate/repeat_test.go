@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -29,14 +30,8 @@ func TestRepeatedLayers(t *testing.T) {
 	units := make(map[string]costmodel.Unit)
 	for _, layers := range []string{"1", "12"} {
 		graph := albert(t, layers)
-		workload, err := estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		workload := fixtures.Must(estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Train}))(t)
+		table := fixtures.Must(estimate.Table(graph, workload))(t)
 		units[layers] = table.Units[slices.IndexFunc(table.Units, func(unit costmodel.Unit) bool { return unit.Name == group })]
 	}
 	once, often := units["1"], units["12"]

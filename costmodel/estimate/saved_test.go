@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -14,19 +15,13 @@ import (
 // twice, and a longer run of units could need less than a shorter one, against the solvers' proofs.
 func TestSavedIsNoDebt(t *testing.T) {
 	const models = "../../fixtures/models/"
-	entries, err := os.ReadDir(models)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixtures.Must(os.ReadDir(models))(t)
 	tables := 0
 	for _, entry := range entries {
 		if _, err := os.Stat(models + entry.Name() + "/model_index.json"); err == nil || !entry.IsDir() {
 			continue // a diffusion pipeline, which is planned by phases, or hub.json
 		}
-		g, err := load.Model(models+entry.Name(), load.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(load.Model(models+entry.Name(), load.Options{}))(t)
 		for _, w := range tunings() {
 			resolved, err := estimate.Resolve(g, w)
 			if err != nil {

@@ -24,10 +24,7 @@ func TestSelective(t *testing.T) {
 		"gpt2-xl":      2*1600 + 4*25 + 2*1600,
 		"phi-3-mini":   2*(3*3072+3072+2*8192) + 4*32 + 2*3072,
 	} {
-		g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(load.Model(model, load.Options{BuiltIn: fixtures.Models()}))(t)
 		w, err := estimate.Resolve(g, costmodel.Workload{
 			Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 2, Seq: 1024, Recompute: value.RecomputeSelective,
 			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
@@ -35,10 +32,7 @@ func TestSelective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tab, err := estimate.Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tab := fixtures.Must(estimate.Table(g, w))(t)
 		block, ok := estimate.UnitNamed(g, map[bool]string{true: "transformer.h.1", false: "model.layers.1"}[model == "gpt2-xl"])
 		if !ok {
 			t.Fatalf("%s has no second block", model)
@@ -52,10 +46,7 @@ func TestSelective(t *testing.T) {
 
 // TestSelectiveOrder: selective keeps more than full and less than none, and peaks between them.
 func TestSelectiveOrder(t *testing.T) {
-	g, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()}))(t)
 	peak := func(r string) int64 {
 		w, err := estimate.Resolve(g, costmodel.Workload{
 			Mode: costmodel.Train, Strategy: costmodel.FSDP, World: 8, Batch: 2, Seq: 8192, Recompute: r,
@@ -64,14 +55,8 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tab, err := estimate.Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		replica, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tab := fixtures.Must(estimate.Table(g, w))(t)
+		replica := fixtures.Must(timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20}))(t)
 		return replica.Peak().Memory.Total()
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(value.RecomputeSelective), peak(costmodel.RecomputeNone)

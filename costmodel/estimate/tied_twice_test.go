@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -12,10 +13,7 @@ import (
 // and of the head. FSDP2 copies the rank's shards of both and of the norm in bf16 before gathering.
 func TestTiedTwice(t *testing.T) {
 	const vocab, dim = 4096, 256
-	graph, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 4096, "tie_word_embeddings": true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 4096, "tie_word_embeddings": true}`)))(t)
 	for tp, want := range map[int64]int64{1: 2 * (vocab*dim + dim) / 2, 2: 2 * (2*(vocab/2)*dim + dim) / 2, 4: 2 * (2*(vocab/4)*dim + dim) / 2} {
 		workload, err := estimate.Resolve(graph, costmodel.Workload{
 			Mode: costmodel.Train, Runtime: "torchtitan", Strategy: costmodel.Pipeline, Precision: costmodel.BF16Mixed,
@@ -24,10 +22,7 @@ func TestTiedTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := estimate.Table(graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := fixtures.Must(estimate.Table(graph, workload))(t)
 		var copies []int64
 		for i := range table.Groups {
 			copies = append(copies, table.Groups[i].CopyIn)

@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -18,23 +19,14 @@ import (
 func TestUnload(t *testing.T) {
 	g := &modelgraph.Graph{}
 	for range 64 {
-		w, err := modelgraph.NewTensor("weight", modelgraph.BF16, 8192, 8192)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(modelgraph.NewTensor("weight", modelgraph.BF16, 8192, 8192))(t)
 		g.Layers = append(g.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{w}})
 	}
 	w := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: value.Torch, World: 4, ShardDegree: 4, Precision: costmodel.BF16True}
-	model, err := layers.New(g, w, layers.Rules{Compute: w.Precision, Cut: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := fixtures.Must(layers.New(g, w, layers.Rules{Compute: w.Precision, Cut: true}))(t)
 	shards, grads := leftAfterUnload(model)
 	const workspaces = 2 * 32 << 20
-	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/seeds.json"))(t)
 	var rows struct {
 		Unload string `json:"fsdp_unload"`
 	}

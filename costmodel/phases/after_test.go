@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
 // TestAfterMeasured checks seeds.json's row fsdp_unload: 64 matrices of 8192² over four GPUs.
 func TestAfterMeasured(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/seeds.json"))(t)
 	var rows struct {
 		Unload string `json:"fsdp_unload"`
 	}
@@ -43,10 +41,7 @@ func TestAfterMeasured(t *testing.T) {
 	}
 	graph := new(modelgraph.Graph)
 	for range 64 {
-		weight, err := modelgraph.NewTensor("weight", modelgraph.BF16, 8192, 8192)
-		if err != nil {
-			t.Fatal(err)
-		}
+		weight := fixtures.Must(modelgraph.NewTensor("weight", modelgraph.BF16, 8192, 8192))(t)
 		graph.Layers = append(graph.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{weight}})
 	}
 	component := &diffusers.Component{Graph: graph}
@@ -61,10 +56,7 @@ func TestAfterMeasured(t *testing.T) {
 func TestAfter(t *testing.T) {
 	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string]int64{"": 5180637696, "model": 34603008, "sequential": 34604032 - 1024, "group": 34603008} {
-		plan, err := of(pipeline, Workload{Offload: mode}, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(pipeline, Workload{Offload: mode}, h200))(t)
 		run, emptied := plan.After[0], plan.After[2]
 		if off := float64(run.AllocatedBytes[0]-want) / float64(want); off > 0.001 || off < -0.001 {
 			t.Errorf("%q: %d stay, measured %d", mode, run.AllocatedBytes[0], want)
@@ -86,10 +78,7 @@ func TestNext(t *testing.T) {
 		"get_cache_manager().cache.clear(": {PipeFusion: 2},
 		"484.0 MiB a GPU came back":        {Ulysses: 2},
 	} {
-		plan, err := of(folder(t, fluxSmall()), work, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(folder(t, fluxSmall()), work, h200))(t)
 		if said := strings.Join(plan.Warnings, "\n"); !strings.Contains(said, words) {
 			t.Errorf("%q is not in\n%s", words, said)
 		}

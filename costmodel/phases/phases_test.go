@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -25,10 +26,7 @@ func folder(tb testing.TB, files map[string]string) *diffusers.Pipeline {
 			tb.Fatal(err)
 		}
 	}
-	pipeline, err := diffusers.Open(dir, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	pipeline := fixtures.Must(diffusers.Open(dir, nil))(tb)
 	return pipeline
 }
 
@@ -64,10 +62,7 @@ func TestFluxMeasured(t *testing.T) {
 		{Workload{}, 36614902784, 263192576, "decode", "vae"},
 		{Workload{Offload: "model"}, 24334044672, 0, "denoise", "transformer"},
 	} {
-		plan, err := of(pipeline, c.work, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(pipeline, c.work, h200))(t)
 		most, at := int64(0), phasePlan{}
 		for _, phase := range plan.Phases {
 			t.Logf("%s %s: %d, %.2f s", c.work.Offload, phase.Name, phase.Memory[0].Total(), phase.Seconds)
@@ -111,10 +106,7 @@ func TestMissing(t *testing.T) {
 			files[name] = text
 		}
 	}
-	plan, err := of(folder(t, files), Workload{}, h200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(of(folder(t, files), Workload{}, h200))(t)
 	if len(plan.Warnings) == 0 || !strings.Contains(plan.Warnings[0], "text_encoder_2") || !strings.Contains(plan.Warnings[0], "without it") {
 		t.Errorf("%q", plan.Warnings)
 	}
@@ -124,10 +116,7 @@ func TestMissing(t *testing.T) {
 func TestShares(t *testing.T) {
 	pipeline := folder(t, flux)
 	peak := func(work Workload) int64 {
-		plan, err := of(pipeline, work, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(pipeline, work, h200))(t)
 		most := int64(0)
 		for _, used := range plan.Phases[1].Memory {
 			most = max(most, used.Total())
@@ -153,10 +142,7 @@ func TestOffloadsMeasured(t *testing.T) {
 		"sequential": {303043584, 537487360, 2592739328},
 		"group":      {1699840512, 1203891712, 2622678016},
 	} {
-		plan, err := of(pipeline, Workload{Offload: mode}, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(pipeline, Workload{Offload: mode}, h200))(t)
 		for i, phase := range plan.Phases {
 			off := float64(phase.Memory[0].Total()-want[i]) / float64(want[i])
 			t.Logf("%q %s: %d, measured %d (%+.3f %%)", mode, phase.Name, phase.Memory[0].Total(), want[i], 100*off)
@@ -195,10 +181,7 @@ func TestPipelinesMeasured(t *testing.T) {
 		{cogVideoX, Workload{VAETiling: true}, 25231839232},
 		{cogVideoX, Workload{Offload: "model", VAETiling: true}, 14021303296},
 	} {
-		plan, err := of(folder(t, c.files), c.work, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(folder(t, c.files), c.work, h200))(t)
 		off := float64(plan.peak()-c.want) / float64(c.want)
 		t.Logf("%+v: %d, measured %d (%+.3f %%)", c.work, plan.peak(), c.want, 100*off)
 		if math.Abs(off) > 0.01 {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // pipesOf are the pipelines of few blocks that were measured.
@@ -76,10 +78,7 @@ func pipesOf() map[string]map[string]string {
 // fixtures/measured/how/measure_diffusion_pipes.py). Prompts were given, so encoding is only the
 // autoencoder's. Under offloading each first call began with parts on the GPU; later phases count.
 func TestPipesMeasured(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t)
 	figures := 0
 	for line := range strings.Lines(string(data)) {
 		var row struct {
@@ -99,10 +98,7 @@ func TestPipesMeasured(t *testing.T) {
 		if files == nil || mode == "group" && variant != "" {
 			continue
 		}
-		plan, err := of(folder(t, files), Workload{Height: row.Sizes.Height, Width: row.Sizes.Width, Frames: row.Sizes.Frames, Batch: row.Batch, Offload: mode, VAEPrecision: "bf16", VAETiling: strings.Contains(row.What, "tiled"), VAESlicing: strings.Contains(row.What, "sliced")}, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(folder(t, files), Workload{Height: row.Sizes.Height, Width: row.Sizes.Width, Frames: row.Sizes.Frames, Batch: row.Batch, Offload: mode, VAEPrecision: "bf16", VAETiling: strings.Contains(row.What, "tiled"), VAESlicing: strings.Contains(row.What, "sliced")}, h200))(t)
 		for _, phase := range plan.Phases {
 			got, want := phase.Memory[0].Total(), row.Phases[phase.Name]
 			if phase.Name == "encode" && phase.Component != "vae" || row.Pipeline == "sd1.5" && mode == "model" && phase.Name == "decode" {

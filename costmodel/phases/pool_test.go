@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // beyondPeak is a run's reserved bytes beyond its largest phase, as a part of the phase without
@@ -38,10 +39,7 @@ func TestPoolMeasured(t *testing.T) {
 		}
 		ends[offload] = [2]float64{min(found[0], part), max(found[1], part)}
 	}
-	data, err := os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t)
 	for line := range strings.Lines(string(data)) {
 		var row struct {
 			Pipeline, What  string
@@ -69,10 +67,7 @@ func TestPoolMeasured(t *testing.T) {
 		}
 		note(row.Pipeline+" "+row.What, mode, beyondPeak(plan, 0, row.Phases, row.Reserved))
 	}
-	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../fixtures/measured/xdit_h200.jsonl"))(t)
 	defer file.Close()
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		var row xditRow

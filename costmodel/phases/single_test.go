@@ -3,6 +3,8 @@ package phases
 import (
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestSingleMeasured: Wan 2.1 1.3B without its text encoder, its autoencoder in single precision
@@ -18,10 +20,7 @@ func TestSingleMeasured(t *testing.T) {
 		"twice as large":        {Height: 480, Width: 832, Frames: 33, VAEPrecision: "bf16", Offload: "sequential"},
 		"counted in float32":    {Height: 480, Width: 832, Frames: 33},
 	} {
-		plan, err := of(folder(t, wan), work, h200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := fixtures.Must(of(folder(t, wan), work, h200))(t)
 		if said := strings.Join(plan.Warnings, "\n"); !strings.Contains(said, words) {
 			t.Errorf("%q is not in\n%s", words, said)
 		}
@@ -37,10 +36,7 @@ func TestDocumentedVAE(t *testing.T) {
 		"vae/config.json":         `{"_class_name":"AutoencoderKLWan"}`,
 	}
 	work := Workload{Height: 480, Width: 832, Frames: 33}
-	plan, err := of(folder(t, wan), work, h200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(of(folder(t, wan), work, h200))(t)
 	if got := float64(plan.peak()); got < .995*12_592_851_456 || got > 1.005*12_592_851_456 {
 		t.Errorf("%.0f B at the peak", got)
 	}
@@ -59,10 +55,7 @@ func TestComponentAlone(t *testing.T) {
 		"model_index.json": `{"_class_name":"FluxPipeline","vae":["diffusers","AutoencoderKL"]}`,
 		"vae/config.json":  `{"_class_name":"AutoencoderKL","latent_channels":16,"block_out_channels":[128,256,512,512],"layers_per_block":2,"down_block_types":["DownEncoderBlock2D","DownEncoderBlock2D","DownEncoderBlock2D","DownEncoderBlock2D"],"up_block_types":["UpDecoderBlock2D","UpDecoderBlock2D","UpDecoderBlock2D","UpDecoderBlock2D"]}`,
 	}
-	plan, err := of(folder(t, flux), Workload{}, h200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := fixtures.Must(of(folder(t, flux), Workload{}, h200))(t)
 	if len(plan.Phases) != 1 || plan.Phases[0].Name != "decode" || plan.peak() < 1<<30 {
 		t.Errorf("%+v", plan.Phases)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -19,10 +20,7 @@ import (
 // fixtures/measured/how/measure_xdit.py), by phase. With several warm-up steps, the first stage
 // still holds what it sent in the last step, which is not predicted.
 func TestXDiTMeasured(t *testing.T) {
-	file, err := os.Open("../../fixtures/measured/xdit_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../fixtures/measured/xdit_h200.jsonl"))(t)
 	defer file.Close()
 	rows := 0
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -129,10 +127,7 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 // TestXDiTLeft: each GPU's memory after the same pipelines are deleted, the cache manager is cleared,
 // and the group destroyed. With two steps the first stage has received a picture in parts or at once.
 func TestXDiTLeft(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/xdit_h200.jsonl"))(t)
 	figures := 0
 	for line := range strings.Lines(string(data)) {
 		var row xditRow
@@ -163,10 +158,7 @@ func TestXDiTLeft(t *testing.T) {
 // TestXDiTAlone: transformers of Wan and Qwen-Image as xDiT's runner wraps them, without the
 // pipeline: a call's memory above the weights.
 func TestXDiTAlone(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/measured/xdit_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/measured/xdit_h200.jsonl"))(t)
 	rows := 0
 	for line := range strings.Lines(string(data)) {
 		var row struct {
@@ -190,10 +182,7 @@ func TestXDiTAlone(t *testing.T) {
 			config = fmt.Sprintf(`{"_class_name":"QwenImageTransformer2DModel","num_layers":%d}`, asked.Blocks[0])
 			call.Tokens, call.Text = asked.Height/tokenSide*(asked.Width/tokenSide), asked.Text
 		}
-		graph, err := diffusers.FromConfig("config.json", []byte(config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(diffusers.FromConfig("config.json", []byte(config)))(t)
 		cost, err := forward.Of(graph, call, 2)
 		want := row.Alone.Peak - row.Alone.Before
 		if off := 100 * float64(cost.PeakBytes-want) / float64(want); err != nil || math.Abs(off) > 2 {

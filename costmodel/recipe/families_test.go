@@ -6,16 +6,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // small is one of backendtest's models, of every family that the engine runs.
 func small(tb testing.TB, name string) *modelgraph.Graph {
 	tb.Helper()
-	graph, err := backendtest.Graph(backendtest.Families[name])
-	if err != nil {
-		tb.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(backendtest.Families[name]))(tb)
 	return graph
 }
 
@@ -38,9 +36,6 @@ func smallWorkloads() map[string]costmodel.Workload {
 // chainOf is a random chain.
 func chainOf(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
 	tb.Helper()
-	graph, err := backendtest.RandomChain(random)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.RandomChain(random))(tb)
 	return graph
 }

@@ -11,14 +11,8 @@ import (
 
 // TestSharesCode: equal blocks have one code.
 func TestSharesCode(t *testing.T) {
-	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := recipe.Of(graph, &costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Seq: 2048, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()}))(t)
+	model := fixtures.Must(recipe.Of(graph, &costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Seq: 2048, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}))(t)
 	codes := make(map[*recipe.Code]bool)
 	for i := range model.Units {
 		codes[model.Units[i].Code] = true

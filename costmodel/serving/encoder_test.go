@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
 )
 
@@ -23,10 +24,7 @@ import (
 func TestEncoders(t *testing.T) {
 	exact, families := 0, map[string]bool{}
 	for _, row := range encoders(t) {
-		tower, err := newTower(headed(t, row.Header, row.Size), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tower := fixtures.Must(newTower(headed(t, row.Header, row.Size), nil))(t)
 		for _, flash := range []bool{true, false} {
 			want := row.Off - row.Bytes
 			if flash {
@@ -130,14 +128,8 @@ type encoderRow struct {
 
 func encoders(t *testing.T) (rows []encoderRow) {
 	t.Helper()
-	packed, err := os.ReadFile("../../fixtures/oracle/mmproj.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/mmproj.jsonl.gz"))(t)
+	lines := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
 	for decoder := json.NewDecoder(lines); decoder.More(); {
 		var row encoderRow
 		if err := decoder.Decode(&row); err != nil {
@@ -156,14 +148,8 @@ func headed(t *testing.T, header string, size int64) *gguf.File {
 
 func unpacked(t *testing.T, header string) []byte {
 	t.Helper()
-	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(header)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := fixtures.Must(gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(header))))(t)
+	data := fixtures.Must(io.ReadAll(reader))(t)
 	return data
 }
 

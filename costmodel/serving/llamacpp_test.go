@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/serving"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/gguf"
 	"github.com/devmap-dev/devmap/planner/serve"
@@ -58,15 +59,9 @@ func judgedModels(t *testing.T) []judged {
 // fixture decodes the rows of a packed file.
 func fixture[Row any](t *testing.T, name string) (rows []Row) {
 	t.Helper()
-	file, err := os.Open("../../fixtures/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../fixtures/" + name))(t)
 	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(file))(t)
 	for decoder := json.NewDecoder(unpacked); decoder.More(); {
 		var row Row
 		if err := decoder.Decode(&row); err != nil {
@@ -87,14 +82,8 @@ func (model *judged) read(t *testing.T) *gguf.File {
 		first = slices.Min(slices.Collect(maps.Keys(model.Files)))
 	}
 	for name, packed := range model.Files {
-		unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		header, err := io.ReadAll(unpacked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		unpacked := fixtures.Must(gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed))))(t)
+		header := fixtures.Must(io.ReadAll(unpacked))(t)
 		if err := os.WriteFile(filepath.Join(dir, name), header, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -129,10 +118,7 @@ func TestLlamaCPP(t *testing.T) {
 		if judged.Rows == nil { // a file for its sizes alone
 			continue
 		}
-		model, err := serving.FromGGUF(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := fixtures.Must(serving.FromGGUF(file))(t)
 		if !model.Judged || model.Unknown != "" {
 			t.Errorf("%s is not among the judged architectures, or has a tensor %q", judged.Family, model.Unknown)
 		}
@@ -164,10 +150,7 @@ func TestFit(t *testing.T) {
 		if judged.Rows == nil {
 			continue
 		}
-		model, err := serving.FromGGUF(judged.read(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := fixtures.Must(serving.FromGGUF(judged.read(t)))(t)
 		for _, fit := range judged.Fits {
 			const mebi = 1 << 20
 			question := serve.Question{Model: model, Set: serving.LlamaCPP{Sequences: 1, KeyType: "f16", ValueType: "f16", UBatch: 512, Outputs: 2048, Alignment: 32}}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestSpansEnd: the last span of a step ends with it, under every strategy.
@@ -26,14 +27,8 @@ func TestSpansEnd(t *testing.T) {
 			if !strategy.Traits().Replicated {
 				place = []int{0, 0, 1, 1}
 			}
-			step, err := Step(table, topo, place)
-			if err != nil {
-				t.Fatal(err)
-			}
-			spans, err := Spans(table, topo, place)
-			if err != nil {
-				t.Fatal(err)
-			}
+			step := fixtures.Must(Step(table, topo, place))(t)
+			spans := fixtures.Must(Spans(table, topo, place))(t)
 			var end float64
 			for _, span := range spans {
 				end = max(end, span.End)

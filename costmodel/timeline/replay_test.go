@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 const mib = 1 << 20
@@ -42,14 +43,8 @@ func TestReplay(t *testing.T) {
 		"inside of a kernel":    {1, fmt.Sprintf("[1,0,512],[2,0,%d,0,1],[-2]", 30*mib), []device{{Peak: 30*mib + 512, Event: 1, Now: 512, Reserved: 32 * mib, Most: 32 * mib, Least: 2 * mib}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer, err := timeline.Replay("log.json", logOf(is.devices, is.events))
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := json.Marshal(answer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := fixtures.Must(timeline.Replay("log.json", logOf(is.devices, is.events)))(t)
+			text := fixtures.Must(json.Marshal(answer))(t)
 			var got struct{ Devices []device }
 			if err := json.Unmarshal(text, &got); err != nil {
 				t.Fatal(err)
@@ -103,10 +98,7 @@ func FuzzReplay(f *testing.F) {
 		if err != nil {
 			return
 		}
-		text, err := json.Marshal(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(json.Marshal(answer))(t)
 		var got struct{ Devices []device }
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)

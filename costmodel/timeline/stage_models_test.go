@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -27,14 +28,8 @@ func TestStageForms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	tried, refused := 0, 0
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := hf.FromConfig("config.json", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := fixtures.Must(os.ReadFile(file))(t)
+		g := fixtures.Must(hf.FromConfig("config.json", data))(t)
 		for range 7 {
 			table, err := stageTable(g, randomStages(rng))
 			var no *costmodel.FieldError

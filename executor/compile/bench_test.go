@@ -16,24 +16,15 @@ import (
 // micro-batches.
 func BenchmarkProgram(b *testing.B) {
 	const devices = 64
-	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()}))(b)
 	workload, err := estimate.Resolve(graph, costmodel.Workload{
 		Runtime: costmodel.Devmap, Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: devices, Batch: devices, MicroBatches: devices, Seq: 2048,
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
-	table, err := estimate.Table(graph, workload)
-	if err != nil {
-		b.Fatal(err)
-	}
-	found, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		b.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(graph, workload))(b)
+	found := fixtures.Must(catalogue.Find("h200-141gb"))(b)
 	topology := &costmodel.Topology{}
 	placement := make(devicemap.Map, len(graph.Units))
 	for device := range devices {

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/executor/simulate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -151,14 +152,8 @@ func (plan *randomPlan) compile(t *testing.T) *program.Program {
 // compiled is the program with the compiler that made it.
 func (plan *randomPlan) compiled(t *testing.T) (*compiler, *program.Program) {
 	t.Helper()
-	compiler, err := newCompiler(plan.graph, plan.table, plan.topology, plan.placement)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := compiler.program(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiler := fixtures.Must(newCompiler(plan.graph, plan.table, plan.topology, plan.placement))(t)
+	out := fixtures.Must(compiler.program(nil))(t)
 	return compiler, out
 }
 

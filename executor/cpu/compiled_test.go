@@ -9,15 +9,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // compiled is the job of a family, its units in equal runs round the devices.
 func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, runs int) *executor.Job {
 	tb.Helper()
-	job, err := backendtest.Compiled(family, wanted, devices, runs)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	job := fixtures.Must(backendtest.Compiled(family, wanted, devices, runs))(tb)
 	return job
 }
 
@@ -25,10 +23,7 @@ func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, 
 // step after step, whatever the number of processors.
 func TestStepsAreOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	forms, err := backendtest.Forms("llama-tied", "gemma3_text")
-	if err != nil {
-		t.Fatal(err)
-	}
+	forms := fixtures.Must(backendtest.Forms("llama-tied", "gemma3_text"))(t)
 	for name, job := range forms {
 		t.Run(name, func(t *testing.T) {
 			want := make([][]byte, len(job.Program.Devices))

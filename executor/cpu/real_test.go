@@ -15,20 +15,15 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // loaded is a job on a machine, its weights and ids random, seeded by their names.
 func loaded(tb testing.TB, job *executor.Job) (*machine, *bind.Bound) {
 	tb.Helper()
-	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	made, err := New().Open(context.Background(), bound)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	bound := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(tb)
+	made := fixtures.Must(New().Open(context.Background(), bound))(tb)
 	machine := of(tb, made)
 	for i := range job.Program.Instrs {
 		instr := &job.Program.Instrs[i]

@@ -20,6 +20,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cpu"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -56,10 +57,7 @@ func holding(t *testing.T) {
 	t.Helper()
 	gpus := described(t)
 	for i := range gpus {
-		context, err := gpus[i].Retain()
-		if err != nil {
-			t.Fatal(err)
-		}
+		context := fixtures.Must(gpus[i].Retain())(t)
 		t.Cleanup(func() {
 			if err := context.Release(); err != nil {
 				t.Error(err)
@@ -101,10 +99,7 @@ func TestGPUFamilies(t *testing.T) {
 	families := maps.Clone(backendtest.Families)
 	maps.Copy(families, others)
 	for _, family := range slices.Sorted(maps.Keys(families)) {
-		graph, err := backendtest.Graph(families[family])
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(backendtest.Graph(families[family]))(t)
 		seq := int64(9)
 		if family == "long" {
 			seq = 700
@@ -128,17 +123,11 @@ func TestGPUFamilies(t *testing.T) {
 func compareResults(t *testing.T, graph *modelgraph.Graph, wanted costmodel.Workload) {
 	t.Helper()
 	cut := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 2}
-	got, err := backendtest.Run(shared{}, graph, wanted, cut, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixtures.Must(backendtest.Run(shared{}, graph, wanted, cut, t.TempDir()))(t)
 	reference := func(precision costmodel.Precision) backendtest.Made {
 		of := wanted
 		of.Precision = precision
-		made, err := backendtest.Run(cpu.New(), graph, of, cut, t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := fixtures.Must(backendtest.Run(cpu.New(), graph, of, cut, t.TempDir()))(t)
 		return made
 	}
 	exact := reference(costmodel.FP32True)
@@ -183,10 +172,7 @@ func apart(t *testing.T, got, want backendtest.Made) map[string]float64 {
 
 func number(t *testing.T, text []byte) []float64 {
 	t.Helper()
-	value, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := fixtures.Must(strconv.ParseFloat(string(text), 64))(t)
 	return []float64{value}
 }
 
@@ -206,10 +192,7 @@ func distance(got, want []float64) float64 {
 // count: fp32 has none.
 func values(t *testing.T, data []byte) (all []float64) {
 	t.Helper()
-	tensors, err := safetensors.ReadTensors(bytes.NewReader(data), int64(len(data)), "made")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tensors := fixtures.Must(safetensors.ReadTensors(bytes.NewReader(data), int64(len(data)), "made"))(t)
 	slices.SortFunc(tensors, func(one, other safetensors.Tensor) int { return strings.Compare(one.Name, other.Name) })
 	for _, tensor := range tensors {
 		if strings.HasSuffix(tensor.Name, ".master") {

@@ -22,6 +22,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/nvml"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // onGPU skips the test unless a GPU is requested.
@@ -91,19 +92,13 @@ func newGauge(t *testing.T) *gauge {
 			}
 		}
 	})
-	library, err := nvml.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := fixtures.Must(nvml.Open())(t)
 	t.Cleanup(func() {
 		if err := library.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	all, err := library.GPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixtures.Must(library.GPUs())(t)
 	gauge := new(gauge)
 	for i := range all {
 		if slices.ContainsFunc(gpus, func(gpu driver.Device) bool { return gpu.UUID == all[i].UUID }) {
@@ -123,10 +118,7 @@ func newGauge(t *testing.T) *gauge {
 func (gauge *gauge) used(t *testing.T) (bytes int64) {
 	t.Helper()
 	for i := range gauge.gpus {
-		memory, err := gauge.gpus[i].Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
+		memory := fixtures.Must(gauge.gpus[i].Memory())(t)
 		bytes += memory.Used
 	}
 	return bytes
@@ -329,10 +321,7 @@ func TestGPUSteps(t *testing.T) {
 			}
 		}
 		for range 2 {
-			times, err := machine.Step(context.Background(), step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			times := fixtures.Must(machine.Step(context.Background(), step))(t)
 			t.Logf("%s: %d instructions in %v: %+v", name, len(machine.program.Instrs), times.Step, times.Devices[0])
 		}
 		for i, got := range contents(t, machine) {
@@ -342,10 +331,7 @@ func TestGPUSteps(t *testing.T) {
 		}
 		step.Taps = nil
 		for range 3 { // without anything to do: what an instruction takes
-			times, err := machine.Step(context.Background(), step)
-			if err != nil {
-				t.Fatal(err)
-			}
+			times := fixtures.Must(machine.Step(context.Background(), step))(t)
 			t.Logf("%s: %d instructions of nothing in %v", name, len(machine.program.Instrs), times.Step)
 		}
 		if err := machine.Close(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestMain(m *testing.M) {
@@ -35,10 +36,7 @@ func TestMain(m *testing.M) {
 // compiled is the job of a family, its units in equal runs round the devices.
 func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, runs int) *executor.Job {
 	tb.Helper()
-	job, err := backendtest.Compiled(family, wanted, devices, runs)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	job := fixtures.Must(backendtest.Compiled(family, wanted, devices, runs))(tb)
 	return job
 }
 
@@ -75,10 +73,7 @@ func (machine *machine) assembleAgain(tb testing.TB) {
 		if made == nil {
 			continue
 		}
-		bound, err := machine.works.instr(machine.works.bound, int32(i))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		bound := fixtures.Must(machine.works.instr(machine.works.bound, int32(i)))(tb)
 		made.assemble(&bound)
 	}
 	machine.captureAgain(tb)
@@ -103,10 +98,7 @@ func (machine *machine) captureAgain(tb testing.TB) {
 // bytes come out.
 func made(tb testing.TB, options executor.GPUOptions) *backend {
 	tb.Helper()
-	found, err := New(options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	found := fixtures.Must(New(options))(tb)
 	backend, is := found.(*backend)
 	if !is {
 		tb.Fatalf("%T", found)
@@ -133,10 +125,7 @@ func made(tb testing.TB, options executor.GPUOptions) *backend {
 // open is a program on a machine, for the caller to close.
 func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
-	found, err := backend.Open(context.Background(), &bind.Bound{Program: of})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	found := fixtures.Must(backend.Open(context.Background(), &bind.Bound{Program: of}))(tb)
 	machine, is := found.(*machine)
 	if !is {
 		tb.Fatalf("%T", found)

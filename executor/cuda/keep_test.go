@@ -14,23 +14,18 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/internal/schedule"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // bound is a job on a machine with kernels of the names that its recipe has; each
 // does what is given.
 func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, toy toyFunc) *machine {
 	tb.Helper()
-	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	of := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(tb)
 	backend := made(tb, options)
 	backend.instr = (*bind.Bound).Instr
 	for i := range of.Program.Instrs {
-		instr, err := of.Instr(int32(i))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		instr := fixtures.Must(of.Instr(int32(i)))(tb)
 		for _, run := range instr.Runs {
 			for j := range run.Kernels {
 				backend.kernels[run.Kernels[j].Name] = func(call *kernel.Call) (kernel.Launch, error) {
@@ -39,10 +34,7 @@ func bound(tb testing.TB, job *executor.Job, options executor.GPUOptions, toy to
 			}
 		}
 	}
-	found, err := backend.Open(context.Background(), of)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	found := fixtures.Must(backend.Open(context.Background(), of))(tb)
 	tb.Cleanup(func() {
 		if err := found.Close(); err != nil || driver.Unreleased() != "" {
 			tb.Errorf("%v, held is %q", err, driver.Unreleased())
@@ -70,10 +62,7 @@ func TestCached(t *testing.T) {
 					continue
 				}
 				all++
-				instr, err := machine.works.instr(machine.works.bound, int32(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				instr := fixtures.Must(machine.works.instr(machine.works.bound, int32(i)))(t)
 				for run := range instr.Runs {
 					instr.Runs[run].Past = 0 // a step gives it
 				}
@@ -82,10 +71,7 @@ func TestCached(t *testing.T) {
 				} else if !reflect.DeepEqual(first, instr) {
 					t.Errorf("%s does something else than what it is kept with", machine.program.Line(int32(i)))
 				}
-				anew, err := machine.works.prepare(int32(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				anew := fixtures.Must(machine.works.prepare(int32(i)))(t)
 				for _, of := range []*prepared{machine.works.cached[i], anew} {
 					of.found, of.Work = nil, nil // each has words and functions of its own
 					for run := range of.runs {

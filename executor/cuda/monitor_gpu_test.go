@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestGPURefill: one allocation can take all free memory of a GPU but a margin, again and
@@ -16,15 +17,9 @@ import (
 func TestGPURefill(t *testing.T) {
 	onGPU(t)
 	begin := time.Now()
-	monitor, err := NewMonitor([]int{0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	monitor := fixtures.Must(NewMonitor([]int{0}))(t)
 	seen := func() executor.MemoryReading {
-		all, err := monitor.Look()
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := fixtures.Must(monitor.Look())(t)
 		return all[0]
 	}
 	t.Logf("%+v in %v", monitor.GPUs()[0], time.Since(begin))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestGPUPeers: copies from every GPU to every other one, each way alone, as large as
@@ -16,19 +17,13 @@ func TestGPUPeers(t *testing.T) {
 	if err := driver.Open(); err != nil {
 		t.Fatal(err)
 	}
-	gpus, err := driver.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpus := fixtures.Must(driver.Devices())(t)
 	ordinals := make([]int, len(gpus))
 	for i := range ordinals {
 		ordinals[i] = i
 	}
 	for _, bytes := range []int64{8 << 20, 16 << 20, 256 << 20} {
-		found, err := paths(ordinals, bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := fixtures.Must(paths(ordinals, bytes))(t)
 		for from := range found {
 			for to, rate := range found[from].To {
 				if from != to {

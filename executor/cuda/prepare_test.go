@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // elsewhere are the kernels whose libraries no fake is of.
@@ -24,10 +25,7 @@ var elsewhere = []string{"gemm"}
 // function.
 func TestPrepared(t *testing.T) {
 	for family, config := range backendtest.Families {
-		graph, err := backendtest.Graph(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(backendtest.Graph(config))(t)
 		for way, wanted := range backendtest.Workloads() {
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
 				continue
@@ -37,10 +35,7 @@ func TestPrepared(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprint(family, " ", way, " ", schedule), func(t *testing.T) {
-					job, err := backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 2}.Job(graph, wanted)
-					if err != nil {
-						t.Fatal(err)
-					}
+					job := fixtures.Must(backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 2}.Job(graph, wanted))(t)
 					prepares(t, job)
 				})
 			}
@@ -51,14 +46,8 @@ func TestPrepared(t *testing.T) {
 // prepares runs two steps of a job on the fake driver.
 func prepares(t *testing.T, job *executor.Job) {
 	t.Helper()
-	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := New(executor.GPUOptions{Devices: []int{0, 0}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(t)
+	found := fixtures.Must(New(executor.GPUOptions{Devices: []int{0, 0}}))(t)
 	backend, is := found.(*backend)
 	if !is {
 		t.Fatalf("%T", found)
@@ -69,10 +58,7 @@ func prepares(t *testing.T, job *executor.Job) {
 			return func(*kernel.Step) error { return nil }, nil
 		}
 	}
-	machine, err := found.Open(context.Background(), bound)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := fixtures.Must(found.Open(context.Background(), bound))(t)
 	for number := range int64(2) {
 		if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
 			t.Error(err)

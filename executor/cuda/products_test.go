@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -24,10 +25,7 @@ func TestGPUProducts(t *testing.T) {
 	if context == nil {
 		return
 	}
-	stream, err := driver.NewStream()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := fixtures.Must(driver.NewStream())(t)
 	gauge.tell(t, "a context and a stream")
 	device, err := driver.Devices()
 	if err != nil {
@@ -139,10 +137,7 @@ type trial struct {
 func (trial *trial) values(t *testing.T, at driver.Address, count int64) []float64 {
 	t.Helper()
 	size := trial.dtype.Bits() / 8
-	pinned, err := driver.Pin(count * size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pinned := fixtures.Must(driver.Pin(count * size))(t)
 	values := make([]float64, count)
 	for i := range values {
 		bits := math.Float32bits(float32(rand.NormFloat64()))
@@ -182,10 +177,7 @@ func judge(t *testing.T, trial *trial) {
 		operands.Beta = 1
 	}
 	size := trial.dtype.Bits() / 8
-	pinned, err := driver.Pin(trial.rows * trial.columns * size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pinned := fixtures.Must(driver.Pin(trial.rows * trial.columns * size))(t)
 	if err := errors.Join(run(trial.handle, trial.stream, trial.workspace, &shape, operands), trial.stream.Down(pinned.Data, operands.C), trial.stream.Synchronize()); err != nil {
 		t.Errorf("%+v: %v", shape, err)
 		return

@@ -16,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // nothing has the machine's instructions do nothing.
@@ -51,10 +52,7 @@ func TestGPUTransports(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 5 {
-			times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			times := fixtures.Must(machine.Step(context.Background(), &executor.Step{Number: 1}))(t)
 			t.Logf("%.1f GB/s, step included", size/times.Step.Seconds()/1e9)
 		}
 		got := make([]byte, size)
@@ -71,10 +69,7 @@ func TestGPUTransports(t *testing.T) {
 func TestGPUFaults(t *testing.T) {
 	onGPU(t)
 	job := forms(t)["train 1f1b"]
-	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	for _, transport := range []executor.Transport{executor.PeerTransport, executor.HostTransport} {
@@ -171,18 +166,12 @@ func TestGPUHang(t *testing.T) {
 func TestGPUIssue(t *testing.T) {
 	onGPU(t)
 	holding(t)
-	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":256,"intermediate_size":512,"num_hidden_layers":16,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":512,"tie_word_embeddings":true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(`{"model_type":"llama","hidden_size":256,"intermediate_size":512,"num_hidden_layers":16,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":512,"tie_word_embeddings":true}`))(t)
 	train := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 1, MicroBatches: 1, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	generate := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 1, MicroBatches: 1, Seq: 16, NewTokens: 64, Precision: costmodel.BF16True}
 	for name, wanted := range map[string]costmodel.Workload{"train": train, "64 tokens": generate} {
 		for _, kernels := range []string{"as they are", "left out", "timed"} {
-			job, err := backendtest.Job(graph, wanted, 1, backendtest.Runs(1, 1, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := fixtures.Must(backendtest.Job(graph, wanted, 1, backendtest.Runs(1, 1, nil)))(t)
 			t.Run(name+", kernels "+kernels, func(t *testing.T) { issue(t, job, kernels) })
 		}
 	}
@@ -196,19 +185,10 @@ type spent struct {
 
 func issue(t *testing.T, job *executor.Job, kernels string) {
 	t.Helper()
-	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend, err := New(executor.GPUOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(t)
+	backend := fixtures.Must(New(executor.GPUOptions{}))(t)
 	begin := time.Now()
-	opened, err := backend.Open(context.Background(), of)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := fixtures.Must(backend.Open(context.Background(), of))(t)
 	t.Logf("open in %v", time.Since(begin))
 	machine, is := opened.(*machine)
 	if !is {
@@ -236,10 +216,7 @@ func issue(t *testing.T, job *executor.Job, kernels string) {
 		}
 	}
 	for number := range int64(6) {
-		times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Optimizer: executor.Optimizer{Rate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		times := fixtures.Must(machine.Step(context.Background(), &executor.Step{Number: number + 1, Optimizer: executor.Optimizer{Rate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-8}}))(t)
 		t.Logf("%d lines that compute, %d kernels: %v, %v a line, %v a kernel; %+v", lines, count,
 			times.Step, times.Step/time.Duration(lines), times.Step/time.Duration(count), times.Devices[0])
 	}

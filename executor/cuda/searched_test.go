@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // billion is the shape of Llama 3.2 1B.
@@ -23,10 +24,7 @@ const billion = `{"model_type":"llama","hidden_size":2048,"intermediate_size":81
 // the GPU waits for it; and what a step takes with the search for NaN and without.
 func TestGPUSearched(t *testing.T) {
 	onGPU(t)
-	graph, err := backendtest.Graph(billion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(billion))(t)
 	for _, shape := range []struct {
 		wanted    costmodel.Workload
 		sequences int64
@@ -36,19 +34,10 @@ func TestGPUSearched(t *testing.T) {
 		{costmodel.Workload{Mode: costmodel.Train, Seq: 2048, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}, 4},
 	} {
 		begin := time.Now()
-		job, err := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1, Sequences: shape.sequences}.Job(graph, shape.wanted)
-		if err != nil {
-			t.Fatal(err)
-		}
-		of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := fixtures.Must(backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1, Sequences: shape.sequences}.Job(graph, shape.wanted))(t)
+		of := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(t)
 		compiled := time.Since(begin)
-		found, err := shared{}.Open(context.Background(), of)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := fixtures.Must(shared{}.Open(context.Background(), of))(t)
 		machine, is := found.(*machine)
 		if !is {
 			t.Fatalf("%T", found)

@@ -17,6 +17,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -32,10 +33,7 @@ func TestGPUWidths(t *testing.T) {
 	before := backendtest.Workspace
 	backendtest.Workspace = 32 << 20
 	t.Cleanup(func() { backendtest.Workspace = before })
-	graph, err := backendtest.Graph(wide)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(wide))(t)
 	infer := costmodel.Workload{Mode: costmodel.Infer, Seq: 256, Precision: costmodel.BF16True}
 	generate, train := infer, infer
 	generate.NewTokens = 24
@@ -51,10 +49,7 @@ func TestGPUWidths(t *testing.T) {
 				cut := backendtest.Cut{Devices: devices, Schedule: costmodel.OneFOneB, MicroBatches: 1, Sequences: 4}
 				backend := &tracing{Backend: shared{executor.GPUOptions{Transport: map[int]executor.Transport{1: executor.AutoTransport, 2: executor.PeerTransport, 4: executor.HostTransport}[devices]}}}
 				begin := time.Now()
-				got, err := backendtest.Run(backend, graph, way.wanted, cut, t.TempDir())
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := fixtures.Must(backendtest.Run(backend, graph, way.wanted, cut, t.TempDir()))(t)
 				t.Logf("%d devices: %v", devices, time.Since(begin))
 				if want == nil {
 					want, traced = got, backend.traces

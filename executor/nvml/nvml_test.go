@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestMain(m *testing.M) {
@@ -35,10 +36,7 @@ func TestGPUs(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
 		t.Skip("the figures are those of GPUs that are none")
 	}
-	library, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := fixtures.Must(Open())(t)
 	if version, err := library.Driver(); version != "520.61.05" || err != nil {
 		t.Errorf("%q, %v", version, err)
 	}
@@ -194,10 +192,7 @@ func TestGPUReading(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") == "" {
 		t.Skip("DEVMAP_TEST_GPU is not set")
 	}
-	library, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := fixtures.Must(Open())(t)
 	all, err := library.GPUs()
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestCheckRules breaks every rule in every way: a file in testdata/broken says
@@ -22,18 +24,12 @@ func TestCheckHalves(t *testing.T) {
 
 func breaks(t *testing.T, program, folder string, rules ...string) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/" + program + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("testdata/" + program + ".txt"))(t)
 	sound := string(data)
 	if err := parsed(t, sound).Check().Err(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("testdata/" + folder + "/*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := fixtures.Must(filepath.Glob("testdata/" + folder + "/*.txt"))(t)
 	broken := map[string]bool{}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
@@ -62,10 +58,7 @@ func breaks(t *testing.T, program, folder string, rules ...string) {
 // edited is the sound text with a file's changes, and what it wants to hear.
 func edited(t *testing.T, sound, file string) (text string, wants []string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(file))(t)
 	lines, at := strings.Split(strings.TrimSpace(sound), "\n"), -1
 	for edit := range strings.Lines(string(data)) {
 		word, rest, _ := strings.Cut(strings.TrimSuffix(edit, "\n"), " ")

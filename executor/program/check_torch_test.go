@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 var torchAction = regexp.MustCompile(`^(\d+)(F|B|I|W|SEND_F|RECV_F|SEND_B|RECV_B)(\d+)$`)
@@ -37,10 +39,7 @@ func lowered(t *testing.T, rows []string, slots int) string {
 				t.Fatalf("%q is no action", cell)
 			}
 			micro := action[3]
-			stage, err := strconv.Atoi(action[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			stage := fixtures.Must(strconv.Atoi(action[1]))(t)
 			rankOf[action[1]] = rank
 			routine := "s" + action[1]
 			switch kind := action[2]; kind {
@@ -120,10 +119,7 @@ func TestCheckTorchHangs(t *testing.T) {
 // stages, 4 micro-batches, and for 4 ranks, 8 stages, 8 micro-batches.
 func TestCheckTorchZeroBubble(t *testing.T) {
 	for _, name := range []string{"zero_bubble_2x2.csv", "zero_bubble_4x2.csv"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := fixtures.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 		rows := strings.Split(strings.TrimSpace(string(data)), "\n")
 		for slots := range 3 {
 			if err := parsed(t, lowered(t, rows, slots)).Check().Err(); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // canonical is a program with a line of every kind, as Text prints it.
@@ -53,10 +55,7 @@ ticks 3.5 2
 
 func mustParse(t *testing.T, text string) *Program {
 	t.Helper()
-	program, err := Parse("p", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := fixtures.Must(Parse("p", []byte(text)))(t)
 	return program
 }
 
@@ -91,10 +90,7 @@ func TestCanonical(t *testing.T) {
 	if diff := cmp.Diff(canonical, printed(t, program)); diff != "" {
 		t.Errorf("text (-was +is):\n%s", diff)
 	}
-	again, err := Parse("p.json", inJSON(t, program))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := fixtures.Must(Parse("p.json", inJSON(t, program)))(t)
 	if diff := cmp.Diff(program, again, same...); diff != "" {
 		t.Errorf("through JSON (-was +is):\n%s", diff)
 	}
@@ -390,10 +386,7 @@ func TestRoundTrip(t *testing.T) {
 // FuzzParse: any bytes are a program or an error in one line that begins with
 // the file; a program that has a text is read back from it, and from its JSON.
 func FuzzParse(f *testing.F) {
-	program, err := Parse("p", []byte(canonical))
-	if err != nil {
-		f.Fatal(err)
-	}
+	program := fixtures.Must(Parse("p", []byte(canonical)))(f)
 	var asJSON bytes.Buffer
 	if err := program.WriteJSON(&asJSON); err != nil {
 		f.Fatal(err)

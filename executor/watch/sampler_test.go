@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/executor/nvml"
 	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -81,10 +82,7 @@ func machine() (*fakeReader, *Tree) {
 
 func sampled(t *testing.T, reader *fakeReader, tree *Tree, attached bool) *Sampler {
 	t.Helper()
-	sampler, err := New(Settings{Reader: reader, Places: []Place{{At: 0, Number: 0, Devices: []int{0}}}, Whose: tree, Attached: attached})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sampler := fixtures.Must(New(Settings{Reader: reader, Places: []Place{{At: 0, Number: 0, Devices: []int{0}}}, Whose: tree, Attached: attached}))(t)
 	return sampler
 }
 
@@ -306,10 +304,7 @@ const outlived = 77
 func watched(t *testing.T, used [2]int64, status int, processes []Process) *Report {
 	t.Helper()
 	reader, tree := machine()
-	sampler, err := New(Settings{Reader: reader, Places: []Place{{0, 0, []int{0}}, {1, 1, []int{1}}}, Whose: tree})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sampler := fixtures.Must(New(Settings{Reader: reader, Places: []Place{{0, 0, []int{0}}, {1, 1, []int{1}}}, Whose: tree}))(t)
 	for i := range used {
 		reader.now[i] = []nvml.Process{{ID: 101, Used: used[i]}}
 	}

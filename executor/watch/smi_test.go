@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 const twoGPUs = `1, GPU-bb, NVIDIA H200, 143771, 1024, Disabled, 580.1
@@ -101,10 +102,7 @@ func TestSMI(t *testing.T) {
 *) echo '0, 7'; sleep 0.1; echo '0, 9'; sleep 0.1 ;;
 esac
 `)
-	reader, err := openSMI(path, 10*time.Millisecond, time.Hour, smiPatient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := fixtures.Must(openSMI(path, 10*time.Millisecond, time.Hour, smiPatient))(t)
 	if source := reader.Source(); source.Name != "nvidia-smi, driver 580.1" || source.GranuleBytes != 1<<20 || source.Interval() != 10*time.Millisecond {
 		t.Errorf("%+v", source)
 	}
@@ -136,10 +134,7 @@ func TestSMIBehindScript(t *testing.T) {
 *) (while echo '0, 7'; do sleep 0.1; done); exit ;;
 esac
 `)
-	reader, err := openSMI(path, 10*time.Millisecond, time.Hour, smiPatient)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := fixtures.Must(openSMI(path, 10*time.Millisecond, time.Hour, smiPatient))(t)
 	if err := reader.Close(); err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -22,10 +23,7 @@ func TestCheckpoint(t *testing.T) {
 		folder := t.TempDir()
 		writeCheckpoint(t, folder, tinyConfig, dtype)
 		graph := readGraph(t, folder)
-		source, err := Checkpoint(graph)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := fixtures.Must(Checkpoint(graph))(t)
 		for _, to := range []modelgraph.DType{modelgraph.F32, modelgraph.BF16} {
 			for i, entry := range Parameters(graph, to) {
 				got, err := streamed(source, entry.Name, to)
@@ -67,10 +65,7 @@ func TestParts(t *testing.T) {
 			}
 		}
 	}
-	both, err := modelgraph.NewTensor(first.Name, modelgraph.F32, 16, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := fixtures.Must(modelgraph.NewTensor(first.Name, modelgraph.F32, 16, 8))(t)
 	both.Parts = append(append(both.Parts, first.Parts...), second.Parts...)
 	*first = both
 	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `both "model.layers.0.self_attn.q_proj.weight" and "model.layers.0.self_attn.k_proj.weight" would be read from it`) {
@@ -100,10 +95,7 @@ func TestParts(t *testing.T) {
 	*second, _ = modelgraph.NewTensor(second.Name, modelgraph.F32, 0)
 	second.Parts = nil
 	second.Owner = "tied" // so that no one asks for it
-	source, err := Checkpoint(graph)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := fixtures.Must(Checkpoint(graph))(t)
 	defer source.Close() //nolint:errcheck // opened for reading
 	got, err := streamed(source, "model.layers.0.self_attn.q_proj.weight", modelgraph.BF16)
 	if want := append(rawOf(1, 64, modelgraph.BF16), rawOf(2, 64, modelgraph.BF16)...); err != nil || !bytes.Equal(got, want) {
@@ -120,10 +112,7 @@ func TestDownloaded(t *testing.T) {
 	for i, entry := range Parameters(tiny(t, tinyConfig), modelgraph.BF16) {
 		name := fmt.Sprintf("part/model-%d.safetensors", i)
 		data := rawOf(i, numel(entry.Shape), modelgraph.BF16)
-		head, err := safetensors.Encode(nil, []safetensors.Tensor{{Name: entry.Name, DType: modelgraph.BF16, Shape: entry.Shape}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		head := fixtures.Must(safetensors.Encode(nil, []safetensors.Tensor{{Name: entry.Name, DType: modelgraph.BF16, Shape: entry.Shape}}))(t)
 		index += fmt.Sprintf("%q:%q,", entry.Name, name)
 		writeFile(t, filepath.Join(blobs, strconv.Itoa(i)), append(head, data...))
 		writeFile(t, filepath.Join(snapshot, "part", "x"), nil)
@@ -133,10 +122,7 @@ func TestDownloaded(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(snapshot, "config.json"), []byte(tinyConfig))
 	writeFile(t, filepath.Join(snapshot, "model.safetensors.index.json"), []byte(strings.TrimSuffix(index, ",")+"}}"))
-	source, err := Checkpoint(readGraph(t, snapshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := fixtures.Must(Checkpoint(readGraph(t, snapshot)))(t)
 	for i, entry := range Parameters(tiny(t, tinyConfig), modelgraph.F32) {
 		if got, err := streamed(source, entry.Name, modelgraph.F32); err != nil || !bytes.Equal(got, rawOf(i, numel(entry.Shape), modelgraph.F32)) {
 			t.Errorf("%s: %v, %x", entry.Name, err, got)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -17,10 +18,7 @@ var two = []Entry{{"b", modelgraph.F32, []int64{2}}, {"a", modelgraph.BF16, []in
 // written writes two entries in pieces, the last value first.
 func written(t *testing.T, path string) *File {
 	t.Helper()
-	file, err := Create(path, map[string]string{"format": "pt"}, two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(Create(path, map[string]string{"format": "pt"}, two))(t)
 	if err := errors.Join(file.WriteAt("a", 4, []byte("ef")), file.WriteAt("a", 0, []byte("abcd")), file.WriteAt("b", 0, []byte("01234567"))); err != nil {
 		t.Fatal(err)
 	}
@@ -99,10 +97,7 @@ func TestUnfinished(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "one")
 	writeFile(t, path, []byte("old"))
-	file, err := Create(path, nil, two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(Create(path, nil, two))(t)
 	for want, err := range map[string]error{
 		`there is no "c" in it`:                file.WriteAt("c", 0, nil),
 		`bytes 4 to 9 of "b", which has 8`:     file.WriteAt("b", 4, []byte("01234")),

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
@@ -21,10 +22,7 @@ const tinyConfig = `{"model_type": "llama", "architectures": ["LlamaForCausalLM"
 
 func tiny(tb testing.TB, config string) *modelgraph.Graph {
 	tb.Helper()
-	graph, err := hf.FromConfig("config.json", []byte(config))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(config)))(tb)
 	return graph
 }
 
@@ -70,10 +68,7 @@ func writeCheckpoint(tb testing.TB, folder, config string, dtype modelgraph.DTyp
 		tensors[i] = safetensors.Tensor{Name: entry.Name, DType: dtype, Shape: entry.Shape}
 		data = append(data, rawOf(i, numel(entry.Shape), dtype)...)
 	}
-	head, err := safetensors.Encode(nil, tensors)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	head := fixtures.Must(safetensors.Encode(nil, tensors))(tb)
 	writeFile(tb, filepath.Join(folder, "config.json"), []byte(config))
 	writeFile(tb, filepath.Join(folder, "model.safetensors"), append(head, data...))
 }
@@ -98,10 +93,7 @@ func writeFile(tb testing.TB, path string, data []byte) {
 
 func readGraph(tb testing.TB, folder string) *modelgraph.Graph {
 	tb.Helper()
-	graph, err := hf.FromCheckpoint(folder)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromCheckpoint(folder))(tb)
 	return graph
 }
 
@@ -133,10 +125,7 @@ func fill(file *File, source Source, entries []Entry) error {
 // names are those in a folder.
 func names(tb testing.TB, folder string) string {
 	tb.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	entries := fixtures.Must(os.ReadDir(folder))(tb)
 	found := []string{}
 	for _, entry := range entries {
 		found = append(found, entry.Name())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -15,10 +16,7 @@ import (
 // save makes a folder of a graph with random weights.
 func save(t *testing.T, folder string, graph *modelgraph.Graph, dtype modelgraph.DType) {
 	t.Helper()
-	file, err := CreateModel(folder, graph, dtype)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(CreateModel(folder, graph, dtype))(t)
 	if err := errors.Join(fill(file, Random(graph, 3), Parameters(graph, dtype)), file.Commit()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,17 +58,11 @@ func TestSaved(t *testing.T) {
 			graph := tiny(t, configFor(family))
 			folder := filepath.Join(t.TempDir(), "saved")
 			save(t, folder, graph, dtype)
-			read, err := hf.FromCheckpoint(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := fixtures.Must(hf.FromCheckpoint(folder))(t)
 			if len(read.Warnings) > 0 || read.DType != dtype || read.Class != graph.Class || read.ParamCount() != graph.ParamCount() {
 				t.Errorf("%s %v: %v %s, %d of %d parameters, %q", family, dtype, read.DType, read.Class, read.ParamCount(), graph.ParamCount(), read.Warnings)
 			}
-			source, err := Checkpoint(read)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := fixtures.Must(Checkpoint(read))(t)
 			for _, entry := range Parameters(graph, dtype) {
 				got, err := streamed(source, entry.Name, dtype)
 				want, wrong := streamed(Random(graph, 3), entry.Name, dtype)
@@ -151,10 +143,7 @@ func TestVacant(t *testing.T) {
 			t.Errorf("%s holds %s", name, got)
 		}
 	}
-	file, err := CreateModel(path("taken"), graph, modelgraph.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(CreateModel(path("taken"), graph, modelgraph.F32))(t)
 	writeFile(t, path("taken/x"), nil) // by somebody else, meanwhile
 	if err := errors.Join(fill(file, Random(graph, 3), Parameters(graph, modelgraph.F32)), file.Commit()); err == nil {
 		t.Error("a folder that holds something was replaced")

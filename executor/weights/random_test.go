@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -33,10 +34,7 @@ func TestRandom(t *testing.T) {
 func TestRandomAlone(t *testing.T) {
 	const name = "model.layers.0.mlp.gate_proj.weight"
 	generate := func(config string, seed uint64) []byte {
-		got, err := streamed(Random(tiny(t, config), seed), name, modelgraph.F32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixtures.Must(streamed(Random(tiny(t, config), seed), name, modelgraph.F32))(t)
 		return got
 	}
 	base := generate(tinyConfig, 1)
@@ -58,10 +56,7 @@ func TestRandomAlone(t *testing.T) {
 // TestDistribution: values are normal, of deviation 0.02. The mean of 2²² values has a deviation of
 // 1e-5, the fourth moment (3 for a normal distribution) one of 0.005.
 func TestDistribution(t *testing.T) {
-	got, err := streamed(Random(tiny(t, bigConfig), 5), "model.embed_tokens.weight", modelgraph.F32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixtures.Must(streamed(Random(tiny(t, bigConfig), 5), "model.embed_tokens.weight", modelgraph.F32))(t)
 	var sum, squares, fourth float64
 	count := float64(len(got) / 4)
 	for ; len(got) > 0; got = got[4:] {
@@ -83,10 +78,7 @@ func TestConstants(t *testing.T) {
 		graph := tiny(t, configFor(family))
 		source := Random(graph, 1)
 		for _, entry := range Parameters(graph, modelgraph.F32) {
-			got, err := streamed(source, entry.Name, modelgraph.F32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixtures.Must(streamed(source, entry.Name, modelgraph.F32))(t)
 			norm := strings.Contains(entry.Name, "norm") || strings.Contains(entry.Name, "ln_") || strings.Contains(entry.Name, "LayerNorm")
 			value := float32(1)
 			if strings.HasSuffix(entry.Name, "bias") || norm && strings.HasPrefix(family, "gemma") {

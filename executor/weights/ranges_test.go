@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -20,10 +21,7 @@ func TestRanges(t *testing.T) {
 	folder := t.TempDir()
 	writeCheckpoint(t, folder, bigConfig, modelgraph.F32)
 	graph := readGraph(t, folder)
-	files, err := Checkpoint(graph)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := fixtures.Must(Checkpoint(graph))(t)
 	name := "model.embed_tokens.weight"
 	for from, source := range map[string]Source{"files": files, "drawn": Random(graph, 5)} {
 		for _, dtype := range []modelgraph.DType{modelgraph.F32, modelgraph.BF16} {
@@ -31,14 +29,8 @@ func TestRanges(t *testing.T) {
 			if !is {
 				t.Fatalf("%T", source)
 			}
-			ranges, err := ranged.Ranges(name, dtype)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := streamed(source, name, dtype)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ranges := fixtures.Must(ranged.Ranges(name, dtype))(t)
+			want := fixtures.Must(streamed(source, name, dtype))(t)
 			width := dtype.Bits() / 8
 			for i := range ranges {
 				one := &ranges[i]
@@ -76,10 +68,7 @@ func TestRangesThatCannotBe(t *testing.T) {
 	folder := t.TempDir()
 	writeCheckpoint(t, folder, bigConfig, modelgraph.BF16)
 	graph := readGraph(t, folder)
-	source, err := Checkpoint(graph)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := fixtures.Must(Checkpoint(graph))(t)
 	for _, each := range []Source{source, Random(graph, 1)} {
 		ranged, is := each.(Ranged)
 		if !is {
@@ -94,10 +83,7 @@ func TestRangesThatCannotBe(t *testing.T) {
 	}
 	ranged, _ := source.(Ranged)
 	for _, dtype := range []modelgraph.DType{modelgraph.BF16, modelgraph.F32} {
-		ranges, err := ranged.Ranges("model.embed_tokens.weight", dtype)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ranges := fixtures.Must(ranged.Ranges("model.embed_tokens.weight", dtype))(t)
 		path := filepath.Join(folder, "model.safetensors")
 		if !strings.Contains(ranges[0].Place, path+`: tensor "model.embed_tokens.weight"`) {
 			t.Error(ranges[0].Place)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
@@ -19,10 +20,7 @@ var (
 
 func saveState(t *testing.T, folder string) {
 	t.Helper()
-	file, err := CreateState(folder, &saved, savedEntries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(CreateState(folder, &saved, savedEntries))(t)
 	for i, entry := range savedEntries {
 		if err := file.WriteAt(entry.Name, 0, rawOf(i, 4, entry.DType)); err != nil {
 			t.Fatal(err)
@@ -40,10 +38,7 @@ func TestResume(t *testing.T) {
 	if got := names(t, folder); got != "[state.json state.safetensors]" {
 		t.Errorf("there is %s", got)
 	}
-	file, err := safetensors.ReadFile(filepath.Join(folder, valuesName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(safetensors.ReadFile(filepath.Join(folder, valuesName)))(t)
 	for i, name := range []string{"w.master", "w.mean", "w"} { // every value is aligned
 		if file.Tensors[i].Name != name {
 			t.Errorf("tensor %d is %q, want %q", i, file.Tensors[i].Name, name)
@@ -97,10 +92,7 @@ func TestMismatch(t *testing.T) {
 
 // TestStateRefused: what is no state.
 func TestStateRefused(t *testing.T) {
-	good, err := os.ReadFile(writeState(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := fixtures.Must(os.ReadFile(writeState(t)))(t)
 	for want, text := range map[string]string{
 		`format_version: "devmap.state/v2" is not "devmap.state/v1"`: strings.Replace(string(good), "state/v1", "state/v2", 1),
 		`step: 0 is not a number of steps`:                           strings.Replace(string(good), `"step": 7`, `"step": 0`, 1),

@@ -17,6 +17,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -31,15 +32,9 @@ type randomComponent struct {
 
 func randomComponents(tb testing.TB) []randomComponent {
 	tb.Helper()
-	f, err := os.Open(cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz")))(tb)
 	defer f.Close()
-	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(f))(tb)
 	var cases []randomComponent
 	for lines := json.NewDecoder(unpacked); ; {
 		var c randomComponent
@@ -129,10 +124,7 @@ func TestNoSplit(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range randomComponents(t) {
 		class, _, _ := strings.Cut(c.Case, "/")
-		graph, err := FromConfig("config.json", c.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig("config.json", c.Config))(t)
 		for i := range graph.Layers {
 			layer := &graph.Layers[i]
 			block := regexp.MustCompile(`^(.*\.)?resnets\.\d+`).FindString(layer.Name)

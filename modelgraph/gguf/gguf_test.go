@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // sizes are those of gguf-py 0.19 (constants.py, GGML_QUANT_SIZES), and of ggml 0.25.3 for types 9
@@ -75,10 +77,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
-	file, err := Read(saved(t, []string{"a.gguf"}, llama()), open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(Read(saved(t, []string{"a.gguf"}, llama()), open))(t)
 	if got := file.Number("block_count", 0); got != 2 {
 		t.Errorf("block_count %d", got)
 	}
@@ -101,14 +100,8 @@ func TestValues(t *testing.T) {
 
 // TestGraph: blocks are units in their order, and a missing output is the embedding's table.
 func TestGraph(t *testing.T) {
-	file, err := Read(saved(t, []string{"a.gguf"}, llama()), open)
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := file.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(Read(saved(t, []string{"a.gguf"}, llama()), open))(t)
+	graph := fixtures.Must(file.Graph())(t)
 	var names []string
 	for _, unit := range graph.Units {
 		names = append(names, unit.Name)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -33,10 +34,7 @@ func writeFile(tb testing.TB, path string, tensors []stored) {
 		header[s.name] = map[string]any{"dtype": s.dtype.String(), "shape": shape, "data_offsets": []int64{at, at + s.bytes()}}
 		at += s.bytes()
 	}
-	text, err := json.Marshal(header)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := fixtures.Must(json.Marshal(header))(tb)
 	out := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	out = append(out, text...)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -54,10 +52,7 @@ func writeFile(tb testing.TB, path string, tensors []stored) {
 // writeFills writes the data of tensors that have a fill; the rest is a hole.
 func writeFills(tb testing.TB, path string, at int64, tensors []stored) {
 	tb.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := fixtures.Must(os.OpenFile(path, os.O_WRONLY, 0))(tb)
 	defer f.Close()
 	for _, s := range tensors {
 		if s.fill != 0 {
@@ -85,10 +80,7 @@ func writeShards(tb testing.TB, dir string, tensors []stored, n int) {
 			weightMap[s.name] = name
 		}
 	}
-	text, err := json.Marshal(map[string]any{"weight_map": weightMap})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := fixtures.Must(json.Marshal(map[string]any{"weight_map": weightMap}))(tb)
 	write(tb, filepath.Join(dir, "model.safetensors.index.json"), text)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -58,14 +59,8 @@ func TestListed(t *testing.T) {
 // readListed reads a folder as one of a family without a reader.
 func readListed(t *testing.T, dir string) (*modelgraph.Graph, error) {
 	t.Helper()
-	data, err := readConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := parseConfig(ConfigName, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(readConfig(dir))(t)
+	cfg := fixtures.Must(parseConfig(ConfigName, data))(t)
 	return listedFolder(dir, cfg, "not read")
 }
 
@@ -76,15 +71,9 @@ var refusedListed = map[string]string{
 
 func listedCases(t *testing.T) []*listedFolderCase {
 	t.Helper()
-	f, err := os.Open("../../fixtures/oracle/folders.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open("../../fixtures/oracle/folders.jsonl.gz"))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := fixtures.Must(gzip.NewReader(f))(t)
 	var cases []*listedFolderCase
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, 1<<24)
@@ -102,10 +91,7 @@ func listedCases(t *testing.T) []*listedFolderCase {
 func (c *listedFolderCase) folder(t *testing.T, names []string) string {
 	t.Helper()
 	dir := t.TempDir()
-	config, err := json.Marshal(c.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixtures.Must(json.Marshal(c.Config))(t)
 	write(t, filepath.Join(dir, ConfigName), config)
 	var tensors []stored
 	for _, n := range names {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -36,10 +37,7 @@ func small(t *testing.T, modelType string, more fields) []byte {
 
 func asJSON(t *testing.T, c fields) []byte {
 	t.Helper()
-	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(json.Marshal(c))(t)
 	return data
 }
 
@@ -191,10 +189,7 @@ func TestFeedForwardOps(t *testing.T) {
 // ops are the operations of one kind, in module order.
 func ops[T modelgraph.Op](t *testing.T, config []byte, release ...string) []T {
 	t.Helper()
-	g, err := FromConfig("config.json", config, release...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(FromConfig("config.json", config, release...))(t)
 	var out []T
 	for i := range g.Layers {
 		if op, ok := g.Layers[i].Op.(T); ok {

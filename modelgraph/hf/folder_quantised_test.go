@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -51,10 +52,7 @@ func TestQuantised(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := llamaFolder(t, tinyLlama, quantised(tensors...))
-			g, err := FromCheckpoint(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(FromCheckpoint(dir))(t)
 			if others(t, g) != nil {
 				t.Error(g.Warnings)
 			}
@@ -84,10 +82,7 @@ func TestQuantised(t *testing.T) {
 // TestQuantisedOnlyNearby: a parameter that is missing elsewhere stays and is reported.
 func TestQuantisedOnlyNearby(t *testing.T) {
 	edit := quantised(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
-	g, err := FromCheckpoint(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(FromCheckpoint(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) })))(t)
 	if ws := others(t, g); len(ws) != 1 || !strings.Contains(ws[0], `newly initialised: "model.layers.1.mlp.up_proj.weight"`) {
 		t.Error(g.Warnings)
 	}
@@ -156,10 +151,7 @@ func TestFP8Experts(t *testing.T) {
 				}
 				return ts
 			})
-			g, err := FromCheckpoint(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(FromCheckpoint(dir))(t)
 			if others(t, g) != nil {
 				t.Error(g.Warnings)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -245,10 +246,7 @@ func TestTies(t *testing.T) {
 		"both, two types": {with(other), 1704, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := FromCheckpoint(llamaFolder(t, tied, c.edit))
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(FromCheckpoint(llamaFolder(t, tied, c.edit)))(t)
 			if g.ParamCount() != c.params || len(g.Ties) != c.ties || (len(g.Warnings) > 0) != strings.HasPrefix(name, "both") {
 				t.Errorf("%d parameters, ties %v, warnings %v", g.ParamCount(), g.Ties, g.Warnings)
 			}
@@ -271,10 +269,7 @@ func TestT5Unties(t *testing.T) {
 		}
 		config["tie_word_embeddings"] = false
 		data, _ := json.Marshal(config)
-		want, err := FromConfig("config.json", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := fixtures.Must(FromConfig("config.json", data))(t)
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ConfigName), data)
 		var tensors []stored
@@ -284,10 +279,7 @@ func TestT5Unties(t *testing.T) {
 			}
 		}
 		writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
-		g, err := FromCheckpoint(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(FromCheckpoint(dir))(t)
 		head := paramOf(t, g, "lm_head.weight")
 		if g.ParamCount() != want.ParamCount()+head.Numel || head.Owner != "" || len(g.Ties) != 1 {
 			t.Errorf("%d parameters, the config makes %d; ties %v", g.ParamCount(), want.ParamCount(), g.Ties)
@@ -301,10 +293,7 @@ func TestConfigOnly(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "models--org--Tiny-1.1B", "snapshots", "abc")
 	write(t, filepath.Join(dir, ConfigName), []byte(tinyLlama))
 	write(t, filepath.Join(dir, "pytorch_model.bin"), []byte("x"))
-	g, err := FromCheckpoint(dir + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(FromCheckpoint(dir + "/"))(t)
 	if g.Name != "Tiny-1.1B" || g.ParamCount() != 1704 || len(g.Warnings) != 1 || !strings.Contains(g.Warnings[0], "pytorch_model.bin") {
 		t.Errorf("%s, %d parameters, warnings %v", g.Name, g.ParamCount(), g.Warnings)
 	}

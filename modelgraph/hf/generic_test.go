@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -45,10 +46,7 @@ func TestGeneric(t *testing.T) {
 				tensors = append(tensors, stored{name: n, dtype: modelgraph.F16, shape: []int64{int64(i + 1)}})
 			}
 			writeFile(t, path, tensors)
-			g, err := FromCheckpoint(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(FromCheckpoint(path))(t)
 			var units []string
 			var names []string
 			for _, u := range g.Units {
@@ -133,10 +131,7 @@ func TestOneShardIsNoModel(t *testing.T) {
 	dir := llamaFolder(t, tinyLlama, func(ts []stored) []stored { return ts })
 	shard := filepath.Join(dir, "model-00001-of-00002.safetensors")
 	writeFile(t, shard, []stored{st("lm_head.weight", modelgraph.BF16, 4)})
-	g, err := FromCheckpoint(shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(FromCheckpoint(shard))(t)
 	if len(g.Layers) != 1 || !strings.Contains(g.Warnings[0], "not the whole checkpoint") {
 		t.Errorf("%d layers, warnings %v", len(g.Layers), g.Warnings)
 	}

@@ -6,19 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestJoinedUnits: units of a config whose results a forward joins without moving share a device.
 func TestJoinedUnits(t *testing.T) {
-	internvl, err := os.ReadFile("testdata/internvl2_5-26b.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := FromConfig("config.json", internvl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	internvl := fixtures.Must(os.ReadFile("testdata/internvl2_5-26b.json"))(t)
+	graph := fixtures.Must(FromConfig("config.json", internvl))(t)
 	sets := graph.TiedUnits()
 	if len(sets) != 1 {
 		t.Fatalf("%d sets", len(sets))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -15,10 +16,7 @@ const oldLlavaConfig = `{"torch_dtype": "bfloat16", "architectures": ["LlavaLlam
 // TestOldLlava: the projector follows the language model and reads the output of a tower outside
 // the model (llava_arch.py: LlavaMetaModel).
 func TestOldLlava(t *testing.T) {
-	graph, err := FromConfig("config.json", []byte(oldLlavaConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(FromConfig("config.json", []byte(oldLlavaConfig)))(t)
 	names := graphTensors(graph, func(layer *modelgraph.Layer) []modelgraph.Tensor { return layer.Params })
 	want := []string{
 		"model.norm.weight [64]", "model.mm_projector.0.weight [64,32]", "model.mm_projector.0.bias [64]",
@@ -39,10 +37,7 @@ func TestOldLlava(t *testing.T) {
 
 // TestOldLlavaVariants: types, projectors and towers of its first code.
 func TestOldLlavaVariants(t *testing.T) {
-	plain, err := FromConfig("config.json", []byte(oldLlavaConfig))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := fixtures.Must(FromConfig("config.json", []byte(oldLlavaConfig)))(t)
 	for _, c := range []struct {
 		from, to string
 		more     int64  // parameters

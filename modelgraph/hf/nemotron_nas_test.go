@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -109,10 +110,7 @@ func TestNemotronBlocks(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			g, err := FromConfig("config.json", []byte(nemotronConfig(tt.block)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(FromConfig("config.json", []byte(nemotronConfig(tt.block))))(t)
 			if d := cmp.Diff(tt.want, unitTensors(t, g, "model.layers.0")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -127,23 +125,11 @@ func nemotronConfig(block string) string {
 
 func nemotronGraph(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	f, err := os.Open("testdata/" + name + ".json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open("testdata/" + name + ".json.gz"))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := FromConfig("config.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := fixtures.Must(gzip.NewReader(f))(t)
+	data := fixtures.Must(io.ReadAll(z))(t)
+	g := fixtures.Must(FromConfig("config.json", data))(t)
 	return g
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -197,15 +198,9 @@ func readOracle(t *testing.T, file string) []oracleCase {
 
 func readGzip(t *testing.T, file string, into any) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := fixtures.Must(gzip.NewReader(f))(t)
 	if err := json.NewDecoder(z).Decode(into); err != nil {
 		t.Fatal(file, err)
 	}

@@ -11,20 +11,15 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestPi0 compares the arrays of OpenPI's models with its code (fixtures/oracle/openpi.py): names,
 // shapes, types, and which are frozen.
 func TestPi0(t *testing.T) {
-	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi/trees.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi/trees.json.gz")))(t)
+	text := fixtures.Must(gzip.NewReader(file))(t)
 	var golden struct {
 		Models []struct {
 			Name   string
@@ -45,14 +40,8 @@ func TestPi0(t *testing.T) {
 		if model.Config["pi05"] == true {
 			model.Config["model_type"] = "openpi_pi05"
 		}
-		config, err := json.Marshal(model.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		graph, err := FromConfig(ConfigName, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := fixtures.Must(json.Marshal(model.Config))(t)
+		graph := fixtures.Must(FromConfig(ConfigName, config))(t)
 		var got, want []string
 		for i := range graph.Layers {
 			for _, tensor := range graph.Layers[i].Owned() {

@@ -10,24 +10,17 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestPublished: configs of models published in 2025 and 2026, and configs that Transformers 5.24
 // saves, are exact or refused (fixtures/oracle/README.md). It reads every fourth, with
 // PUBLISHED=all all.
 func TestPublished(t *testing.T) {
-	packed, err := os.ReadFile("../../fixtures/oracle/published.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/published.jsonl.gz"))(t)
+	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
+	data := fixtures.Must(io.ReadAll(reader))(t)
 	exact, refused, number := 0, 0, 0
 	for text := range bytes.Lines(data) {
 		number++
@@ -54,10 +47,7 @@ func TestPublished(t *testing.T) {
 		}
 		if _, quantised := members["quantization_config"]; quantised { // Transformers built it plain
 			delete(members, "quantization_config")
-			plain, err := json.Marshal(members)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := fixtures.Must(json.Marshal(members))(t)
 			if graph, err = FromConfig("config.json", plain); err != nil {
 				t.Errorf("%s: %v", model.Name, err)
 				continue

@@ -16,6 +16,7 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -49,15 +50,9 @@ func TestFamilies(t *testing.T) {
 // randomRows are the lines of a file.
 func randomRows[row any](tb testing.TB, file string) []row {
 	tb.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(tb)
 	defer f.Close()
-	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(f))(tb)
 	var cases []row
 	for lines := json.NewDecoder(unpacked); ; {
 		var c row
@@ -135,14 +130,8 @@ func TestFamilyFolders(t *testing.T) {
 		read++
 		t.Run(c.class(), func(t *testing.T) {
 			data := asJSON(t, c.Config)
-			graph, err := FromConfig("config.json", data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg, err := parseConfig("config.json", data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			graph := fixtures.Must(FromConfig("config.json", data))(t)
+			cfg := fixtures.Must(parseConfig("config.json", data))(t)
 			assigned := &assignment{graph: graph, names: loadingOf(graph, cfg)}
 			assigned.index()
 			for _, name := range c.Saved {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -86,14 +87,8 @@ func TestUnknownFields(t *testing.T) {
 
 // TestForeignClass: a class under another model_type gives the class's graph.
 func TestForeignClass(t *testing.T) {
-	own, err := FromConfig("config.json", asJSON(t, having(kimi, "model_type", "deepseek_v3")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := FromConfig("config.json", asJSON(t, kimi))
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := fixtures.Must(FromConfig("config.json", asJSON(t, having(kimi, "model_type", "deepseek_v3"))))(t)
+	g := fixtures.Must(FromConfig("config.json", asJSON(t, kimi)))(t)
 	if g.ParamCount() != own.ParamCount() || g.Class != own.Class || len(g.Warnings) != len(own.Warnings)+1 ||
 		!slices.ContainsFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "DeepseekV3ForCausalLM") }) {
 		t.Errorf("%d parameters, %s, %q; as deepseek_v3 %d", g.ParamCount(), g.Class, g.Warnings, own.ParamCount())

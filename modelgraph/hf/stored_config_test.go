@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -30,14 +31,8 @@ func TestStoredFromConfig(t *testing.T) {
 			"num_key_value_heads":1,"vocab_size":32,"quantization_config":{"quant_method":"gptq","bits":8,"group_size":-1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			alone, err := FromConfig("config.json", []byte(config))
-			if err != nil {
-				t.Fatal(err)
-			}
-			folder, err := FromCheckpoint(llamaFolder(t, config, func([]stored) []stored { return storedLike(alone) }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := fixtures.Must(FromConfig("config.json", []byte(config)))(t)
+			folder := fixtures.Must(FromCheckpoint(llamaFolder(t, config, func([]stored) []stored { return storedLike(alone) })))(t)
 			if alone.Quantized == "" || alone.Quantized != folder.Quantized {
 				t.Errorf("%q, the folder %q", alone.Quantized, folder.Quantized)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -28,15 +29,9 @@ type libraryFolder struct {
 
 func libraryFolders(t *testing.T) []libraryFolder {
 	t.Helper()
-	file, err := os.Open("testdata/quantised.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("testdata/quantised.jsonl.gz"))(t)
 	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := fixtures.Must(gzip.NewReader(file))(t)
 	var out []libraryFolder
 	lines := bufio.NewScanner(unzipped)
 	lines.Buffer(nil, 1<<20)
@@ -62,10 +57,7 @@ func TestStoredByLibraries(t *testing.T) {
 	}
 	for _, folder := range folders {
 		t.Run(folder.Name, func(t *testing.T) {
-			graph, err := FromConfig("config.json", folder.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			graph := fixtures.Must(FromConfig("config.json", folder.Config))(t)
 			if graph.Quantized == "" && !strings.Contains(strings.Join(graph.Warnings, " "), "it leaves every layer as it is") {
 				t.Fatalf("not read: %q", graph.Warnings)
 			}
@@ -102,10 +94,7 @@ func readFolder(t *testing.T, folder libraryFolder) *modelgraph.Graph {
 		tensors = append(tensors, storedText(t, text))
 	}
 	writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
-	graph, err := FromCheckpoint(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(FromCheckpoint(dir))(t)
 	return graph
 }
 
@@ -150,10 +139,7 @@ func storedText(t *testing.T, text string) stored {
 	name, dims, _ := strings.Cut(strings.TrimSuffix(kind, "]"), "[")
 	tensor := stored{name: full, dtype: typeNamed(name)}
 	for dim := range strings.FieldsSeq(dims) {
-		count, err := strconv.ParseInt(dim, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		count := fixtures.Must(strconv.ParseInt(dim, 10, 64))(t)
 		tensor.shape = append(tensor.shape, count)
 	}
 	return tensor
@@ -233,10 +219,7 @@ func TestExpertsStored(t *testing.T) {
 	const config = `{"model_type":"qwen3_moe","hidden_size":64,"moe_intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":32,
 		"num_key_value_heads":1,"vocab_size":64,"num_experts":2,"num_experts_per_tok":1,"transformers_version":%q,"quantization_config":{"load_in_4bit":true}}`
 	for version, want := range map[string]string{"5.17.0": "mlp.experts.gate_up_proj BF16[2 128 64]", "4.51.3": "mlp.experts.1.up_proj.weight U8[2048 1]"} {
-		graph, err := FromConfig("config.json", fmt.Appendf(nil, config, version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig("config.json", fmt.Appendf(nil, config, version)))(t)
 		if all := strings.Join(tensorSet(graph), "\n"); !strings.Contains(strings.ReplaceAll(all, "F32", "BF16"), want) {
 			t.Errorf("%s: no %s in\n%s", version, want, all)
 		}
@@ -248,10 +231,7 @@ func TestOwnHead(t *testing.T) {
 	const config = `{"model_type":"mistral3"%s,"text_config":{"model_type":"mistral","hidden_size":32,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":16,
 		"num_key_value_heads":1,"vocab_size":100%s},"vision_config":{"model_type":"pixtral","hidden_size":16,"intermediate_size":32,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,"image_size":28,"patch_size":14}}`
 	count := func(top, text string) (int64, string) {
-		graph, err := FromConfig("config.json", fmt.Appendf(nil, config, top, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig("config.json", fmt.Appendf(nil, config, top, text)))(t)
 		return graph.ParamCount(), strings.Join(graph.Warnings, " ")
 	}
 	tied, _ := count(`,"tie_word_embeddings":true`, "")
@@ -265,10 +245,7 @@ func TestOwnHead(t *testing.T) {
 	if own, words := count("", ""); own != tied+3200 || !strings.Contains(words, fmt.Sprintf("%d parameters; tied, as the class's default, they are %d", own, tied)) {
 		t.Errorf("%d parameters, tied %d: %s", own, tied, words)
 	}
-	graph, err := FromConfig("config.json", []byte(`{"model_type":"internvl","text_config":{"model_type":"qwen2"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(FromConfig("config.json", []byte(`{"model_type":"internvl","text_config":{"model_type":"qwen2"}}`)))(t)
 	if want := fmt.Sprintf("counted as tied, as the class's default, %d parameters; with a head of its own they are", graph.ParamCount()); !strings.Contains(strings.Join(graph.Warnings, " "), want) {
 		t.Errorf("no %q in %q", want, graph.Warnings)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -30,10 +31,7 @@ func TestComponentTypes(t *testing.T) {
 // compareComponents compares the table with samples.
 func compareComponents(t *testing.T, path string) {
 	t.Helper()
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile(path))(t)
 	data := packed
 	if reader, err := gzip.NewReader(bytes.NewReader(packed)); err == nil {
 		if data, err = io.ReadAll(reader); err != nil {
@@ -46,10 +44,7 @@ func compareComponents(t *testing.T, path string) {
 		if err := json.Unmarshal(text, &sample); err != nil {
 			t.Fatal(err)
 		}
-		cfg, err := parseConfig("config.json", sample.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := fixtures.Must(parseConfig("config.json", sample.Config))(t)
 		tree, _, _, err := componentTree(cfg)
 		switch {
 		case errors.As(err, new(*typeError)) || errors.As(err, new(*modelgraph.SyntaxError)):

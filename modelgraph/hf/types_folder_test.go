@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -30,18 +31,9 @@ type tableFolder struct {
 
 func tableFolders(t *testing.T) (all []*tableFolder) {
 	t.Helper()
-	packed, err := os.ReadFile("../../fixtures/oracle/table_folders.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/table_folders.jsonl.gz"))(t)
+	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
+	data := fixtures.Must(io.ReadAll(reader))(t)
 	for text := range bytes.Lines(data) {
 		c := new(tableFolder)
 		if err := json.Unmarshal(text, c); err != nil {
@@ -59,10 +51,7 @@ func (c *tableFolder) write(t *testing.T, more ...stored) string {
 	write(t, filepath.Join(dir, ConfigName), c.Config)
 	tensors := slices.Clone(more)
 	for _, of := range c.Stored {
-		dtype, err := modelgraph.ParseDType(fmt.Sprint(of[1]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		dtype := fixtures.Must(modelgraph.ParseDType(fmt.Sprint(of[1])))(t)
 		var shape []int64
 		for _, d := range of[2].([]any) { //nolint:errcheck // its own file
 			shape = append(shape, int64(d.(float64))) //nolint:errcheck // likewise
@@ -78,10 +67,7 @@ func (c *tableFolder) write(t *testing.T, more ...stored) string {
 func TestTableFolders(t *testing.T) {
 	for _, c := range tableFolders(t) {
 		t.Run(c.Class, func(t *testing.T) {
-			graph, err := FromCheckpoint(c.write(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			graph := fixtures.Must(FromCheckpoint(c.write(t)))(t)
 			if graph.ParamCount() != c.Params {
 				t.Errorf("%d parameters, Transformers has %d", graph.ParamCount(), c.Params)
 			}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -231,14 +232,8 @@ func TestOperationsOfReaders(t *testing.T) {
 // unpackedLines are the lines of a packed file.
 func unpackedLines(t *testing.T, file string) func(func([]byte) bool) {
 	t.Helper()
-	packed, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile(file))(t)
+	unpacked := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
 	return func(yield func([]byte) bool) {
 		lines := bufio.NewScanner(unpacked)
 		lines.Buffer(nil, 64<<20)

@@ -11,23 +11,16 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestReleases compares the tables with builds of their releases, for classes that differ between
 // releases (fixtures/oracle/between.py).
 func TestReleases(t *testing.T) {
-	packed, err := os.ReadFile("../../fixtures/oracle/releases.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/releases.jsonl.gz"))(t)
+	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
+	data := fixtures.Must(io.ReadAll(reader))(t)
 	exact, refused := make(map[string]int), make(map[string]int)
 	for text := range bytes.Lines(data) {
 		var sample struct {
@@ -117,10 +110,7 @@ func TestReadersFollow(t *testing.T) {
 		{qwen, "5.17", 72811316992},
 		{qwen, "5.24", 72791639552},
 	} {
-		graph, err := FromConfig(ConfigName, []byte(c.config), c.release)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig(ConfigName, []byte(c.config), c.release))(t)
 		if graph.ParamCount() != c.params {
 			t.Errorf("%s under %s: %d parameters, not %d", c.config, c.release, graph.ParamCount(), c.params)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/learned"
 )
@@ -21,10 +22,7 @@ func TestTapes(t *testing.T) {
 	head := func(more fields) *modelgraph.Layer {
 		config := maps.Clone(base)
 		maps.Copy(config, more)
-		graph, err := tableGraph(asJSON(t, config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(tableGraph(asJSON(t, config)))(t)
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == "lm_head" })
 		return &graph.Layers[at]
 	}
@@ -50,10 +48,7 @@ func TestTapes(t *testing.T) {
 
 // TestTapesOfPlaces: layers that share a part name the layer before each.
 func TestTapesOfPlaces(t *testing.T) {
-	graph, err := tableGraph(asJSON(t, fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "num_hidden_layers": 5}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(tableGraph(asJSON(t, fields{"model_type": "nanochat", "architectures": []string{"NanoChatForCausalLM"}, "num_attention_heads": 8, "num_key_value_heads": 8, "num_hidden_layers": 5})))(t)
 	seen := 0
 	for i := range graph.Layers {
 		number := numbersIn(graph.Layers[i].Name)
@@ -88,10 +83,7 @@ func TestTapesOfWindows(t *testing.T) {
 		{"Starcoder2ForCausalLM", fields{"model_type": "starcoder2", "sliding_window": nil}, 1},
 	} {
 		of.config["architectures"], of.config["dtype"] = []string{of.class}, "bfloat16"
-		graph, err := tableGraph(asJSON(t, of.config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(tableGraph(asJSON(t, of.config)))(t)
 		least := int64(-1)
 		for length := int64(1024); length > 0; length-- {
 			if slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
@@ -122,10 +114,7 @@ func TestTapesOfModes(t *testing.T) {
 		{fields{"model_type": "vaultgemma", "architectures": []string{"VaultGemmaForCausalLM"}, "vocab_size": 4096}, "5.17", "lm_head", 0},
 	} {
 		of.config["dtype"] = "bfloat16"
-		graph, err := FromConfig("config.json", asJSON(t, of.config), of.release)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, of.config), of.release))(t)
 		at := slices.IndexFunc(graph.Layers, func(layer modelgraph.Layer) bool { return layer.Name == of.head })
 		steps := graph.Layers[at].Learned
 		if of.vocab == 0 {
@@ -151,10 +140,7 @@ func TestTapesOfModes(t *testing.T) {
 func TestTapesOfKinds(t *testing.T) {
 	steps := func(config fields, layer string) learned.Steps {
 		config["dtype"] = "bfloat16"
-		graph, err := FromConfig("config.json", asJSON(t, config), newest.name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromConfig("config.json", asJSON(t, config), newest.name))(t)
 		at := slices.IndexFunc(graph.Layers, func(one modelgraph.Layer) bool { return one.Name == layer })
 		return graph.Layers[at].Learned
 	}

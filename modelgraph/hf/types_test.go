@@ -17,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
@@ -89,16 +90,10 @@ func otherTable(t *testing.T) (report func(line ...any)) {
 	if path == "" {
 		return func(...any) {}
 	}
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile(path))(t)
 	own := typeTable
 	typeTable = embedded.New(path, packed)
-	out, err := os.Create(path + ".causes")
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := fixtures.Must(os.Create(path + ".causes"))(t)
 	t.Cleanup(func() {
 		typeTable = own
 		if err := out.Close(); err != nil {
@@ -123,18 +118,9 @@ func TestTypes(t *testing.T) {
 	if path == "" {
 		path = "../../fixtures/oracle/types.jsonl.gz"
 	}
-	packed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := fixtures.Must(os.ReadFile(path))(t)
+	reader := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
+	data := fixtures.Must(io.ReadAll(reader))(t)
 	in := newest
 	for _, r := range releases {
 		if strings.HasPrefix(os.Getenv("DEVMAP_TYPES_OF"), r.name) {

@@ -18,10 +18,7 @@ import (
 // TestDigests: values for running are not part of a model's digest, which plans of earlier versions
 // have. Each fixture has its digest from before they were read.
 func TestDigests(t *testing.T) {
-	lines, err := os.ReadFile("testdata/digests.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := fixtures.Must(os.ReadFile("testdata/digests.txt"))(t)
 	count := 0
 	for line := range strings.Lines(string(lines)) {
 		name, want, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -38,24 +35,15 @@ func TestDigests(t *testing.T) {
 // fixture is a built-in model.
 func fixture(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	data, err := fs.ReadFile(fixtures.Models(), name+"/"+ConfigName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := FromConfig(ConfigName, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(fs.ReadFile(fixtures.Models(), name+"/"+ConfigName))(t)
+	graph := fixtures.Must(FromConfig(ConfigName, data))(t)
 	return graph
 }
 
 // TestFixturesSayWhatTheyLack: built-in models of families with known layers run; the others give
 // the reason why not, in model.json too.
 func TestFixturesSayWhatTheyLack(t *testing.T) {
-	entries, err := fs.ReadDir(fixtures.Models(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixtures.Must(fs.ReadDir(fixtures.Models(), "."))(t)
 	lacking := map[string]string{}
 	for _, entry := range entries {
 		if _, err := fs.Stat(fixtures.Models(), entry.Name()+"/"+ConfigName); err != nil {
@@ -69,10 +57,7 @@ func TestFixturesSayWhatTheyLack(t *testing.T) {
 		if err := modelgraph.Write(&file, graph); err != nil {
 			t.Fatal(err)
 		}
-		again, err := modelgraph.Read(&file, graph.Source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := fixtures.Must(modelgraph.Read(&file, graph.Source))(t)
 		ops := cmp.Options{cmpopts.IgnoreUnexported(modelgraph.Layer{}, modelgraph.Tensor{}), cmpopts.IgnoreFields(modelgraph.Layer{}, "Learned")} // a file has no table
 		if d := cmp.Diff(graph.Layers, again.Layers, ops, cmpopts.EquateEmpty()); d != "" || !cmp.Equal(graph.Unknown, again.Unknown, cmpopts.EquateEmpty()) {
 			t.Errorf("%s: model.json has %q (-graph +read):\n%s", entry.Name(), again.Unknown, d)
@@ -151,10 +136,7 @@ func TestOddFolder(t *testing.T) {
 		{`"model_type":"llama","architectures":["LlamaForCausalLM"]`, `"model_type":"novel"`, `model_type "novel": its layers are known by their sizes alone`},
 	} {
 		config := []byte(tinyLlama)
-		plain, err := FromConfig(ConfigName, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := fixtures.Must(FromConfig(ConfigName, config))(t)
 		var saved []stored
 		for i := range plain.Layers {
 			for _, tensor := range plain.Layers[i].Params {
@@ -164,10 +146,7 @@ func TestOddFolder(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, ConfigName), bytes.Replace(config, []byte(tt.from), []byte(tt.to), 1))
 		writeShards(t, dir, saved, 2)
-		graph, err := FromCheckpoint(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(FromCheckpoint(dir))(t)
 		if got := strings.Join(graph.Unknown, "\n"); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}

@@ -11,24 +11,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 func testGraph(t *testing.T, data []byte) *modelgraph.Graph {
 	t.Helper()
-	g, err := FromConfig("config.json", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(FromConfig("config.json", data))(t)
 	return g
 }
 
 func testdataGraph(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return testGraph(t, data)
 }
 
@@ -302,10 +297,7 @@ func TestVisionMutants(t *testing.T) {
 			}
 		}
 	}
-	chat, err := os.ReadFile("testdata/internvl2_5-26b.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := fixtures.Must(os.ReadFile("testdata/internvl2_5-26b.json"))(t)
 	mutate(t, chat)
 }
 
@@ -331,10 +323,7 @@ func mutate(t *testing.T, data []byte) {
 					continue // a model, if a deep one: seconds to build
 				}
 				m[name] = v
-				text, err := json.Marshal(top)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := fixtures.Must(json.Marshal(top))(t)
 				_, _ = FromConfig("config.json", text)
 			}
 			m[name] = old

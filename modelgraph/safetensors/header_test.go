@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -135,10 +136,7 @@ var accepted = map[string]struct {
 func TestReadHeaderAccepts(t *testing.T) {
 	for name, c := range accepted {
 		t.Run(name, func(t *testing.T) {
-			h, err := readHeader(strings.NewReader(c.file), int64(len(c.file)), "f")
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := fixtures.Must(readHeader(strings.NewReader(c.file), int64(len(c.file)), "f"))(t)
 			got := map[string]int64{}
 			for _, x := range h.Tensors {
 				got[x.Name] = x.Bytes()
@@ -183,10 +181,7 @@ func TestReadFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte(f), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h, err := ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := fixtures.Must(ReadFile(path))(t)
 	if len(h.Tensors) != 1 {
 		t.Fatalf("%d tensors", len(h.Tensors))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
@@ -26,19 +27,13 @@ func allFiles() bool { return os.Getenv("PUBLIC") == "all" }
 func read[T benchfile.File](t *testing.T, name string) T {
 	t.Helper()
 	path := filepath.Join("..", "..", "fixtures", "workloads", filepath.FromSlash(name))
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(path))(t)
 	var has func(member string) bool // nil for a profile, which is not JSON
 	var top map[string]jsontext.Value
 	if json.Unmarshal(data, &top) == nil {
 		has = func(member string) bool { _, ok := top[member]; return ok }
 	}
-	file, err := benchfile.Reader(data, has)(path, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(benchfile.Reader(data, has)(path, data))(t)
 	problem, ok := file.(T)
 	if !ok {
 		t.Fatalf("it is a %T", file)
@@ -86,10 +81,7 @@ func TestPublicFiles(t *testing.T) {
 			}
 			problem := graphProblem(read[*benchfile.DNNPartitioning](t, "dnn-partitioning/"+want.name+".json"))
 			begin := time.Now()
-			got, err := downset.Solve(context.Background(), problem, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixtures.Must(downset.Solve(context.Background(), problem, nil))(t)
 			t.Logf("%.4f ms, bound %.4f (%s), published %v; %.2f s; %s", got.Value, got.LowerBound, got.Status, want.published, time.Since(begin).Seconds(), got.Bound)
 			const digits = 1e-6
 			if got.Value > want.value*(1+5*digits) || got.Value < want.value*(1-5*digits) || !got.Optimal() || want.published > 0 && got.Value > want.published*(1+10*digits) {
@@ -200,10 +192,7 @@ func TestPiperGrid(t *testing.T) {
 			continue
 		}
 		name := fmt.Sprintf("%s on %d of %v GiB", row.file, row.devices, row.memory)
-		problem, err := piperProblem(read[*benchfile.Piper](t, "piper/"+row.file+".json"), row.devices, row.memory*gib, 25*gib, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := fixtures.Must(piperProblem(read[*benchfile.Piper](t, "piper/"+row.file+".json"), row.devices, row.memory*gib, 25*gib, 0, 0))(t)
 		begin := time.Now()
 		got, err := stages.Solve(context.Background(), problem, nil)
 		seconds := time.Since(begin).Seconds()
@@ -270,10 +259,7 @@ func TestStraightPipelines(t *testing.T) {
 				problem, digits = pipeDreamProblem(t, read[benchfile.File](t, want.file), want.devices), 1e-5
 			}
 			begin := time.Now()
-			got, err := stages.Solve(context.Background(), problem, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := fixtures.Must(stages.Solve(context.Background(), problem, nil))(t)
 			t.Logf("%.6f s (%s), published %v; %.3f s", got.Value, got.Status, want.time, time.Since(begin).Seconds())
 			if _, largest, err := problem.Score(&got.Plan); err != nil || largest != got.Value {
 				t.Errorf("scored %v (%v), said %v", largest, err, got.Value)
@@ -291,10 +277,7 @@ func TestStraightPipelines(t *testing.T) {
 // them (optimizer_graph_hierarchical.py, main).
 func pipeDreamProblem(t *testing.T, file benchfile.File, devices int) *stages.Problem {
 	t.Helper()
-	graph, err := benchfile.Graph("profile", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(benchfile.Graph("profile", file))(t)
 	problem := &stages.Problem{Devices: devices, Replicas: devices, Data: []int{1}, Tensor: []int{1}, Capacity: math.Inf(1)}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]

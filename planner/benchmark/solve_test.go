@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/benchmark"
 )
@@ -17,10 +18,7 @@ func parsed(t *testing.T, text string, members ...string) benchfile.File {
 	if len(members) > 0 {
 		has = func(member string) bool { return member == members[0] }
 	}
-	file, err := benchfile.Reader([]byte(text), has)("f", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(benchfile.Reader([]byte(text), has)("f", []byte(text)))(t)
 	return file
 }
 
@@ -42,10 +40,7 @@ func TestSolveInfeasible(t *testing.T) {
 }
 
 func TestSolvePiper(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/workloads/piper/bert32a100.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/workloads/piper/bert32a100.json"))(t)
 	file := parsed(t, string(data), "mbsInBatch")
 	answer, err := benchmark.Solve(context.Background(), file, benchmark.Settings{})
 	if err != nil || !answer.Optimal() || len(answer.Devices) == 0 {
@@ -69,15 +64,9 @@ func TestSolveOfNoDevices(t *testing.T) {
 
 // TestSolvePiperParallel: stages of several devices are no slower, and given degrees are kept.
 func TestSolvePiperParallel(t *testing.T) {
-	data, err := os.ReadFile("../../fixtures/workloads/piper/bert32a100.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../fixtures/workloads/piper/bert32a100.json"))(t)
 	file := parsed(t, string(data), "mbsInBatch")
-	straight, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: 1, Tensor: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	straight := fixtures.Must(benchmark.Solve(context.Background(), file, benchmark.Settings{Data: 1, Tensor: 1}))(t)
 	free, err := benchmark.Solve(context.Background(), file, benchmark.Settings{Data: -1, Tensor: -1})
 	if err != nil || !free.Optimal() || free.Value > straight.Value {
 		t.Errorf("%+v, %v; straight %v", free, err, straight.Value)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -31,23 +32,14 @@ func small(tb testing.TB) *modelgraph.Graph {
 		layers = append(layers, modelgraph.Layer{Name: unit + ".attn", Unit: unit, Params: weight(40)}, modelgraph.Layer{Name: unit + ".mlp", Unit: unit, Params: weight(60)})
 	}
 	layers = append(layers, modelgraph.Layer{Name: "m.norm", Params: weight(1)}, modelgraph.Layer{Name: "head", Params: weight(100)})
-	g, err := modelgraph.New("small", layers, [][]string{{"m.embed.weight", "head.weight"}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("small", layers, [][]string{{"m.embed.weight", "head.weight"}}))(tb)
 	return g
 }
 
 func load(tb testing.TB, g *modelgraph.Graph, capacity int64, devices int) (*costmodel.Table, *costmodel.Topology) {
 	tb.Helper()
-	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Load})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	w := fixtures.Must(estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Load}))(tb)
+	table := fixtures.Must(estimate.Table(g, w))(tb)
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, devices)}
 	for i := range topo.Devices {
 		topo.Devices[i].CapacityBytes = capacity
@@ -145,15 +137,9 @@ func TestAccelerateMaps(t *testing.T) {
 
 func readMaps(t *testing.T, file string) (config []byte, maps map[string][]byte) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := fixtures.Must(gzip.NewReader(f))(t)
 	var c struct {
 		Config json.RawMessage
 		Maps   map[string]struct{ Map json.RawMessage } `json:"accelerate_maps"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -68,10 +69,7 @@ func refuses(t *testing.T, fresh func() document, edits []edit) {
 		if edit.path != "" {
 			edited.set(edit.path, edit.value)
 		}
-		text, err := json.Marshal(edited)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(json.Marshal(edited))(t)
 		_, parseErr := devicemap.ReadPlan("plan.json", text)
 		_, _, faults, mapErr := devicemap.ParseMap("plan.json", text)
 		for _, err := range []error{parseErr, mapErr} {
@@ -187,10 +185,7 @@ func TestStagesOfModules(t *testing.T) {
 // TestDiffusionPlanFaults: the section of a diffusion pipeline may have only values that its
 // readers take.
 func TestDiffusionPlanFaults(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "emit", "testdata", "plans", "pipefusion.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(filepath.Join("..", "emit", "testdata", "plans", "pipefusion.json")))(t)
 	refuses(t, func() document { return parsed(t, text) }, []edit{
 		{"pipeline/offload", "zzz", `pipeline.offload: "zzz" is unknown (known: model, sequential, group)`},
 		{"pipeline/class", "x; import os", `pipeline.class: "x; import os" is no class of Python`},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -58,10 +59,7 @@ func TestGolden(t *testing.T) {
 // TestForeignPlans gives every target the golden plans of the others: it writes a
 // file, or nothing and an error that names the plan's model.
 func TestForeignPlans(t *testing.T) {
-	plans, err := filepath.Glob(filepath.Join("testdata", "plans", "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plans := fixtures.Must(filepath.Glob(filepath.Join("testdata", "plans", "*.json")))(t)
 	for _, target := range emit.Targets() {
 		for _, path := range plans {
 			input := golden(t, strings.TrimSuffix(filepath.Base(path), ".json"))
@@ -132,10 +130,7 @@ func TestNeeds(t *testing.T) {
 // target is that of an engine.
 func target(tb testing.TB, name string) *emit.Target {
 	tb.Helper()
-	found, err := emit.For(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	found := fixtures.Must(emit.For(name))(tb)
 	return found
 }
 
@@ -143,19 +138,10 @@ func target(tb testing.TB, name string) *emit.Target {
 // those of its model.
 func golden(tb testing.TB, name string) *emit.Input {
 	tb.Helper()
-	plan, err := devicemap.ReadPlan(filepath.Join("testdata", "plans", name+".json"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	plan := fixtures.Must(devicemap.ReadPlan(filepath.Join("testdata", "plans", name+".json")))(tb)
 	file := filepath.Join("..", "..", "executor", "program", "testdata", "sound.txt")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	compiled, err := program.Parse(file, text)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(file))(tb)
+	compiled := fixtures.Must(program.Parse(file, text))(tb)
 	config := llama
 	switch name { // their targets write the model's sizes
 	case "job-torchtune", "job-titan":
@@ -194,10 +180,7 @@ func compare(t *testing.T, path, text string) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fixtures.Must(os.ReadFile(path))(t)
 	if text != string(want) {
 		t.Errorf("%s is\n%s, want\n%s", path, text, want)
 	}

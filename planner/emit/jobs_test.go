@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -57,10 +58,7 @@ func TestJobDeviceMap(t *testing.T) {
 	for i := range input.Plan.DeviceMap {
 		input.Plan.DeviceMap[i].Device = devicemap.Device(i % 2) // none is on the CPU
 	}
-	text, err := written(target(t, "trl"), input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(written(target(t, "trl"), input))(t)
 	var read struct {
 		Kwargs struct {
 			Map map[string]any `yaml:"device_map"`
@@ -216,10 +214,7 @@ func TestJobFloat8(t *testing.T) {
 	} {
 		input := golden(t, "job-"+name)
 		input.Plan.Workload.Float8, input.Plan.Workload.Precision = "tensorwise", costmodel.BF16Mixed
-		text, err := written(target(t, name), input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(written(target(t, name), input))(t)
 		notes := fmt.Sprint(target(t, name).Outside(input.Plan))
 		overwritten := name == "transformers" && strings.Contains(text, "bf16:") || name == "trl" && !strings.Contains(text, "bf16: false")
 		if strings.Contains(notes, "float8") != (want != "") || !strings.Contains(notes, want) || overwritten {

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
@@ -48,10 +49,7 @@ func TestServeFromFolders(t *testing.T) {
 	t.Chdir(root)
 	for _, output := range []string{"serve.sh", "jobs/my job/serve.sh", "link/other.sh"} {
 		input.Plan.Model.Source, input.Output = "models of mine/tiny.gguf", output
-		text, err := written(serve, input)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(written(serve, input))(t)
 		put(output, text)
 		for _, from := range []string{root, "/", filepath.Join(root, "bin")} {
 			command := exec.Command("sh", filepath.Join(root, output), "--port", "8081")
@@ -69,18 +67,12 @@ func TestServeFromFolders(t *testing.T) {
 func TestLlamaForms(t *testing.T) {
 	input := golden(t, "llama.cpp-draft")
 	input.Plan.Workload.MMProj = "../a b/$HOME.gguf"
-	script, err := written(target(t, "llama.cpp"), input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := fixtures.Must(written(target(t, "llama.cpp"), input))(t)
 	_, line, _ := strings.Cut(script, "exec llama-server ")
 	want := words(t, t.TempDir(), strings.ReplaceAll(strings.TrimSuffix(line, " \"$@\"\n"), `"$HERE/"`, "./"))
 	want[slices.Index(want, "--mmproj")+1] = "../a b/$HOME.gguf"
 
-	text, err := written(target(t, "llama-swap"), input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(written(target(t, "llama-swap"), input))(t)
 	var swap struct {
 		Models map[string]struct{ Cmd string }
 	}
@@ -91,10 +83,7 @@ func TestLlamaForms(t *testing.T) {
 		t.Errorf("llama-swap: %q, want %q", got, want)
 	}
 
-	text, err = written(target(t, "docker-compose"), input)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text = fixtures.Must(written(target(t, "docker-compose"), input))(t)
 	var compose struct {
 		Services map[string]struct {
 			Command []string

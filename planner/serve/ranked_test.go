@@ -7,16 +7,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
 )
 
 // asked is the question of a built-in model on GPUs of the catalogue.
 func asked(t *testing.T, model, gpu string, count int, workload costmodel.Workload, reserved int64) (*RankQuestion, error) {
 	t.Helper()
-	found, err := catalogue.Find(gpu)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := fixtures.Must(catalogue.Find(gpu))(t)
 	device := found.Device(costmodel.Infer)
 	device.ReservedBytes = reserved
 	return RankQuestionOf(builtIn(t, model), &workload, &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, count)})
@@ -34,10 +32,7 @@ func TestStageOf(t *testing.T) {
 
 // TestExpertsOfSGLang: they are spread over ranks of tensor parallelism alone.
 func TestExpertsOfSGLang(t *testing.T) {
-	question, err := asked(t, "mixtral-8x7b", "h100-80gb", 4, costmodel.Workload{Runtime: costmodel.SGLang, EP: 4}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	question := fixtures.Must(asked(t, "mixtral-8x7b", "h100-80gb", 4, costmodel.Workload{Runtime: costmodel.SGLang, EP: 4}, 0))(t)
 	if answer, err := SolveRanks(question); err != nil || answer.Set.Tensor != 4 {
 		t.Errorf("%+v, %v: want tp 4", answer, err)
 	}
@@ -49,14 +44,8 @@ func TestExpertsOfSGLang(t *testing.T) {
 
 // TestFastestOfNear: of degrees whose tokens differ by less than a tenth the fastest wins.
 func TestFastestOfNear(t *testing.T) {
-	question, err := asked(t, "llama-3.1-405b", "h100-80gb", 32, costmodel.Workload{Runtime: costmodel.SGLang}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := SolveRanks(question)
-	if err != nil {
-		t.Fatal(err)
-	}
+	question := fixtures.Must(asked(t, "llama-3.1-405b", "h100-80gb", 32, costmodel.Workload{Runtime: costmodel.SGLang}, 0))(t)
+	answer := fixtures.Must(SolveRanks(question))(t)
 	for _, other := range answer.Others {
 		if near := float64(other.Tokens) < 1.1*float64(answer.Tokens); other.Tokens > answer.Tokens && (!near || other.Seconds < answer.Seconds) {
 			t.Errorf("%v has %d tokens and %v s, and %v was taken with %d and %v s", other.Set.Degrees, other.Tokens, other.Seconds, answer.Set.Degrees, answer.Tokens, answer.Seconds)
@@ -70,10 +59,7 @@ func TestFastestOfNear(t *testing.T) {
 // TestLessMemory: vLLM gets a smaller part of a GPU that others use, and a given part must be free.
 func TestLessMemory(t *testing.T) {
 	const reserved = 4 << 30
-	question, err := asked(t, "llama-3.1-8b", "rtx-4090", 2, costmodel.Workload{Runtime: costmodel.VLLM}, reserved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	question := fixtures.Must(asked(t, "llama-3.1-8b", "rtx-4090", 2, costmodel.Workload{Runtime: costmodel.VLLM}, reserved))(t)
 	if gpu := question.GPUs[0]; float64(gpu.Total)*question.Set.Share > float64(gpu.Free) {
 		t.Errorf("a share of %v with %d of %d bytes free", question.Set.Share, gpu.Free, gpu.Total)
 	}
@@ -86,14 +72,8 @@ func TestLessMemory(t *testing.T) {
 func TestLessThanPredicted(t *testing.T) {
 	workload := costmodel.Workload{Runtime: costmodel.VLLM}
 	workload.CalibratedBytes = -1 << 33
-	question, err := asked(t, "llama-3.1-8b", "h100-80gb", 1, workload, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := SolveRanks(question)
-	if err != nil {
-		t.Fatal(err)
-	}
+	question := fixtures.Must(asked(t, "llama-3.1-8b", "h100-80gb", 1, workload, 0))(t)
+	answer := fixtures.Must(SolveRanks(question))(t)
 	if rank := answer.Ranks[0]; rank.Other < 0 || rank.Activation < 0 {
 		t.Errorf("%+v", rank)
 	}

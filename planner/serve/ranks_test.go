@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
@@ -21,15 +22,9 @@ import (
 // jsonLines reads a packed file of fixtures/oracle, one value a line.
 func jsonLines[T any](t *testing.T, name string) (rows []T) {
 	t.Helper()
-	file, err := os.Open("../../fixtures/oracle/engines/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../fixtures/oracle/engines/" + name))(t)
 	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := fixtures.Must(gzip.NewReader(file))(t)
 	lines := bufio.NewScanner(plain)
 	lines.Buffer(nil, 1<<22)
 	for lines.Scan() {
@@ -44,10 +39,7 @@ func jsonLines[T any](t *testing.T, name string) (rows []T) {
 
 func builtIn(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	graph, err := load.Model(name, load.Options{BuiltIn: os.DirFS("../../fixtures/models"), Env: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model(name, load.Options{BuiltIn: os.DirFS("../../fixtures/models"), Env: func(string) string { return "" }}))(t)
 	return graph
 }
 
@@ -284,10 +276,7 @@ func TestSmallestOfStage(t *testing.T) {
 		for _, total := range totals {
 			question.GPUs = append(question.GPUs, paged.GPU{Total: total, Free: total})
 		}
-		answer, err := SolveRanks(question)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := fixtures.Must(SolveRanks(question))(t)
 		return answer.Blocks
 	}
 	want := blocks(small, small)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -27,10 +28,7 @@ func TestBalancedMaps(t *testing.T) {
 			t.Fatal(file, err)
 		}
 		for n, want := range maps {
-			count, err := strconv.Atoi(n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			count := fixtures.Must(strconv.Atoi(n))(t)
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz")+"/"+n, func(t *testing.T) {
 				got := balanced(g, &weightSizes{}, slices.Repeat([]int64{1 << 43}, count))
 				recorded := &autoMap{places: want}
@@ -47,15 +45,9 @@ func TestBalancedMaps(t *testing.T) {
 
 func recordedMaps(t *testing.T, file string) (config []byte, maps map[string]map[string]int) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(t)
 	defer f.Close() //nolint:errcheck // it was read
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := fixtures.Must(gzip.NewReader(f))(t)
 	var c struct {
 		Config json.RawMessage
 		Maps   map[string]struct{ Map map[string]int } `json:"accelerate_maps"`

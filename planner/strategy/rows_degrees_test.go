@@ -15,10 +15,7 @@ import (
 // TestRowsOfDegrees: a pipeline's row with stages of several GPUs counts the tokens of all
 // replicas. Its step is the stages', fixed or chosen.
 func TestRowsOfDegrees(t *testing.T) {
-	graph, err := load.Model("llama-3.2-1b", load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("llama-3.2-1b", load.Options{BuiltIn: fixtures.Models()}))(t)
 	gpu := costmodel.Device{
 		Name: "GPU", CapacityBytes: 80 << 30, FLOPS: 4e14, WorkspaceBytes: 32 << 20,
 		Rates: costmodel.Rates{BytesPerSecond: 3e12, CollectiveBytesPerSecond: 2e11, LinkBytesPerSecond: 2e11},
@@ -29,10 +26,7 @@ func TestRowsOfDegrees(t *testing.T) {
 			t.Fatal(err)
 		}
 		problem := planner.Problem{Graph: graph, Workload: workload, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, 4)}, Objective: planner.Time}
-		rows, err := strategy.Rows(t.Context(), problem, strategy.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := fixtures.Must(strategy.Rows(t.Context(), problem, strategy.Options{}))(t)
 		found := 0
 		for _, row := range rows {
 			if row.Refused != nil { // interleaved

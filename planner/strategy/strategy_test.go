@@ -18,14 +18,8 @@ import (
 // problem is a built-in model on n GPUs of the catalogue.
 func problem(t *testing.T, model, gpu string, n int, w costmodel.Workload) planner.Problem {
 	t.Helper()
-	g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, err := catalogue.Find(gpu)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(load.Model(model, load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }}))(t)
+	entry := fixtures.Must(catalogue.Find(gpu))(t)
 	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{entry.Device(w.Mode)}, n)}
 	return planner.Problem{Graph: g, Workload: w, Topology: topo}
 }
@@ -37,10 +31,7 @@ func training(batch int64) costmodel.Workload {
 // rowsOf are the rows of a problem; none failed its check.
 func rowsOf(t *testing.T, p planner.Problem) []strategy.Row {
 	t.Helper()
-	rows, err := strategy.Rows(t.Context(), p, strategy.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := fixtures.Must(strategy.Rows(t.Context(), p, strategy.Options{}))(t)
 	return rows
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // newAxolotlRow reads model:batch:seq:opts (measured/how/measure_axolotl.py).
@@ -52,10 +53,7 @@ func TestAxolotlAccuracy(t *testing.T) {
 // peak and not the loss. The reference is axolotl's functions on the meta device, replayed in a
 // copy of torch's allocator. The difference is the allocator's rests.
 func TestAxolotlBlocks(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(costmodel.Train)
 	for name, judged := range map[string]int64{
 		"llama-3.2-1b@8:2:1024:r16,all":     2317105152,
@@ -82,10 +80,7 @@ func TestAxolotlBlocks(t *testing.T) {
 		for _, token := range []string{"pad_token_id", "bos_token_id", "eos_token_id"} {
 			delete(config, token)
 		}
-		text, err := json.Marshal(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(json.Marshal(config))(t)
 		_, table := costsOf(t, text, row.w)
 		peak := replicaPeak(t, table, &dev)
 		got := peak.Memory.Total()

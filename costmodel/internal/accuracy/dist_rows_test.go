@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -146,10 +147,7 @@ func distConfig(t *testing.T, model string) []byte {
 			"vocab_size": 151936, "max_position_embeddings": 32768, "tie_word_embeddings": true, "torch_dtype": "bfloat16"}`)
 		return shortened(data, layers, cut)
 	}
-	data, err := os.ReadFile("../../../fixtures/models/" + model + "/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("../../../fixtures/models/" + model + "/config.json"))(t)
 	return shortened(data, layers, cut)
 }
 
@@ -170,17 +168,8 @@ func costsOf(t *testing.T, config []byte, w costmodel.Workload, release ...strin
 	if len(release) == 0 {
 		release = []string{measuredRelease}
 	}
-	g, err := hf.FromConfig("config.json", config, release...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err = estimate.Resolve(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(hf.FromConfig("config.json", config, release...))(t)
+	w = fixtures.Must(estimate.Resolve(g, w))(t)
+	table := fixtures.Must(estimate.Table(g, w))(t)
 	return g, table
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // fakeRow is one rank of a run of many, measured on one GPU under torch's fake
@@ -32,10 +33,7 @@ func fakeRows(t *testing.T, file string) []fakeRow {
 // rowsOf are the rows of a file of ranks.
 func rowsOf[row any](t *testing.T, file string, read func(*testing.T, distRank) row) (rows []row) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(t)
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
 		var rank distRank
@@ -101,10 +99,7 @@ func predictFake(t *testing.T, r *fakeRow) (int64, string) {
 		return p.Memory.Total(), p.At
 	}
 	_, table := costsOf(t, distConfig(t, r.model), r.w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(r.w.Mode)
 	p := replicaPeak(t, table, &dev)
 	return p.Memory.Total(), p.At

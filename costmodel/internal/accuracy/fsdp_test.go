@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // predictSharded is the peak of every rank of a row under FSDP2 or HSDP.
@@ -21,10 +22,7 @@ func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 			table.Groups[i].RemainsGathered = true
 		}
 	}
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(w.Mode)
 	return replicaPeak(t, table, &dev)
 }
@@ -32,10 +30,7 @@ func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 // replicaPeak is the peak of a GPU that runs the whole model.
 func replicaPeak(t *testing.T, table *costmodel.Table, dev *costmodel.Device) timeline.Peak {
 	t.Helper()
-	step, err := timeline.Replica(table, dev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	step := fixtures.Must(timeline.Replica(table, dev))(t)
 	return step.Peak()
 }
 

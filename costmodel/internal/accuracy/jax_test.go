@@ -31,33 +31,21 @@ func jaxStep(t *testing.T, graph *modelgraph.Graph, gpus, degree, batch int64, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(graph, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(graph, w))(t)
 	return devicemap.Predict(table, jaxGPUs(t, gpus), nil)[0].Predicted, table
 }
 
 // jaxGPUs are as many H200s.
 func jaxGPUs(t *testing.T, count int64) *costmodel.Topology {
 	t.Helper()
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	return &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Train)}, int(count))}
 }
 
 func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
-	config, err := fs.ReadFile(fixtures.Models(), name+"/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	graph, err := hf.FromConfig("config.json", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := fixtures.Must(fs.ReadFile(fixtures.Models(), name+"/config.json"))(t)
+	graph := fixtures.Must(hf.FromConfig("config.json", config))(t)
 	return graph
 }
 
@@ -65,10 +53,7 @@ func openPIModel(t *testing.T, name string) *modelgraph.Graph {
 // (peak_bytes_in_use) or planned (arguments and temporaries; equal if both are known). Programs
 // compiled without a GPU have their own bound: users' compilers time the ways to run products.
 func TestAccuracyJAX(t *testing.T) {
-	file, err := os.Open("../../../fixtures/measured/jax_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../../fixtures/measured/jax_h200.jsonl"))(t)
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-34s  predicted   measured   error  (GB)\n", "model, batch of a GPU, GPUs, degree")
 	rows := bufio.NewScanner(file)
@@ -160,14 +145,8 @@ func goldenTrees(t *testing.T) (golden struct {
 },
 ) {
 	t.Helper()
-	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../../fixtures/oracle/openpi/trees.json.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../../fixtures/oracle/openpi/trees.json.gz")))(t)
+	text := fixtures.Must(gzip.NewReader(file))(t)
 	if err := json.NewDecoder(text).Decode(&golden); err != nil {
 		t.Fatal(err)
 	}
@@ -180,14 +159,8 @@ func TestAccuracyJAXState(t *testing.T) {
 	checked := 0
 	for _, model := range goldenTrees(t).Models {
 		model.Config["model_type"] = map[bool]string{false: "openpi_pi0", true: "openpi_pi05"}[model.Config["pi05"] == true]
-		config, err := json.Marshal(model.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		graph, err := hf.FromConfig("config.json", config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := fixtures.Must(json.Marshal(model.Config))(t)
+		graph := fixtures.Must(hf.FromConfig("config.json", config))(t)
 		for _, state := range model.States {
 			got, table := jaxStep(t, graph, 8, state.Degree, 1, state.EMA)
 			var params, used int64
@@ -218,14 +191,8 @@ func TestAccuracyJAXOpenPI(t *testing.T) {
 		{"pi0", costmodel.Infer, 1, false, 6_665_441_787, 1},
 		{"pi0", costmodel.Infer, 8, false, 7_198_117_204, 1},
 	} {
-		w, err := estimate.Resolve(openPIModel(t, is.model), costmodel.Workload{Mode: is.mode, Strategy: costmodel.FSDP, Runtime: "jax", World: 1, Batch: is.batch, EMA: is.ema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(openPIModel(t, is.model), w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(estimate.Resolve(openPIModel(t, is.model), costmodel.Workload{Mode: is.mode, Strategy: costmodel.FSDP, Runtime: "jax", World: 1, Batch: is.batch, EMA: is.ema}))(t)
+		table := fixtures.Must(estimate.Table(openPIModel(t, is.model), w))(t)
 		got := devicemap.Predict(table, jaxGPUs(t, 1), nil)[0].Predicted.PeakAllocatedBytes
 		off := 100 * (float64(got)/is.bytes - 1)
 		t.Logf("%s, %s of %d: %.2f GB, OpenPI's code compiled %.2f, %+.1f%%", is.model, is.mode, is.batch, float64(got)/1e9, is.bytes/1e9, off)
@@ -262,14 +229,8 @@ func TestAccuracyJAXStatic(t *testing.T) {
 func TestAccuracyJAXPool(t *testing.T) {
 	const driver = 615
 	for fraction, used := range map[float64]int64{.75: 108541, .3: 44121, .6: 87067} {
-		w, err := estimate.Resolve(openPIModel(t, "pi0-lora"), costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: "jax", World: 1, MemFraction: fraction})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(openPIModel(t, "pi0-lora"), w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fixtures.Must(estimate.Resolve(openPIModel(t, "pi0-lora"), costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: "jax", World: 1, MemFraction: fraction}))(t)
+		table := fixtures.Must(estimate.Table(openPIModel(t, "pi0-lora"), w))(t)
 		got := devicemap.Predict(table, jaxGPUs(t, 1), nil)[0]
 		if off := got.Predicted.DeviceUsedBytes>>20 + driver - used; off < -2 || off > 2 {
 			t.Errorf("a pool of %v: %d MiB beside the driver's, measured %d", fraction, got.Predicted.DeviceUsedBytes>>20, used)
@@ -283,25 +244,16 @@ func TestAccuracyJAXPool(t *testing.T) {
 // TestAccuracyJAXTrees: the parts of any tree of arrays, as a model of its own.
 func TestAccuracyJAXTrees(t *testing.T) {
 	types := map[string]modelgraph.DType{"float32": modelgraph.F32, "bfloat16": modelgraph.BF16}
-	bytes, err := modelgraph.ParseDType("i8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bytes := fixtures.Must(modelgraph.ParseDType("i8"))(t)
 	types["int8"] = bytes
 	arrays := 0
 	for n, tree := range goldenTrees(t).Trees {
 		layers := make([]modelgraph.Layer, len(tree.Arrays))
 		for i, array := range tree.Arrays {
-			tensor, err := modelgraph.NewTensor("w", types[array.DType], array.Shape...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tensor := fixtures.Must(modelgraph.NewTensor("w", types[array.DType], array.Shape...))(t)
 			layers[i] = modelgraph.Layer{Name: fmt.Sprint("layer", i), Op: modelgraph.Opaque{}, Params: []modelgraph.Tensor{tensor}}
 		}
-		graph, err := modelgraph.New("tree", layers, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(modelgraph.New("tree", layers, nil))(t)
 		for _, degree := range []int64{1, 2, 4, 8} {
 			_, table := jaxStep(t, graph, 8, degree, 1, false)
 			shards := estimate.Shards(graph, &table.Workload)

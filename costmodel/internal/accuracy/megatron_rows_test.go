@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -97,10 +98,7 @@ func (row *megatronRow) graph(t *testing.T) *modelgraph.Graph {
 	if !row.on("untie-embeddings-and-output-weights") {
 		builder.Tie("embed.weight", "head.weight")
 	}
-	graph, err := builder.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(builder.Build())(t)
 	return graph
 }
 
@@ -142,10 +140,7 @@ func (row *megatronRow) predicted(t *testing.T) (static, peak timeline.Peak) {
 	if err != nil {
 		t.Fatalf("%s: %v", row.Test, err)
 	}
-	gpu, err := catalogue.Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	dev := gpu.Device(costmodel.Train)
 	stages := work.PP.Count()
 	before := len(graph.Units) - 2 - int(layers) // embeddings
@@ -171,10 +166,7 @@ func (row *megatronRow) predicted(t *testing.T) (static, peak timeline.Peak) {
 // d98e8a64): tensor, sequence, pipeline, context and expert parallelism, with and without the
 // distributed optimizer.
 func TestMegatronRows(t *testing.T) {
-	text, err := os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl"))(t)
 	var table strings.Builder
 	var off []float64
 	rows, out := 0, 0

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // megatronGPT is the model of Megatron-LM's functional tests gpt3_mcore_te_tp1_pp1
@@ -20,14 +21,8 @@ const megatronGPT = `{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"
 // For the run without a distributed optimizer it compares a step's bytes above those at rest. Small
 // tensors of the step are missing.
 func TestMegatronAccuracy(t *testing.T) {
-	text, err := os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, err := catalogue.Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl"))(t)
+	gpu := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		var row struct {

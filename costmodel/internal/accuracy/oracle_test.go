@@ -18,6 +18,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -55,15 +56,9 @@ type sampled struct {
 
 func oracleCells(t *testing.T, name string) []oracleCell {
 	t.Helper()
-	file, err := os.Open("../../../fixtures/oracle/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../../fixtures/oracle/" + name))(t)
 	defer func() { _ = file.Close() }()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := fixtures.Must(gzip.NewReader(file))(t)
 	var cells []oracleCell
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 1<<20)
@@ -126,10 +121,7 @@ func (cell *oracleCell) workload() costmodel.Workload {
 // TestOracleCells predicts each cell. Every difference is inside the band that a plan of
 // the type states, and the share within 1 % does not fall.
 func TestOracleCells(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	cells := oracleCells(t, "peaks.jsonl.gz")
 	near := 0
 	var table strings.Builder
@@ -155,10 +147,7 @@ func TestOracleCells(t *testing.T) {
 // TestOracleCellsOfTables: the same for types with operations from the table, of Transformers 5.24.
 // Their plans state the largest difference.
 func TestOracleCellsOfTables(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	cells := oracleCells(t, "peaks_types.jsonl.gz")
 	worst, near := make(map[string]float64), 0
 	for i := range cells {
@@ -198,10 +187,7 @@ func (cell *oracleCell) off(t *testing.T, gpu catalogue.GPU, release string) (of
 // tape is for one GPU.
 func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release string, alone float64) float64 {
 	t.Helper()
-	graph, err := hf.FromConfig("config.json", cell.Config, release)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", cell.Config, release))(t)
 	off := func(one bool) float64 {
 		w := cell.workload()
 		w.OneGPU = one
@@ -209,10 +195,7 @@ func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release strin
 		if err != nil {
 			t.Fatal(err)
 		}
-		costs, err := estimate.Table(graph, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		costs := fixtures.Must(estimate.Table(graph, w))(t)
 		topology := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(w.Mode)}}
 		return float64(devicemap.Predict(costs, topology, make(devicemap.Map, len(graph.Units)))[0].Predicted.PeakAllocatedBytes)/float64(cell.Peak) - 1
 	}
@@ -230,10 +213,7 @@ func (cell *oracleCell) elsewhere(t *testing.T, gpu catalogue.GPU, release strin
 // TestSampledRows compares rows of an H200 with sampled configs. devmap.measure is within 0.1 % or 2 MiB
 // (rests of two blocks) in all rows but the unexplained ones, after corrections. Plans are within their stated bands.
 func TestSampledRows(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	var table strings.Builder
 	rows, plans, near := 0, 0, 0
 	for _, row := range sampledRows(t) {
@@ -260,10 +240,7 @@ func TestSampledRows(t *testing.T) {
 
 func sampledRows(t *testing.T) (rows []oracleCell) {
 	t.Helper()
-	text, err := os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl"))(t)
 	for line := range strings.Lines(string(text)) {
 		var row oracleCell
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
@@ -302,10 +279,7 @@ func (cell *oracleCell) traced(t *testing.T) string {
 // oracle ran. Every plan is within its stated band, and the part within 1 % does not fall.
 // Predictions are from before later corrections; the sweep was for development.
 func TestBlindCells(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	for name, least := range map[string]int{"peaks_blind.jsonl.gz": 493, "peaks_sweep.jsonl.gz": 1091} {
 		cells := oracleCells(t, name)
 		then, near := 0, 0
@@ -332,10 +306,7 @@ func TestBlindCells(t *testing.T) {
 // TestBands: the bands of costmodel/estimate/bands.json follow from the differences of all
 // cells. UPDATE_GOLDEN=1 writes them. A band that is wider than it needs to be is no error.
 func TestBands(t *testing.T) {
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	most := make(map[string]map[string]float64)
 	note := func(cells []oracleCell, release string, split bool) {
 		for i := range cells {
@@ -362,10 +333,7 @@ func TestBands(t *testing.T) {
 			note(oracleCells(t, name), measuredRelease, split)
 		}
 	}
-	text, err := os.ReadFile("../../estimate/bands.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../estimate/bands.json"))(t)
 	var stated map[string]map[string]float64
 	if err := json.Unmarshal(text, &stated); err != nil {
 		t.Fatal(err)
@@ -393,10 +361,7 @@ func TestBands(t *testing.T) {
 		}
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		text, err := json.Marshal(most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(json.Marshal(most))(t)
 		lines := bytes.ReplaceAll(text, []byte("},"), []byte("},\n")) // a line a type
 		if err := os.WriteFile("../../estimate/bands.json", append(lines, '\n'), 0o644); err != nil {
 			t.Fatal(err)

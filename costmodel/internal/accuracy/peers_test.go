@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -198,10 +199,7 @@ func familyRows(t *testing.T) []row {
 
 func read(t *testing.T, file string, into any) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(file))(t)
 	if err := json.Unmarshal(data, into); err != nil {
 		t.Fatal(file, err)
 	}
@@ -216,10 +214,7 @@ func flatten(t *testing.T, m map[string]any) devicemap.Flat {
 			flat = append(flat, devicemap.Flat{{Key: k, Device: devicemap.CPU}}...)
 			continue
 		}
-		d, err := strconv.Atoi(fmt.Sprint(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := fixtures.Must(strconv.Atoi(fmt.Sprint(v)))(t)
 		flat = append(flat, devicemap.Flat{{Key: k, Device: devicemap.Device(d)}}...)
 	}
 	return flat

@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -66,10 +67,7 @@ func kindOf(w *costmodel.Workload) string {
 // poolRows are maps for two GPUs, planned for their pools, run by emit --for torch-check.
 func poolRows(t *testing.T) (rows []row) {
 	t.Helper()
-	text, err := os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl"))(t)
 	for line := range strings.Lines(string(text)) {
 		var read struct {
 			measuredRun
@@ -80,10 +78,7 @@ func poolRows(t *testing.T) (rows []row) {
 		if err := json.Unmarshal([]byte(line), &read); err != nil {
 			t.Fatal(err)
 		}
-		config, err := os.ReadFile("../../../fixtures/models/" + read.Model + "/config.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := fixtures.Must(os.ReadFile("../../../fixtures/models/" + read.Model + "/config.json"))(t)
 		read.Workload.Precision = costmodel.BF16True
 		rows = append(rows, row{source: read.Case, model: read.Model, config: string(config), mode: string(read.Workload.Mode), w: read.Workload, flat: flatten(t, read.DeviceMap), peak: read.Peak, reserved: read.Reserved})
 	}
@@ -116,10 +111,7 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 			return
 		}
 		_, table := costsOf(t, distConfig(t, model), w)
-		gpu, err := catalogue.Find("h200-141gb")
-		if err != nil {
-			t.Fatal(err)
-		}
+		gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 		device := gpu.Device(w.Mode)
 		got := devicemap.Predict(table, &costmodel.Topology{Devices: []costmodel.Device{device}}, nil)[0].Predicted
 		kind := kindOf(&w)
@@ -139,10 +131,7 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 		"trainer_h200.jsonl": newTrainerRow, "axolotl_h200.jsonl": newAxolotlRow, "presets_h200.jsonl": newPresetRow,
 		"trainer_fsdp_h200.jsonl": newShardedRow, "float8_h200.jsonl": newTrainerRow, "emitted_h200.jsonl": newEmittedRow, "native_h200.jsonl": newNativeRow,
 	} {
-		text, err := os.ReadFile(files + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(os.ReadFile(files + file))(t)
 		for line := range strings.Lines(string(text)) {
 			var r trainerRow
 			if err := json.Unmarshal([]byte(line), &r); err != nil {

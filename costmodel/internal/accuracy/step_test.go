@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // stepRow is a run of measured/how/measure_step.py.
@@ -53,10 +54,7 @@ func newStepRow(t *testing.T, name string) stepRow {
 func (row *stepRow) peaks(t *testing.T) (step, evaluation, saving, least timeline.Peak) {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, row.model), row.w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(row.w.Mode)
 	if row.w.Strategy == costmodel.DeviceMap {
 		all := make([]*costmodel.Unit, len(table.Units))
@@ -115,10 +113,7 @@ func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64
 func TestStepAccuracy(t *testing.T) {
 	const worst, middle, saves, compiles = .55, .03, .2, .5
 	closer := map[string]float64{"one:qwen2.5-0.5b:1:512:ev4,met:1:0": .08, "one:llama-3.2-1b@4:1:128:save:1:0": .03}
-	text, err := os.ReadFile("../../../fixtures/measured/step_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/step_h200.jsonl"))(t)
 	var table strings.Builder
 	var off []float64
 	judge := func(name, what string, got, measured int64, bound float64) float64 {
@@ -167,10 +162,7 @@ func TestPredictSteps(t *testing.T) {
 	if path == "" {
 		t.Skip("PREDICT_STEPS names no file")
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(path))(t)
 	for name := range strings.FieldsSeq(string(text)) {
 		row := newStepRow(t, name)
 		step, evaluation, saving, least := row.peaks(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // trainerRow is one rank of transformers' own Trainer (measured/how/measure_trainer.py).
@@ -132,10 +133,7 @@ func (row *trainerRow) float8(has func(opt string) bool) {
 func (row *trainerRow) predicted(t *testing.T) (peakBytes int64, at string, slack [2]float64) {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, row.model), row.w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 	dev := gpu.Device(row.w.Mode)
 	peak, slack := replicaPeak(t, table, &dev), table.HeadSlack
 	if table.Marks != nil && row.w.Strategy == costmodel.DDP { // its requests are followed
@@ -154,17 +152,11 @@ func predictRows(t *testing.T, variable string, read func(*testing.T, string) tr
 	if file == "" {
 		t.Skip(variable, "names no file of cases")
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(file))(t)
 	for name := range strings.FieldsSeq(string(text)) {
 		row := read(t, name)
 		got, at, slack := row.predicted(t)
-		line, err := json.Marshal(map[string]any{"case": name, "peak_allocated": got, "at": at, "slack": slack})
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := fixtures.Must(json.Marshal(map[string]any{"case": name, "peak_allocated": got, "at": at, "slack": slack}))(t)
 		t.Log(string(line))
 	}
 }
@@ -183,10 +175,7 @@ type trainerRows struct {
 // check predicts the rows.
 func (rows trainerRows) check(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile("../../../fixtures/measured/" + rows.file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/" + rows.file))(t)
 	var table strings.Builder
 	var off []float64
 	inside, counted := 0, 0

@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -21,15 +22,9 @@ func TestMeasuredKinds(t *testing.T) {
 	}
 	rows := make(map[kind]bool)
 	see := func(w costmodel.Workload) {
-		g, err := hf.FromConfig("llama-3.2-1b", distConfig(t, "llama-3.2-1b"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := fixtures.Must(hf.FromConfig("llama-3.2-1b", distConfig(t, "llama-3.2-1b")))(t)
 		w.LoRATargets = w.LoRATargets[:min(1, len(w.LoRATargets))]
-		w, err = estimate.Resolve(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w = fixtures.Must(estimate.Resolve(g, w))(t)
 		rows[kind{w.Strategy, w.Runtime, w.Mode, w.Precision}] = true
 		if word := estimate.Unmeasured(&w); word != "" {
 			t.Errorf("%q was measured", word)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // zeroSettings are the settings of a row of DeepSpeed's, whose options are words.
@@ -89,10 +90,7 @@ func TestZeroPredicted(t *testing.T) {
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {
 		measured[r.name] = r.ranks[0].Peak
 	}
-	text, err := os.ReadFile("../../../fixtures/measured/zero_predicted.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/zero_predicted.jsonl"))(t)
 	var off []float64
 	within := 0
 	for line := range strings.Lines(string(text)) {
@@ -124,14 +122,8 @@ func TestPredictRows(t *testing.T) {
 	if list == "" {
 		t.Skip("PREDICT_ROWS names no file of cases")
 	}
-	data, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := os.Create(list + ".predicted.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(list))(t)
+	out := fixtures.Must(os.Create(list + ".predicted.jsonl"))(t)
 	defer out.Close()
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line == "" {

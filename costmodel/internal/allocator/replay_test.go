@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // The actions of a trace (torch.cuda.memory._snapshot, device_traces).
@@ -38,15 +40,9 @@ func TestReplay(t *testing.T) {
 
 func replay(t *testing.T, file string) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := fixtures.Must(os.Open(file))(t)
 	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := fixtures.Must(gzip.NewReader(f))(t)
 	var recorded history
 	if err := json.NewDecoder(unzipped).Decode(&recorded); err != nil {
 		t.Fatal(err)

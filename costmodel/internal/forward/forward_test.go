@@ -3,6 +3,7 @@ package forward
 import (
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
@@ -47,15 +48,9 @@ func TestForward(t *testing.T) {
 		{qwenImage20, Call{Batch: 1, Tokens: 83 * 83, Text: 512}, 666500096},
 		{qwenImage20, Call{Batch: 1, Tokens: 4096, Text: 77}, 389398016},
 	} {
-		graph, err := diffusers.FromConfig("config.json", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(diffusers.FromConfig("config.json", []byte(c.config)))(t)
 		cast(graph)
-		cost, err := Of(graph, c.call, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cost := fixtures.Must(Of(graph, c.call, 2))(t)
 		if diff := float64(cost.PeakBytes-c.want) / float64(c.want); diff > 1e-4 || diff < -1e-4 {
 			t.Errorf("%s %+v: %d, want %d (%+.4f %%)", graph.Class, c.call, cost.PeakBytes, c.want, 100*diff)
 		}

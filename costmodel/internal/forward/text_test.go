@@ -3,6 +3,7 @@ package forward
 import (
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -23,14 +24,8 @@ func TestMeasuredText(t *testing.T) {
 		{umt5, Call{Batch: 1, Text: 226}, 63122944},
 		{llama, Call{Batch: 1, Text: 351}, 174994432},
 	} {
-		graph, err := hf.FromConfig("config.json", []byte(c.config))
-		if err != nil {
-			t.Fatal(err)
-		}
-		cost, err := Of(graph, c.call, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(hf.FromConfig("config.json", []byte(c.config)))(t)
+		cost := fixtures.Must(Of(graph, c.call, 2))(t)
 		off := float64(cost.PeakBytes-c.want) / float64(Bytes(graph)+c.want)
 		t.Logf("%s %+v: %d, measured %d (%+.3f %% of the peak)", graph.Class, c.call, cost.PeakBytes, c.want, 100*off)
 		if off > 0.003 || off < -0.003 {

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -49,10 +50,7 @@ func layerRows(t *testing.T) []layerRow {
 	t.Helper()
 	var rows []layerRow
 	for _, file := range []string{"layers.json", "layers2.json"} {
-		data, err := os.ReadFile("../../../fixtures/measured/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := fixtures.Must(os.ReadFile("../../../fixtures/measured/" + file))(t)
 		var f struct{ Rows []layerRow }
 		if err := json.Unmarshal(data, &f); err != nil {
 			t.Fatal(err)
@@ -74,10 +72,7 @@ func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 		layers = "n_layer"
 	}
 	config[layers] = n
-	data, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(json.Marshal(config))(t)
 	g, err := hf.FromConfig("config.json", data, "5.17") // the measured release
 	if err != nil {
 		t.Fatal(err)
@@ -110,10 +105,7 @@ func (r *layerRow) workload() costmodel.Workload {
 func (r *layerRow) table(t *testing.T, layers int) (*modelgraph.Graph, *costmodel.Table) {
 	t.Helper()
 	g := r.model(t, layers)
-	table, err := estimate.Table(g, r.workload())
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(g, r.workload()))(t)
 	return g, table
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -75,10 +76,7 @@ const tiny = `{"model_type": "llama", "hidden_size": 10, "intermediate_size": 24
 
 func graph(t *testing.T, tied string) *modelgraph.Graph {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(tiny+tied+"}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(hf.FromConfig("config.json", []byte(tiny+tied+"}")))(t)
 	return g
 }
 
@@ -155,10 +153,7 @@ func addUp(t *testing.T, g *modelgraph.Graph, s *costmodel.Shards) {
 // TestGroups: a layer of a torch.nn.Sequential is no block, one without
 // parameters no group; other strategies have no shards.
 func TestGroups(t *testing.T) {
-	weight, err := modelgraph.NewTensor("weight", modelgraph.BF16, 4, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	weight := fixtures.Must(modelgraph.NewTensor("weight", modelgraph.BF16, 4, 4))(t)
 	declared := modelgraph.NotDeclared()
 	declared.ParamsBytes = 64
 	g, err := modelgraph.New("m", []modelgraph.Layer{

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestRead: lengths by line and in an array, and faults with their line.
@@ -98,15 +100,9 @@ func TestBatches(t *testing.T) {
 		lengths := randomLengths(random)
 		all := lengths.sampled(1 << 20)
 		rule := Rule{Samples: 1 + random.Int64N(min(5, int64(len(all)))), Seq: 1000, Packs: Packs{Multiple: 1 + random.Int64N(8)}}
-		padded, err := rule.Batches(lengths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		padded := fixtures.Must(rule.Batches(lengths))(t)
 		rule.Packing = PaddingFree
-		free, err := rule.Batches(lengths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		free := fixtures.Must(rule.Batches(lengths))(t)
 		const trials = 4000
 		within, smaller := [2]int{}, [2]int{}
 		for range trials {

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestAdded: in training, what a product adds lies where it writes in every backward,
@@ -17,10 +18,7 @@ func TestAdded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	places := make(map[program.Op]map[bool]int)
 	for family, config := range backendtest.Families {
-		graph, err := backendtest.Graph(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(backendtest.Graph(config))(t)
 		for way, workload := range backendtest.Workloads() {
 			if workload.Mode != costmodel.Train || backendtest.Forwards(family) {
 				continue
@@ -30,15 +28,9 @@ func TestAdded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s %s %+v: %v", family, way, cut, err)
 			}
-			bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bound := fixtures.Must(bind.New(job.Graph, job.Workload, job.Recipe, job.Program))(t)
 			for i := range job.Program.Instrs {
-				instr, err := bound.Instr(int32(i))
-				if err != nil {
-					t.Fatal(err)
-				}
+				instr := fixtures.Must(bound.Instr(int32(i)))(t)
 				for j := range instr.Runs {
 					count(&instr.Runs[j], job.Program.Instrs[i].Op, places)
 				}

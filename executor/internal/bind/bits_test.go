@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -23,10 +24,7 @@ func TestBits(t *testing.T) {
 	for number, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		t.Run(family, func(t *testing.T) {
 			t.Parallel()
-			graph, err := backendtest.Graph(backendtest.Families[family])
-			if err != nil {
-				t.Fatal(err)
-			}
+			graph := fixtures.Must(backendtest.Graph(backendtest.Families[family]))(t)
 			random := rand.New(rand.NewPCG(12, uint64(number)))
 			for _, name := range slices.Sorted(maps.Keys(backendtest.Workloads())) {
 				workload := backendtest.Workloads()[name]
@@ -45,10 +43,7 @@ func compareCuts(t *testing.T, name string, graph *modelgraph.Graph, workload co
 	parts := 1 + 2*random.Int64N(2)
 	single := workload
 	single.Recompute = ""
-	one, err := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: parts}.Job(graph, single)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := fixtures.Must(backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: parts}.Job(graph, single))(t)
 	want := interpret(t, name, one, random)
 	for range *cuts {
 		cut := backendtest.Cut{Devices: 1 + random.IntN(4), Schedule: backendtest.Schedules[random.IntN(len(backendtest.Schedules))], MicroBatches: parts, Seed: random.Uint64()}

@@ -9,23 +9,18 @@ import (
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestMutated: an instruction that names another buffer, lacks one or has it in
 // another mode has no place for a tensor, and the error says where.
 func TestMutated(t *testing.T) {
-	graph, err := backendtest.Graph(backendtest.Families["qwen2"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(backendtest.Graph(backendtest.Families["qwen2"]))(t)
 	random := rand.New(rand.NewPCG(12, 2))
 	stale, alone := 0, 0 // changes that bind, and those that bind and not Check finds
 	for _, name := range []string{"train", "recompute", "infer", "generate"} {
 		for _, schedule := range backendtest.Schedules {
-			job, err := backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 3, Seed: 3}.Job(graph, backendtest.Workloads()[name])
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := fixtures.Must(backendtest.Cut{Devices: 2, Schedule: schedule, MicroBatches: 3, Seed: 3}.Job(graph, backendtest.Workloads()[name]))(t)
 			for range 60 {
 				mutated := *job.Program
 				mutated.Accesses = slices.Clone(mutated.Accesses)

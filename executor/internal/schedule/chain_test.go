@@ -17,15 +17,13 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // A fence that copies gives the host the bytes of its moment, though the device continues. A fence
 // that calls the host waits for it.
 func TestCopied(t *testing.T) {
-	jobs, err := backendtest.Forms("llama-tied")
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := fixtures.Must(backendtest.Forms("llama-tied"))(t)
 	of := jobs["generate"].Program
 	read := func(instr int32) (offset, bytes int64) {
 		buffer := &of.Buffers[of.Accesses[of.Instrs[instr].FirstAccess].Buffer]
@@ -85,10 +83,7 @@ func TestLastFence(t *testing.T) {
 // TestChains: in programs with random decodes and waits, a chain ends exactly where one call may not
 // give the next line.
 func TestChains(t *testing.T) {
-	jobs, err := backendtest.Forms("llama-tied")
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := fixtures.Must(backendtest.Forms("llama-tied"))(t)
 	of, random := jobs["generate"].Program, rand.New(rand.NewPCG(9, 9))
 	for range 200 {
 		scheduler, past := New(of, Options{}), make([]int64, len(of.Instrs))
@@ -150,10 +145,7 @@ func joins(scheduler *Scheduler, one, two int32) bool {
 // TestLongChains: a step of chains of several lines makes the bytes of running the program in turn.
 // Taps and faults in the middle of chains are called.
 func TestLongChains(t *testing.T) {
-	job, err := backendtest.Compiled("llama-tied", costmodel.Workload{Mode: costmodel.Infer, Precision: costmodel.BF16True, NewTokens: 4}, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := fixtures.Must(backendtest.Compiled("llama-tied", costmodel.Workload{Mode: costmodel.Infer, Precision: costmodel.BF16True, NewTokens: 4}, 1, 1))(t)
 	of := job.Program
 	want := [][]byte{bytes.Repeat([]byte{executor.Poison}, int(of.Devices[0].Arena))}
 	if err := backendtest.InTurn(of, want, makes); err != nil {

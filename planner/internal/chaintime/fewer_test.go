@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
@@ -25,14 +26,8 @@ func TestFewer(t *testing.T) {
 			t.Parallel()
 			p := randomproblem.OnH200(t, c.model, c.w, 4)
 			in := randomproblem.Instance(t, &p)
-			searched, err := chaintime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rough, err := chaintime.OnFewer(t.Context(), in, c.devices)
-			if err != nil {
-				t.Fatal(err)
-			}
+			searched := fixtures.Must(chaintime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil))(t)
+			rough := fixtures.Must(chaintime.OnFewer(t.Context(), in, c.devices))(t)
 			randomproblem.Rough(t, in, rough, searched, c.within)
 		})
 	}

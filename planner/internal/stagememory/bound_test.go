@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -32,10 +33,7 @@ func TestWeightBound(t *testing.T) {
 		if i%2 == 0 {
 			p = recomputedPipeline(t, rng, gpus, chunks)
 		}
-		bound, err := stagememory.WeightBound(randomproblem.Instance(t, &p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		bound := fixtures.Must(stagememory.WeightBound(randomproblem.Instance(t, &p)))(t)
 		best := math.Inf(1)
 		exhaustive.Cuts(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
 			m := exhaustive.LoopedMap(&p, cuts, []int{0, 1}[:gpus])
@@ -77,10 +75,7 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 		}
 		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &d, Params: []modelgraph.Tensor{{Name: "own", Shape: []int64{params}, DType: modelgraph.BF16}}}
 	}
-	g, err := modelgraph.New("random", layers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("random", layers, nil))(t)
 	m := int64(gpus) * (1 + rng.Int64N(3))
 	w, err := estimate.Resolve(g, costmodel.Workload{
 		Mode: randomproblem.Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer), Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks),
@@ -89,10 +84,7 @@ func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Pr
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(estimate.Table(g, w))(t)
 	table.Comm = costmodel.Comm{} // NCCL's buffers are much larger than the rest
 	topo := &costmodel.Topology{}
 	for range gpus {
@@ -268,14 +260,8 @@ func patterned(t *testing.T, rng *rand.Rand, p planner.Problem, count int, turns
 		layer.Name, layer.Inputs, layer.InputLayers, layer.Unit, layer.UnitIndex = fmt.Sprintf("u%d", i), nil, nil, "", 0
 		layers = append(layers, layer)
 	}
-	graph, err := modelgraph.New("patterned", layers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(graph, p.Costs.Workload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(modelgraph.New("patterned", layers, nil))(t)
+	table := fixtures.Must(estimate.Table(graph, p.Costs.Workload))(t)
 	table.Comm = costmodel.Comm{}
 	return planner.Problem{Graph: graph, Costs: table, Topology: p.Topology}
 }

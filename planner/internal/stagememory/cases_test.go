@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -29,10 +30,7 @@ func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmo
 		d.ForwardSeconds, d.BackwardSeconds = .001, .002
 		ls = append(ls, modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &d})
 	}
-	g, err := modelgraph.New("chain", ls, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("chain", ls, nil))(t)
 	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(devices), costmodel.BF16True
 	table := randomproblem.Table(t, g, w)
 	table.Comm = costmodel.Comm{}
@@ -52,10 +50,7 @@ func TestPipelineUneven(t *testing.T) {
 		w := infer(costmodel.GPipe, 2)
 		w.Mode = mode
 		p := chainOn(t, layers, 2, 1<<30, w)
-		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := fixtures.Must(planner.Solve(t.Context(), p, planner.Settings{}))(t)
 		want := exhaustive.Pipeline(&p)
 		if sol.Status != planner.Optimal || !randomproblem.Near(sol.Value, want.Share) || !sol.EvenProved {
 			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
@@ -113,14 +108,8 @@ func TestPipelineNoStage(t *testing.T) {
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Field != "pin" {
 		t.Errorf("%v, want that device 2 is left without a unit", err)
 	}
-	g, err := modelgraph.New("bare", []modelgraph.Layer{{Name: "a"}, {Name: "b"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := estimate.Resolve(g, p.Costs.Workload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := fixtures.Must(modelgraph.New("bare", []modelgraph.Layer{{Name: "a"}, {Name: "b"}}, nil))(t)
+	w := fixtures.Must(estimate.Resolve(g, p.Costs.Workload))(t)
 	p = planner.Problem{Graph: g, Costs: &costmodel.Table{Workload: w, Units: make([]costmodel.Unit, len(g.Units))}, Topology: p.Topology}
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Field != "strategy" {
 		t.Errorf("%v, want that no unit can be a stage", err)
@@ -137,10 +126,7 @@ func TestPipelineUnlinked(t *testing.T) {
 	for _, pair := range [][2]int{{0, 1}, {1, 3}, {3, 2}} {
 		p.Topology.Links = append(p.Topology.Links, costmodel.Link{From: pair[0], To: pair[1], BytesPerSecond: 1e9})
 	}
-	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := fixtures.Must(planner.Solve(t.Context(), p, planner.Settings{}))(t)
 	if want := exhaustive.Pipeline(&p); sol.Status != planner.Optimal || !randomproblem.Close(sol.Value, want.Seconds) {
 		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.Seconds)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/exhaustive"
@@ -22,10 +23,7 @@ func TestPipelineBest(t *testing.T) {
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
 			p := randomproblem.PipelineOf(t, randomproblem.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
-			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sol := fixtures.Must(planner.Solve(t.Context(), p, planner.Settings{}))(t)
 			best := math.Inf(1)
 			exhaustive.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
 				m := make(devicemap.Map, len(p.Graph.Units))
@@ -63,10 +61,7 @@ func TestPipelinePlans(t *testing.T) {
 				continue
 			}
 			p := randomproblem.PipelineOf(t, randomproblem.Qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
-			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			sol := fixtures.Must(planner.Solve(t.Context(), p, planner.Settings{}))(t)
 			stages := sol.Map.Stages(p.Graph, "")
 			want := gpus
 			if kind == costmodel.Interleaved {

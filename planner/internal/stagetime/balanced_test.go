@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/randomproblem"
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
@@ -24,14 +25,8 @@ func TestBalanced(t *testing.T) {
 			t.Parallel()
 			p := randomproblem.OnH200(t, c.model, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Strategy: costmodel.Pipeline, Schedule: c.schedule, World: 4}, 4)
 			in := randomproblem.Instance(t, &p)
-			searched, err := stagetime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			rough, err := stagetime.Balanced(t.Context(), in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			searched := fixtures.Must(stagetime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil))(t)
+			rough := fixtures.Must(stagetime.Balanced(t.Context(), in))(t)
 			randomproblem.Rough(t, in, rough, searched, c.within)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -37,10 +38,7 @@ func longPipeline(t *testing.T, layers, gpus int) planner.Problem {
 	for layer := range all {
 		all[layer] = fmt.Sprintf(`{"name":"h.%d","declared":{"params_bytes":1048576,"activation_bytes":4096,"output_bytes":1024,"forward_seconds":%de-6,"backward_seconds":0}}`, layer, 100+layer%7)
 	}
-	graph, err := modelgraph.Read(strings.NewReader(`{"format_version":"devmap.model/v1","name":"long","layers":[`+strings.Join(all, ",")+"]}"), "long.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(modelgraph.Read(strings.NewReader(`{"format_version":"devmap.model/v1","name":"long","layers":[`+strings.Join(all, ",")+"]}"), "long.json"))(t)
 	gpu := costmodel.Device{Name: "GPU", CapacityBytes: 80 << 30, FLOPS: 4e14, Rates: costmodel.Rates{BytesPerSecond: 3e12, LinkBytesPerSecond: 2e11}}
 	problem, err := planner.Problem{
 		Graph: graph, Objective: planner.Time, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu}, gpus)},
@@ -76,10 +74,7 @@ func TestStoppedInTables(t *testing.T) {
 	t.Parallel()
 	problem := longPipeline(t, 1100, 4)
 	in := randomproblem.Instance(t, &problem)
-	rough, err := stagetime.Balanced(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rough := fixtures.Must(stagetime.Balanced(t.Context(), in))(t)
 	answer, err := stagetime.Method{}.Solve(&looks{t.Context(), 60, 0}, in, instance.Limits{}, nil)
 	if err != nil || answer.Value != rough.Value || !answer.Stopped || len(answer.Notes) > 0 {
 		t.Errorf("%+v, %v; the balanced cuts take %v", answer, err, rough.Value)

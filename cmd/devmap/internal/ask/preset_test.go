@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestPresetTables: every default is a value of a field, has a source, and belongs to a preset of
@@ -97,10 +98,7 @@ func FuzzTrainerFile(f *testing.F) {
 // TestDefaultPreset: a training without a preset has the code path of Transformers' Trainer if
 // Accelerate runs the strategy. The flags of a row read back as the same row.
 func TestDefaultPreset(t *testing.T) {
-	graph, err := ReadModel("llama-3.2-1b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(ReadModel("llama-3.2-1b"))(t)
 	for words, want := range map[string]string{
 		"--mode train": "transformers", "--mode train --strategy ddp": "transformers", "--mode train --strategy fsdp": "transformers",
 		"--mode train --strategy hsdp": "transformers", "--mode train --strategy zero3": "transformers", "--mode train --preset auto": "transformers",
@@ -110,10 +108,7 @@ func TestDefaultPreset(t *testing.T) {
 		"--preset transformers --strategy fsdp --batch 1": "transformers", "--preset llamafactory --lora-rank 0 --batch 1": "llamafactory",
 	} {
 		request := parsed(t, "plan", strings.Fields(words)...)
-		asked, err := request.Workload()
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := fixtures.Must(request.Workload())(t)
 		asked.World = 8
 		got, err := estimate.Resolve(graph, asked)
 		if err != nil {
@@ -125,10 +120,7 @@ func TestDefaultPreset(t *testing.T) {
 		if got.Strategy == costmodel.DeviceMap && got.LossOnly != (want == "transformers") {
 			t.Errorf("%s: loss_only is %v", words, got.LossOnly)
 		}
-		again, err := parsed(t, "plan", Flags(&asked)...).Workload()
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := fixtures.Must(parsed(t, "plan", Flags(&asked)...).Workload())(t)
 		again.World = 8
 		if back, err := estimate.Resolve(graph, again); err != nil || !reflect.DeepEqual(back, got) {
 			t.Errorf("%s reads back from %q as %+v (%v)", words, Flags(&asked), back, err)
@@ -314,10 +306,7 @@ func TestPresetNotes(t *testing.T) {
 		}
 	}
 	request := parsed(t, "plan", strings.Fields("--preset ms-swift --lora-rank 8")...)
-	workload, err := request.Workload()
-	if err != nil {
-		t.Fatal(err)
-	}
+	workload := fixtures.Must(request.Workload())(t)
 	if notes := strings.Join(request.IdleNotes(&workload), "\n"); strings.Contains(notes, "PEFT's default") {
 		t.Errorf("the preset sets the targets: %s", notes)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestSoldAs: a size that GPUs are sold as gives the memory of the smallest of them. GPUs with ECC
@@ -45,10 +46,7 @@ func TestSoldSizes(t *testing.T) {
 		if err := request.normalise(); err != nil {
 			t.Fatal(err)
 		}
-		topology, err := request.devices(costmodel.Infer, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		topology := fixtures.Must(request.devices(costmodel.Infer, 0))(t)
 		var got []int64
 		for i := range topology.Devices {
 			got = append(got, topology.Devices[i].CapacityBytes)
@@ -112,10 +110,7 @@ func TestHardwareNotes(t *testing.T) {
 		{"mi300x-192gb", costmodel.Workload{Precision: costmodel.BF16True}, []string{"measured on AMD's"}},
 		{"h100-80gb", costmodel.Workload{Precision: costmodel.BF16True}, nil},
 	} {
-		gpu, err := catalogue.Find(is.gpu)
-		if err != nil {
-			t.Fatal(err)
-		}
+		gpu := fixtures.Must(catalogue.Find(is.gpu))(t)
 		device := gpu.Device(costmodel.Infer)
 		notes := HardwareNotes(&costmodel.Topology{Devices: []costmodel.Device{device, device}}, &is.work)
 		if len(notes) != len(is.want) || len(notes) > 0 && !strings.Contains(notes[0], is.want[0]) {

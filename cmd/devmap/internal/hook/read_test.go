@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func pythonText(text string) string {
@@ -19,10 +21,7 @@ func pythonText(text string) string {
 
 func number(t *testing.T, text string) int {
 	t.Helper()
-	value, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	value := fixtures.Must(strconv.Atoi(text))(t)
 	return value
 }
 
@@ -57,10 +56,7 @@ func TestParse(t *testing.T) {
 // TestRead: a file that no process wrote is reported, and the others are read.
 func TestRead(t *testing.T) {
 	t.Parallel()
-	hook, err := New("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hook := fixtures.Must(New(""))(t)
 	defer hook.Close() //nolint:errcheck // a temporary folder
 	for name, text := range map[string]string{"7-1.json": written, "8-1.json": "{", "9-1.json.new": "{"} {
 		if err := os.WriteFile(filepath.Join(hook.out(), name), []byte(text), 0o600); err != nil {

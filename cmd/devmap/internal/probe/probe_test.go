@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/nvml"
 	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -52,29 +53,20 @@ func TestKindOf(t *testing.T) {
 // kernel of their steps counts in one kind.
 func TestProbeJobs(t *testing.T) {
 	t.Parallel()
-	known, err := catalogue.Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	for _, devices := range []int{1, 2, 4, 8} {
 		topology := &costmodel.Topology{}
 		for range devices {
 			topology.Devices = append(topology.Devices, known.Device(costmodel.Train))
 		}
 		workload := costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: int64(devices), MicroBatches: int64(devices), Seq: 512}
-		job, err := probeJob(usageModel(max(2, devices)), workload, topology)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := fixtures.Must(probeJob(usageModel(max(2, devices)), workload, topology))(t)
 		if err := job.Program.Check().Err(); err != nil || len(job.Program.Devices) != devices {
 			t.Errorf("%d devices, of %d: %v", len(job.Program.Devices), devices, err)
 		}
 	}
 	for _, config := range timedModels {
-		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Batch: 1, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Train)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := fixtures.Must(probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Batch: 1, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Train)}}))(t)
 		optimizer := updating(job.Recipe)
 		for i := range job.Recipe.Units {
 			code := job.Recipe.Units[i].Code
@@ -160,10 +152,7 @@ func TestProbedTopology(t *testing.T) {
 	if err := halves().write(&document); err != nil {
 		t.Fatal(err)
 	}
-	known, err := catalogue.Find("h100-80gb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	topology, err := costmodel.ParseTopology("probed.json", document.Bytes(), func(name string) costmodel.Device {
 		if name != "h100-80gb" {
 			t.Errorf("the name is %q", name)
@@ -200,10 +189,7 @@ func TestProbeTable(t *testing.T) {
 // TestRepeatedWeights: a probe's weights have the shapes of random weights, and similar values.
 func TestRepeatedWeights(t *testing.T) {
 	t.Parallel()
-	graph, err := hf.FromConfig("probe", []byte(usageModel(2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("probe", []byte(usageModel(2))))(t)
 	source, random := repeatedWeights(graph), weights.Random(graph, 1)
 	for _, name := range []string{"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"} {
 		for _, dtype := range []modelgraph.DType{modelgraph.BF16, modelgraph.F32} {

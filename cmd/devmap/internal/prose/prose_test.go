@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestRules: each text breaks exactly the named rules.
@@ -33,10 +35,7 @@ func TestRules(t *testing.T) {
 		{"message", "%s: tensor %q: %d of %d bytes: %w", ""},
 		{"message", strings.Repeat("word ", 26), "message-length"},
 	} {
-		check, err := newChecker(embedded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check := fixtures.Must(newChecker(embedded))(t)
 		check.block("x.md", block{c.kind, 3, c.text})
 		var rules []string
 		for _, found := range check.findings {
@@ -98,10 +97,7 @@ func TestSource(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "x.go"), []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check, err := newChecker(embedded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check := fixtures.Must(newChecker(embedded))(t)
 	check.Sources, check.Allowed = []string{"."}, map[string]int{"comment": 1}
 	if err := check.sources(root); err != nil {
 		t.Fatal(err)

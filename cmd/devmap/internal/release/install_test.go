@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func packerOf(folder string) *packer {
@@ -36,10 +38,7 @@ func TestFormula(t *testing.T) {
 	if err := packer.formula(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(packer.archives, "devmap.rb"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile(filepath.Join(packer.archives, "devmap.rb")))(t)
 	// printf packed | sha256sum
 	const sum = "\n      sha256 \"88cb8a087b6e8cebfc9ae5602f5a2159a6bcf923e7f2c56809bcda6cad1727a7\"\n"
 	want := `  on_macos do
@@ -68,10 +67,7 @@ func TestBill(t *testing.T) {
 		GoVersion: "go1.26.0", Main: debug.Module{Path: "example.com/program"},
 		Deps: []*debug.Module{{Path: "example.com/library", Version: "v0.1.0"}},
 	})
-	text, err := json.Marshal(bom)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(json.Marshal(bom))(t)
 	var got struct {
 		Metadata struct {
 			Timestamp string
@@ -106,14 +102,8 @@ func TestBill(t *testing.T) {
 // runs in the repository, and each file that a stage copies from another one exists afterwards.
 func TestDockerfile(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
-	data, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	why, err := compilerHere()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile(filepath.Join(root, "Dockerfile")))(t)
+	why := fixtures.Must(compilerHere())(t)
 	out := t.TempDir()
 	copied := 0
 	for _, line := range strings.Split(string(data), "\n") {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestManual(t *testing.T) {
@@ -25,10 +27,7 @@ func TestManual(t *testing.T) {
 		return text, nil
 	}
 	made := &commitMade{version: "1.2.3", when: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
-	page, err := manual(ask, made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := fixtures.Must(manual(ask, made))(t)
 	want := `.TH DEVMAP 1 "2026-11-22" "devmap 1.2.3" "User Commands"
 .SH NAME
 devmap \- plan how a neural network is split across GPUs, with a proof
@@ -77,16 +76,10 @@ func TestTar(t *testing.T) {
 	if !bytes.Equal(packed.Bytes(), again.Bytes()) {
 		t.Error("two archives of the same files differ")
 	}
-	unzipped, err := gzip.NewReader(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := fixtures.Must(gzip.NewReader(&packed))(t)
 	reader := tar.NewReader(unzipped)
 	for i := range files {
-		header, err := reader.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		header := fixtures.Must(reader.Next())(t)
 		data, err := io.ReadAll(reader)
 		if err != nil || header.Name != files[i].name || header.Mode != files[i].mode || !header.ModTime.Equal(when) || !bytes.Equal(data, files[i].data) {
 			t.Errorf("file %d is %+v, %q, %v", i, header, data, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -23,17 +24,11 @@ func planOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) 
 
 func planOn(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload, topo *costmodel.Topology) *devicemap.Plan {
 	t.Helper()
-	solution, err := planner.Plan(t.Context(), graph, workload, topo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	solution := fixtures.Must(planner.Plan(t.Context(), graph, workload, topo))(t)
 	if !workload.Strategy.Traits().Sequential || workload.Strategy == costmodel.Pipeline {
 		workload.World = int64(len(topo.Devices))
 	}
-	table, err := ask.Costs(graph, workload)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := fixtures.Must(ask.Costs(graph, workload))(t)
 	return devicemap.NewPlan(graph, table, topo, solution.Map, solution.Devices)
 }
 
@@ -66,10 +61,7 @@ func explain(graph *modelgraph.Graph, plan *devicemap.Plan, measured []watch.Mea
 // works under a map, and if every GPU has the whole model.
 func TestVariants(t *testing.T) {
 	t.Parallel()
-	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{}))(t)
 	named := 0
 	for _, strategy := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Pipeline, costmodel.DDP} {
 		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: strategy, Batch: 8, MicroBatches: 2, Seq: 512, Recompute: costmodel.RecomputeFull}
@@ -130,14 +122,8 @@ func TestIssueRuns(t *testing.T) {
 		{"llama-3.2-3b", trainable, 0, 16.396, "with --preset transformers --precision bf16-mixed --recompute full the same plan would predict 16.40 GiB"},
 		{"qwen2.5-0.5b", fsdp, 0, 1200, "other settings, alone or together, predicts what was allocated on every GPU"},
 	} {
-		graph, err := load.Model("../../../../fixtures/models/"+is.model, load.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		gpu, err := catalogue.Find("h200-141gb")
-		if err != nil {
-			t.Fatal(err)
-		}
+		graph := fixtures.Must(load.Model("../../../../fixtures/models/"+is.model, load.Options{}))(t)
+		gpu := fixtures.Must(catalogue.Find("h200-141gb"))(t)
 		device := gpu.Device(costmodel.Train)
 		plan := planOn(t, graph, is.workload, &costmodel.Topology{Devices: []costmodel.Device{device, device, device, device}})
 		var peaks []int64
@@ -158,10 +144,7 @@ func TestIssueRuns(t *testing.T) {
 // TestLate: the search ends when its time is over.
 func TestLate(t *testing.T) {
 	t.Parallel()
-	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{}))(t)
 	plan := planOf(t, graph, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, Batch: 1, Seq: 512})
 	asked := 0
 	if got := slices.Collect(Variants(graph, plan, func() bool { asked++; return asked > 3 })); len(got) > 3 || asked != 4 {
@@ -194,10 +177,7 @@ func TestOthers(t *testing.T) {
 // it.
 func TestTrainerVariant(t *testing.T) {
 	t.Parallel()
-	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{}))(t)
 	plan := planOf(t, graph, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Batch: 1, Seq: 512})
 	var settings []string
 	for variant := range Variants(graph, plan, never) {

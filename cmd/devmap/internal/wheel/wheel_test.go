@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 var sampled = time.Date(2026, 11, 22, 1, 2, 4, 0, time.UTC)
@@ -36,21 +38,12 @@ func sample(t *testing.T, tags ...string) *Wheel {
 // contents returns the files of a wheel by name, their order, and the names of executable ones.
 func contents(t *testing.T, path string) (names []string, files map[string]string, programs []string) {
 	t.Helper()
-	reader, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reader := fixtures.Must(zip.OpenReader(path))(t)
 	defer reader.Close()
 	files = map[string]string{}
 	for _, file := range reader.File {
-		opened, err := file.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(opened)
-		if err != nil {
-			t.Fatal(err)
-		}
+		opened := fixtures.Must(file.Open())(t)
+		data := fixtures.Must(io.ReadAll(opened))(t)
 		if !file.Modified.Equal(sampled) {
 			t.Errorf("%s is of %v, not %v", file.Name, file.Modified, sampled)
 		}

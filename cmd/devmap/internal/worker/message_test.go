@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // said returns every kind of message.
@@ -29,10 +30,7 @@ func said() []*Message {
 
 func textOf(tb testing.TB, message *Message) []byte {
 	tb.Helper()
-	text, err := message.text()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	text := fixtures.Must(message.text())(tb)
 	return text
 }
 
@@ -61,10 +59,7 @@ func TestMessages(t *testing.T) {
 		pipe.Write(textOf(t, message))
 	}
 	for i, want := range said() {
-		got, err := read(&pipe)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := fixtures.Must(read(&pipe))(t)
 		if got.Plan != nil { // nil lists become empty ones
 			if got.Plan.File != want.Plan.File || got.Plan.Predicted.GPUs[0].Name != "H200" || got.Plan.Predicted.Devices[0].Device != 1 {
 				t.Errorf("%+v", got.Plan)
@@ -113,10 +108,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		first := textOf(t, message)
-		again, err := read(bytes.NewReader(first))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := fixtures.Must(read(bytes.NewReader(first)))(t)
 		if second := textOf(t, again); !bytes.Equal(first, second) {
 			t.Errorf("%q became %q", first, second)
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestMain also runs the worker of the tests below.
@@ -91,10 +93,7 @@ func received(t *testing.T, process *Process) (messages []*Message, fault error)
 
 func started(ctx context.Context, t *testing.T, how string) *Process {
 	t.Helper()
-	process, err := Start(ctx, []string{how}, io.Discard, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process := fixtures.Must(Start(ctx, []string{how}, io.Discard, io.Discard))(t)
 	return process
 }
 
@@ -174,16 +173,10 @@ func TestSlow(t *testing.T) {
 // pipe, which closes with the last of them.
 func TestDeserted(t *testing.T) {
 	t.Parallel()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := fixtures.Must(os.Executable())(t)
 	supervisor := exec.Command(self)
 	supervisor.Env = append(os.Environ(), deserts+"=1")
-	ended, err := supervisor.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ended := fixtures.Must(supervisor.StdoutPipe())(t)
 	if err := supervisor.Start(); err != nil {
 		t.Fatal(err)
 	}

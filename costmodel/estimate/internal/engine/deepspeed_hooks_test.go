@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -25,10 +26,7 @@ type hook struct {
 
 func recorded(t *testing.T, name string) []hook {
 	t.Helper()
-	text, err := os.ReadFile("testdata/hooks-" + name + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("testdata/hooks-" + name + ".txt"))(t)
 	var out []hook
 	for line := range strings.Lines(string(text)) {
 		var each hook
@@ -44,14 +42,8 @@ func recorded(t *testing.T, name string) []hook {
 // have no hook after their backward: ours without effect are left out if the other has none.
 func walked(t *testing.T, text string, workload costmodel.Workload, limits zero.Limits, persistence int64) []hook {
 	t.Helper()
-	graph, err := hf.FromConfig("config.json", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := layers.New(graph, workload, deepspeed{}.Rules(&workload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(text)))(t)
+	model := fixtures.Must(layers.New(graph, workload, deepspeed{}.Rules(&workload)))(t)
 	root, trace := modulesOf(model, persistence)
 	hooksOf(root, trace, true, model.Recomputes)
 	var out []hook

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -83,10 +84,7 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		for _, tied := range []bool{false, true} {
-			g, err := hf.FromConfig("config.json", fmt.Appendf(nil, config, tied))
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := fixtures.Must(hf.FromConfig("config.json", fmt.Appendf(nil, config, tied)))(t)
 			for _, w := range workloads(pair) {
 				name := fmt.Sprintf("%s/%s/tied=%t/%s/%d/%s/lora=%d/%s", pair.strategy, pair.runtime, tied, w.Mode, w.MicroBatches, w.Precision, w.LoRARank, w.Recompute)
 				t.Run(name, func(t *testing.T) { conforms(t, engine, g, w) })
@@ -140,10 +138,7 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 
 func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload, rules layers.Rules) *costmodel.Table {
 	t.Helper()
-	model, err := layers.New(g, w, rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := fixtures.Must(layers.New(g, w, rules))(t)
 	table := &costmodel.Table{Workload: w}
 	table.Units, _ = layers.Units(model)
 	engine.Finish(model, table)

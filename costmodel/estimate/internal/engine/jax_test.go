@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -21,10 +22,7 @@ func jaxWork() costmodel.Workload {
 func jaxTree(t *testing.T) *modelgraph.Graph {
 	t.Helper()
 	array := func(name string, dtype modelgraph.DType, frozen bool, shape ...int64) modelgraph.Layer {
-		tensor, err := modelgraph.NewTensor("w", dtype, shape...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tensor := fixtures.Must(modelgraph.NewTensor("w", dtype, shape...))(t)
 		tensor.Frozen = frozen
 		return modelgraph.Layer{Name: name, Op: modelgraph.Opaque{}, Params: []modelgraph.Tensor{tensor}}
 	}
@@ -55,10 +53,7 @@ func TestJAX(t *testing.T) {
 	} {
 		w := jaxWork()
 		is.change(&w)
-		model, err := layers.New(jaxTree(t), w, jax{}.Rules(&w))
-		if err != nil {
-			t.Fatal(err)
-		}
+		model := fixtures.Must(layers.New(jaxTree(t), w, jax{}.Rules(&w)))(t)
 		table := &costmodel.Table{Workload: w}
 		table.Units, _ = layers.Units(model)
 		if err := (jax{}).Regions(model, table); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -64,10 +65,7 @@ func TestAverage(t *testing.T) {
 // TestOneLargest: an optimizer that steps one parameter after another has the largest one's
 // temporaries where one GPU runs the whole step; parts of a model have those of each block.
 func TestOneLargest(t *testing.T) {
-	graph, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 1000}`)))(t)
 	for _, c := range []struct {
 		workload costmodel.Workload
 		one      bool
@@ -78,14 +76,8 @@ func TestOneLargest(t *testing.T) {
 		{costmodel.Workload{Optimizer: value.AdamWForeach, OneGPU: true}, false},
 	} {
 		c.workload.Mode, c.workload.Batch, c.workload.Seq = costmodel.Train, 1, 64
-		workload, err := estimate.Resolve(graph, c.workload)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(graph, workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		workload := fixtures.Must(estimate.Resolve(graph, c.workload))(t)
+		table := fixtures.Must(estimate.Table(graph, workload))(t)
 		count := 0
 		for i := range table.Units {
 			if table.Units[i].StepTransient > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -23,10 +24,7 @@ type golden struct {
 
 func readGolden(t *testing.T) *golden {
 	t.Helper()
-	text, err := os.ReadFile("testdata/torch/modules.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := fixtures.Must(os.ReadFile("testdata/torch/modules.json"))(t)
 	read := new(golden)
 	if err := json.Unmarshal(text, read); err != nil {
 		t.Fatal(err)
@@ -50,10 +48,7 @@ func bits(t *testing.T, text json.RawMessage, dtype modelgraph.DType) kernel.Mat
 	made := kernel.Matrix{DType: dtype, Rows: int64(len(rows)), Columns: int64(len(rows[0]) / 2 / size)}
 	made.Stride = made.Columns
 	for _, row := range rows {
-		data, err := hex.DecodeString(row)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := fixtures.Must(hex.DecodeString(row))(t)
 		for at := 0; at < len(data); at += size {
 			for i := size - 1; i >= 0; i-- { // digits have the highest first
 				made.Data = append(made.Data, data[at+i])

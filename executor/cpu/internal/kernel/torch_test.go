@@ -5,16 +5,14 @@ import (
 	"os"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestTorch: kernels make what torch and Transformers do (testdata/torch/dump.py
 // names the functions), bit for bit where those round to bf16.
 func TestTorch(t *testing.T) {
-	data, err := os.ReadFile("testdata/torch/kernels.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fixtures.Must(os.ReadFile("testdata/torch/kernels.json"))(t)
 	var golden struct {
 		Cases []struct {
 			Kernel, Dims string
@@ -34,10 +32,7 @@ func TestTorch(t *testing.T) {
 	for _, want := range golden.Cases {
 		trial := newTrial(t, random, want.Kernel, want.Dims)
 		for i, operand := range want.Operands {
-			dtype, err := modelgraph.ParseDType(operand.DType)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dtype := fixtures.Must(modelgraph.ParseDType(operand.DType))(t)
 			mode := operand.Mode
 			if mode == " " {
 				mode = ""

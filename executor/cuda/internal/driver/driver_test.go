@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestMain(m *testing.M) {
@@ -28,10 +29,7 @@ func bound(t *testing.T) *Context {
 	if err := Open(); err != nil {
 		t.Fatal(err)
 	}
-	devices, err := Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	devices := fixtures.Must(Devices())(t)
 	context, err := devices[0].Retain()
 	if err == nil {
 		err = context.Bind()
@@ -75,14 +73,8 @@ func TestMissing(t *testing.T) {
 // The table has an entry for every function that the header declares, by the name
 // that it has in the library.
 func TestSymbols(t *testing.T) {
-	header, err := os.ReadFile("include/cuda_calls.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := os.ReadFile("symbols.h")
-	if err != nil {
-		t.Fatal(err)
-	}
+	header := fixtures.Must(os.ReadFile("include/cuda_calls.h"))(t)
+	table := fixtures.Must(os.ReadFile("symbols.h"))(t)
 	versions := make(map[string]string)
 	for _, found := range regexp.MustCompile(`(?m)^#define (\w+) (\w+)$`).FindAllSubmatch(header, -1) {
 		versions[string(found[1])] = string(found[2])
@@ -106,10 +98,7 @@ func TestSymbols(t *testing.T) {
 
 // The program links no CUDA library, and leaves none of its symbols to the loader.
 func TestNothingIsLinked(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := fixtures.Must(os.Executable())(t)
 	for _, look := range []struct {
 		command []string
 		refused string
@@ -120,10 +109,7 @@ func TestNothingIsLinked(t *testing.T) {
 		if _, err := exec.LookPath(look.command[0]); err != nil {
 			t.Skip(err)
 		}
-		text, err := exec.Command(look.command[0], look.command[1:]...).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(exec.Command(look.command[0], look.command[1:]...).Output())(t)
 		if found := regexp.MustCompile(look.refused).Find(text); found != nil {
 			t.Errorf("%s: %s", look.command[0], found)
 		}
@@ -133,10 +119,7 @@ func TestNothingIsLinked(t *testing.T) {
 // A failure at any part of a mapping leaves nothing behind.
 func TestMapRollsBack(t *testing.T) {
 	context := bound(t)
-	granule, err := context.Granule()
-	if err != nil {
-		t.Fatal(err)
-	}
+	granule := fixtures.Must(context.Granule())(t)
 	free, _, err := FreeMemory()
 	if err != nil {
 		t.Fatal(err)
@@ -151,10 +134,7 @@ func TestMapRollsBack(t *testing.T) {
 	if now, _, err := FreeMemory(); err != nil || now != free {
 		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
 	}
-	arena, err := context.Map(3 * granule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arena := fixtures.Must(context.Map(3 * granule))(t)
 	if now, _, err := FreeMemory(); err != nil || now != free-3*granule {
 		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
 	}
@@ -168,10 +148,7 @@ func TestMapRollsBack(t *testing.T) {
 func streamed(t *testing.T) (*Arena, *Stream, *Pinned) {
 	t.Helper()
 	context := bound(t)
-	granule, err := context.Granule()
-	if err != nil {
-		t.Fatal(err)
-	}
+	granule := fixtures.Must(context.Granule())(t)
 	arena, errArena := context.Map(granule)
 	stream, errStream := NewStream()
 	pinned, errPinned := Pin(64)
@@ -189,10 +166,7 @@ func TestStream(t *testing.T) {
 	if err := errors.Join(errEvent, errModule); err != nil {
 		t.Fatal(err)
 	}
-	function, err := module.Function("total")
-	if err != nil {
-		t.Fatal(err)
-	}
+	function := fixtures.Must(module.Function("total"))(t)
 	ones := bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 4)
 	copy(pinned.Data, ones)
 	arguments := new(Arguments).Address(arena.Address).Address(arena.Address + 32).Uint32(4)
@@ -239,14 +213,8 @@ func TestPinCopy(t *testing.T) {
 // reserved meanwhile. If there is no memory, the arena stays unmapped.
 func TestRemap(t *testing.T) {
 	context := bound(t)
-	granule, err := context.Granule()
-	if err != nil {
-		t.Fatal(err)
-	}
-	arena, err := context.Map(3 * granule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	granule := fixtures.Must(context.Granule())(t)
+	arena := fixtures.Must(context.Map(3 * granule))(t)
 	free, _, err := FreeMemory()
 	if err != nil {
 		t.Fatal(err)

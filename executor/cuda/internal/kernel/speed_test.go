@@ -38,14 +38,8 @@ type served struct {
 // productsOf are the products of a step of 4 sequences of 2,048 tokens, each once.
 func productsOf(t *testing.T, model string, precision costmodel.Precision) (all []*served) {
 	t.Helper()
-	graph, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, err := recipe.Of(graph, &costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 1, Seq: 2048, Precision: precision, Optimizer: costmodel.AdamW})
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := fixtures.Must(load.Model(model, load.Options{BuiltIn: fixtures.Models()}))(t)
+	made := fixtures.Must(recipe.Of(graph, &costmodel.Workload{Mode: costmodel.Train, Batch: 4, MicroBatches: 1, Seq: 2048, Precision: precision, Optimizer: costmodel.AdamW}))(t)
 	known := make(map[string]*served)
 	for i := range made.Units {
 		code := made.Units[i].Code

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestMain(m *testing.M) {
@@ -48,10 +49,7 @@ func opened(gpus []int) (*Monitor, error) {
 // newMonitor monitors GPUs until the test ends, and checks for leaks then.
 func newMonitor(t *testing.T, gpus ...int) *Monitor {
 	t.Helper()
-	monitor, err := opened(gpus)
-	if err != nil {
-		t.Fatal(err)
-	}
+	monitor := fixtures.Must(opened(gpus))(t)
 	t.Cleanup(func() {
 		if err := monitor.Close(); err != nil {
 			t.Error(err)
@@ -68,10 +66,7 @@ func newMonitor(t *testing.T, gpus ...int) *Monitor {
 
 func seen(t *testing.T, monitor *Monitor) []executor.MemoryReading {
 	t.Helper()
-	all, err := monitor.Look()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := fixtures.Must(monitor.Look())(t)
 	return all
 }
 
@@ -127,10 +122,7 @@ func TestRefill(t *testing.T) {
 	t.Setenv("FAKE_CUDA_BYTES", "40000000")
 	monitor := newMonitor(t, 0)
 	refill := func(margin int64) executor.RefillResult {
-		done, err := monitor.Refill(0, margin)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := fixtures.Must(monitor.Refill(0, margin))(t)
 		if used := monitor.Holdings(); used != nil {
 			t.Errorf("%+v is held behind a refill", used)
 		}

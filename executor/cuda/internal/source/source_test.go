@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestLaunches: every function that the table names is in a module for some
@@ -14,10 +16,7 @@ import (
 // function of the modules has a line.
 func TestLaunches(t *testing.T) {
 	t.Parallel()
-	launches, err := Launches()
-	if err != nil {
-		t.Fatal(err)
-	}
+	launches := fixtures.Must(Launches())(t)
 	takes := parameters(t)
 	named := make(map[string]bool)
 	for kernel, lines := range launches {
@@ -78,10 +77,7 @@ func sizeOf(arguments []string) int {
 // parameters are the bytes of arguments that each function of the modules takes.
 func parameters(t *testing.T) map[string]int {
 	t.Helper()
-	modules, err := Modules()
-	if err != nil {
-		t.Fatal(err)
-	}
+	modules := fixtures.Must(Modules())(t)
 	entry := regexp.MustCompile(`\.entry (\w+)\(([^)]*)\)`)
 	param := regexp.MustCompile(`\.param (?:\.align 8 \.b8 \w+\[(\d+)\]|\.[usf]64 \w+)`)
 	takes := make(map[string]int)
@@ -110,26 +106,17 @@ func parameters(t *testing.T) map[string]int {
 // TestStated: the package's comment says how many modules there are and how large
 // they are together.
 func TestStated(t *testing.T) {
-	entries, err := ptx.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := fixtures.Must(ptx.ReadDir("."))(t)
 	var modules int
 	var bytes float64
 	for _, entry := range entries {
-		text, err := ptx.ReadFile(entry.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fixtures.Must(ptx.ReadFile(entry.Name()))(t)
 		if strings.HasSuffix(entry.Name(), ".ptx") {
 			modules++
 			bytes += float64(len(text))
 		}
 	}
-	code, err := os.ReadFile("source.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	code := fixtures.Must(os.ReadFile("source.go"))(t)
 	if want := fmt.Sprintf("%d modules of %.1f MB", modules, bytes/1e6); !strings.Contains(strings.Split(string(code), "\npackage ")[0], want) {
 		t.Errorf("the comment of source.go does not say %q", want)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 func TestMain(m *testing.M) {
@@ -47,10 +48,7 @@ func newHarness(t *testing.T, arenas int) *harness {
 	if err := driver.Open(); err != nil {
 		t.Fatal(err)
 	}
-	devices, err := driver.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
+	devices := fixtures.Must(driver.Devices())(t)
 	harness := &harness{ring: New(Shape{Parts: 4, Size: 64 << 10, Share: 32 << 10, Behind: 1})}
 	generator := rand.New(rand.NewPCG(1, 2))
 	t.Cleanup(func() {
@@ -68,10 +66,7 @@ func newHarness(t *testing.T, arenas int) *harness {
 // end makes one, with its arena of poison.
 func (harness *harness) end(t *testing.T, gpu *driver.Device, number int64) {
 	t.Helper()
-	context, err := gpu.Retain()
-	if err != nil {
-		t.Fatal(err)
-	}
+	context := fixtures.Must(gpu.Retain())(t)
 	kernels := kernel.New(false, 0)
 	end := &End{Name: fmt.Sprint("arena ", number), Ring: harness.ring, Context: context}
 	var arena *driver.Arena

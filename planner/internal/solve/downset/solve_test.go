@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"pgregory.net/rapid"
 )
@@ -46,10 +47,7 @@ func TestContiguousPaysTransfersOnBothSides(t *testing.T) {
 	p.Nodes[0].Transfer, p.Nodes[1].Transfer = 1, 3
 	// 3+1 and 1+4+5 make 10; 3+4+3 and 3+5 make 10; all on one device make 12.
 	p.Nodes[1].Transfer = 2.5
-	got, err := Solve(context.Background(), p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := fixtures.Must(Solve(context.Background(), p, nil))(t)
 	if got.Value != 9.5 || !got.Optimal() || got.Gap() > 1e-8 || got.Place[0] != got.Place[1] || got.Place[1] == got.Place[2] {
 		t.Fatalf("%+v", got)
 	}
@@ -114,10 +112,7 @@ func TestContiguousStopsWithTheBestSoFar(t *testing.T) {
 
 func TestContiguousIsRepeatable(t *testing.T) {
 	p := parallel(3, 4, 6)
-	first, err := Solve(context.Background(), p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := fixtures.Must(Solve(context.Background(), p, nil))(t)
 	second, err := Solve(context.Background(), p, nil)
 	if err != nil || !slices.Equal(first.Place, second.Place) {
 		t.Fatal(first, second, err)

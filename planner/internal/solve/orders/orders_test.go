@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // even returns a pipeline of equal chunks: one a GPU, or two in a V. used is the budget
@@ -31,10 +33,7 @@ func TestOneFOneBsMemory(t *testing.T) {
 			if vee {
 				problem.Caps, chunks = slices.Repeat([]int64{int64(2 * gpus)}, gpus), 2
 			}
-			solution, err := Solve(t.Context(), problem, Settings{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			solution := fixtures.Must(Solve(t.Context(), problem, Settings{}))(t)
 			if want := int64(3*16*chunks + gpus - 1); solution.Length != want || !solution.Complete {
 				t.Errorf("%d GPUs, V %v: %d, complete %v; want %d", gpus, vee, solution.Length, solution.Complete, want)
 			}
@@ -46,10 +45,7 @@ func TestOneFOneBsMemory(t *testing.T) {
 func TestManyMicroBatches(t *testing.T) {
 	var tried, lengths []int
 	for _, batches := range []int{64, 128, 192} {
-		solution, err := Solve(t.Context(), even(4, batches, true, 5), Settings{Effort: 100_000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		solution := fixtures.Must(Solve(t.Context(), even(4, batches, true, 5), Settings{Effort: 100_000}))(t)
 		tried, lengths = append(tried, solution.Tried), append(lengths, int(solution.Length))
 	}
 	if tried[0] != tried[2] || lengths[2]-lengths[1] != lengths[1]-lengths[0] {
@@ -89,10 +85,7 @@ func TestRefusedNumbers(t *testing.T) {
 // A start that is better than what trials find remains, and one that does not fit is left out.
 func TestStarts(t *testing.T) {
 	problem := even(2, 3, false, 2)
-	solution, err := Solve(t.Context(), problem, Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	solution := fixtures.Must(Solve(t.Context(), problem, Settings{}))(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	broken := Order{solution.Order[0][:1], solution.Order[1]}

@@ -5,20 +5,16 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // packed reads the JSON values of a packed file of fixtures, one after another.
 func packed[T any](t *testing.T, name string) (values []T) {
 	t.Helper()
-	file, err := os.Open("../../../../fixtures/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := fixtures.Must(os.Open("../../../../fixtures/" + name))(t)
 	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := fixtures.Must(gzip.NewReader(file))(t)
 	for decoder := json.NewDecoder(plain); decoder.More(); {
 		var value T
 		if err := decoder.Decode(&value); err != nil {
