@@ -1,10 +1,8 @@
 package planner_test
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,21 +128,9 @@ func exportedModels(t *testing.T, file string) []exportedModel {
 
 func exportedLines[T any](t *testing.T, file string) []T {
 	t.Helper()
-	opened := fixtures.Must(os.Open(file))(t)
-	defer opened.Close()
-	unpacked := fixtures.Must(gzip.NewReader(opened))(t)
-	var models []T
-	lines := bufio.NewScanner(unpacked)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var model T
-		if err := json.Unmarshal(lines.Bytes(), &model); err != nil {
-			t.Fatal(err)
-		}
-		models = append(models, model)
-	}
-	if err := lines.Err(); err != nil || len(models) == 0 {
-		t.Fatalf("%s: %d models, %v", file, len(models), err)
+	models := fixtures.Must(fixtures.Rows[T](file))(t)
+	if len(models) == 0 {
+		t.Fatalf("%s has no models", file)
 	}
 	return models
 }

@@ -1,10 +1,8 @@
 package phases
 
 import (
-	"encoding/json"
 	"maps"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -78,21 +76,17 @@ func pipesOf() map[string]map[string]string {
 // fixtures/measured/how/measure_diffusion_pipes.py). Prompts were given, so encoding is only the
 // autoencoder's. Under offloading each first call began with parts on the GPU; later phases count.
 func TestPipesMeasured(t *testing.T) {
-	data := fixtures.Must(os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t)
 	figures := 0
-	for line := range strings.Lines(string(data)) {
-		var row struct {
-			Pipeline, What string
-			Batch          int64
-			Sizes          struct {
-				Height, Width int64
-				Frames        int64 `json:"num_frames"`
-			}
-			Phases map[string]int64
+	type row struct {
+		Pipeline, What string
+		Batch          int64
+		Sizes          struct {
+			Height, Width int64
+			Frames        int64 `json:"num_frames"`
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		Phases map[string]int64
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t) {
 		mode, variant, _ := strings.Cut(strings.TrimPrefix(row.What, "none"), " ")
 		files := pipesOf()[row.Pipeline]
 		if files == nil || mode == "group" && variant != "" {

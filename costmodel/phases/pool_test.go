@@ -39,20 +39,16 @@ func TestPoolMeasured(t *testing.T) {
 		}
 		ends[offload] = [2]float64{min(found[0], part), max(found[1], part)}
 	}
-	data := fixtures.Must(os.ReadFile("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t)
-	for line := range strings.Lines(string(data)) {
-		var row struct {
-			Pipeline, What  string
-			Batch, Reserved int64
-			Sizes           struct {
-				Height, Width int64
-				Frames        int64 `json:"num_frames"`
-			}
-			Phases map[string]int64
+	type row struct {
+		Pipeline, What  string
+		Batch, Reserved int64
+		Sizes           struct {
+			Height, Width int64
+			Frames        int64 `json:"num_frames"`
 		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+		Phases map[string]int64
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../fixtures/measured/diffusion_pipes_h200.jsonl"))(t) {
 		mode, variant, _ := strings.Cut(strings.TrimPrefix(row.What, "none"), " ")
 		files := pipesOf()[row.Pipeline]
 		if files == nil || row.Reserved == 0 || mode == "group" && variant != "" {

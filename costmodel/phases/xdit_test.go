@@ -127,13 +127,8 @@ func (row *xditRow) planned(t *testing.T) *Plan {
 // TestXDiTLeft: each GPU's memory after the same pipelines are deleted, the cache manager is cleared,
 // and the group destroyed. With two steps the first stage has received a picture in parts or at once.
 func TestXDiTLeft(t *testing.T) {
-	data := fixtures.Must(os.ReadFile("../../fixtures/measured/xdit_h200.jsonl"))(t)
 	figures := 0
-	for line := range strings.Lines(string(data)) {
-		var row xditRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range fixtures.Must(fixtures.Rows[xditRow]("../../fixtures/measured/xdit_h200.jsonl"))(t) {
 		if row.Left == nil {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -126,18 +125,9 @@ type encoderRow struct {
 	Off            int64 `json:"flash_off"`
 }
 
-func encoders(t *testing.T) (rows []encoderRow) {
+func encoders(t *testing.T) []encoderRow {
 	t.Helper()
-	packed := fixtures.Must(os.ReadFile("../../fixtures/oracle/mmproj.jsonl.gz"))(t)
-	lines := fixtures.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
-	for decoder := json.NewDecoder(lines); decoder.More(); {
-		var row encoderRow
-		if err := decoder.Decode(&row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return fixtures.Must(fixtures.Rows[encoderRow]("../../fixtures/oracle/mmproj.jsonl.gz"))(t)
 }
 
 // headed is a file with a header of the oracle and no weights.

@@ -3,7 +3,6 @@ package serving_test
 import (
 	"compress/gzip"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -53,23 +52,7 @@ type fitted struct {
 
 func judgedModels(t *testing.T) []judged {
 	t.Helper()
-	return fixture[judged](t, "oracle/llamacpp.jsonl.gz")
-}
-
-// fixture decodes the rows of a packed file.
-func fixture[Row any](t *testing.T, name string) (rows []Row) {
-	t.Helper()
-	file := fixtures.Must(os.Open("../../fixtures/" + name))(t)
-	defer func() { _ = file.Close() }()
-	unpacked := fixtures.Must(gzip.NewReader(file))(t)
-	for decoder := json.NewDecoder(unpacked); decoder.More(); {
-		var row Row
-		if err := decoder.Decode(&row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	return fixtures.Must(fixtures.Rows[judged]("../../fixtures/oracle/llamacpp.jsonl.gz"))(t)
 }
 
 // read is the model's file, which has a header and no weights.
@@ -279,7 +262,7 @@ type measured struct {
 // rest of what it uses.
 func TestMeasured(t *testing.T) {
 	const mib, rounding, margin = 1 << 20, 0.006, 1 << 30
-	models, rows := map[string]*serving.Model{}, fixture[measured](t, "measured/llamacpp_h200.jsonl.gz")
+	models, rows := map[string]*serving.Model{}, fixtures.Must(fixtures.Rows[measured]("../../fixtures/measured/llamacpp_h200.jsonl.gz"))(t)
 	for i := range rows {
 		row := &rows[i]
 		if row.Header != "" {

@@ -2,13 +2,10 @@ package diffusers
 
 import (
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -32,19 +29,7 @@ type randomComponent struct {
 
 func randomComponents(tb testing.TB) []randomComponent {
 	tb.Helper()
-	f := fixtures.Must(os.Open(cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz")))(tb)
-	defer f.Close()
-	unpacked := fixtures.Must(gzip.NewReader(f))(tb)
-	var cases []randomComponent
-	for lines := json.NewDecoder(unpacked); ; {
-		var c randomComponent
-		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
-			return cases
-		} else if err != nil {
-			tb.Fatal(err)
-		}
-		cases = append(cases, c)
-	}
+	return fixtures.Must(fixtures.Rows[randomComponent](cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz")))(tb)
 }
 
 // TestComponents: names, shapes and order of the parameters and buffers of

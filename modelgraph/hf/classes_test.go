@@ -1,11 +1,8 @@
 package hf
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,20 +68,7 @@ var refusedListed = map[string]string{
 
 func listedCases(t *testing.T) []*listedFolderCase {
 	t.Helper()
-	f := fixtures.Must(os.Open("../../fixtures/oracle/folders.jsonl.gz"))(t)
-	defer f.Close()
-	z := fixtures.Must(gzip.NewReader(f))(t)
-	var cases []*listedFolderCase
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		c := new(listedFolderCase)
-		if err := json.Unmarshal(lines.Bytes(), c); err != nil {
-			t.Fatal(err)
-		}
-		cases = append(cases, c)
-	}
-	return cases
+	return fixtures.Must(fixtures.Rows[*listedFolderCase]("../../fixtures/oracle/folders.jsonl.gz"))(t)
 }
 
 // folder writes the config and a file with tensors of two elements.

@@ -2,12 +2,9 @@ package hf
 
 import (
 	"cmp"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"os"
 	"slices"
@@ -50,19 +47,7 @@ func TestFamilies(t *testing.T) {
 // randomRows are the lines of a file.
 func randomRows[row any](tb testing.TB, file string) []row {
 	tb.Helper()
-	f := fixtures.Must(os.Open(file))(tb)
-	defer f.Close()
-	unpacked := fixtures.Must(gzip.NewReader(f))(tb)
-	var cases []row
-	for lines := json.NewDecoder(unpacked); ; {
-		var c row
-		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
-			return cases
-		} else if err != nil {
-			tb.Fatal(file, err)
-		}
-		cases = append(cases, c)
-	}
+	return fixtures.Must(fixtures.Rows[row](file))(tb)
 }
 
 func (c *randomFamily) check(t *testing.T) {

@@ -1,10 +1,7 @@
 package hf
 
 import (
-	"bufio"
-	"compress/gzip"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/fixtures"
@@ -27,29 +23,11 @@ type libraryFolder struct {
 	Tensors []string       `json:"tensors"`
 }
 
-func libraryFolders(t *testing.T) []libraryFolder {
-	t.Helper()
-	file := fixtures.Must(os.Open("testdata/quantised.jsonl.gz"))(t)
-	defer file.Close()
-	unzipped := fixtures.Must(gzip.NewReader(file))(t)
-	var out []libraryFolder
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var folder libraryFolder
-		if err := json.Unmarshal(lines.Bytes(), &folder); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, folder)
-	}
-	return out
-}
-
 var stateText = regexp.MustCompile(`quant_state\.bitsandbytes__(nf4|fp4) U8\[\d+\]$`)
 
 // TestStoredByLibraries: a config alone gives the tensors and bytes of its library's folder.
 func TestStoredByLibraries(t *testing.T) {
-	folders := libraryFolders(t)
+	folders := fixtures.Must(fixtures.Rows[libraryFolder]("testdata/quantised.jsonl.gz"))(t)
 	for _, method := range []string{"gptq", "awq", "fp8-block", "fp8-tensor", "bnb-int8", "bnb-nf4-double", "mxfp4", "nvfp4", "ct-w4a16", "hqq", "torchao-int8wo", "torchao-float8wo", "eetq", "quanto", "fbgemm"} {
 		if !slices.ContainsFunc(folders, func(folder libraryFolder) bool { return strings.Contains(strings.ToLower(folder.Name), method) }) {
 			t.Errorf("no folder of %s", method)

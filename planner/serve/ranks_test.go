@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,24 +16,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/serve/internal/paged"
 )
-
-// jsonLines reads a packed file of fixtures/oracle, one value a line.
-func jsonLines[T any](t *testing.T, name string) (rows []T) {
-	t.Helper()
-	file := fixtures.Must(os.Open("../../fixtures/oracle/engines/" + name))(t)
-	defer func() { _ = file.Close() }()
-	plain := fixtures.Must(gzip.NewReader(file))(t)
-	lines := bufio.NewScanner(plain)
-	lines.Buffer(nil, 1<<22)
-	for lines.Scan() {
-		var row T
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
 
 func builtIn(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
@@ -73,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	}
 	graphs := map[string]*modelgraph.Graph{}
 	compared, refused := 0, 0
-	for _, row := range jsonLines[defaultsRow](t, "vllm_defaults.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[defaultsRow]("../../fixtures/oracle/engines/vllm_defaults.jsonl.gz"))(t) {
 		if row.In.Usage != "OPENAI_API_SERVER" {
 			continue
 		}
@@ -144,7 +124,7 @@ func TestStages(t *testing.T) {
 		Partition *string
 	}
 	count := 0
-	for _, row := range jsonLines[row](t, "partitions.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../fixtures/oracle/engines/partitions.jsonl.gz"))(t) {
 		if row.Partition != nil {
 			continue
 		}

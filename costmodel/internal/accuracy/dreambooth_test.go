@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/phases"
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 )
 
@@ -116,18 +117,10 @@ func (row *dreamboothRow) at(plan *phases.Plan, name string) (measured, beyond i
 // TestDreamBoothAccuracy predicts each moment of diffusers' DreamBooth LoRA script
 // for Flux, on one H200: within 0.5 %, and the allocator's pool within its range.
 func TestDreamBoothAccuracy(t *testing.T) {
-	data, err := os.ReadFile("../../../fixtures/measured/dreambooth_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out strings.Builder
 	var errors []float64
 	inRange, count := 0, 0
-	for line := range strings.Lines(string(data)) {
-		var row dreamboothRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range fixtures.Must(fixtures.Rows[dreamboothRow]("../../../fixtures/measured/dreambooth_h200.jsonl"))(t) {
 		plan := row.plan(t)
 		fmt.Fprintf(&out, "%-52s", row.Case)
 		most, beyond := costmodel.Memory{}, int64(0)

@@ -1,13 +1,12 @@
 package accuracy_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // newEmittedRow reads the case of a run started by a file of devmap emit (measured/how/emitted).
@@ -39,16 +38,8 @@ func TestEmittedFiles(t *testing.T) {
 // TestBroadcast predicts the peak before the first step under FSDP2: a state dict's broadcast to
 // shards. The allocator's rests of small shards are not predicted.
 func TestBroadcast(t *testing.T) {
-	text, err := os.ReadFile("../../../fixtures/measured/emitted_h200.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	rows := 0
-	for line := range strings.Lines(string(text)) {
-		var read trainerRow
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
+	for _, read := range fixtures.Must(fixtures.Rows[trainerRow]("../../../fixtures/measured/emitted_h200.jsonl"))(t) {
 		row := newEmittedRow(t, read.Case)
 		if row.w.Strategy != costmodel.FSDP || row.w.Preset == "transformers:fsdp1" {
 			continue

@@ -1,13 +1,12 @@
 package accuracy_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // maskRows are the runs of measure_masks.py on 2 × H200 under maps of devmap (2026-11-22): windows
@@ -15,26 +14,19 @@ import (
 // 16-bit adapters.
 func maskRows(t *testing.T) []row {
 	t.Helper()
-	data, err := os.ReadFile("../../../fixtures/measured/masks.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var rows []row
-	for line := range bytes.Lines(data) {
-		var r struct {
-			measuredRun
-			Model         string
-			Config        json.RawMessage
-			DeviceMap     map[string]any `json:"device_map"`
-			Attention     string
-			NewTokens     int64    `json:"new_tokens"`
-			LoRARank      int64    `json:"lora_rank"`
-			LoRATargets   []string `json:"lora_targets"`
-			LoRAPrecision string   `json:"lora_precision"`
-		}
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
+	type line struct {
+		measuredRun
+		Model         string
+		Config        json.RawMessage
+		DeviceMap     map[string]any `json:"device_map"`
+		Attention     string
+		NewTokens     int64    `json:"new_tokens"`
+		LoRARank      int64    `json:"lora_rank"`
+		LoRATargets   []string `json:"lora_targets"`
+		LoRAPrecision string   `json:"lora_precision"`
+	}
+	for _, r := range fixtures.Must(fixtures.Rows[line]("../../../fixtures/measured/masks.jsonl"))(t) {
 		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved}
 		one.w.NewTokens, one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.NewTokens, r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
 		if r.Attention != value.SDPA {

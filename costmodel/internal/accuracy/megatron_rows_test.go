@@ -1,10 +1,8 @@
 package accuracy_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -166,15 +164,10 @@ func (row *megatronRow) predicted(t *testing.T) (static, peak timeline.Peak) {
 // d98e8a64): tensor, sequence, pipeline, context and expert parallelism, with and without the
 // distributed optimizer.
 func TestMegatronRows(t *testing.T) {
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl"))(t)
 	var table strings.Builder
 	var off []float64
 	rows, out := 0, 0
-	for line := range strings.Lines(string(text)) {
-		var row megatronRow
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range fixtures.Must(fixtures.Rows[megatronRow]("../../../fixtures/measured/megatron_golden.jsonl"))(t) {
 		rows++
 		if why, is := beyond[row.Test]; is {
 			out++

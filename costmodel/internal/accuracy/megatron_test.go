@@ -1,10 +1,7 @@
 package accuracy_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -21,18 +18,14 @@ const megatronGPT = `{"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2"
 // For the run without a distributed optimizer it compares a step's bytes above those at rest. Small
 // tensors of the step are missing.
 func TestMegatronAccuracy(t *testing.T) {
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/megatron_golden.jsonl"))(t)
 	gpu := fixtures.Must(catalogue.Find("h100-80gb"))(t)
 	rows := 0
-	for line := range strings.Lines(string(text)) {
-		var row struct {
-			Test, Recompute string
-			Static, Peak    int64
-			Distributed     bool
-		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	type row struct {
+		Test, Recompute string
+		Static, Peak    int64
+		Distributed     bool
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../../fixtures/measured/megatron_golden.jsonl"))(t) {
 		if row.Recompute == "" {
 			continue
 		}

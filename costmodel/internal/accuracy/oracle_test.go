@@ -1,10 +1,8 @@
 package accuracy_test
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -56,23 +54,7 @@ type sampled struct {
 
 func oracleCells(t *testing.T, name string) []oracleCell {
 	t.Helper()
-	file := fixtures.Must(os.Open("../../../fixtures/oracle/" + name))(t)
-	defer func() { _ = file.Close() }()
-	unpacked := fixtures.Must(gzip.NewReader(file))(t)
-	var cells []oracleCell
-	lines := bufio.NewScanner(unpacked)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var cell oracleCell
-		if err := json.Unmarshal(lines.Bytes(), &cell); err != nil {
-			t.Fatal(err)
-		}
-		cells = append(cells, cell)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return cells
+	return fixtures.Must(fixtures.Rows[oracleCell]("../../../fixtures/oracle/" + name))(t)
 }
 
 func (cell *oracleCell) workload() costmodel.Workload {
@@ -240,12 +222,7 @@ func TestSampledRows(t *testing.T) {
 
 func sampledRows(t *testing.T) (rows []oracleCell) {
 	t.Helper()
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/peaks_h200.jsonl"))(t)
-	for line := range strings.Lines(string(text)) {
-		var row oracleCell
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	for _, row := range fixtures.Must(fixtures.Rows[oracleCell]("../../../fixtures/measured/peaks_h200.jsonl"))(t) {
 		if (row.Devmap > 0 || row.Predicted > 0) && row.Config != nil {
 			rows = append(rows, row)
 		}

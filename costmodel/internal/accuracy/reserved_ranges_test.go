@@ -1,7 +1,6 @@
 package accuracy_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -67,17 +66,13 @@ func kindOf(w *costmodel.Workload) string {
 // poolRows are maps for two GPUs, planned for their pools, run by emit --for torch-check.
 func poolRows(t *testing.T) (rows []row) {
 	t.Helper()
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/reserved_maps_h200.jsonl"))(t)
-	for line := range strings.Lines(string(text)) {
-		var read struct {
-			measuredRun
-			Case, Model string
-			Workload    costmodel.Workload
-			DeviceMap   map[string]any `json:"device_map"`
-		}
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
+	type line struct {
+		measuredRun
+		Case, Model string
+		Workload    costmodel.Workload
+		DeviceMap   map[string]any `json:"device_map"`
+	}
+	for _, read := range fixtures.Must(fixtures.Rows[line]("../../../fixtures/measured/reserved_maps_h200.jsonl"))(t) {
 		config := fixtures.Must(os.ReadFile("../../../fixtures/models/" + read.Model + "/config.json"))(t)
 		read.Workload.Precision = costmodel.BF16True
 		rows = append(rows, row{source: read.Case, model: read.Model, config: string(config), mode: string(read.Workload.Mode), w: read.Workload, flat: flatten(t, read.DeviceMap), peak: read.Peak, reserved: read.Reserved})
@@ -131,12 +126,7 @@ func reservedRows(t *testing.T) (all []reservedRow) {
 		"trainer_h200.jsonl": newTrainerRow, "axolotl_h200.jsonl": newAxolotlRow, "presets_h200.jsonl": newPresetRow,
 		"trainer_fsdp_h200.jsonl": newShardedRow, "float8_h200.jsonl": newTrainerRow, "emitted_h200.jsonl": newEmittedRow, "native_h200.jsonl": newNativeRow,
 	} {
-		text := fixtures.Must(os.ReadFile(files + file))(t)
-		for line := range strings.Lines(string(text)) {
-			var r trainerRow
-			if err := json.Unmarshal([]byte(line), &r); err != nil {
-				t.Fatal(err)
-			}
+		for _, r := range fixtures.Must(fixtures.Rows[trainerRow](files + file))(t) {
 			row := read(t, r.Case)
 			if r.Pool > 0 {
 				single(r.Case, row.model, row.w, slices.Max(append(r.Steps, r.Prep)), r.Pool)

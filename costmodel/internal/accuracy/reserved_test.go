@@ -1,14 +1,13 @@
 package accuracy_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // TestReservedAccuracy checks the pools of rows with followed requests ("make accuracy"): seven of
@@ -88,19 +87,12 @@ func (pool *pools) add(table *strings.Builder, row *distRow, costs *costmodel.Ta
 // before the machine was started) with their measurements (fake_group_reserved.jsonl), within the
 // plan's range of that time.
 func TestReservedPredicted(t *testing.T) {
-	text, err := os.ReadFile("../../../fixtures/measured/reserved_predicted.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := make(map[string]int64)
-	for line := range strings.Lines(string(text)) {
-		var row struct {
-			Case     string
-			Reserved int64
-		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	type row struct {
+		Case     string
+		Reserved int64
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../../fixtures/measured/reserved_predicted.jsonl"))(t) {
 		said[row.Case] = row.Reserved
 	}
 	var table strings.Builder

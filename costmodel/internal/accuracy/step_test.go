@@ -113,7 +113,6 @@ func (row *stepRow) checkStates(t *testing.T, measured struct{ CUDA, Paged int64
 func TestStepAccuracy(t *testing.T) {
 	const worst, middle, saves, compiles = .55, .03, .2, .5
 	closer := map[string]float64{"one:qwen2.5-0.5b:1:512:ev4,met:1:0": .08, "one:llama-3.2-1b@4:1:128:save:1:0": .03}
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/step_h200.jsonl"))(t)
 	var table strings.Builder
 	var off []float64
 	judge := func(name, what string, got, measured int64, bound float64) float64 {
@@ -124,11 +123,7 @@ func TestStepAccuracy(t *testing.T) {
 		}
 		return math.Abs(percent)
 	}
-	for line := range strings.Lines(string(text)) {
-		var read stepRow
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
+	for _, read := range fixtures.Must(fixtures.Rows[stepRow]("../../../fixtures/measured/step_h200.jsonl"))(t) {
 		row := newStepRow(t, read.Case)
 		step, evaluation, saving, least := row.peaks(t)
 		row.checkStates(t, read.States)

@@ -175,15 +175,10 @@ type trainerRows struct {
 // check predicts the rows.
 func (rows trainerRows) check(t *testing.T) {
 	t.Helper()
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/" + rows.file))(t)
 	var table strings.Builder
 	var off []float64
 	inside, counted := 0, 0
-	for line := range strings.Lines(string(text)) {
-		var read trainerRow
-		if err := json.Unmarshal([]byte(line), &read); err != nil {
-			t.Fatal(err)
-		}
+	for _, read := range fixtures.Must(fixtures.Rows[trainerRow]("../../../fixtures/measured/" + rows.file))(t) {
 		row := rows.read(t, read.Case)
 		measured := slices.Max(read.Steps)
 		if row.onGPU {

@@ -90,17 +90,13 @@ func TestZeroPredicted(t *testing.T) {
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {
 		measured[r.name] = r.ranks[0].Peak
 	}
-	text := fixtures.Must(os.ReadFile("../../../fixtures/measured/zero_predicted.jsonl"))(t)
 	var off []float64
 	within := 0
-	for line := range strings.Lines(string(text)) {
-		var row struct {
-			Case      string
-			Predicted int64
-		}
-		if err := json.Unmarshal([]byte(line), &row); err != nil {
-			t.Fatal(err)
-		}
+	type row struct {
+		Case      string
+		Predicted int64
+	}
+	for _, row := range fixtures.Must(fixtures.Rows[row]("../../../fixtures/measured/zero_predicted.jsonl"))(t) {
 		if peak, ok := measured[row.Case]; ok {
 			percent := math.Abs(100 * (float64(row.Predicted)/float64(peak) - 1))
 			off = append(off, percent)

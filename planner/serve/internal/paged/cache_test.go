@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/fixtures"
 )
 
 // kvRow is a question that vLLM's own planning code answered.
@@ -84,7 +86,7 @@ func (row *kvRow) caches() (layers []Cache, starts []int) {
 // TestPool compares blocks, lengths and tokens with vLLM 0.33's own code, in its default layout.
 func TestPool(t *testing.T) {
 	count, answers := 0, 0
-	for _, row := range packed[kvRow](t, "oracle/engines/vllm_kv.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[kvRow]("../../../../fixtures/oracle/engines/vllm_kv.jsonl.gz"))(t) {
 		if row.In.Layout != nil || row.In.NoHybrid || row.In.Override != nil {
 			continue
 		}

@@ -1,29 +1,11 @@
 package paged
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/devmap-dev/devmap/fixtures"
 )
-
-// packed reads the JSON values of a packed file of fixtures, one after another.
-func packed[T any](t *testing.T, name string) (values []T) {
-	t.Helper()
-	file := fixtures.Must(os.Open("../../../../fixtures/" + name))(t)
-	defer func() { _ = file.Close() }()
-	plain := fixtures.Must(gzip.NewReader(file))(t)
-	for decoder := json.NewDecoder(plain); decoder.More(); {
-		var value T
-		if err := decoder.Decode(&value); err != nil {
-			t.Fatal(name, err)
-		}
-		values = append(values, value)
-	}
-	return values
-}
 
 // published is a config that someone published.
 type published struct {
@@ -35,7 +17,7 @@ type published struct {
 func publicConfigs(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	configs := map[string]json.RawMessage{}
-	for _, rows := range packed[[]published](t, "oracle/public.json.gz") {
+	for _, rows := range fixtures.Must(fixtures.Rows[[]published]("../../../../fixtures/oracle/public.json.gz"))(t) {
 		for _, row := range rows {
 			configs[row.Name] = row.Config
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -35,7 +36,7 @@ type h200Row struct {
 // equal.
 func TestH200(t *testing.T) {
 	starts, blocks := 0, 0
-	for _, row := range packed[h200Row](t, "measured/vllm_h200.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[h200Row]("../../../../fixtures/measured/vllm_h200.jsonl.gz"))(t) {
 		graph, err := hf.FromConfig("config.json", row.Config)
 		if err != nil {
 			t.Fatal(row.ID, err)

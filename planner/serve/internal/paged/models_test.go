@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -70,7 +71,7 @@ func (row *modelRow) unlike() (weights, plans string) {
 func TestModels(t *testing.T) {
 	configs := publicConfigs(t)
 	weights, plans, refused := 0, 0, 0
-	for _, row := range packed[modelRow](t, "oracle/engines/vllm_models.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[modelRow]("../../../../fixtures/oracle/engines/vllm_models.jsonl.gz"))(t) {
 		id := fmt.Sprintf("%s, tp %d, pp %d, %v %s", row.In.Model, row.In.TP, row.In.PP, row.In.Flags, row.In.Override)
 		model := overridden(t, configs[row.In.Model], row.In.Override)
 		if model == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -49,7 +50,7 @@ func graphOf(t *testing.T, model string) *modelgraph.Graph {
 		return graph
 	}
 	config := publicConfigs(t)[name]
-	for _, one := range packed[published](t, "oracle/published.jsonl.gz") {
+	for _, one := range fixtures.Must(fixtures.Rows[published]("../../../../fixtures/oracle/published.jsonl.gz"))(t) {
 		if one.Name == name && config == nil {
 			config = one.Config
 		}

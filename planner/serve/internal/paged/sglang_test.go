@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -39,7 +40,7 @@ func TestSGLang(t *testing.T) {
 	models := map[string]*Model{}
 	fractions, tokens := 0, 0
 	skipped := map[string]int{}
-	for _, row := range packed[sglangRow](t, "oracle/engines/sglang_memory.jsonl.gz") {
+	for _, row := range fixtures.Must(fixtures.Rows[sglangRow]("../../../../fixtures/oracle/engines/sglang_memory.jsonl.gz"))(t) {
 		if row.Out.Error != "" || row.Out.Page > 1 || sglangHasNo[row.In.Model] {
 			continue
 		}
