@@ -139,7 +139,7 @@ func (set *LlamaCPP) Run(model *Model, first, end int) (device Memory) {
 		device.Weights += model.Output + set.onCUDA(model.padding)
 	}
 	if first < end {
-		device.Compute = set.Compute(model, first, end) + set.copied(model, first, end)
+		device.Compute = set.compute(model, first, end) + set.copied(model, first, end)
 	}
 	return device
 }

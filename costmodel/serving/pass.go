@@ -74,10 +74,10 @@ func biasedIf(is bool, of *value) *value {
 	return of
 }
 
-// Compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
+// compute is the buffer of a device for the values of one pass (llama-context.cpp, sched_reserve),
 // with flash attention: the part of the model from block first to unit end. Blocks repeat, and so
 // does the state of the allocator after some of them: it is enough to place a few.
-func (set *LlamaCPP) Compute(model *Model, first, end int) int64 {
+func (set *LlamaCPP) compute(model *Model, first, end int) int64 {
 	blocks := min(end, len(model.Blocks)) - first
 	for _, cycle := range []int{model.period, 2 * model.period} {
 		const seen = 3 // cycles: two to compare, and one after them

@@ -23,8 +23,8 @@ type File struct {
 	values map[string]value
 }
 
-// Opener opens a regular file for reading, and returns its size.
-type Opener func(path string) (file *os.File, size int64, err error)
+// opener opens a regular file for reading, and returns its size.
+type opener func(path string) (file *os.File, size int64, err error)
 
 // maxFiles bounds the files of a set, far above published ones.
 const maxFiles = 1024
@@ -34,7 +34,7 @@ var setName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
 // Read reads the headers of a file, and of the other files of its set. The path must be that of the
 // first file, which alone has all metadata. Errors in a file are [*modelgraph.SyntaxError].
-func Read(path string, open Opener) (*File, error) {
+func Read(path string, open func(path string) (file *os.File, size int64, err error)) (*File, error) {
 	first, err := readFile(path, open)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (file *File) fault(place, format string, args ...any) error {
 }
 
 // readFile reads one header.
-func readFile(path string, open Opener) (*header, error) {
+func readFile(path string, open opener) (*header, error) {
 	from, size, err := open(path)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func readFile(path string, open Opener) (*header, error) {
 }
 
 // add reads another file of the set.
-func (file *File) add(index, count int64, open Opener) error {
+func (file *File) add(index, count int64, open opener) error {
 	parts := setName.FindStringSubmatch(filepath.Base(file.Path))
 	if len(parts) == 0 || parts[2] != "00001" || parts[3] != fmt.Sprintf("%05d", count) {
 		return file.fault("split.count", "it is the first of %d files, whose name must end in -00001-of-%05d.gguf", count, count)
