@@ -40,6 +40,7 @@ type GPUOptions struct {
 
 // KernelTime is the time of a kernel.
 type KernelTime struct {
+	Device int32 // of the plan
 	Kernel *recipe.Kernel
 	Took   time.Duration
 }

@@ -53,13 +53,13 @@ func (clock *clock) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.La
 }
 
 // tell reports the time of each kernel of the step, and ends its timing.
-func (clock *clock) tell() error {
+func (clock *clock) tell(number int32) error {
 	for i, code := range clock.timed {
 		took, err := clock.events[2*i+1].Since(clock.events[2*i])
 		if err != nil {
 			return err
 		}
-		clock.onKernel(executor.KernelTime{Kernel: code, Took: took})
+		clock.onKernel(executor.KernelTime{Device: number, Kernel: code, Took: took})
 	}
 	clock.timed, clock.onKernel = clock.timed[:0], nil
 	return nil

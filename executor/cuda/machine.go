@@ -109,7 +109,7 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 		return nil, machine.noted(err)
 	}
 	for _, device := range machine.devices {
-		if err := device.do(device.clock.tell); err != nil {
+		if err := device.do(func() error { return device.clock.tell(device.plan.ID) }); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,8 @@ import "time"
 
 // Readings are the readings of a GPU over time, in at most mostReadings entries.
 type Readings struct {
+	// Place is the GPU.
+	Place Place
 	// Period is the length of each entry. Used and Most are the command's least and most bytes in it,
 	// and Others what other processes had at most. An entry without a reading repeats the one before.
 	Period             time.Duration
@@ -57,6 +59,7 @@ func (sampler *Sampler) Readings() []Readings {
 	all := make([]Readings, len(sampler.accounts))
 	for i := range sampler.accounts {
 		all[i] = sampler.accounts[i].readings
+		all[i].Place = sampler.accounts[i].place
 	}
 	return all
 }

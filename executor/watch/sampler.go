@@ -153,6 +153,7 @@ func (sampler *Sampler) stray() error {
 type GPUState struct {
 	Place
 	GPU
+	UsedBytes    int64 // of all processes
 	BeforeBytes  int64 // in use before the command, or by others now
 	CommandBytes int64 // the command's
 	PeakBytes    int64 // the command's most
@@ -171,7 +172,7 @@ func (sampler *Sampler) State() []GPUState {
 	for i := range sampler.accounts {
 		account := &sampler.accounts[i]
 		states[i] = GPUState{
-			Place: account.place, GPU: sampler.gpus[account.place.At], BeforeBytes: account.used - account.usedByCommand(),
+			Place: account.place, GPU: sampler.gpus[account.place.At], UsedBytes: account.used, BeforeBytes: account.used - account.usedByCommand(),
 			CommandBytes: account.usedByCommand(), PeakBytes: account.peak, Growth: account.growth,
 			Processes: account.processes, Most: account.most, Shown: account.wasShown, Others: account.moved,
 		}

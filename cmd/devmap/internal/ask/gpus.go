@@ -31,9 +31,6 @@ type GPUs struct {
 // NamesDevices reports that the flags describe the GPUs.
 func (asked *GPUs) NamesDevices() bool { return asked.gpus != "" || asked.topology != "" }
 
-// TopologyFile returns the file of --topology, empty without one.
-func (asked *GPUs) TopologyFile() string { return asked.topology }
-
 // devices builds the topology of the flags: a file, a count, or a list of capacities. count is the
 // default number.
 func (asked *GPUs) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {

@@ -179,7 +179,7 @@ func (call *leveller) answer(stopped bool) (*Solution, error) {
 		Value: call.Steady * call.value, LowerBound: call.Steady * call.low, Rounding: certificate.Exact, Stopped: stopped,
 		Bound: "bisection over the time of the slowest stage, dynamic programming over the stages' ends and devices",
 	}
-	out := &Solution{Stages: call.stages, Method: claim.Bound}
+	out := &Solution{Stages: call.stages}
 	out.Certificate, err = claim.Certify(value)
 	return out, err
 }

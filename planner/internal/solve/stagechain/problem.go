@@ -43,7 +43,6 @@ type Stage struct {
 type Solution struct {
 	certificate.Certificate
 	Stages []Stage
-	Method string
 }
 
 // ErrNone says that no pipeline is allowed.

@@ -131,7 +131,7 @@ func (call *search) answer(stopped bool) (*Solution, error) {
 		Value: call.value, LowerBound: lower, Rounding: certificate.Sums, Stopped: stopped,
 		Bound: "dynamic programming over the stages' ends, devices and sum, for every time of the slowest stage",
 	}
-	out := &Solution{Stages: call.stages, Method: "search over the time of the slowest stage, dynamic programming over the stages' ends, devices and sum"}
+	out := &Solution{Stages: call.stages}
 	out.Certificate, err = claim.Certify(found)
 	return out, err
 }
