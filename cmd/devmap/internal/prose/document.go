@@ -22,8 +22,8 @@ var (
 	cellText  = regexp.MustCompile(`(?:[^|\\]|\\.)+`)
 )
 
-// document checks a Markdown file and returns its figures as a line.
-func (check *checker) document(name, source string) string {
+// document checks a Markdown file.
+func (check *checker) document(name, source string) {
 	if limit, count := check.sizeLimit(name), utf8.RuneCountInString(source); limit > 0 && count > limit {
 		check.add(name, 1, "text", "size", fmt.Sprintf("the page has %d characters, the limit is %d", count, limit), name)
 	}
@@ -44,22 +44,21 @@ func (check *checker) document(name, source string) string {
 			}
 		}
 	}
-	if len(lengths) == 0 {
-		return name + ": no sentences"
+	if len(lengths) < 10 {
+		return
 	}
 	slices.Sort(lengths)
-	median, p95, share := lengths[len(lengths)/2], lengths[len(lengths)*95/100], 100*passives/len(lengths)
-	if len(lengths) >= 10 {
-		for _, figure := range []struct {
-			rule        string
-			value, most int
-		}{{"median", median, check.Limits["median_words"]}, {"p95", p95, check.Limits["p95_words"]}, {"passive", share, check.Limits["passive_percent"]}} {
-			if figure.value > figure.most {
-				check.add(name, 1, "text", figure.rule, fmt.Sprintf("%d, the limit is %d", figure.value, figure.most), name)
-			}
+	for _, figure := range []struct {
+		rule        string
+		value, most int
+	}{
+		{"median", lengths[len(lengths)/2], check.Limits["median_words"]}, {"p95", lengths[len(lengths)*95/100], check.Limits["p95_words"]},
+		{"passive", 100 * passives / len(lengths), check.Limits["passive_percent"]},
+	} {
+		if figure.value > figure.most {
+			check.add(name, 1, "text", figure.rule, fmt.Sprintf("%d, the limit is %d", figure.value, figure.most), name)
 		}
 	}
-	return fmt.Sprintf("%s: %d sentences, median %d words, 95th percentile %d, passive %d %%", name, len(lengths), median, p95, share)
 }
 
 // sizeLimit returns the limit of the page, or of the nearest folder with one; 0: none.

@@ -2,7 +2,7 @@
 // config.json has the limits and the words. Every finding is a line FILE:LINE: RULE: ADVICE. The
 // exit status is 1 if there is one.
 //
-//	go run ./cmd/devmap/internal/prose [-figures] [-program FILE] [DOCUMENT…]
+//	go run ./cmd/devmap/internal/prose [-program FILE] [DOCUMENT…]
 //
 // With documents as arguments it checks only these.
 package main
@@ -34,11 +34,10 @@ type config struct {
 }
 
 func main() {
-	figures := flag.Bool("figures", false, "also print the sentence lengths of each document")
 	program := flag.String("program", "", "check the help of this devmap `FILE` [built here]")
 	root := flag.String("root", ".", "`FOLDER` of the repository")
 	flag.Parse()
-	failed, err := run(os.Stdout, *root, *program, *figures, flag.Args())
+	failed, err := run(os.Stdout, *root, *program, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prose:", err)
 	}
@@ -48,7 +47,7 @@ func main() {
 }
 
 // run prints findings and reports whether one of them fails.
-func run(out io.Writer, root, program string, figures bool, only []string) (failed bool, err error) {
+func run(out io.Writer, root, program string, only []string) (failed bool, err error) {
 	check, err := newChecker(embedded)
 	if err != nil {
 		return false, err
@@ -66,12 +65,7 @@ func run(out io.Writer, root, program string, figures bool, only []string) (fail
 		if err != nil {
 			return false, err
 		}
-		line := check.document(name, string(data))
-		if figures {
-			if _, err := fmt.Fprintln(out, line); err != nil {
-				return false, err
-			}
-		}
+		check.document(name, string(data))
 	}
 	if len(only) == 0 {
 		if err := check.help(root, program); err != nil {

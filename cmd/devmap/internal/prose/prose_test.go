@@ -71,7 +71,7 @@ func TestSentences(t *testing.T) {
 // TestPages: README.md and docs have no findings, except those of commands' help in docs/cli.
 func TestPages(t *testing.T) {
 	var out strings.Builder
-	if _, err := run(&out, filepath.Join("..", "..", "..", ".."), "", false, []string{"README.md", "docs"}); err != nil {
+	if _, err := run(&out, filepath.Join("..", "..", "..", ".."), "", []string{"README.md", "docs"}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(out.String()) {
