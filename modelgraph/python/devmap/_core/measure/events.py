@@ -263,7 +263,7 @@ class Ledger(TorchDispatchMode):
             line = line_of(sys._getframe(2))
             if name == "_local_scalar_dense":
                 done = at_last_token(sys._getframe(2)) if args[0].dtype == torch.bool and line not in self.values.given else None
-                return self.values.one(args[0], line, self.made_by(args[0])) if done is None else done
+                return self.values.one(args[0], line, self.made_by(args[0]), sys._getframe(2)) if done is None else done
             return sized(self.values, name, args, kwargs, line, self._empty)
         except UnsupportedOperatorException as error:
             raise DevmapError(f"measure: {line_of(sys._getframe(2))} calls {error.func}, an extension whose memory torch's fake mode does not know: register a fake implementation (torch.library.register_fake)") from None

@@ -41,8 +41,8 @@ class Values:
             return value(tensor) if callable(value) else value
         return None
 
-    def one(self, tensor: Any, line: str, made_by: str) -> Any:
-        """The value of a tensor of one element."""
+    def one(self, tensor: Any, line: str, made_by: str, frame: Any = None) -> Any:
+        """The value of a tensor of one element, which code in the frame asks for."""
         value = self._given(line, tensor)
         if value is not None:
             return value
@@ -52,7 +52,7 @@ class Values:
             if self.asked[line] > _MOST:
                 raise DevmapError(f"measure: {line} asks for the truth of data more than {_MOST} times, a loop without an end here: give it with values={{{line!r}: False}}")
         elif tensor.dtype.is_floating_point or tensor.dtype.is_complex:
-            value = 0.0 if "grad_scaler" in line else 1.0
+            value = 0.0 if _scales(frame) else 1.0
         else:
             raise DevmapError(
                 f"measure: {line} reads a whole number from the GPU, which may decide sizes: "
@@ -70,6 +70,16 @@ class Values:
                 f"give the number of elements that it finds with values={{{line!r}: {max(1, tensor.numel() // 2)}}}"
             )
         return max(0, int(value))
+
+
+def _scales(frame: Any) -> bool:
+    """Whether GradScaler asks if a gradient is infinite: it skips the optimizer's step then, and no state is made
+    (torch/amp/grad_scaler.py, _maybe_opt_step)."""
+    while frame is not None and str(frame.f_globals.get("__name__")).split(".")[0] in ("torch", "devmap"):
+        if frame.f_code.co_name == "_maybe_opt_step":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def at_last_token(frame: Any) -> Optional[bool]:
