@@ -33,7 +33,7 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.FLOPs += 2 * float64(tokens) * float64(op.in()) * float64(gate)
 	}
 	if op.LayerScale {
-		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
+		cost.Memory.Saved += shape.elementBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}
 	if op.Dropout {
 		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, one byte per element

@@ -119,7 +119,15 @@ func (op conv) cost(shape *Shape) Cost {
 	if op.Activation != "" {
 		act = activationExtra(op.Activation) + 1
 	}
-	return dense(op.In*max(1, op.Stride)*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Kernel)*float64(op.Out), shape)
+	in := op.In * max(1, op.Stride) * tokens
+	cost := dense(in, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Kernel)*float64(op.Out), shape)
+	if shape.Given {
+		cost.Memory.UntilBodyEnd = shape.weightBytes() * in
+		if MixedPrecision(shape.Precision) { // what is saved is a cast
+			cost.Memory.Saved += shape.weightBytes() * in
+		}
+	}
+	return cost
 }
 
 // freeze keeps the input only for an adapter, as [linear] does.
