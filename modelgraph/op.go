@@ -128,7 +128,8 @@ type Attention struct {
 	Eager bool `json:"eager,omitzero"`
 	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5), or none if empty. The bias
 	// "decomposed" (SAM) is a number a row and one a column of an image, for every head. It does
-	// not make attention Eager: the kernel takes it as a mask. With the bias "global" (Longformer),
+	// not make attention Eager: the kernel takes it as a mask. So are "windows" (Swin), of the
+	// positions in a window, and "shifted", which is that with a mask of each window. With "global" (Longformer),
 	// some tokens see all and are seen by all, in addition to a window. They have queries, keys and
 	// values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
@@ -269,6 +270,8 @@ type Linear struct {
 	Returned bool `json:"returned,omitzero"`
 	// Persists: a variable of the model's forward holds the result (modeling_electra.py).
 	Persists bool `json:"persists,omitzero"`
+	// LayerScale: a learned vector multiplies the result, which backward keeps for it (ConvNeXt).
+	LayerScale bool `json:"layer_scale,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

@@ -105,5 +105,5 @@ func convNextLayer(modules *builder, name string, dim int64, activation string, 
 	wide := conv(dot(name, "dwconv"), dim, dim, 1, 7, dim, residual)
 	norm := addLayerNorm(modules, dot(name, "layernorm"), dim, wide)
 	up := addLinear(modules, dot(name, "pwconv1"), dim, 4*dim, activation, norm)
-	modules.hidden = modules.add(dot(name, "pwconv2"), modelgraph.Linear{In: 4 * dim, Out: dim}, []string{up, residual}, linearParams("", 4*dim, dim, true)...).Name
+	modules.hidden = modules.add(dot(name, "pwconv2"), modelgraph.Linear{In: 4 * dim, Out: dim, LayerScale: scaled}, []string{up, residual}, linearParams("", 4*dim, dim, true)...).Name
 }

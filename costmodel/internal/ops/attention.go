@@ -291,8 +291,13 @@ func (op attention) geometry(shape *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	if op.ScoreBias == decomposed {
+	switch padded := (length + 15) / 16 * 16; op.ScoreBias { // SDPA pads a bias's last side (sdp_utils, pad_bias)
+	case decomposed:
 		dims.masked = op.Heads * shape.Tokens * length
+	case "windows":
+		dims.masked = op.Heads * length * padded
+	case "shifted":
+		dims.masked = op.Heads * shape.Tokens * padded
 	}
 	dims.prompt, dims.cached = shape.Batch*full, shape.Batch*cached
 	if shape.Cache <= shape.Length {

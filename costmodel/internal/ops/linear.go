@@ -28,6 +28,9 @@ func (op linear) cost(shape *Shape) Cost {
 			backwardPoint{shape.elementBytes() * op.In * tokens, shape.NewGrads, shape.NewGrads},
 		)
 	}
+	if op.LayerScale {
+		cost.Memory.Saved += shape.elementBytes() * op.Out * tokens
+	}
 	if shape.InputSaved {
 		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	}
