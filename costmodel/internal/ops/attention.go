@@ -86,6 +86,9 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	if op.SharedKV {
 		keys = 0
 	}
+	if oneNorm(op) && op.Fused && op.Rope { // its input is the projection, which v keeps (kernelSaved)
+		normed = -4
+	}
 	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
 }
 
