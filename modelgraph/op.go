@@ -272,6 +272,8 @@ type Linear struct {
 	Persists bool `json:"persists,omitzero"`
 	// LayerScale: a learned vector multiplies the result, which backward keeps for it (ConvNeXt).
 	LayerScale bool `json:"layer_scale,omitzero"`
+	// Extra is how many more tensors of its input's size the block's variables hold while it runs.
+	Extra int64 `json:"extra,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

@@ -109,6 +109,7 @@ func swinBlock(modules *builder, cfg *config, name string, dim, heads int64, fie
 		cfg.fail("mlp_ratio", "%v makes no width of %d", cfg.float(4, "mlp_ratio"), dim)
 		return
 	}
-	p := feedForward{dim: dim, hidden: inner, activation: cfg.str("gelu", "hidden_act"), bias: true, up: "fc1", down: "fc2"}.part()
+	// Variables of forward: shortcut, hidden_states_windows, attention_output and attention_windows.
+	p := feedForward{dim: dim, hidden: inner, activation: cfg.str("gelu", "hidden_act"), bias: true, up: "fc1", down: "fc2", more: 3}.part()
 	modules.hidden = modules.add(mlp, p.op, []string{after, attention}, p.params...).Name
 }

@@ -28,6 +28,10 @@ func (op linear) cost(shape *Shape) Cost {
 			backwardPoint{shape.elementBytes() * op.In * tokens, shape.NewGrads, shape.NewGrads},
 		)
 	}
+	if op.Activation != "" && !shape.Train { // the input is freed before the activation
+		cost.Memory.Forward = shape.elementBytes() * tokens * max(op.In+op.Out, activationWork(op.Activation)*op.Out)
+	}
+	cost.Memory.Forward += op.Extra * shape.elementBytes() * op.In * tokens
 	if op.LayerScale {
 		cost.Memory.Saved += shape.elementBytes() * op.Out * tokens
 	}

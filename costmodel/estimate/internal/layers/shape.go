@@ -302,12 +302,14 @@ func persisting(graph *modelgraph.Graph) []bool {
 	return out
 }
 
-// imageResidual is the residual of the first attention of a model without text, or -1.
+// imageResidual is the residual of the first block of a model without text, or -1.
 func imageResidual(graph *modelgraph.Graph) int {
 	first := -1
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
-		if _, attends := layer.Op.(modelgraph.Attention); !attends {
+		switch layer.Op.(type) {
+		case modelgraph.Attention, modelgraph.Linear:
+		default:
 			continue
 		}
 		if layer.Stream.Kind == modelgraph.Text || layer.Stream.Kind == modelgraph.Target {

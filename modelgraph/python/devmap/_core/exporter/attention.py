@@ -23,8 +23,9 @@ def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | Non
             return "layer", flow.width_in(step), _epsilon(step, 4)
         if step.name == "rms_norm":
             return "rms", flow.width_in(step), _epsilon(step, 3)
-    names = [flow.steps[at].name for at in steps]
-    if not {"rsqrt"} & set(names) and "sqrt" not in names or "mean" not in names:
+    halves = {at for at in steps if any(isinstance(value, float) and value == -0.5 for value in flow.steps[at].arguments)}
+    names = ["rsqrt" if at in halves else flow.steps[at].name for at in steps]  # a power of -0.5 (Gemma 4)
+    if not {"rsqrt", "sqrt"} & set(names) or "mean" not in names:
         return None, 0, None
     root = steps[names.index("rsqrt") if "rsqrt" in names else names.index("sqrt")]
     mean = flow.steps[steps[names.index("mean")]]
