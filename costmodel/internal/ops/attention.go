@@ -86,7 +86,10 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	if op.SharedKV {
 		keys = 0
 	}
-	if oneNorm(op) && op.Fused && op.Rope { // its input is the projection, which v keeps (kernelSaved)
+	switch {
+	case oneNorm(op) && MixedPrecision(shape.Precision) && shape.Train: // autocast's fp32 copy of the input
+		normed = 0
+	case oneNorm(op) && op.Fused && op.Rope: // the input is the projection, which v keeps (kernelSaved)
 		normed = -4
 	}
 	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
