@@ -110,6 +110,8 @@ type Attention struct {
 	QKNormWhole bool `json:"qk_norm_whole,omitzero"`
 	// QKEpsilon is the epsilon of these norms, as in [Norm].
 	QKEpsilon float64 `json:"qk_epsilon,omitzero"`
+	// ValueNorm: v passes a norm too, in fp32 and without a weight (Gemma 4).
+	ValueNorm bool `json:"value_norm,omitzero"`
 	// Fused: one projection makes q, k and v, which are views of it.
 	Fused bool `json:"fused,omitzero"`
 	// Transposed: the matrices are stored [in, out] (pytorch_utils.py: Conv1D),

@@ -92,7 +92,11 @@ func normsSaved(op *attention, dims *geo, shape *Shape) int64 {
 	case oneNorm(op) && op.Fused && op.Rope: // the input is the projection, which v keeps (kernelSaved)
 		normed = -4
 	}
-	return (4+normed)*shape.Tokens*(dims.q+keys) + 4*shape.Tokens*op.normRows()
+	values := int64(0) // v in fp32, before its norm
+	if op.ValueNorm && !op.SharedKV {
+		values = 4 * shape.Tokens * dims.v
+	}
+	return (4+normed)*shape.Tokens*(dims.q+keys) + values + 4*shape.Tokens*op.normRows()
 }
 
 // normedQ is the most that the norm of q makes, before k: what it reads, that in fp32, and
@@ -336,6 +340,8 @@ func keysSeen(op *attention, shape *Shape, length int64) float64 {
 // and values that it requires.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
+	case max(op.HeadDim, dims.out/max(1, op.Heads)) > 256 && !op.written(shape) && !op.masked(shape):
+		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v) // no kernel takes these and unequal heads (use_gqa_in_sdpa)
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // the mask of the indexer
 	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's mask
