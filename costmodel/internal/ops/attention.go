@@ -340,8 +340,8 @@ func keysSeen(op *attention, shape *Shape, length int64) float64 {
 // and values that it requires.
 func (op attention) maskOf(dims *geo, shape *Shape) int64 {
 	switch {
-	case max(op.HeadDim, dims.out/max(1, op.Heads)) > 256 && !op.written(shape) && !op.masked(shape):
-		return shape.Tokens * (dims.q + dims.out - dims.k - dims.v) // no kernel takes these and unequal heads (use_gqa_in_sdpa)
+	case max(op.HeadDim, dims.out/max(1, op.Heads)) > 256 && !op.written(shape) && !op.masked(shape) && !op.Cross:
+		return shape.Tokens * max(0, dims.q+dims.out-dims.k-dims.v) // no kernel takes these and unequal heads (use_gqa_in_sdpa)
 	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
 		return shape.Tokens * shape.Length // the mask of the indexer
 	case op.masked(shape) && shape.MaskGiven: // all layers read the caller's mask
